@@ -1,0 +1,231 @@
+//! A module as plain data over its own private copy of the bytes.
+
+use crate::sidetable::{BranchEntry, LoopInfo, Segment};
+use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType, ValType};
+use std::ops::Range;
+
+/// A validated module. All indices in it are in range and all code is well typed.
+#[derive(Debug, Default)]
+pub struct Module {
+    /// The whole file, copied before it was validated; only this copy is ever executed. A `pc` anywhere in Weir
+    /// is an offset into it, and so is the offset that a trap names.
+    pub bytes: Box<[u8]>,
+    /// Function types.
+    pub types: Box<[FuncType]>,
+    /// Imports, in order.
+    pub imports: Box<[Import]>,
+    /// Type index of each function, imported ones first.
+    pub funcs: Box<[u32]>,
+    /// Tables, imported ones first.
+    pub tables: Box<[Table]>,
+    /// Memories, imported ones first.
+    pub memories: Box<[MemoryType]>,
+    /// Types of the globals, imported ones first.
+    pub globals: Box<[GlobalType]>,
+    /// Initial values of the globals that are defined here.
+    pub global_inits: Box<[ConstExpr]>,
+    /// Exports, in order.
+    pub exports: Box<[Export]>,
+    /// The start function.
+    pub start: Option<u32>,
+    /// Element segments.
+    pub elems: Box<[ElemSegment]>,
+    /// Data segments.
+    pub data: Box<[DataSegment]>,
+    /// Bodies of the functions that are defined here; body `i` is function `imported_funcs + i`.
+    pub bodies: Box<[FuncBody]>,
+    /// How many functions are imported.
+    pub imported_funcs: u32,
+    /// How many tables are imported.
+    pub imported_tables: u32,
+    /// How many memories are imported.
+    pub imported_memories: u32,
+    /// How many globals are imported.
+    pub imported_globals: u32,
+    /// Whether some tail call may leave the instance (`return_call` of an import, or any
+    /// `return_call_indirect`): then a call of one of our own functions may come back with another instance's
+    /// context in the pinned register.
+    pub foreign_tail_calls: bool,
+    /// The module's own name, from the name section.
+    pub name: Option<Box<str>>,
+    /// `(function, name)` from the name section, ascending by function. Malformed names are left out.
+    pub func_names: Box<[(u32, Box<str>)]>,
+}
+
+/// One import.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Module name.
+    pub module: Box<str>,
+    /// Field name.
+    pub name: Box<str>,
+    /// What it must be.
+    pub ty: ExternType,
+}
+
+/// The type of an import or export.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ExternType {
+    /// A function with this type index.
+    Func(u32),
+    /// A table.
+    Table(TableType),
+    /// A memory.
+    Memory(MemoryType),
+    /// A global.
+    Global(GlobalType),
+}
+
+/// One export.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Its name.
+    pub name: Box<str>,
+    /// What it is.
+    pub item: ExternIndex,
+}
+
+/// An index into one of the index spaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExternIndex {
+    /// A function.
+    Func(u32),
+    /// A table.
+    Table(u32),
+    /// A memory.
+    Memory(u32),
+    /// A global.
+    Global(u32),
+}
+
+/// A table of the module.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its type.
+    pub ty: TableType,
+    /// Value of every element at first; `None` is null.
+    pub init: Option<ConstExpr>,
+}
+
+/// A constant expression: a program for a small operand stack that leaves one value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ConstExpr(pub Box<[ConstOp]>);
+
+/// An instruction of a constant expression.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum ConstOp {
+    /// `i32.const`
+    I32(i32),
+    /// `i64.const`
+    I64(i64),
+    /// `f32.const`, as bits.
+    F32(u32),
+    /// `f64.const`, as bits.
+    F64(u64),
+    /// `v128.const`
+    V128(u128),
+    /// `global.get`
+    GlobalGet(u32),
+    /// `ref.null`
+    RefNull,
+    /// `ref.func`
+    RefFunc(u32),
+    /// `i32.add`, `i32.sub`, `i32.mul`, `i64.add`, `i64.sub` or `i64.mul`
+    Binary(crate::Opcode),
+}
+
+/// An element segment.
+#[derive(Clone, Debug)]
+pub struct ElemSegment {
+    /// Element type.
+    pub ty: RefType,
+    /// The elements.
+    pub items: Box<[ConstExpr]>,
+    /// Where it goes.
+    pub mode: ElemMode,
+}
+
+/// What happens to an element segment at instantiation.
+#[derive(Clone, Debug)]
+pub enum ElemMode {
+    /// Nothing: `table.init` reads it.
+    Passive,
+    /// Nothing: it only declares references.
+    Declared,
+    /// It is written into a table, then dropped.
+    Active {
+        /// The table.
+        table: u32,
+        /// First index.
+        offset: ConstExpr,
+    },
+}
+
+/// A data segment.
+#[derive(Clone, Debug)]
+pub struct DataSegment {
+    /// Its bytes within [`Module::bytes`].
+    pub range: Range<u32>,
+    /// Memory and offset it is written to at instantiation; `None` if passive.
+    pub active: Option<(u32, ConstExpr)>,
+}
+
+/// The body of a function defined in the module, and what validation found out about it.
+#[derive(Debug, Default)]
+pub struct FuncBody {
+    /// Offset of the first instruction, behind the local declarations.
+    pub entry: u32,
+    /// Offset behind the final `end`.
+    pub end: u32,
+    /// Type of every local, the parameters first.
+    pub locals: Box<[ValType]>,
+    /// The most operands on the stack at once, in slots.
+    pub max_operands: u32,
+    /// Branch entries: see [`crate::sidetable`].
+    pub branches: Box<[BranchEntry]>,
+    /// Loops, ascending by pc.
+    pub loops: Box<[LoopInfo]>,
+    /// Fuel segments, ascending by pc.
+    pub segments: Box<[Segment]>,
+}
+
+impl FuncBody {
+    /// Bytes of code.
+    pub fn len(&self) -> u32 {
+        self.end - self.entry
+    }
+
+    /// Whether there is no code: never true of a validated body, which has at least its `end`.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The loop whose `loop` opcode is at `pc`.
+    pub fn loop_at(&self, pc: u32) -> Option<&LoopInfo> {
+        self.loops.binary_search_by_key(&pc, |info| info.pc).ok().map(|i| &self.loops[i])
+    }
+}
+
+impl Module {
+    /// The type of function `func`.
+    pub fn func_type(&self, func: u32) -> &FuncType {
+        &self.types[self.funcs[func as usize] as usize]
+    }
+
+    /// The body of function `func`, or `None` if it is imported.
+    pub fn body(&self, func: u32) -> Option<&FuncBody> {
+        func.checked_sub(self.imported_funcs).map(|i| &self.bodies[i as usize])
+    }
+
+    /// The name that the name section gives function `func`.
+    pub fn func_name(&self, func: u32) -> Option<&str> {
+        let i = self.func_names.binary_search_by_key(&func, |(index, _)| *index).ok()?;
+        Some(&self.func_names[i].1)
+    }
+
+    /// The function whose body holds `pc`.
+    pub fn func_at(&self, pc: u32) -> Option<u32> {
+        let i = self.bodies.partition_point(|body| body.entry <= pc).checked_sub(1)?;
+        (pc < self.bodies[i].end).then_some(self.imported_funcs + i as u32)
+    }
+}

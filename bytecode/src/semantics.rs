@@ -1,0 +1,1 @@
+//! The one meaning of every numeric instruction.

@@ -1,0 +1,75 @@
+//! What validation leaves behind for the engines: where branches land, what loops assign, what segments cost.
+//!
+//! Every branch of a body owns entries in `branches`, in the order in which the body's bytes hold them: one for
+//! `br`, `br_if`, `if` (taken when the condition is false: to the `else` arm or behind `end`) and `else` (from the
+//! end of the first arm to behind `end`), and n + 1 for `br_table` with n labels, the default last. A `loop` owns one
+//! too, which is no branch: its `pc` holds the loop's index in `loops`, its other fields are 0. The interpreter
+//! carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
+//! entries by adding their number, a taken branch loads the target's `stp` from the entry.
+//!
+//! Branches in dead code own entries as well (their target is the pc of the branch itself), so that the count
+//! needs no reachability.
+
+/// Where one branch goes and what it does to the operand stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BranchEntry {
+    /// Byte offset in the module of the first instruction at the target: behind the `end` of a block or `if`, at
+    /// the `loop` opcode *itself* for a back edge (the loop's counter lives in that one handler), at the body's
+    /// final `end` for the function's own label.
+    pub pc: u32,
+    /// The target's `stp`.
+    pub stp: u32,
+    /// How many values the label takes: the top `keep` operands move down over the next `drop`.
+    pub keep: u32,
+    /// How many operands below those go away.
+    pub drop: u32,
+}
+
+/// A `loop`, in the order of their opcodes in the body.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopInfo {
+    /// Offset of the `loop` opcode.
+    pub pc: u32,
+    /// `stp` at the `loop` opcode: the index of the loop's own entry, where a back edge lands.
+    pub stp: u32,
+    /// Operand slots on the stack at the opcode, the loop's own parameters included.
+    pub height: u32,
+    /// Index of the nearest enclosing loop of this function.
+    pub parent: Option<u32>,
+    /// Locals that `local.set` or `local.tee` write between this `loop` and its `end`.
+    pub assigned: LocalSet,
+}
+
+/// A set of locals.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LocalSet {
+    /// Every local: written where an exact set would cost too much (nested loops over many locals).
+    All,
+    /// These, ascending.
+    Only(Box<[u32]>),
+}
+
+impl LocalSet {
+    /// Whether `local` is in the set.
+    pub fn contains(&self, local: u32) -> bool {
+        match self {
+            LocalSet::All => true,
+            LocalSet::Only(locals) => locals.binary_search(&local).is_ok(),
+        }
+    }
+}
+
+/// A straight-line run of instructions: fuel is charged for the whole of it at its head.
+///
+/// Segments begin at the body's first instruction, at a `loop` opcode, and behind: `if`, `else`, the `end` of a
+/// block or `if`, `br_if`, and every call. They end where the next begins, or behind an instruction that never
+/// falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
+/// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else` and `end`
+/// (`drop` counts); a segment of cost 0 has no entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Offset of the first instruction.
+    pub pc: u32,
+    /// Units of fuel.
+    pub cost: u32,
+}

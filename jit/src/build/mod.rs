@@ -1,0 +1,1 @@
+//! Bytecode to SSA in one pass, without a prior CFG analysis.

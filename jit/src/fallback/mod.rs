@@ -1,0 +1,1 @@
+//! The second back end: SSA to Cranelift.

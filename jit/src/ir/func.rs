@@ -1,0 +1,284 @@
+//! The SSA container: a CFG of ordered blocks over dense, arena-allocated instructions.
+//!
+//! Every instruction is named by the value it defines (of type void if it defines none). Phis stand at the head of their
+//! block and have one argument per entry of `preds`. `preds` holds one entry *per edge*: a block that branches twice
+//! to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
+//! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
+
+use super::ops::{Op, Type};
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// Its number.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(self, f)
+            }
+        }
+    };
+}
+
+index!(
+    /// A value, and the instruction that defines it.
+    Value, "v"
+);
+index!(
+    /// A basic block; block 0 is the entry.
+    Block, "b"
+);
+
+impl Block {
+    /// The entry block. It has no predecessors.
+    pub const ENTRY: Block = Block(0);
+}
+
+/// One instruction.
+#[derive(Debug)]
+pub struct Inst<'a> {
+    /// What it does.
+    pub op: Op,
+    /// Type of its value.
+    pub ty: Type,
+    /// Byte offset of the Wasm instruction it stems from.
+    pub pc: u32,
+    /// An index whose meaning TABLE 2 gives.
+    pub aux: u32,
+    /// A constant whose meaning TABLE 2 gives; of an i32 or f32 constant the upper half is zero.
+    pub imm: u64,
+    /// Arguments.
+    pub args: &'a mut [Value],
+}
+
+/// One basic block.
+#[derive(Debug)]
+pub struct BlockData<'a> {
+    /// Predecessors, one entry per edge.
+    pub preds: BumpVec<'a, Block>,
+    /// Phis, then other instructions, then one terminator.
+    pub insts: BumpVec<'a, Value>,
+    /// Successors, as the terminator orders them.
+    pub succs: BumpVec<'a, Block>,
+}
+
+/// How a function is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Entry {
+    /// By a call, with parameters.
+    Call,
+    /// By the interpreter, at the `loop` opcode at this offset, with its frame.
+    Osr(u32),
+}
+
+/// A function in SSA form.
+#[derive(Debug)]
+pub struct Func<'a> {
+    /// What everything in it is allocated in.
+    pub arena: &'a Bump,
+    /// Index in its module.
+    pub index: u32,
+    /// How it is entered.
+    pub entry: Entry,
+    /// Types of the parameters, in order, also when entered by OSR.
+    pub params: BumpVec<'a, Type>,
+    /// Types of the results.
+    pub results: BumpVec<'a, Type>,
+    insts: BumpVec<'a, Inst<'a>>,
+    blocks: BumpVec<'a, BlockData<'a>>,
+    /// Union-find parents: `parent[v] == v` unless `v` was replaced.
+    parent: BumpVec<'a, Value>,
+}
+
+impl<'a> Func<'a> {
+    /// A function without blocks.
+    pub fn new(
+        arena: &'a Bump,
+        index: u32,
+        entry: Entry,
+        params: impl IntoIterator<Item = Type>,
+        results: impl IntoIterator<Item = Type>,
+    ) -> Func<'a> {
+        Func {
+            arena,
+            index,
+            entry,
+            params: BumpVec::from_iter_in(params, arena),
+            results: BumpVec::from_iter_in(results, arena),
+            insts: BumpVec::new_in(arena),
+            blocks: BumpVec::new_in(arena),
+            parent: BumpVec::new_in(arena),
+        }
+    }
+
+    /// A new block, without predecessors, instructions or successors.
+    pub fn create_block(&mut self) -> Block {
+        let block = Block(self.blocks.len() as u32);
+        let arena = self.arena;
+        self.blocks.push(BlockData {
+            preds: BumpVec::new_in(arena),
+            insts: BumpVec::new_in(arena),
+            succs: BumpVec::new_in(arena),
+        });
+        block
+    }
+
+    /// A new instruction that stands in no block yet.
+    pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
+        let value = Value(self.insts.len() as u32);
+        let args = self.arena.alloc_slice_copy(args);
+        self.insts.push(Inst { op, ty, pc, aux, imm, args });
+        self.parent.push(value);
+        value
+    }
+
+    /// A new instruction at the end of `block`.
+    pub fn append(&mut self, block: Block, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
+        let value = self.create(op, ty, pc, aux, imm, args);
+        self.blocks[block.index()].insts.push(value);
+        value
+    }
+
+    /// Adds the edge `from → to`, as `from`'s last successor and `to`'s last predecessor. Phis of `to` are the caller's.
+    pub fn add_edge(&mut self, from: Block, to: Block) {
+        self.blocks[from.index()].succs.push(to);
+        self.blocks[to.index()].preds.push(from);
+    }
+
+    /// Gives `value` other arguments.
+    pub fn set_args(&mut self, value: Value, args: &[Value]) {
+        self.insts[value.index()].args = self.arena.alloc_slice_copy(args);
+    }
+
+    /// How many values there are, those in no block included.
+    pub fn num_values(&self) -> usize {
+        self.insts.len()
+    }
+
+    /// How many blocks there are.
+    pub fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Every block, by number.
+    pub fn blocks(&self) -> impl DoubleEndedIterator<Item = Block> + use<> {
+        (0..self.blocks.len() as u32).map(Block)
+    }
+
+    /// The instruction that defines `value`.
+    pub fn inst(&self, value: Value) -> &Inst<'a> {
+        &self.insts[value.index()]
+    }
+
+    /// The instruction that defines `value`.
+    pub fn inst_mut(&mut self, value: Value) -> &mut Inst<'a> {
+        &mut self.insts[value.index()]
+    }
+
+    /// The contents of `block`.
+    pub fn block(&self, block: Block) -> &BlockData<'a> {
+        &self.blocks[block.index()]
+    }
+
+    /// The contents of `block`.
+    pub fn block_mut(&mut self, block: Block) -> &mut BlockData<'a> {
+        &mut self.blocks[block.index()]
+    }
+
+    /// The operation that defines `value`.
+    pub fn op(&self, value: Value) -> Op {
+        self.inst(value).op
+    }
+
+    /// The type of `value`.
+    pub fn ty(&self, value: Value) -> Type {
+        self.inst(value).ty
+    }
+
+    /// The arguments of `value`, as they stand: [`Func::find`] resolves them while replacements are pending.
+    pub fn args(&self, value: Value) -> &[Value] {
+        self.inst(value).args
+    }
+
+    /// The bits of `value` if it is a constant.
+    pub fn as_const(&self, value: Value) -> Option<u64> {
+        let inst = self.inst(value);
+        (inst.op == Op::Const).then_some(inst.imm)
+    }
+
+    /// The terminator of `block`, if it has one.
+    pub fn terminator(&self, block: Block) -> Option<Value> {
+        self.block(block).insts.last().copied().filter(|&last| self.op(last).is_terminator())
+    }
+
+    /// The phis of `block`.
+    pub fn phis(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
+        self.block(block).insts.iter().copied().take_while(|&value| self.op(value) == Op::Phi)
+    }
+
+    /// Types of the operand that decides the meaning of a numeric operation or access: argument 0, or for a store the stored value, and for
+    /// a load the result.
+    pub fn operand_type(&self, value: Value) -> Type {
+        let inst = self.inst(value);
+        match inst.op.access_width(inst.ty) {
+            Some(_) if inst.args.len() == 2 => self.ty(inst.args[1]),
+            Some(_) => inst.ty,
+            None => inst.args.first().map_or(Type::Void, |&arg| self.ty(arg)),
+        }
+    }
+
+    /// Lets every use of `old` mean `new` from now on. Uses are rewritten by [`Func::settle`]; until then they are to be
+    /// read through [`Func::find`].
+    pub fn replace(&mut self, old: Value, new: Value) {
+        let (old, new) = (self.find(old), self.find(new));
+        self.parent[old.index()] = new;
+    }
+
+    /// What `value` stands for after replacements; halves the path to it.
+    pub fn find(&mut self, mut value: Value) -> Value {
+        while self.parent[value.index()] != value {
+            let up = self.parent[self.parent[value.index()].index()];
+            self.parent[value.index()] = up;
+            value = up;
+        }
+        value
+    }
+
+    /// Whether `value` was replaced by another.
+    pub fn is_replaced(&self, value: Value) -> bool {
+        self.parent[value.index()] != value
+    }
+
+    /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no replacement is pending.
+    pub fn settle(&mut self) {
+        for i in 0..self.insts.len() {
+            for k in 0..self.insts[i].args.len() {
+                let arg = self.insts[i].args[k];
+                self.insts[i].args[k] = self.find(arg);
+            }
+        }
+        for block in &mut self.blocks {
+            let parent = &self.parent;
+            block.insts.retain(|value| parent[value.index()] == *value);
+        }
+        for (i, parent) in self.parent.iter_mut().enumerate() {
+            *parent = Value(i as u32);
+        }
+    }
+}

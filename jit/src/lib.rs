@@ -1,0 +1,17 @@
+//! From one function's bytecode to machine code: `(Module, function, profile) → Compiled`. This crate knows nothing of the
+//! virtual machine that runs the result: it maps no memory, takes no lock and does no I/O.
+//!
+//! Read [`compile`] first: it is the pipeline from top to bottom. [`contract`] is what compiled code assumes of the runtime.
+
+pub mod analysis;
+pub mod build;
+pub mod compile;
+pub mod contract;
+#[cfg(feature = "cranelift")]
+pub mod fallback;
+pub mod ir;
+pub mod opt;
+pub mod regalloc;
+pub mod x64;
+
+pub use compile::{Backend, Compiled, Options, Refusal, Request, compile};

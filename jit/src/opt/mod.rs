@@ -1,0 +1,1 @@
+//! Passes over SSA, one file each, and the driver that runs them.

@@ -1,0 +1,1 @@
+//! Weir's own back end: SSA to x86-64.

@@ -1,0 +1,5 @@
+//! Weir: a WebAssembly virtual machine.
+
+mod interp;
+mod runtime;
+mod tier;

@@ -1,0 +1,3 @@
+//! When functions become native code, and how.
+
+pub(crate) mod counters;
