@@ -149,6 +149,7 @@ impl<'a> Func<'a> {
     }
 
     /// A new instruction at the end of `block`.
+    #[expect(clippy::too_many_arguments, reason = "they are the fields of an instruction and where it goes")]
     pub fn append(&mut self, block: Block, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = self.create(op, ty, pc, aux, imm, args);
         self.blocks[block.index()].insts.push(value);
@@ -280,5 +281,31 @@ impl<'a> Func<'a> {
         for (i, parent) in self.parent.iter_mut().enumerate() {
             *parent = Value(i as u32);
         }
+    }
+}
+
+/// Equal if the same instructions stand in the same blocks in the same order, with the same numbers where they have a
+/// value. Instructions in no block, empty blocks at the end and the numbers of void instructions, which nothing
+/// can refer to, do not count.
+impl PartialEq for Func<'_> {
+    fn eq(&self, other: &Func<'_>) -> bool {
+        let signature = |func: &Func<'_>| (func.index, func.entry);
+        if signature(self) != signature(other) || self.params != other.params || self.results != other.results {
+            return false;
+        }
+        let (short, long) = if self.num_blocks() <= other.num_blocks() { (self, other) } else { (other, self) };
+        let empty = |data: &BlockData<'_>| data.insts.is_empty() && data.preds.is_empty() && data.succs.is_empty();
+        long.blocks[short.num_blocks()..].iter().all(empty)
+            && self.blocks.iter().zip(&other.blocks).all(|(a, b)| {
+                a.preds == b.preds
+                    && a.succs == b.succs
+                    && a.insts.len() == b.insts.len()
+                    && a.insts.iter().zip(&b.insts).all(|(&v, &w)| {
+                        let (i, j) = (self.inst(v), other.inst(w));
+                        (v == w || i.ty == Type::Void)
+                            && (i.op, i.ty, i.pc, i.aux, i.imm) == (j.op, j.ty, j.pc, j.aux, j.imm)
+                            && i.args == j.args
+                    })
+            })
     }
 }

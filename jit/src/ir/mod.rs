@@ -11,4 +11,6 @@ pub mod print;
 pub mod verify;
 
 pub use func::{Block, Entry, Func, Inst, Value};
-pub use ops::{Effect, Op, Type};
+pub use ops::{Effect, Fields, Op, Type};
+pub use parse::{ParseError, parse};
+pub use print::print;

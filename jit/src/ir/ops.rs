@@ -319,3 +319,53 @@ impl Op {
         }
     }
 }
+
+/// What `aux` and `imm` of an operation mean. A field that has no meaning is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fields {
+    /// Neither has one.
+    None,
+    /// `imm` holds the bits of a constant.
+    Bits,
+    /// `imm` is a number: of a parameter, frame slot or result, or a cost.
+    Number,
+    /// `aux` is the memory, `imm` the offset.
+    Access,
+    /// `aux` is the memory.
+    Memory,
+    /// `aux` is the destination memory, `imm` the source memory.
+    Memories,
+    /// `aux` is the memory, `imm` the data segment.
+    MemorySegment,
+    /// `imm` is the data segment.
+    Segment,
+    /// `aux` is the global.
+    Global,
+    /// `aux` is the function.
+    Func,
+    /// `aux` is the type index, `imm` the table.
+    Indirect,
+    /// `aux` is the code of a [`weir_bytecode::Trap`].
+    Trap,
+}
+
+impl Op {
+    /// What its `aux` and `imm` mean.
+    pub const fn fields(self) -> Fields {
+        match self {
+            Op::Const => Fields::Bits,
+            Op::Param | Op::OsrSlot | Op::Result | Op::Fuel => Fields::Number,
+            Op::Load | Op::Load8S | Op::Load8U | Op::Load16S | Op::Load16U | Op::Load32S | Op::Load32U => Fields::Access,
+            Op::Store | Op::Store8 | Op::Store16 | Op::Store32 => Fields::Access,
+            Op::MemorySize | Op::MemoryGrow | Op::MemoryFill => Fields::Memory,
+            Op::MemoryCopy => Fields::Memories,
+            Op::MemoryInit => Fields::MemorySegment,
+            Op::DataDrop => Fields::Segment,
+            Op::GlobalGet | Op::GlobalSet => Fields::Global,
+            Op::Call | Op::ReturnCall => Fields::Func,
+            Op::CallIndirect | Op::ReturnCallIndirect => Fields::Indirect,
+            Op::Trap => Fields::Trap,
+            _ => Fields::None,
+        }
+    }
+}
