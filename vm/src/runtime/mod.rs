@@ -1,4 +1,11 @@
 //! The records behind the public handles. They never move while their store lives, and engines reach them by raw
 //! pointers from the contexts of [`weir_jit::contract`]; the public API reaches them through the store.
 
+pub(crate) mod bulk;
+pub(crate) mod entry;
+pub(crate) mod helpers;
+pub(crate) mod memory;
 pub(crate) mod records;
+pub(crate) mod signatures;
+pub(crate) mod stack;
+pub(crate) mod table;

@@ -1,20 +1,70 @@
-//! What a store owns: instances, host functions, and what code of them points to.
+//! What a store owns: instances, host functions, memories, tables, and what code of them points to.
+//!
+//! # Invariants
+//!
+//! - Every record is allocated once, when the store or one of its items is made, never moves, and is freed when the
+//!   store is dropped. Engines and public handles therefore hold raw pointers to records, and dereference them only
+//!   while they run, or borrow, the store.
+//! - A record that extends a context of [`weir_jit::contract`] has the context as its first field, so that one
+//!   pointer serves both: see the assertions at the end of this file.
+//! - Only one thread uses a store at a time. Nothing here is locked or atomic, except what modules share
+//!   ([`ModuleRecord`] and the engine).
+//! - No reference into a record is held across a call of the guest or of a host function: these reach the same
+//!   record by pointer. Records of instances and host functions are never mutated (what changes in them is in a
+//!   [`Cell`]), so shared references to those may be held freely.
 
+use crate::error::WasmBacktrace;
+use crate::limits::Limiter;
+use crate::runtime::memory::MemoryRecord;
+use crate::runtime::stack::StackRecord;
+use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
+use crate::{Engine, Error, FuncType, Module, tier};
 use std::any::Any;
+use std::cell::Cell;
+use std::mem::offset_of;
 use std::sync::Arc;
-use weir_bytecode::{FuncType, Module as Bytecode};
-use weir_jit::contract::{FuncRef, InstanceCtx, Layout, StackCtx, StoreCtx};
+use weir_bytecode::module::ExternIndex;
+use weir_bytecode::types::GlobalType;
+use weir_bytecode::{Module as Bytecode, Trap};
+use weir_jit::contract::{FuncRef, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry};
 
-/// A compiled-from-bytes module: shared by its handles, its instances and the compiler threads.
+/// A loaded module: shared by its handles, its instances and the compiler threads.
 #[derive(Debug)]
 pub(crate) struct ModuleRecord {
+    pub engine: Engine,
     pub bytecode: Bytecode,
     pub layout: Layout,
     /// Engine-wide signature identity of each type of the module.
     pub sig_ids: Box<[u32]>,
     /// One per function defined in the module, in order.
     pub code: Box<[FuncCode]>,
+    /// Indices of the exports, ascending by name.
+    pub exports: Box<[u32]>,
+    /// Nanoseconds that decoding and validating took.
+    pub validate_ns: u64,
+    /// What the tiers keep per module.
+    pub tier: tier::ModuleState,
+}
+
+impl ModuleRecord {
+    /// What is exported under `name`.
+    pub fn export(&self, name: &str) -> Option<ExternIndex> {
+        let exports = &self.bytecode.exports;
+        let i = self.exports.binary_search_by_key(&name, |&i| &exports[i as usize].name).ok()?;
+        Some(exports[self.exports[i] as usize].item)
+    }
+
+    /// Slots that a call of function `func` needs: for its arguments, which become its results.
+    pub fn slots(&self, func: u32) -> usize {
+        let ty = self.bytecode.func_type(func);
+        ty.params.len().max(ty.results.len())
+    }
+
+    /// The code pointers and ticks of function `func`, which is defined in the module.
+    pub fn func_code(&self, func: u32) -> &FuncCode {
+        &self.code[(func - self.bytecode.imported_funcs) as usize]
+    }
 }
 
 /// What [`InstanceCtx::owner`] points to.
@@ -27,46 +77,231 @@ pub(crate) enum Owner {
 pub(crate) struct InstanceRecord {
     /// The context, with its tails; allocated with it and freed with it.
     pub ctx: *mut InstanceCtx,
-    pub module: Arc<ModuleRecord>,
+    pub module: Module,
     /// One per function of the module's index space; those of imported functions are unused (the context's
     /// import tail points to the exporter's).
     pub func_refs: Box<[FuncRef]>,
-    /// Which data segments may still be used by `memory.init`.
-    pub data_live: Box<[bool]>,
-    /// Elements of the segments that `table.init` may still use; dropped ones are empty.
+    /// Which data segments `memory.init` may still use: not those that were active or dropped. A segment that is not
+    /// live has length 0.
+    pub data_live: Box<[Cell<bool>]>,
+    /// Values of every element segment.
     pub elems: Box<[Box<[u64]>]>,
+    /// Which element segments `table.init` may still use. A segment that is not live has length 0.
+    pub elem_live: Box<[Cell<bool>]>,
 }
 
-/// A host function. It has an [`InstanceCtx`] of its own, so that it can be called like any function.
+/// A host function as one importer sees it. It has an [`InstanceCtx`] of its own (without tails), so that it can be
+/// called like any function: its index is 0 there.
+///
+/// Each instance that imports the function gets a record of its own, which knows that instance: so [`crate::Caller`]
+/// finds the exports of the caller without anybody passing it along, in every tier.
 pub(crate) struct HostRecord {
-    pub ctx: Box<InstanceCtx>,
-    pub func_ref: Box<FuncRef>,
+    pub ctx: InstanceCtx,
+    pub func_ref: FuncRef,
+    pub func: Arc<HostFunc>,
+    /// The instance that imports it; null for the record that is nobody's import.
+    pub importer: *mut InstanceCtx,
+}
+
+/// A host function, in no store yet.
+pub(crate) struct HostFunc {
     pub ty: FuncType,
-    pub call: HostCall,
+    pub call: Box<HostCall>,
+}
+
+impl HostFunc {
+    /// Slots that a call needs: for its arguments, which become its results.
+    pub fn slots(&self) -> usize {
+        self.ty.params.len().max(self.ty.results.len())
+    }
 }
 
 /// Arguments come in slots at the pointer, results go to the same slots; there is room for the longer of the two.
-/// The first argument is the store, the second the calling instance, or null if the host called.
-pub(crate) type HostCall =
-    Box<dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<(), crate::runtime::records::Failure> + Send + Sync>;
+/// The first argument is the store, the second [`HostRecord::importer`]. May panic. Only [`crate::runtime::entry`] calls it.
+pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<(), Error> + Send + Sync;
 
 /// Why execution ended abnormally, on its way up through engines to whoever called.
+///
+/// Each activation that it passes through appends the frames that were active in it, innermost first, with
+/// [`Failure::push_frame`]; those of a native activation are appended by [`tier::native_trap`] or [`tier::native_frames`].
 pub(crate) enum Failure {
-    /// A trap, with the functions that were active, innermost first: (module, function, pc).
-    Trap { trap: weir_bytecode::Trap, frames: Vec<(Arc<ModuleRecord>, u32, u32)> },
-    /// A host function's error.
-    Host(Box<dyn std::error::Error + Send + Sync>),
-    /// A host function's panic, to be resumed above the outermost boundary.
+    /// A trap.
+    Trap { trap: Trap, frames: WasmBacktrace },
+    /// A host function's error. Its backtrace is in it.
+    Host(Error),
+    /// A host function's panic, to be resumed in the Rust code that entered the guest.
     Panic(Box<dyn Any + Send>),
 }
 
+impl Failure {
+    /// A trap without frames yet.
+    pub fn trap(trap: Trap) -> Failure {
+        Failure::Trap { trap, frames: WasmBacktrace::default() }
+    }
+
+    /// Adds a function that was active: the caller of the last one added. `pc` is that of the instruction that trapped or
+    /// of the call.
+    pub fn push_frame(&mut self, module: &Module, func: u32, pc: u32) {
+        match self {
+            Failure::Trap { frames, .. } => frames.push(module, func, pc),
+            Failure::Host(error) => error.backtrace_mut().push(module, func, pc),
+            Failure::Panic(_) => (),
+        }
+    }
+}
+
+/// A global that no instance defines.
+#[repr(C, align(16))]
+pub(crate) struct GlobalRecord {
+    pub slot: [u64; 2],
+    pub ty: GlobalType,
+}
+
 /// Everything of a store but the embedder's data.
+#[repr(C)]
 pub(crate) struct StoreRecord {
-    pub ctx: Box<StoreCtx>,
-    pub stack: Box<StackCtx>,
-    /// Set by whoever returns `Exit::Trap` or `Status::Trap` (native traps excepted: `StoreCtx::trap_pc` tells) and taken by whoever
-    /// hands the failure to a caller in Rust.
+    /// First, so that [`InstanceCtx::store`] points to the whole: see [`store_of`].
+    pub ctx: StoreCtx,
+    pub engine: Engine,
+    /// The stack that runs now.
+    pub stack: *mut StackRecord,
+    /// Set by whoever returns `Exit::Trap` or [`weir_jit::contract::Status::Trap`] and taken by whoever hands the failure
+    /// to a caller in Rust or adds to it. `None` after a native trap, whose reason is in [`StoreCtx::trap_pc`]:
+    /// [`take_failure`] deals with both.
     pub failure: Option<Failure>,
+    /// How many activations of the guest by Rust are on the native stack.
+    pub activations: u32,
     /// The embedder's data, type-erased.
     pub data: *mut (),
+    /// Frees `data`.
+    pub drop_data: unsafe fn(*mut ()),
+    pub limiter: Option<Limiter>,
+    /// Unique in the process; handles carry it.
+    pub id: u64,
+    pub owned: Owned,
 }
+
+/// What is freed with the store. Every pointer comes from `Box::into_raw`.
+#[derive(Default)]
+pub(crate) struct Owned {
+    pub owners: Vec<*mut Owner>,
+    pub memories: Vec<*mut MemoryRecord>,
+    pub tables: Vec<*mut TableRecord>,
+    pub globals: Vec<*mut GlobalRecord>,
+    pub externs: Vec<*mut ExternRecord>,
+    /// How many of the owners are instances.
+    pub instances: usize,
+}
+
+/// What an `externref` points to.
+pub(crate) struct ExternRecord {
+    pub value: Box<dyn Any + Send + Sync>,
+}
+
+/// The store that an instance belongs to.
+///
+/// # Safety
+/// `instance` is the context of an instance or host function of a live store.
+pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
+    // SAFETY: the caller's promise; the `StoreCtx` is the first field of a `StoreRecord`.
+    unsafe { (*instance).store.cast() }
+}
+
+/// The record behind a context.
+///
+/// # Safety
+/// `instance` is the context of an instance or host function of a store that lives for `'a`.
+pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
+    // SAFETY: the caller's promise; owners are never mutated, nor freed before the store.
+    unsafe { &*(*instance).owner.cast::<Owner>() }
+}
+
+/// The record behind the context of an instance, which is not that of a host function.
+///
+/// # Safety
+/// `instance` is the context of an instance of a store that lives for `'a`.
+pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a InstanceRecord {
+    // SAFETY: the caller's promise.
+    match unsafe { owner_of(instance) } {
+        Owner::Instance(record) => record,
+        Owner::Host(_) => unreachable!("a host function has no module"),
+    }
+}
+
+/// Takes the reason out of a store whose guest has just trapped.
+///
+/// # Safety
+/// `store` is live, and an engine has just returned a trap from it.
+pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
+    // SAFETY: the caller's promise; no other reference to the field exists.
+    let failure = unsafe { (*store).failure.take() };
+    // SAFETY: without a failure the trap was native.
+    failure.unwrap_or_else(|| unsafe { tier::native_trap(store) })
+}
+
+impl InstanceRecord {
+    /// Memory `i`.
+    ///
+    /// # Panics
+    /// The module has no such memory.
+    pub fn memory(&self, i: u32) -> *mut MemoryRecord {
+        assert!((i as usize) < self.module.bytecode().memories.len());
+        self.tail::<MemoryRecord>(self.layout().memory(i))
+    }
+
+    /// Table `i`.
+    ///
+    /// # Panics
+    /// The module has no such table.
+    pub fn table(&self, i: u32) -> *mut TableRecord {
+        assert!((i as usize) < self.module.bytecode().tables.len());
+        self.tail::<TableRecord>(self.layout().table(i))
+    }
+
+    /// The slot that has the value of global `i`, wherever it is defined.
+    ///
+    /// # Panics
+    /// The module has no such global.
+    pub fn global(&self, i: u32) -> *mut u64 {
+        assert!((i as usize) < self.module.bytecode().globals.len());
+        let offset = self.layout().global(i);
+        match self.layout().global_is_pointer(i) {
+            true => self.tail::<u64>(offset),
+            false => self.ctx.cast::<u8>().wrapping_add(offset as usize).cast(),
+        }
+    }
+
+    /// The reference to function `func`, imported or not. Null for an import that is not linked yet.
+    ///
+    /// # Panics
+    /// The module has no such function.
+    pub fn func_ref(&self, func: u32) -> *const FuncRef {
+        if func < self.module.bytecode().imported_funcs {
+            self.tail::<FuncRef>(self.layout().import(func))
+        } else {
+            &raw const self.func_refs[func as usize]
+        }
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.module.record().layout
+    }
+
+    /// The pointer at `offset` in the context, which the layout gave.
+    fn tail<T>(&self, offset: u32) -> *mut T {
+        let slot = self.ctx.cast::<u8>().wrapping_add(offset as usize).cast::<*mut T>();
+        // SAFETY: the layout's offsets lie within the context, which lives as long as this record.
+        unsafe { slot.read() }
+    }
+}
+
+// What the pointers in the contexts rely on.
+const _: () = {
+    assert!(offset_of!(StoreRecord, ctx) == 0 && size_of::<StoreCtx>() <= size_of::<StoreRecord>());
+    assert!(offset_of!(StackRecord, ctx) == 0 && size_of::<StackCtx>() <= size_of::<StackRecord>());
+    assert!(offset_of!(MemoryRecord, ctx) == 0 && size_of::<MemoryCtx>() <= size_of::<MemoryRecord>());
+    assert!(offset_of!(TableRecord, ctx) == 0 && size_of::<TableCtx>() <= size_of::<TableRecord>());
+    assert!(offset_of!(GlobalRecord, slot) == 0);
+    assert!(size_of::<TableEntry>() == 32 && size_of::<usize>() == size_of::<u64>());
+    assert!(size_of::<InstanceCtx>().is_multiple_of(8) && align_of::<InstanceCtx>() <= 16);
+};

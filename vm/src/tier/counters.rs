@@ -11,3 +11,10 @@ pub(crate) struct FuncCode {
     /// Native code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
 }
+
+impl Default for FuncCode {
+    /// Interpreted, and not soon asked about.
+    fn default() -> FuncCode {
+        FuncCode { ticks: AtomicI32::new(i32::MAX), native: AtomicPtr::default() }
+    }
+}

@@ -1,0 +1,113 @@
+//! What an engine is told before it starts.
+
+use crate::limits::{DEFAULT_MAX_WASM_STACK, DEFAULT_VALUE_STACK};
+
+/// Which engines run functions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Tier {
+    /// All of them: every function starts in the interpreter, hot ones are compiled.
+    #[default]
+    Auto,
+    /// The interpreter alone. No executable memory is made.
+    Interpreter,
+    /// Weir's own back end compiles every function at its first call; what it refuses, Cranelift compiles.
+    Native,
+    /// Cranelift compiles every function at its first call.
+    Cranelift,
+}
+
+/// Settings of an [`Engine`](crate::Engine).
+///
+/// ```
+/// use weir::{Config, Engine, Tier};
+///
+/// let mut config = Config::new();
+/// config.tier(Tier::Interpreter).consume_fuel(true);
+/// let engine = Engine::new(&config)?;
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) tier: Tier,
+    pub(crate) consume_fuel: bool,
+    pub(crate) epoch_interruption: bool,
+    pub(crate) max_wasm_stack: usize,
+    pub(crate) value_stack_size: usize,
+    pub(crate) stress: Option<u64>,
+    pub(crate) synchronous_compilation: bool,
+    pub(crate) guard_regions: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            tier: Tier::Auto,
+            consume_fuel: false,
+            epoch_interruption: false,
+            max_wasm_stack: DEFAULT_MAX_WASM_STACK,
+            value_stack_size: DEFAULT_VALUE_STACK,
+            stress: None,
+            synchronous_compilation: false,
+            guard_regions: true,
+        }
+    }
+}
+
+impl Config {
+    /// The defaults: every tier, no fuel, no interruption.
+    pub fn new() -> Config {
+        Config::default()
+    }
+
+    /// Chooses who runs functions. Default: [`Tier::Auto`].
+    pub fn tier(&mut self, tier: Tier) -> &mut Config {
+        self.tier = tier;
+        self
+    }
+
+    /// Charges fuel for every instruction; a store out of fuel traps. The amount is the same in every tier. Default: off.
+    pub fn consume_fuel(&mut self, enable: bool) -> &mut Config {
+        self.consume_fuel = enable;
+        self
+    }
+
+    /// Makes running code stop at its next loop or call once the engine's epoch has reached the store's deadline.
+    /// Default: off.
+    pub fn epoch_interruption(&mut self, enable: bool) -> &mut Config {
+        self.epoch_interruption = enable;
+        self
+    }
+
+    /// How many bytes of the calling thread's native stack the guest may use. The thread must have
+    /// [`NATIVE_STACK_RESERVE`](weir_jit::contract::NATIVE_STACK_RESERVE) (128 KiB) more. Default: 512 KiB.
+    pub fn max_wasm_stack(&mut self, bytes: usize) -> &mut Config {
+        self.max_wasm_stack = bytes;
+        self
+    }
+
+    /// How many bytes a store's value stack has, on which interpreted functions have their frames. It is address space
+    /// until it is used. Default: 4 MiB.
+    pub fn value_stack_size(&mut self, bytes: usize) -> &mut Config {
+        self.value_stack_size = bytes;
+        self
+    }
+
+    /// For testing: forces tier switches, delays and failures of compilations, chosen by this seed. Default: none.
+    pub fn stress(&mut self, seed: Option<u64>) -> &mut Config {
+        self.stress = seed;
+        self
+    }
+
+    /// Compiles on the thread that runs, at once, so that runs are reproducible, instead of in the background. Default: off.
+    pub fn synchronous_compilation(&mut self, enable: bool) -> &mut Config {
+        self.synchronous_compilation = enable;
+        self
+    }
+
+    /// Surrounds 32-bit memories with inaccessible address space (6 GiB each), so that compiled code needs no
+    /// bounds checks. Off: every access is checked, and no signal handler is needed for memory. Default: on.
+    pub fn guard_regions(&mut self, enable: bool) -> &mut Config {
+        self.guard_regions = enable;
+        self
+    }
+}

@@ -1,0 +1,196 @@
+//! Crossing between Rust and the guest, in both directions.
+//!
+//! Rust → guest is [`invoke`]. Guest → Rust is [`call_host`], which the interpreter calls, and [`weir_to_rust`], which
+//! compiled code reaches through a `to_rust` stub.
+//!
+//! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
+//! outcome.
+
+use crate::interp::{self, Exit};
+use crate::runtime::records::{Failure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
+use crate::{Error, tier};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use weir_bytecode::Trap;
+use weir_jit::contract::{Dispatch, FuncRef, InstanceCtx, Outcome, StackCtx, Status};
+
+/// Calls a function from Rust: `write` puts the arguments into slots, the guest runs, `read` takes the results from the
+/// same slots.
+///
+/// # Errors
+/// A trap with its backtrace, or the error of a host function.
+///
+/// # Panics
+/// With the panic of a host function that was called on the way.
+///
+/// # Safety
+/// `func` belongs to the live store `store`, which nobody else uses and into which no reference is held. `write` writes the
+/// function's parameters, of the right types, and nothing beyond; `read` reads no more than its results.
+pub(crate) unsafe fn invoke<R>(
+    store: *mut StoreRecord,
+    func: *const FuncRef,
+    slots: usize,
+    write: impl FnOnce(*mut u64),
+    read: impl FnOnce(*mut u64) -> R,
+) -> Result<R, Error> {
+    // SAFETY: the caller's promise; the guard restores what the guest may leave changed.
+    unsafe {
+        let guard = Activation::begin(store)?;
+        let stack = &raw mut (*(*store).stack).ctx;
+        let args = (*stack).value_sp;
+        if args.wrapping_add(slots) > (*stack).value_limit {
+            return Err(Error::new(Trap::StackOverflow));
+        }
+        write(args);
+        let status = dispatch(func, slots, args);
+        let result = match status {
+            Status::Return => Ok(read(args)),
+            _ => Err(take_failure(store)),
+        };
+        drop(guard);
+        result.map_err(|failure| match failure {
+            Failure::Trap { trap, frames } => Error::trapped(trap, frames),
+            Failure::Host(error) => error,
+            Failure::Panic(payload) => resume_unwind(payload),
+        })
+    }
+}
+
+/// Runs a function by whatever engine is its own at this moment, its arguments in `slots` slots at `args`, which is `value_sp`.
+unsafe fn dispatch(func: *const FuncRef, slots: usize, args: *mut u64) -> Status {
+    // SAFETY: the promises of `invoke`.
+    unsafe {
+        let FuncRef { instance, index, .. } = *func;
+        let record = match owner_of(instance) {
+            Owner::Host(host) => return call_host(host, args),
+            Owner::Instance(record) => record,
+        };
+        let native = record.module.record().func_code(index).native.load(std::sync::atomic::Ordering::Acquire);
+        if !native.is_null() {
+            return call_native(instance, index, native, args, slots, false);
+        }
+        match interp::run(instance, index, args) {
+            Exit::Return => Status::Return,
+            Exit::Trap => Status::Trap,
+            Exit::Dispatch { func, instance, code, args, osr } => {
+                let slots = instance_of(instance).module.record().slots(func);
+                call_native(instance, func, code, args, slots, osr)
+            }
+        }
+    }
+}
+
+/// Enters compiled code of function `func`, for its call or, with `osr`, for a loop of it.
+unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, slots: usize, osr: bool) -> Status {
+    // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything that
+    // could write above `value_sp`.
+    unsafe {
+        (*(*instance).stack).value_sp = args.wrapping_add(slots);
+        match osr {
+            false => tier::call(instance, func, code, args),
+            true => tier::call_osr(instance, func, code, args),
+        }
+    }
+}
+
+/// Calls a host function, its arguments and results in slots at `args`. After [`Status::Trap`] the reason is in
+/// [`StoreRecord::failure`].
+///
+/// # Safety
+/// The host function belongs to a live store that no other thread uses, and no reference is held into the store's records or the
+/// embedder's data. The slots at `args` are on the value stack, hold the parameters, and [`HostFunc::slots`](crate::runtime::records::HostFunc::slots) of them
+/// are free to use.
+pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these locals.
+    unsafe {
+        let store: *mut StoreRecord = host.ctx.store.cast();
+        let stack = &raw mut (*(*store).stack).ctx;
+        let value_sp = (*stack).value_sp;
+        (*stack).value_sp = args.wrapping_add(host.func.slots());
+        // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
+        // operations on them.
+        let result = catch_unwind(AssertUnwindSafe(|| (host.func.call)(store, host.importer, args)));
+        (*stack).value_sp = value_sp;
+        let failure = match result {
+            Ok(Ok(())) => return Status::Return,
+            Ok(Err(error)) => Failure::Host(error),
+            Err(payload) => Failure::Panic(payload),
+        };
+        (*store).failure = Some(failure);
+        Status::Trap
+    }
+}
+
+/// What a `to_rust` stub calls: runs function `func` of `instance` outside of compiled code, its arguments and results in
+/// slots at `args`, which is `value_sp`.
+///
+/// # Safety
+/// As [`invoke`], but called by compiled code of the store.
+pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
+    let done = |status| Outcome { status, target: ptr::null() };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Owner::Host(host) = owner_of(instance) {
+            return done(call_host(host, args));
+        }
+        match interp::run(instance, func, args) {
+            Exit::Return => done(Status::Return),
+            Exit::Trap => done(Status::Trap),
+            Exit::Dispatch { func, instance, code, args, osr } => {
+                (*(*instance).stack).dispatch = Dispatch { code, args, instance };
+                let target = tier::reenter_stub(instance_of(instance).module.record(), func, osr);
+                Outcome { status: Status::Dispatch, target }
+            }
+        }
+    }
+}
+
+/// An activation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or `read`.
+struct Activation {
+    store: *mut StoreRecord,
+    native_limit: usize,
+    value_sp: *mut u64,
+    boundary: usize,
+}
+
+impl Activation {
+    /// Begins an activation. The outermost one sets the native stack's limit from where that stack is now.
+    ///
+    /// # Errors
+    /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
+    unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
+        // SAFETY: the promise of `invoke`.
+        unsafe {
+            let here = approximate_stack_pointer();
+            let stack = &raw mut (*(*store).stack).ctx;
+            let StackCtx { native_limit, value_sp, boundary, .. } = *stack;
+            if (*store).activations == 0 {
+                (*stack).native_limit = here.saturating_sub((*store).engine.config().max_wasm_stack);
+            } else if here < native_limit {
+                return Err(Error::new(Trap::StackOverflow));
+            }
+            (*store).activations += 1;
+            Ok(Activation { store, native_limit, value_sp, boundary })
+        }
+    }
+}
+
+impl Drop for Activation {
+    fn drop(&mut self) {
+        // SAFETY: the promise of `invoke`: the store outlives the activation.
+        unsafe {
+            let stack = &raw mut (*(*self.store).stack).ctx;
+            (*stack).native_limit = self.native_limit;
+            (*stack).value_sp = self.value_sp;
+            (*stack).boundary = self.boundary;
+            (*self.store).activations -= 1;
+        }
+    }
+}
+
+/// An address in the caller's frame or just below it.
+#[inline(never)]
+fn approximate_stack_pointer() -> usize {
+    let local = 0u8;
+    std::hint::black_box(&raw const local).addr()
+}

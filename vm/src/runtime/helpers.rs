@@ -1,0 +1,140 @@
+//! The functions that compiled code calls back: the System V face of [`super::bulk`].
+//!
+//! # Safety
+//! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
+
+use crate::runtime::bulk;
+use crate::runtime::records::{InstanceRecord, instance_of};
+use weir_bytecode::Trap;
+use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
+
+/// The table that [`InstanceCtx::helpers`] points to.
+pub(crate) static HELPERS: Helpers = Helpers(table());
+
+pub(crate) struct Helpers(pub [HelperAddress; Helper::COUNT]);
+
+// SAFETY: addresses of functions, never written.
+unsafe impl Sync for Helpers {}
+
+const fn table() -> [HelperAddress; Helper::COUNT] {
+    let mut table = [std::ptr::null(); Helper::COUNT];
+    let mut i = 0;
+    while i < Helper::COUNT {
+        table[i] = address(Helper::ALL[i]);
+        i += 1;
+    }
+    table
+}
+
+const fn address(helper: Helper) -> HelperAddress {
+    match helper {
+        Helper::MemoryGrow => memory_grow as *const u8,
+        Helper::MemoryFill => memory_fill as *const u8,
+        Helper::MemoryCopy => memory_copy as *const u8,
+        Helper::MemoryInit => memory_init as *const u8,
+        Helper::DataDrop => data_drop as *const u8,
+        Helper::TableGet => table_get as *const u8,
+        Helper::TableSet => table_set as *const u8,
+        Helper::TableGrow => table_grow as *const u8,
+        Helper::TableFill => table_fill as *const u8,
+        Helper::TableCopy => table_copy as *const u8,
+        Helper::TableInit => table_init as *const u8,
+        Helper::ElemDrop => elem_drop as *const u8,
+        Helper::RefFunc => ref_func as *const u8,
+    }
+}
+
+/// Runs a bulk operation of the instance; a trap's reason goes where compiled code expects it.
+unsafe fn run(ctx: *mut InstanceCtx, operation: impl FnOnce(&InstanceRecord) -> Result<(), Trap>) -> u64 {
+    // SAFETY: see the head of this file.
+    match operation(unsafe { instance_of(ctx) }) {
+        Ok(()) => Status::Return as u64,
+        Err(trap) => {
+            // SAFETY: see the head of this file.
+            unsafe { (*(*ctx).store).trap = trap as u64 };
+            Status::Trap as u64
+        }
+    }
+}
+
+/// The two indices of a packed argument, low half first.
+fn unpack(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
+unsafe extern "sysv64" fn memory_grow(ctx: *mut InstanceCtx, memory: u32, delta: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { bulk::memory_grow(instance_of(ctx), memory, delta) }
+}
+
+unsafe extern "sysv64" fn memory_fill(ctx: *mut InstanceCtx, memory: u32, address: u64, byte: u32, len: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::memory_fill(instance, memory, address, byte as u8, len)) }
+}
+
+unsafe extern "sysv64" fn memory_copy(ctx: *mut InstanceCtx, memories: u64, to: u64, from: u64, len: u64) -> u64 {
+    let (dst, src) = unpack(memories);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::memory_copy(instance, dst, src, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn memory_init(ctx: *mut InstanceCtx, memory_segment: u64, to: u64, from: u32, len: u32) -> u64 {
+    let (memory, segment) = unpack(memory_segment);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::memory_init(instance, memory, segment, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn data_drop(ctx: *mut InstanceCtx, segment: u32) -> u64 {
+    // SAFETY: see the head of this file.
+    bulk::data_drop(unsafe { instance_of(ctx) }, segment);
+    Status::Return as u64
+}
+
+unsafe extern "sysv64" fn table_get(ctx: *mut InstanceCtx, table: u32, index: u64) -> u64 {
+    // SAFETY: see the head of this file; there is an overflow slot 0.
+    unsafe {
+        run(ctx, |instance| {
+            let reference = bulk::table_get(instance, table, index)?;
+            (*(*ctx).stack).overflow.write(reference);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "sysv64" fn table_set(ctx: *mut InstanceCtx, table: u32, index: u64, reference: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_set(instance, table, index, reference)) }
+}
+
+unsafe extern "sysv64" fn table_grow(ctx: *mut InstanceCtx, table: u32, reference: u64, delta: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { bulk::table_grow(instance_of(ctx), table, reference, delta) }
+}
+
+unsafe extern "sysv64" fn table_fill(ctx: *mut InstanceCtx, table: u32, index: u64, reference: u64, len: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_fill(instance, table, index, reference, len)) }
+}
+
+unsafe extern "sysv64" fn table_copy(ctx: *mut InstanceCtx, tables: u64, to: u64, from: u64, len: u64) -> u64 {
+    let (dst, src) = unpack(tables);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_copy(instance, dst, src, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn table_init(ctx: *mut InstanceCtx, table_segment: u64, to: u64, from: u32, len: u32) -> u64 {
+    let (table, segment) = unpack(table_segment);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_init(instance, table, segment, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn elem_drop(ctx: *mut InstanceCtx, segment: u32) -> u64 {
+    // SAFETY: see the head of this file.
+    bulk::elem_drop(unsafe { instance_of(ctx) }, segment);
+    Status::Return as u64
+}
+
+unsafe extern "sysv64" fn ref_func(ctx: *mut InstanceCtx, func: u32) -> u64 {
+    // SAFETY: see the head of this file.
+    bulk::ref_func(unsafe { instance_of(ctx) }, func)
+}

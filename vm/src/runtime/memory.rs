@@ -1,0 +1,183 @@
+//! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
+
+use crate::limits::Limiter;
+use crate::{Error, Result};
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::mm::{MprotectFlags, mprotect};
+use weir_bytecode::types::MemoryType;
+use weir_jit::contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
+
+/// A memory without guard regions reserves its maximum, but at most this much (or its minimum, if that is more), and
+/// cannot grow beyond.
+const UNGUARDED_RESERVATION_MAX: usize = 8 << 30;
+
+/// A linear memory.
+#[repr(C)]
+pub(crate) struct MemoryRecord {
+    pub ctx: MemoryCtx,
+    pub ty: MemoryType,
+    reservation: MmapRaw,
+    /// What the reservation can hold, of what the type allows.
+    max_len: usize,
+}
+
+impl MemoryRecord {
+    /// A zeroed memory of the type's minimal size.
+    ///
+    /// # Errors
+    /// The size exceeds what this host can address or has, or a limit.
+    pub fn new(ty: MemoryType, guard_regions: bool, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<MemoryRecord> {
+        let too_large = || Error::msg(format!("a memory of {} pages is too large", ty.limits.min));
+        let min = byte_len(&ty, ty.limits.min).ok_or_else(too_large)?;
+        let declared_max = byte_len(&ty, ty.limits.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(max_addressable(&ty));
+        if min > declared_max {
+            return Err(too_large());
+        }
+        if let Some(limiter) = limiter
+            && !limiter.memory_growing(data, 0, min, ty.limits.max.and_then(|max| byte_len(&ty, max)))?
+        {
+            return Err(Error::msg(format!("a memory of {min} bytes exceeds the store's limits")));
+        }
+        let guarded = Bounds::of(&ty, 0, guard_regions) == Bounds::Guard;
+        let (reserved, max_len) = match guarded {
+            true => (GUARDED_RESERVATION, declared_max),
+            false => {
+                let reserved = declared_max.min(UNGUARDED_RESERVATION_MAX).max(min);
+                (reserved, reserved)
+            }
+        };
+        let (reservation, max_len) = match reserve(reserved) {
+            Ok(reservation) => (reservation, max_len),
+            Err(_) if !guarded => (reserve(min)?, min),
+            Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
+        };
+        let mut memory = MemoryRecord { ctx: MemoryCtx { base: reservation.as_mut_ptr(), len: 0 }, ty, reservation, max_len };
+        memory.commit(min)?;
+        Ok(memory)
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> usize {
+        self.ctx.len as usize
+    }
+
+    /// Size in pages.
+    pub fn pages(&self) -> u64 {
+        self.ctx.len >> self.ty.page_size_log2
+    }
+
+    /// Adds `delta` zeroed pages; `None` and no change if that exceeds the memory's maximum, the store's limits or what
+    /// the host has.
+    pub fn grow(&mut self, delta: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Option<u64> {
+        let old = self.pages();
+        let pages = old.checked_add(delta)?;
+        if self.ty.limits.max.is_some_and(|max| pages > max) {
+            return None;
+        }
+        let len = byte_len(&self.ty, pages).filter(|&len| len <= self.max_len)?;
+        if let Some(limiter) = limiter {
+            let maximum = self.ty.limits.max.and_then(|max| byte_len(&self.ty, max));
+            if !limiter.memory_growing(data, self.len(), len, maximum).unwrap_or(false) {
+                return None;
+            }
+        }
+        self.commit(len).ok()?;
+        Some(old)
+    }
+
+    /// Makes the first `len` bytes accessible.
+    fn commit(&mut self, len: usize) -> Result<()> {
+        let committed = self.len().next_multiple_of(page_size());
+        if len > committed {
+            let start = self.ctx.base.wrapping_add(committed);
+            let size = len.next_multiple_of(page_size()) - committed;
+            // SAFETY: the range lies within our own reservation, whose length is a multiple of the page size.
+            unsafe { mprotect(start.cast(), size, MprotectFlags::READ | MprotectFlags::WRITE)? };
+        }
+        debug_assert!(len <= self.reservation.len());
+        self.ctx.len = len as u64;
+        Ok(())
+    }
+}
+
+/// Inaccessible address space.
+fn reserve(len: usize) -> std::io::Result<MmapRaw> {
+    // An empty mapping is an error, and a memory of no size still needs a base.
+    let len = len.max(1).checked_next_multiple_of(page_size()).ok_or(std::io::ErrorKind::OutOfMemory)?;
+    let mapping = MmapRaw::from(MmapOptions::new().len(len).no_reserve_swap().map_anon()?);
+    // SAFETY: the mapping is ours and nothing points into it yet.
+    unsafe { mprotect(mapping.as_mut_ptr().cast(), len, MprotectFlags::empty())? };
+    Ok(mapping)
+}
+
+fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+/// `pages` in bytes, if a `usize` holds it.
+fn byte_len(ty: &MemoryType, pages: u64) -> Option<usize> {
+    usize::try_from(u128::from(pages) << ty.page_size_log2).ok()
+}
+
+/// The most bytes that addresses of the memory reach.
+fn max_addressable(ty: &MemoryType) -> usize {
+    if ty.memory64 { isize::MAX as usize } else { 1 << 32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+    use weir_bytecode::types::Limits;
+
+    fn memory32(min: u64, max: Option<u64>) -> MemoryType {
+        MemoryType { limits: Limits { min, max }, memory64: false, shared: false, page_size_log2: 16 }
+    }
+
+    fn new(ty: MemoryType, guard_regions: bool) -> Result<MemoryRecord> {
+        MemoryRecord::new(ty, guard_regions, None, null_mut())
+    }
+
+    #[test]
+    fn grows_in_place_up_to_its_maximum() {
+        for guard_regions in [true, false] {
+            let mut memory = new(memory32(1, Some(3)), guard_regions).unwrap();
+            let base = memory.ctx.base;
+            assert_eq!(memory.grow(2, None, null_mut()), Some(1));
+            assert_eq!((memory.pages(), memory.ctx.base), (3, base));
+            // SAFETY: the memory has just grown over this byte.
+            unsafe {
+                let last = base.add(memory.len() - 1);
+                assert_eq!(last.read(), 0);
+                last.write(7);
+            }
+            assert_eq!(memory.grow(1, None, null_mut()), None);
+            assert_eq!(memory.grow(u64::MAX, None, null_mut()), None);
+            assert_eq!(memory.grow(0, None, null_mut()), Some(3));
+        }
+    }
+
+    #[test]
+    fn the_whole_of_a_32_bit_address_space() {
+        let mut memory = new(memory32(0, None), true).unwrap();
+        assert!(!memory.ctx.base.is_null());
+        assert_eq!(memory.grow(65536, None, null_mut()), Some(0));
+        assert_eq!(memory.ctx.len, 1 << 32);
+        assert_eq!(memory.grow(1, None, null_mut()), None);
+    }
+
+    #[test]
+    fn odd_pages_and_absurd_sizes() {
+        let bytes = MemoryType { page_size_log2: 0, ..memory32(10, Some(5000)) };
+        let mut memory = new(bytes, true).unwrap();
+        assert_eq!((memory.len(), memory.grow(4990, None, null_mut())), (10, Some(10)));
+        assert_eq!(memory.grow(1, None, null_mut()), None);
+
+        let huge = MemoryType { memory64: true, ..memory32(1 << 48, None) };
+        assert!(new(huge, true).is_err());
+        let open = MemoryType { memory64: true, ..memory32(1, None) };
+        let mut memory = new(open, true).unwrap();
+        assert_eq!(memory.grow(1 << 47, None, null_mut()), None);
+        assert_eq!(memory.grow(1, None, null_mut()), Some(1));
+    }
+}

@@ -1,0 +1,185 @@
+//! Tables: growable arrays of references, each with what `call_indirect` needs beside it.
+
+use crate::limits::Limiter;
+use crate::{Error, Result};
+use std::ptr;
+use weir_bytecode::Trap;
+use weir_bytecode::types::{HeapType, TableType};
+use weir_jit::contract::{FuncRef, NULL_SIG, TableCtx, TableEntry};
+
+/// No table may have more elements: 320 MB of entries, and what other engines allow.
+pub(crate) const MAX_TABLE_ELEMENTS: u64 = 10_000_000;
+
+/// A table.
+#[repr(C)]
+pub(crate) struct TableRecord {
+    /// Points into `entries`.
+    pub ctx: TableCtx,
+    pub ty: TableType,
+    /// Only ever used to grow; everything else goes through `ctx`.
+    entries: Vec<TableEntry>,
+}
+
+impl TableRecord {
+    /// A table of the type's minimal size, filled with a reference.
+    ///
+    /// # Errors
+    /// The size exceeds [`MAX_TABLE_ELEMENTS`] or the store's limits.
+    pub fn new(ty: TableType, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<TableRecord> {
+        let ctx = TableCtx { entries: ptr::dangling_mut(), len: 0 };
+        let mut table = TableRecord { ctx, ty, entries: Vec::new() };
+        let min = ty.limits.min;
+        if let Some(limiter) = limiter
+            && !limiter.table_growing(data, 0, min as usize, ty.limits.max.map(|max| max as usize))?
+        {
+            return Err(Error::msg(format!("a table of {min} elements exceeds the store's limits")));
+        }
+        match table.resize(min, reference) {
+            Some(()) => Ok(table),
+            None => Err(Error::msg(format!("a table of {min} elements is too large"))),
+        }
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Errors
+    /// Out of bounds.
+    pub fn get(&self, index: u64) -> Result<u64, Trap> {
+        let entry = self.range(index, 1)?;
+        // SAFETY: `range` has checked that the element exists.
+        Ok(unsafe { (*entry).reference })
+    }
+
+    /// Writes one element.
+    ///
+    /// # Errors
+    /// Out of bounds.
+    pub fn set(&mut self, index: u64, reference: u64) -> Result<(), Trap> {
+        self.fill(index, reference, 1)
+    }
+
+    /// Writes `len` elements.
+    ///
+    /// # Errors
+    /// Out of bounds, before anything is written.
+    pub fn fill(&mut self, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
+        let entry = self.entry(reference);
+        let first = self.range(index, len)?;
+        for i in 0..len as usize {
+            // SAFETY: `range` has checked that the elements exist.
+            unsafe { first.add(i).write(entry) };
+        }
+        Ok(())
+    }
+
+    /// Writes these elements.
+    ///
+    /// # Errors
+    /// Out of bounds, before anything is written.
+    pub fn write(&mut self, index: u64, references: &[u64]) -> Result<(), Trap> {
+        let first = self.range(index, references.len() as u64)?;
+        for (i, &reference) in references.iter().enumerate() {
+            // SAFETY: `range` has checked that the elements exist.
+            unsafe { first.add(i).write(self.entry(reference)) };
+        }
+        Ok(())
+    }
+
+    /// Appends `delta` elements: the old size, or `None` and no change if that exceeds a limit.
+    pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Option<u64> {
+        let old = self.ctx.len;
+        let len = old.checked_add(delta)?;
+        let max = self.ty.limits.max.unwrap_or(u64::MAX).min(MAX_TABLE_ELEMENTS);
+        if len > max {
+            return None;
+        }
+        if let Some(limiter) = limiter {
+            let maximum = self.ty.limits.max.map(|max| max as usize);
+            if !limiter.table_growing(data, old as usize, len as usize, maximum).unwrap_or(false) {
+                return None;
+            }
+        }
+        self.resize(len, reference)?;
+        Some(old)
+    }
+
+    fn resize(&mut self, len: u64, reference: u64) -> Option<()> {
+        if len > MAX_TABLE_ELEMENTS {
+            return None;
+        }
+        let entry = self.entry(reference);
+        self.entries.try_reserve(len as usize - self.entries.len()).ok()?;
+        self.entries.resize(len as usize, entry);
+        self.ctx = TableCtx { entries: self.entries.as_mut_ptr(), len };
+        Some(())
+    }
+
+    /// The first of `len` elements from `index` on, all of which exist.
+    ///
+    /// # Errors
+    /// Some do not.
+    pub fn range(&self, index: u64, len: u64) -> Result<*mut TableEntry, Trap> {
+        match index.checked_add(len) {
+            Some(end) if end <= self.ctx.len => Ok(self.ctx.entries.wrapping_add(index as usize)),
+            _ => Err(Trap::TableOutOfBounds),
+        }
+    }
+
+    /// What stands in the table for a reference of its element type.
+    fn entry(&self, reference: u64) -> TableEntry {
+        let null = TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
+        if reference == 0 || self.ty.element.heap == HeapType::Extern {
+            return null;
+        }
+        // SAFETY: a reference that is not null, of a type other than extern, points to a `FuncRef` of this store.
+        let func = unsafe { &*(reference as *const FuncRef) };
+        TableEntry { entry: func.entry, sig: func.sig, instance: func.instance, ..null }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+    use weir_bytecode::types::{Limits, RefType};
+
+    fn externs(min: u64, max: Option<u64>) -> TableType {
+        TableType { limits: Limits { min, max }, table64: false, element: RefType::EXTERNREF }
+    }
+
+    #[test]
+    fn bounds_are_checked_before_anything_is_written() {
+        let mut table = TableRecord::new(externs(3, None), 0, None, null_mut()).unwrap();
+        assert_eq!(table.fill(1, 9, 3), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.write(2, &[9, 9]), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.fill(u64::MAX, 9, 2), Err(Trap::TableOutOfBounds));
+        assert_eq!((table.get(1), table.get(2)), (Ok(0), Ok(0)));
+        assert_eq!(table.get(3), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.fill(3, 9, 0), Ok(()));
+    }
+
+    #[test]
+    fn grows_up_to_its_maximum() {
+        let mut table = TableRecord::new(externs(1, Some(4)), 5, None, null_mut()).unwrap();
+        assert_eq!(table.grow(4, 6, None, null_mut()), None);
+        assert_eq!(table.grow(3, 6, None, null_mut()), Some(1));
+        assert_eq!((table.get(0), table.get(3), table.ctx.len), (Ok(5), Ok(6), 4));
+        let mut open = TableRecord::new(externs(0, None), 0, None, null_mut()).unwrap();
+        assert_eq!(open.grow(0xFFFF_FFF0, 0, None, null_mut()), None);
+        assert_eq!(open.grow(u64::MAX, 0, None, null_mut()), None);
+        assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, None, null_mut()).is_err());
+    }
+
+    #[test]
+    fn functions_are_copied_beside_their_references() {
+        let func = FuncRef { entry: ptr::null(), sig: 7, index: 1, instance: ptr::dangling_mut() };
+        let ty = TableType { element: RefType::FUNCREF, ..externs(2, None) };
+        let mut table = TableRecord::new(ty, 0, None, null_mut()).unwrap();
+        table.set(1, &raw const func as u64).unwrap();
+        let entries = table.range(0, 2).unwrap();
+        // SAFETY: the table has two elements.
+        let (null, set) = unsafe { (*entries, *entries.add(1)) };
+        assert_eq!((null.sig, null.instance.is_null()), (NULL_SIG, true));
+        assert_eq!((set.sig, set.instance, set.reference), (7, func.instance, &raw const func as u64));
+    }
+}

@@ -1,0 +1,95 @@
+//! What happened: how many functions ran in which tier, what compiling cost.
+
+/// Counts and times of a module, or of all modules of an engine.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Milliseconds spent decoding and validating.
+    pub validate_ms: f64,
+    /// Which engines ran how many functions.
+    pub functions: FunctionStats,
+    /// How often a running loop was continued in compiled code.
+    pub osr_entries: u64,
+    /// The functions that were compiled because they were hot, in that order.
+    pub tier_up: Vec<TierUp>,
+    /// Milliseconds spent compiling, by phase, in the order of the pipeline.
+    pub compile_ms: Vec<(String, f64)>,
+    /// Bytes of bytecode that were compiled.
+    pub bytecode_bytes_compiled: u64,
+    /// Bytes of machine code that came out.
+    pub code_bytes: u64,
+    /// SSA construction.
+    pub ssa: SsaStats,
+    /// Stores of a register to a spill slot, in the code.
+    pub spills: u64,
+    /// Loads from a spill slot, in the code.
+    pub reloads: u64,
+}
+
+/// See [`Stats::functions`]. A function may be counted as interpreted and as compiled.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct FunctionStats {
+    /// Defined in the modules.
+    pub total: u64,
+    /// Called at least once.
+    pub called: u64,
+    /// Never compiled, though called.
+    pub interpreted: u64,
+    /// Compiled by Weir's own back end.
+    pub native: u64,
+    /// Compiled by Cranelift.
+    pub cranelift: u64,
+    /// Functions that a back end refused, with the reason.
+    pub fallbacks: Vec<Fallback>,
+}
+
+/// A function that a back end refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Fallback {
+    /// The function's index.
+    pub func: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// A function that was compiled because it was hot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct TierUp {
+    /// The function's index.
+    pub func: u32,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// After how many ticks: calls and loop iterations.
+    pub ticks: u64,
+}
+
+/// See [`Stats::ssa`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct SsaStats {
+    /// Phis that construction placed and that stayed.
+    pub phis: u64,
+    /// Phis that construction placed and found trivial.
+    pub trivial_removed: u64,
+    /// Phis that were redundant only together.
+    pub scc_removed: u64,
+    /// Values, as lowered.
+    pub values: u64,
+}
+
+impl Fallback {
+    /// A refusal.
+    pub fn new(func: u32, reason: String) -> Fallback {
+        Fallback { func, reason }
+    }
+}
+
+impl TierUp {
+    /// A tier-up.
+    pub fn new(func: u32, name: Option<String>, ticks: u64) -> TierUp {
+        TierUp { func, name, ticks }
+    }
+}
