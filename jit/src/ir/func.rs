@@ -162,6 +162,17 @@ impl<'a> Func<'a> {
         self.blocks[to.index()].preds.push(from);
     }
 
+    /// The target of edge `(from, succ)`, `succ` an index into `from`'s successors, and the index of the edge in the target's
+    /// predecessors and phi arguments.
+    pub fn edge(&self, from: Block, succ: usize) -> (Block, usize) {
+        let succs = &self.block(from).succs;
+        let to = succs[succ];
+        let earlier = succs[..succ].iter().filter(|&&other| other == to).count();
+        let mut entries = self.block(to).preds.iter().enumerate().filter(|&(_, &pred)| pred == from);
+        let (index, _) = entries.nth(earlier).expect("an edge stands at both its ends");
+        (to, index)
+    }
+
     /// Gives `value` other arguments.
     pub fn set_args(&mut self, value: Value, args: &[Value]) {
         self.insts[value.index()].args = self.arena.alloc_slice_copy(args);

@@ -1,16 +1,19 @@
 //! The SSA that everything between bytecode and machine code works on.
 //!
-//! [`ops`] is TABLE 2; [`func`] the container; [`print`], [`parse`] and [`verify`] its text and its rules; [`eval`]
-//! runs it, and so is the oracle of every pass.
+//! [`ops`] is TABLE 2; [`func`] the container; [`mod@print`], [`mod@parse`] and [`mod@verify`] its text and its rules;
+//! [`mod@eval`] runs it, and so is the oracle of every pass.
 
 pub mod eval;
 pub mod func;
 pub mod ops;
 pub mod parse;
 pub mod print;
+pub mod sandbox;
 pub mod verify;
 
+pub use eval::{Outcome, Stop, World, eval};
 pub use func::{Block, Entry, Func, Inst, Value};
 pub use ops::{Effect, Fields, Op, Type};
 pub use parse::{ParseError, parse};
 pub use print::print;
+pub use verify::{VerifyError, verify};

@@ -1,1 +1,498 @@
-//! (filled in next)
+//! Checks that a function is well formed. It checks that
+//!
+//! 1. there is an entry block, and it has no predecessors;
+//! 2. every reachable block ends with a terminator and has no other; an unreachable block is empty: no
+//!    instructions, no edges;
+//! 3. edges agree: `b` is in the predecessors of `s` as often as `s` is in the successors of `b`, and a terminator has as many
+//!    successors as it says;
+//! 4. every value stands in one place, and no replacement is pending;
+//! 5. phis stand first in their block and have one argument per predecessor;
+//! 6. operations have as many arguments as TABLE 2 says, and calls as many as their type says;
+//! 7. operand and result types fit TABLE 2, the function's signature and, given the module, what is called or accessed;
+//! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it is given,
+//!    constants without excess bits, codes of traps;
+//! 9. parameters stand first in the entry block of a function entered by a call; frame slots in the entry block of
+//!    one entered by OSR, before anything but pure operations;
+//! 10. results of a call stand directly behind it, each number once;
+//! 11. definitions dominate their uses; the argument of a phi, the end of the predecessor.
+//!
+//! The first violation is reported. This is the one file of `ir` that uses an analysis: dominance.
+
+use super::func::{Block, Entry, Func, Value};
+use super::ops::{Effect, Fields, Op, Type};
+use super::print;
+use crate::analysis::{Cfg, Dominators};
+use weir_bytecode::module::Module;
+use weir_bytecode::types::FuncType;
+
+/// What is wrong with a function.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("func {func}, {block}: {}{what} (rule {rule})", if .inst.is_empty() { String::new() } else { format!("`{}`: ", .inst) })]
+pub struct VerifyError {
+    /// The function.
+    pub func: u32,
+    /// Where.
+    pub block: Block,
+    /// The instruction in question, empty if the whole block is.
+    pub inst: String,
+    /// What was expected and found.
+    pub what: String,
+    /// Which of the rules at the head of this file.
+    pub rule: u32,
+}
+
+/// Checks `func`; with `module`, also that it fits there.
+///
+/// # Errors
+/// The first violation, in order of blocks.
+pub fn verify(func: &Func<'_>, module: Option<&Module>) -> Result<(), VerifyError> {
+    if func.num_blocks() == 0 {
+        let what = "there is no entry block".to_string();
+        return Err(VerifyError { func: func.index, block: Block::ENTRY, inst: String::new(), what, rule: 1 });
+    }
+    let mut verifier = Verifier { func, module, block: Block::ENTRY, inst: None, places: Vec::new() };
+    verifier.edges()?;
+    let cfg = Cfg::compute(func);
+    verifier.place(&cfg)?;
+    verifier.signature()?;
+    let dom = Dominators::compute(func, &cfg);
+    for &block in cfg.order() {
+        verifier.block = block;
+        for (i, &value) in func.block(block).insts.iter().enumerate() {
+            verifier.inst = Some(value);
+            verifier.shape(i)?;
+            verifier.fields()?;
+            verifier.types()?;
+            verifier.dominance(i, &dom)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy)]
+struct Place {
+    block: Block,
+    position: usize,
+}
+
+struct Verifier<'f, 'a> {
+    func: &'f Func<'a>,
+    module: Option<&'f Module>,
+    /// What is being checked.
+    block: Block,
+    inst: Option<Value>,
+    /// By value; `None` for values in no block.
+    places: Vec<Option<Place>>,
+}
+
+type Checked = Result<(), VerifyError>;
+
+impl<'f, 'a> Verifier<'f, 'a> {
+    fn check(&self, rule: u32, holds: bool, what: impl FnOnce() -> String) -> Checked {
+        if holds {
+            return Ok(());
+        }
+        let inst = self.inst.map(|value| print::inst(self.func, self.block, value).to_string()).unwrap_or_default();
+        Err(VerifyError { func: self.func.index, block: self.block, inst, what: what(), rule })
+    }
+
+    /// Rules 1 and 3, but for the number of successors.
+    fn edges(&mut self) -> Checked {
+        let func = self.func;
+        let preds = &func.block(Block::ENTRY).preds;
+        self.check(1, preds.is_empty(), || format!("the entry has predecessors {preds:?}"))?;
+        // Edges by successor and predecessor, each list sorted, must be one and the same list.
+        let (mut forward, mut backward) = (Vec::new(), Vec::new());
+        for block in func.blocks() {
+            self.block = block;
+            let data = func.block(block);
+            for &other in data.succs.iter().chain(&data.preds) {
+                self.check(3, other.index() < func.num_blocks(), || format!("there is no {other}"))?;
+            }
+            forward.extend(data.succs.iter().map(|&succ| (block, succ)));
+            backward.extend(data.preds.iter().map(|&pred| (pred, block)));
+        }
+        forward.sort_unstable();
+        backward.sort_unstable();
+        let differing = forward.iter().zip(&backward).position(|(a, b)| a != b).unwrap_or(forward.len().min(backward.len()));
+        let edge = match (forward.get(differing), backward.get(differing)) {
+            (None, None) => return Ok(()),
+            (Some(edge), Some(other)) => edge.min(other),
+            (Some(edge), None) | (None, Some(edge)) => edge,
+        };
+        self.block = edge.0;
+        self.check(3, false, || format!("the edge {} → {} stands at one of its ends only", edge.0, edge.1))
+    }
+
+    /// Rules 2 and 4.
+    fn place(&mut self, cfg: &Cfg) -> Checked {
+        let func = self.func;
+        self.places = vec![None; func.num_values()];
+        for block in func.blocks() {
+            self.block = block;
+            self.inst = None;
+            let data = func.block(block);
+            if !cfg.is_reachable(block) {
+                let empty = data.insts.is_empty() && data.succs.is_empty() && data.preds.is_empty();
+                self.check(2, empty, || "it is unreachable but not empty".into())?;
+                continue;
+            }
+            self.check(2, func.terminator(block).is_some(), || "it has no terminator at its end".into())?;
+            for (position, &value) in data.insts.iter().enumerate() {
+                self.check(4, value.index() < func.num_values(), || format!("there is no {value}"))?;
+                self.inst = Some(value);
+                self.check(4, !func.is_replaced(value), || format!("{value} has been replaced"))?;
+                let last = position + 1 == data.insts.len();
+                self.check(2, last || !func.op(value).is_terminator(), || "a terminator stands inside the block".into())?;
+                let former = self.places[value.index()].replace(Place { block, position });
+                self.check(4, former.is_none(), || format!("{value} stands in two places"))?;
+            }
+        }
+        self.inst = None;
+        Ok(())
+    }
+
+    /// Rule 7 for the function itself.
+    fn signature(&mut self) -> Checked {
+        self.block = Block::ENTRY;
+        let func = self.func;
+        let Some(module) = self.module else { return Ok(()) };
+        let defined = module.imported_funcs..module.funcs.len() as u32;
+        self.check(8, defined.contains(&func.index), || format!("the module defines no function {}", func.index))?;
+        let ty = module.func_type(func.index);
+        let same = types(&ty.params).eq(func.params.iter().copied()) && types(&ty.results).eq(func.results.iter().copied());
+        self.check(7, same, || format!("its type differs from the module's, {ty}"))
+    }
+
+    /// The instruction that is being checked.
+    fn value(&self) -> Value {
+        self.inst.expect("rules about instructions are checked on one")
+    }
+
+    /// Rules 3 (number of successors), 5, 6, 9 and 10 for the instruction at `position`.
+    fn shape(&self, position: usize) -> Checked {
+        let (func, value) = (self.func, self.value());
+        let data = func.block(self.block);
+        let inst = func.inst(value);
+        let before = position.checked_sub(1).map(|i| func.op(data.insts[i]));
+        if let Some(arity) = inst.op.arity() {
+            self.check(6, inst.args.len() == arity, || format!("{} arguments instead of {arity}", inst.args.len()))?;
+        }
+        if inst.op.is_terminator() {
+            let succs = data.succs.len();
+            let right = match inst.op {
+                Op::Jump => succs == 1,
+                Op::Branch => succs == 2,
+                Op::BrTable => succs >= 1,
+                _ => succs == 0,
+            };
+            self.check(3, right, || format!("{succs} successors"))?;
+        }
+        match inst.op {
+            Op::Phi => {
+                self.check(5, before.is_none_or(|op| op == Op::Phi), || "a phi stands behind another instruction".into())?;
+                let (args, preds) = (inst.args.len(), data.preds.len());
+                self.check(5, args == preds, || format!("{args} arguments for {preds} predecessors"))?;
+            }
+            Op::Param => {
+                let first = self.block == Block::ENTRY && before.is_none_or(|op| op == Op::Param);
+                self.check(9, first && func.entry == Entry::Call, || {
+                    "parameters stand first in the entry, unless it is OSR's".into()
+                })?;
+            }
+            Op::OsrSlot => {
+                let pure = data.insts[..position].iter().all(|&other| func.op(other).effect() == Effect::Pure);
+                let early = self.block == Block::ENTRY && pure;
+                let osr = matches!(func.entry, Entry::Osr(_));
+                self.check(9, early && osr, || "frame slots are read early in the entry of an OSR body".into())?;
+            }
+            Op::Result => {
+                let call = inst.args[0];
+                let behind = data.insts[..position].iter().rev().find(|&&other| func.op(other) != Op::Result);
+                self.check(10, behind == Some(&call), || "a result must stand directly behind its call".into())?;
+                let earlier = data.insts[..position].iter().rev().take_while(|&&other| func.op(other) == Op::Result);
+                let unique = earlier.map(|&other| func.inst(other).imm).all(|imm| imm != inst.imm);
+                self.check(10, unique, || "the same result twice".into())?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Rule 8.
+    fn fields(&self) -> Checked {
+        let inst = self.func.inst(self.value());
+        let (aux, imm) = (inst.aux, inst.imm);
+        let fields = inst.op.fields();
+        let (aux_used, imm_used) = match fields {
+            Fields::None => (false, false),
+            Fields::Bits | Fields::Number | Fields::Segment => (false, true),
+            Fields::Memory | Fields::Global | Fields::Func | Fields::Trap => (true, false),
+            Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
+        };
+        self.check(8, aux_used || aux == 0, || format!("aux is {aux} but has no meaning"))?;
+        self.check(8, imm_used || imm == 0, || format!("imm is {imm} but has no meaning"))?;
+        match fields {
+            Fields::Bits if matches!(inst.ty, Type::I32 | Type::F32) => {
+                self.check(8, imm >> 32 == 0, || "the constant has excess bits".into())
+            }
+            Fields::Trap => {
+                let known = u8::try_from(aux).ok().and_then(weir_bytecode::Trap::from_code).is_some();
+                self.check(8, known, || format!("there is no trap {aux}"))
+            }
+            _ => match self.module {
+                Some(module) => self.indices(module),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Rule 8 for indices of the module.
+    fn indices(&self, module: &Module) -> Checked {
+        let inst = self.func.inst(self.value());
+        let in_range =
+            |kind: &str, index: u64, len: usize| self.check(8, index < len as u64, || format!("{kind} {index} of {len}"));
+        let (aux, imm) = (u64::from(inst.aux), inst.imm);
+        match inst.op.fields() {
+            Fields::Access | Fields::Memory => in_range("memory", aux, module.memories.len()),
+            Fields::Memories => {
+                in_range("memory", aux, module.memories.len())?;
+                in_range("memory", imm, module.memories.len())
+            }
+            Fields::MemorySegment => {
+                in_range("memory", aux, module.memories.len())?;
+                in_range("data segment", imm, module.data.len())
+            }
+            Fields::Segment => in_range("data segment", imm, module.data.len()),
+            Fields::Global => in_range("global", aux, module.globals.len()),
+            Fields::Func => in_range("function", aux, module.funcs.len()),
+            Fields::Indirect => {
+                in_range("type", aux, module.types.len())?;
+                in_range("table", imm, module.tables.len())
+            }
+            Fields::None | Fields::Bits | Fields::Number | Fields::Trap => Ok(()),
+        }
+    }
+
+    /// Rule 7: the types of arguments and result.
+    fn types(&self) -> Checked {
+        let func = self.func;
+        let inst = func.inst(self.value());
+        for &arg in &*inst.args {
+            self.check(11, arg.index() < func.num_values(), || format!("there is no {arg}"))?;
+        }
+        let memory = |memory: u32| self.index_type(self.module.map(|module| module.memories[memory as usize].memory64));
+        let void = Type::Void;
+        match inst.op {
+            Op::Const => self.check(7, inst.ty != void, || "a constant has a type".into()),
+            Op::Param => {
+                let ty = func.params.get(inst.imm as usize).copied();
+                self.check(7, ty == Some(inst.ty), || format!("the signature says {ty:?}"))
+            }
+            Op::OsrSlot => self.check(7, inst.ty != void, || "a frame slot has a type".into()),
+            Op::Phi => {
+                self.check(7, inst.ty != void, || "a phi has a type".into())?;
+                inst.args.iter().try_for_each(|&arg| self.has(arg, inst.ty))
+            }
+            Op::Result => self.result_type(),
+            Op::Select => {
+                self.result(inst.args[1..].first().map_or(void, |&arg| func.ty(arg)))?;
+                self.args(&[Want::Is(Type::I32), Want::Is(inst.ty), Want::Is(inst.ty)])
+            }
+            Op::MemorySize => self.result_fits(memory(inst.aux)),
+            Op::MemoryGrow => {
+                self.args(&[memory(inst.aux)])?;
+                self.result_fits(memory(inst.aux))?;
+                self.has(inst.args[0], inst.ty)
+            }
+            Op::MemoryFill => self.result(void).and_then(|()| {
+                let index = memory(inst.aux);
+                self.args(&[index, Want::Is(Type::I32), index])
+            }),
+            Op::MemoryCopy => self.result(void).and_then(|()| {
+                let (to, from) = (memory(inst.aux), memory(inst.imm as u32));
+                self.args(&[to, from, if to == Want::Is(Type::I32) { to } else { from }])
+            }),
+            Op::MemoryInit => {
+                self.result(void)?;
+                self.args(&[memory(inst.aux), Want::Is(Type::I32), Want::Is(Type::I32)])
+            }
+            Op::DataDrop | Op::Fuel | Op::Poll | Op::Jump | Op::Trap => self.result(void),
+            Op::GlobalGet => {
+                let ty = self.module.map_or(inst.ty, |module| module.globals[inst.aux as usize].value.into());
+                self.check(7, inst.ty != void, || "a global has a type".into())?;
+                self.result(ty)
+            }
+            Op::GlobalSet => {
+                self.result(void)?;
+                let ty = self.module.map_or(func.ty(inst.args[0]), |module| module.globals[inst.aux as usize].value.into());
+                self.args(&[Want::Is(ty)])
+            }
+            Op::Call | Op::CallIndirect | Op::ReturnCall | Op::ReturnCallIndirect => self.call(),
+            Op::Branch | Op::BrTable => {
+                self.result(void)?;
+                self.args(&[Want::Is(Type::I32)])
+            }
+            Op::Return => {
+                self.result(void)?;
+                let wants: Vec<Want> = func.results.iter().copied().map(Want::Is).collect();
+                self.args(&wants)
+            }
+            _ if inst.op.fields() == Fields::Access => self.access(memory(inst.aux)),
+            _ => self.numeric(),
+        }
+    }
+
+    /// An operation whose types are in TABLE 2.
+    fn numeric(&self) -> Checked {
+        let inst = self.func.inst(self.value());
+        let operand = self.func.operand_type(self.value());
+        let known = inst.op.opcode(operand, inst.ty).is_some();
+        self.check(7, known, || format!("no {} from {operand} to {}", inst.op, inst.ty))?;
+        inst.args.iter().try_for_each(|&arg| self.has(arg, operand))
+    }
+
+    /// A load or store to a memory with addresses of type `index`.
+    fn access(&self, index: Want) -> Checked {
+        let inst = self.func.inst(self.value());
+        let ty = self.func.operand_type(self.value());
+        self.check(7, inst.op.opcode(ty, ty).is_some(), || format!("no {} of {ty}", inst.op))?;
+        let load = inst.args.len() == 1;
+        self.result(if load { ty } else { Type::Void })?;
+        self.fits(inst.args[0], index)
+    }
+
+    fn call(&self) -> Checked {
+        let func = self.func;
+        let inst = func.inst(self.value());
+        let indirect = matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect);
+        let tail = inst.op.is_terminator();
+        self.check(6, !indirect || !inst.args.is_empty(), || "no table index".into())?;
+        let Some((module, ty)) = self.callee(self.value()) else {
+            self.check(7, !tail || inst.ty == Type::Void, || "a tail call has no value".into())?;
+            return match inst.args.last() {
+                Some(&index) if indirect => self.fits(index, Want::Index),
+                _ => Ok(()),
+            };
+        };
+        let mut wants: Vec<Want> = types(&ty.params).map(Want::Is).collect();
+        if indirect {
+            wants.push(self.index_type(Some(module.tables[inst.imm as usize].ty.table64)));
+        }
+        self.args(&wants)?;
+        if tail {
+            let same = types(&ty.results).eq(func.results.iter().copied());
+            self.check(7, same, || format!("the results of a tail call must be the caller's, not those of {ty}"))?;
+            self.result(Type::Void)
+        } else {
+            self.result(types(&ty.results).next().unwrap_or(Type::Void))
+        }
+    }
+
+    /// The module and what `call` calls there.
+    fn callee(&self, call: Value) -> Option<(&'f Module, &'f FuncType)> {
+        let module = self.module?;
+        let inst = self.func.inst(call);
+        let ty = match inst.op.fields() {
+            Fields::Func => module.func_type(inst.aux),
+            Fields::Indirect => &module.types[inst.aux as usize],
+            _ => return None,
+        };
+        Some((module, ty))
+    }
+
+    fn result_type(&self) -> Checked {
+        let inst = self.func.inst(self.value());
+        let called = matches!(self.func.op(inst.args[0]), Op::Call | Op::CallIndirect);
+        self.check(10, called && inst.imm >= 1, || "only calls have results 1 and up".into())?;
+        self.check(7, inst.ty != Type::Void, || "a result has a type".into())?;
+        let Some((_, ty)) = self.callee(inst.args[0]) else { return Ok(()) };
+        let declared = ty.results.get(inst.imm as usize).map(|&ty| Type::from(ty));
+        self.check(7, declared == Some(inst.ty), || format!("result {} of {ty}", inst.imm))
+    }
+
+    /// The index type of a memory or table, if it is known whether that is i64.
+    fn index_type(&self, wide: Option<bool>) -> Want {
+        match wide {
+            None => Want::Index,
+            Some(false) => Want::Is(Type::I32),
+            Some(true) => Want::Is(Type::I64),
+        }
+    }
+
+    fn args(&self, wants: &[Want]) -> Checked {
+        let args = self.func.args(self.value());
+        self.check(6, args.len() == wants.len(), || format!("{} arguments instead of {}", args.len(), wants.len()))?;
+        args.iter().zip(wants).try_for_each(|(&arg, &want)| self.fits(arg, want))
+    }
+
+    fn fits(&self, arg: Value, want: Want) -> Checked {
+        let ty = self.func.ty(arg);
+        self.check(7, want.allows(ty), || format!("{arg} is {ty}, not {want}"))
+    }
+
+    fn has(&self, arg: Value, ty: Type) -> Checked {
+        self.fits(arg, Want::Is(ty))
+    }
+
+    fn result(&self, ty: Type) -> Checked {
+        self.result_fits(Want::Is(ty))
+    }
+
+    fn result_fits(&self, want: Want) -> Checked {
+        let ty = self.func.ty(self.value());
+        self.check(7, want.allows(ty), || format!("its value is {ty}, not {want}"))
+    }
+
+    /// Rule 11 for the instruction at `position`.
+    fn dominance(&self, position: usize, dom: &Dominators) -> Checked {
+        let func = self.func;
+        let phi = func.op(self.value()) == Op::Phi;
+        for (i, &arg) in func.args(self.value()).iter().enumerate() {
+            self.check(4, !func.is_replaced(arg), || format!("{arg} has been replaced"))?;
+            let place = self.places[arg.index()];
+            let available = place.is_some_and(|def| match phi {
+                true => dom.dominates(def.block, func.block(self.block).preds[i]),
+                false if def.block == self.block => def.position < position,
+                false => dom.dominates(def.block, self.block),
+            });
+            self.check(11, available, || match place {
+                Some(def) => format!("{arg}, defined in {}, does not dominate this use", def.block),
+                None => format!("{arg} stands in no block"),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What type an operand may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Want {
+    /// This one.
+    Is(Type),
+    /// i32 or i64: the index of a memory or table that is not known.
+    Index,
+}
+
+impl Want {
+    fn allows(self, ty: Type) -> bool {
+        match self {
+            Want::Is(wanted) => ty == wanted,
+            Want::Index => matches!(ty, Type::I32 | Type::I64),
+        }
+    }
+}
+
+impl std::fmt::Display for Want {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Want::Is(ty) => write!(f, "{ty}"),
+            Want::Index => f.write_str("i32 or i64"),
+        }
+    }
+}
+
+fn types(types: &[weir_bytecode::ValType]) -> impl Iterator<Item = Type> + '_ {
+    types.iter().map(|&ty| ty.into())
+}

@@ -1,0 +1,162 @@
+//! A small self-contained [`World`]: what tests run functions in, before and after a pass, and then compare.
+
+use super::eval::{Callee, World};
+use weir_bytecode::Trap;
+
+/// Bytes of a page.
+const PAGE: u64 = 1 << 16;
+
+/// Memories, globals, data segments, fuel, and a function that answers all calls. Two runs did the same if their outcomes
+/// and their sandboxes are equal.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    /// Memories by index, at first one of one page; missing ones are empty.
+    pub memories: Vec<Vec<u8>>,
+    /// Pages that a memory may grow to.
+    pub max_pages: u64,
+    /// Globals by index; missing ones are 0.
+    pub globals: Vec<u64>,
+    /// Data segments by index; missing ones are empty.
+    pub data: Vec<Vec<u8>>,
+    /// Fuel left, where it is counted.
+    pub fuel: Option<u64>,
+    /// Polls left before one interrupts.
+    pub polls: Option<u64>,
+    /// Calls made.
+    pub calls: Vec<(Callee, Vec<u64>)>,
+    /// What answers a call: by default, with four numbers computed from callee and arguments.
+    pub answer: fn(Callee, &[u64]) -> Result<Vec<u64>, Trap>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox {
+            memories: vec![vec![0; PAGE as usize]],
+            max_pages: 4,
+            globals: Vec::new(),
+            data: Vec::new(),
+            fuel: None,
+            polls: None,
+            calls: Vec::new(),
+            answer: mix,
+        }
+    }
+}
+
+/// `answer` does not count.
+impl PartialEq for Sandbox {
+    fn eq(&self, other: &Sandbox) -> bool {
+        (&self.memories, &self.globals, &self.data) == (&other.memories, &other.globals, &other.data)
+            && (self.fuel, self.polls, &self.calls) == (other.fuel, other.polls, &other.calls)
+    }
+}
+
+/// Four results that depend on everything a call says.
+fn mix(callee: Callee, args: &[u64]) -> Result<Vec<u64>, Trap> {
+    let seed = match callee {
+        Callee::Direct(func) => u64::from(func),
+        Callee::Indirect { ty, table, index } => (u64::from(ty) << 40 | u64::from(table) << 32) ^ index,
+    };
+    let hash = args.iter().fold(seed, |hash, arg| (hash ^ arg).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
+    Ok((0..4).map(|i| hash.rotate_left(i * 11)).collect())
+}
+
+impl Sandbox {
+    fn memory(&mut self, memory: u32) -> &mut Vec<u8> {
+        let index = memory as usize;
+        self.memories.resize_with(self.memories.len().max(index + 1), Vec::new);
+        &mut self.memories[index]
+    }
+
+    /// The bytes `address + offset .. + len`, if they are within the memory.
+    fn bytes(&mut self, memory: u32, address: u64, offset: u64, len: u64) -> Result<&mut [u8], Trap> {
+        let memory = self.memory(memory);
+        let start = u128::from(address) + u128::from(offset);
+        let end = start + u128::from(len);
+        if end > memory.len() as u128 {
+            return Err(Trap::MemoryOutOfBounds);
+        }
+        Ok(&mut memory[start as usize..end as usize])
+    }
+}
+
+impl World for Sandbox {
+    fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u64, Trap> {
+        let mut raw = [0; 8];
+        raw[..width as usize].copy_from_slice(self.bytes(memory, address, offset, width.into())?);
+        Ok(u64::from_le_bytes(raw))
+    }
+
+    fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u64) -> Result<(), Trap> {
+        self.bytes(memory, address, offset, width.into())?.copy_from_slice(&value.to_le_bytes()[..width as usize]);
+        Ok(())
+    }
+
+    fn memory_size(&mut self, memory: u32) -> u64 {
+        self.memory(memory).len() as u64 / PAGE
+    }
+
+    fn memory_grow(&mut self, memory: u32, delta: u64) -> Option<u64> {
+        let old = self.memory_size(memory);
+        let new = old.checked_add(delta).filter(|&new| new <= self.max_pages)?;
+        self.memory(memory).resize((new * PAGE) as usize, 0);
+        Some(old)
+    }
+
+    fn memory_fill(&mut self, memory: u32, to: u64, byte: u8, len: u64) -> Result<(), Trap> {
+        self.bytes(memory, to, 0, len)?.fill(byte);
+        Ok(())
+    }
+
+    fn memory_copy(&mut self, (to_memory, from_memory): (u32, u32), to: u64, from: u64, len: u64) -> Result<(), Trap> {
+        self.bytes(to_memory, to, 0, len)?;
+        let source = self.bytes(from_memory, from, 0, len)?.to_vec();
+        self.bytes(to_memory, to, 0, len)?.copy_from_slice(&source);
+        Ok(())
+    }
+
+    fn memory_init(&mut self, memory: u32, segment: u32, to: u64, from: u32, len: u32) -> Result<(), Trap> {
+        let data = self.data.get(segment as usize).cloned().unwrap_or_default();
+        let range = from as usize..from as usize + len as usize;
+        let source = data.get(range).ok_or(Trap::MemoryOutOfBounds)?;
+        self.bytes(memory, to, 0, len.into())?.copy_from_slice(source);
+        Ok(())
+    }
+
+    fn data_drop(&mut self, segment: u32) {
+        if let Some(data) = self.data.get_mut(segment as usize) {
+            data.clear();
+        }
+    }
+
+    fn global(&mut self, global: u32) -> u64 {
+        self.globals.get(global as usize).copied().unwrap_or_default()
+    }
+
+    fn set_global(&mut self, global: u32, value: u64) {
+        let index = global as usize;
+        self.globals.resize(self.globals.len().max(index + 1), 0);
+        self.globals[index] = value;
+    }
+
+    fn call(&mut self, callee: Callee, args: &[u64]) -> Result<Vec<u64>, Trap> {
+        self.calls.push((callee, args.to_vec()));
+        (self.answer)(callee, args)
+    }
+
+    fn fuel(&mut self, cost: u64) -> Result<(), Trap> {
+        self.fuel = match self.fuel {
+            Some(fuel) => Some(fuel.checked_sub(cost).ok_or(Trap::OutOfFuel)?),
+            None => None,
+        };
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<(), Trap> {
+        self.polls = match self.polls {
+            Some(polls) => Some(polls.checked_sub(1).ok_or(Trap::Interrupt)?),
+            None => None,
+        };
+        Ok(())
+    }
+}
