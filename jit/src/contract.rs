@@ -253,7 +253,7 @@ pub const PINNED_REG: u8 = 15;
 pub const PRESERVED_REGS: [u8; 4] = [3, 12, 13, 14];
 
 /// Where a parameter or a result travels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     /// The n-th integer register of its list.
     Int(u8),

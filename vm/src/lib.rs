@@ -1,5 +1,7 @@
 //! Weir: a WebAssembly virtual machine.
 
+#[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
+mod code;
 mod config;
 mod engine;
 mod error;

@@ -1,0 +1,262 @@
+//! Code memory: one reservation per engine, W^X by dual mapping.
+//!
+//! A memfd is mapped twice. The executable view is `cells | code`: cells are readable and writable and never
+//! executable, code is readable and executable and never writable. Code is written through a second view elsewhere,
+//! readable and writable. So no page is ever both, and publishing changes no permissions while other threads run in
+//! the arena. Everything in the view is within reach of a 32-bit displacement from everything else in it, and pages
+//! are committed as they are first written.
+//!
+//! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit says what was published there; it is
+//! read by signal handlers, so it is a plain array of atomics.
+//!
+//! The views are shared memory, which a forked child would share too: they are left out of it, so that a child that
+//! goes on running guest code faults instead of corrupting its parent.
+
+use memmap2::{Advice, MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{MprotectFlags, mprotect};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of cells: two million functions.
+const CELLS_LEN: usize = 16 << 20;
+/// Bytes of code.
+pub(super) const CODE_LEN: usize = 240 << 20;
+/// Granularity and alignment of code allocations: a cache line.
+const UNIT: usize = 64;
+/// Fills what is allocated but not used: a jump into it faults.
+const INT3: u8 = 0xcc;
+
+/// Why there is no room for code.
+#[derive(Debug, thiserror::Error)]
+pub enum CodeError {
+    /// The system denies executable memory, or any memory.
+    #[error("the system refuses executable memory")]
+    Refused(#[source] io::Error),
+    /// The engine's reservation is used up.
+    #[error("the engine's code memory ({} MiB) is full", (CELLS_LEN + CODE_LEN) >> 20)]
+    Full,
+}
+
+/// A function's entry cell.
+pub(crate) type Cell = AtomicPtr<u8>;
+
+/// An engine's code memory.
+#[derive(Debug)]
+pub(super) struct CodeArena {
+    /// `cells | code`
+    view: MmapRaw,
+    /// The code, writable.
+    writable: MmapRaw,
+    /// One [`AtomicUsize`] per unit of code: the tag of the region that begins there, or 0.
+    tags: MmapRaw,
+    free: Mutex<Free>,
+}
+
+#[derive(Debug)]
+struct Free {
+    /// In units.
+    code: FreeList,
+    /// In cells.
+    cells: FreeList,
+}
+
+impl CodeArena {
+    /// Reserves address space; commits nothing yet.
+    ///
+    /// # Errors
+    /// [`CodeError::Refused`].
+    pub fn new() -> Result<CodeArena, CodeError> {
+        CodeArena::map().map_err(CodeError::Refused)
+    }
+
+    fn map() -> io::Result<CodeArena> {
+        // Kernels since 6.3 can be told to deny executable memfds by default; older ones do not know the flag.
+        let flags = MemfdFlags::CLOEXEC;
+        let fd = match memfd_create(c"weir-code", flags | MemfdFlags::EXEC) {
+            Err(Errno::INVAL) => memfd_create(c"weir-code", flags)?,
+            other => other?,
+        };
+        ftruncate(&fd, (CELLS_LEN + CODE_LEN) as u64)?;
+        let file = File::from(fd);
+        // SAFETY: nobody else has the file.
+        let view = MmapRaw::from(unsafe { MmapOptions::new().len(CELLS_LEN + CODE_LEN).map_exec(&file)? });
+        let writable = MmapOptions::new().offset(CELLS_LEN as u64).len(CODE_LEN).map_raw(&file)?;
+        view.advise(Advice::DontFork)?;
+        writable.advise(Advice::DontFork)?;
+        // SAFETY: the range is the head of a mapping of ours that nothing points into yet.
+        unsafe { mprotect(view.as_mut_ptr().cast(), CELLS_LEN, MprotectFlags::READ | MprotectFlags::WRITE)? };
+        let tags = MmapOptions::new().len(CODE_LEN / UNIT * size_of::<AtomicUsize>()).no_reserve_swap().map_anon()?;
+        let free = Free { code: FreeList::new(CODE_LEN / UNIT), cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
+        Ok(CodeArena { view, writable, tags: tags.into(), free: Mutex::new(free) })
+    }
+
+    /// Address of the first byte of code.
+    pub fn base(&self) -> usize {
+        self.view.as_ptr() as usize + CELLS_LEN
+    }
+
+    /// `count` adjacent cells.
+    ///
+    /// # Errors
+    /// [`CodeError::Full`].
+    pub fn alloc_cells(&self, count: usize) -> Result<NonNull<Cell>, CodeError> {
+        let index = self.lock().cells.alloc(count.max(1)).ok_or(CodeError::Full)?;
+        // SAFETY: the cell lies within the view, which is not at address 0.
+        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().cast::<Cell>().add(index)) })
+    }
+
+    /// Takes cells back.
+    ///
+    /// # Safety
+    /// They came from `alloc_cells(count)`, and no code refers to them any more.
+    pub unsafe fn free_cells(&self, cells: NonNull<Cell>, count: usize) {
+        let index = (cells.as_ptr() as usize - self.view.as_ptr() as usize) / size_of::<Cell>();
+        self.lock().cells.free(index, count.max(1));
+    }
+
+    /// Allocates `len` bytes of code, lets `write` fill them, given the address at which they will run, and then tags
+    /// them: [`CodeArena::region_at`] finds `tag`, which is not 0, for every address in them. 64-byte aligned.
+    ///
+    /// # Errors
+    /// [`CodeError::Full`].
+    pub fn publish(&self, len: usize, tag: usize, write: impl FnOnce(&mut [u8], usize)) -> Result<NonNull<u8>, CodeError> {
+        debug_assert!(tag != 0);
+        let units = len.div_ceil(UNIT).max(1);
+        let unit = self.lock().code.alloc(units).ok_or(CodeError::Full)?;
+        let address = self.base() + unit * UNIT;
+        // SAFETY: the units are within the writable view and belong to this call alone; nothing runs in them yet.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(unit * UNIT), units * UNIT) };
+        bytes[len..].fill(INT3);
+        write(&mut bytes[..len], address);
+        // Orders the code before whatever makes its address known.
+        self.tag(unit).store(tag, Ordering::Release);
+        // SAFETY: within the view, which is not at address 0.
+        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(CELLS_LEN + unit * UNIT)) })
+    }
+
+    /// Takes a published region back.
+    ///
+    /// # Safety
+    /// It came from `publish(len, …)`, and no thread runs in it, will return to it or can still reach it.
+    pub unsafe fn free(&self, code: NonNull<u8>, len: usize) {
+        let unit = (code.as_ptr() as usize - self.base()) / UNIT;
+        self.tag(unit).store(0, Ordering::Release);
+        self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
+    }
+
+    /// Start and tag of the last region that begins at or below `pc`: the region of `pc` if that is in use. Safe to call
+    /// from a signal handler. Costs a word per unit walked over.
+    pub fn region_at(&self, pc: usize) -> Option<(usize, usize)> {
+        let offset = pc.checked_sub(self.base()).filter(|&offset| offset < CODE_LEN)?;
+        (0..=offset / UNIT).rev().find_map(|unit| {
+            let tag = self.tag(unit).load(Ordering::Acquire);
+            (tag != 0).then_some((self.base() + unit * UNIT, tag))
+        })
+    }
+
+    fn tag(&self, unit: usize) -> &AtomicUsize {
+        debug_assert!(unit < CODE_LEN / UNIT);
+        // SAFETY: the table has a word for every unit, zeroed by the system, and is only used as atomics.
+        unsafe { &*self.tags.as_ptr().cast::<AtomicUsize>().add(unit) }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Free> {
+        // Nothing in the critical sections leaves the lists half changed.
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Free ranges by start, never adjacent to each other. First fit, so that what is free gathers at the end.
+#[derive(Debug)]
+struct FreeList(BTreeMap<usize, usize>);
+
+impl FreeList {
+    fn new(len: usize) -> FreeList {
+        FreeList(BTreeMap::from([(0, len)]))
+    }
+
+    fn alloc(&mut self, count: usize) -> Option<usize> {
+        let (start, len) = self.0.iter().map(|(&start, &len)| (start, len)).find(|&(_, len)| len >= count)?;
+        self.0.remove(&start);
+        if len > count {
+            self.0.insert(start + count, len - count);
+        }
+        Some(start)
+    }
+
+    fn free(&mut self, mut start: usize, mut count: usize) {
+        if let Some(after) = self.0.remove(&(start + count)) {
+            count += after;
+        }
+        if let Some((&before, &len)) = self.0.range(..start).next_back()
+            && before + len == start
+        {
+            (start, count) = (before, len + count);
+        }
+        self.0.insert(start, count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ranges_merge_and_are_reused() {
+        let mut list = FreeList::new(100);
+        let [a, b, c] = [10, 20, 30].map(|n| list.alloc(n).unwrap());
+        assert_eq!((a, b, c), (0, 10, 30));
+        list.free(a, 10);
+        list.free(c, 30);
+        assert_eq!(list.0, BTreeMap::from([(0, 10), (30, 70)]));
+        assert_eq!(list.alloc(11), Some(30), "too big for the hole");
+        assert_eq!(list.alloc(10), Some(0), "the hole is used first");
+        list.free(0, 10);
+        list.free(30, 11);
+        list.free(b, 20);
+        assert_eq!(list.0, BTreeMap::from([(0, 100)]));
+        assert_eq!(list.alloc(101), None);
+    }
+
+    #[test]
+    fn regions_are_found_by_address_and_cells_are_in_reach() {
+        let arena = CodeArena::new().unwrap();
+        let code = |len, tag| arena.publish(len, tag, |bytes, _| bytes.fill(0x90)).unwrap();
+        let (a, b) = (code(100, 7), code(1, 8));
+        let [a_pc, b_pc] = [a, b].map(|code| code.as_ptr() as usize);
+        assert_eq!(a_pc % UNIT, 0);
+        assert_eq!(arena.region_at(a_pc + 99), Some((a_pc, 7)));
+        assert_eq!(arena.region_at(b_pc), Some((b_pc, 8)));
+        assert_eq!(arena.region_at(arena.base() - 1), None);
+        assert_eq!(arena.region_at(arena.base() + CODE_LEN), None);
+        // SAFETY: published, readable, and never run.
+        assert_eq!(unsafe { [*a.as_ptr(), *a.as_ptr().add(100)] }, [0x90, INT3]);
+
+        // SAFETY: nothing runs in either.
+        unsafe { arena.free(a, 100) };
+        assert_eq!(arena.region_at(a_pc), None);
+        assert_eq!(code(128, 9), a, "freed units are used again");
+
+        let cells = arena.alloc_cells(3).unwrap();
+        // SAFETY: three cells from there are ours.
+        unsafe { cells.add(2).as_ref() }.store(a.as_ptr(), Ordering::Relaxed);
+        let last = arena.base() + CODE_LEN;
+        assert!(i32::try_from(last - cells.as_ptr() as usize).is_ok());
+        // SAFETY: nothing refers to them.
+        unsafe { arena.free_cells(cells, 3) };
+        assert_eq!(arena.alloc_cells(1).unwrap(), cells);
+    }
+
+    #[test]
+    fn exhaustion_is_an_error() {
+        let arena = CodeArena::new().unwrap();
+        assert!(matches!(arena.publish(CODE_LEN + 1, 1, |_, _| ()), Err(CodeError::Full)));
+        assert!(matches!(arena.alloc_cells(CELLS_LEN), Err(CodeError::Full)));
+    }
+}

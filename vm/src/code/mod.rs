@@ -1,0 +1,328 @@
+//! Code memory and the machinery around native code: [`map`] is the memory, [`stubs`] the crossings between Rust and native code,
+//! [`signals`] turns faults into traps. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a
+//! module owns in it.
+
+mod map;
+mod signals;
+mod stubs;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use map::{Cell, CodeError};
+pub(crate) use signals::ensure_altstack;
+pub(crate) use stubs::{Enter, Hooks, Stubs};
+
+use map::CodeArena;
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
+use weir_bytecode::{FuncType, Module};
+use weir_jit::compile::TrapEntry;
+use weir_jit::contract::TrapSite;
+use weir_jit::ir::Entry;
+use weir_jit::{Backend, Compiled};
+
+/// Whatever identifies a module to the caller; comes back in [`Site::module`].
+pub(crate) type ModuleKey = usize;
+
+/// A place in compiled code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Site {
+    pub module: ModuleKey,
+    pub func: u32,
+    pub entry: Entry,
+    pub backend: Backend,
+    /// Offset in the module of the instruction: the one that trapped, or the call.
+    pub pc: u32,
+}
+
+/// What is known of a published function. Its address is the tag of its region.
+#[derive(Debug)]
+struct CodeInfo {
+    module: ModuleKey,
+    func: u32,
+    entry: Entry,
+    backend: Backend,
+    len: usize,
+    /// Ascending by offset.
+    traps: Box<[TrapEntry]>,
+    /// Return offset and pc of calls, ascending.
+    calls: Box<[(u32, u32)]>,
+}
+
+impl CodeInfo {
+    /// The trap site at exactly this offset.
+    fn trap_at(&self, offset: usize) -> Option<&TrapEntry> {
+        let i = self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()?;
+        Some(&self.traps[i])
+    }
+
+    /// The pc of the call that returns to exactly this offset.
+    fn call_at(&self, offset: usize) -> Option<u32> {
+        let i = self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()?;
+        Some(self.calls[i].1)
+    }
+
+    fn site(&self, pc: u32) -> Site {
+        Site { module: self.module, func: self.func, entry: self.entry, backend: self.backend, pc }
+    }
+}
+
+/// An engine's native code.
+#[derive(Debug)]
+pub(crate) struct CodeSpace {
+    /// Dropped before the arena goes.
+    _registration: signals::Registration,
+    arena: Arc<CodeArena>,
+    hooks: Hooks,
+    common: stubs::Common,
+    shapes: Mutex<HashMap<Shape, Stubs>>,
+}
+
+impl CodeSpace {
+    /// Reserves code memory, generates the common stubs and installs the process's fault handlers.
+    ///
+    /// # Errors
+    /// [`CodeError::Refused`]: the engine can only interpret.
+    pub fn new(hooks: Hooks) -> Result<Arc<CodeSpace>, CodeError> {
+        let arena = Arc::new(CodeArena::new()?);
+        let common = stubs::common(&arena, hooks)?;
+        let registration = signals::register(&arena, common.trap).map_err(CodeError::Refused)?;
+        Ok(Arc::new(CodeSpace { _registration: registration, arena, hooks, common, shapes: Mutex::default() }))
+    }
+
+    /// The stubs for functions of type `ty`, made when first asked for.
+    ///
+    /// # Errors
+    /// [`CodeError::Full`].
+    pub fn stubs(&self, ty: &FuncType) -> Result<Stubs, CodeError> {
+        let shape = Shape::of(ty);
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&stubs) = shapes.get(&shape) {
+            return Ok(stubs);
+        }
+        let stubs = stubs::generate(&self.arena, self.hooks, self.common, &shape)?;
+        shapes.insert(shape, stubs);
+        Ok(stubs)
+    }
+
+    /// The target of an outcome that dispatches to an OSR body.
+    pub fn reenter_osr(&self) -> *const u8 {
+        self.common.reenter_osr.as_ptr()
+    }
+
+    /// Makes the cells, entry stubs and thunks of `module`'s own functions. Every cell holds its thunk: everything is
+    /// interpreted at first. A millisecond for 30,000 functions, mostly first touches of pages.
+    ///
+    /// # Errors
+    /// [`CodeError::Full`].
+    pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module) -> Result<ModuleCode, CodeError> {
+        let count = module.bodies.len();
+        let mut by_type: Vec<Option<NonNull<u8>>> = vec![None; module.types.len()];
+        for &ty in &module.funcs[module.imported_funcs as usize..] {
+            if by_type[ty as usize].is_none() {
+                by_type[ty as usize] = Some(self.stubs(&module.types[ty as usize])?.to_rust);
+            }
+        }
+
+        let cells = self.arena.alloc_cells(count)?;
+        let to_rust = |func: u32| by_type[module.funcs[func as usize] as usize].expect("made above");
+        let stubs = self.arena.publish(count * FUNC_STUBS, STUB, |bytes, address| {
+            for (i, bytes) in bytes.chunks_exact_mut(FUNC_STUBS).enumerate() {
+                let (func, address) = (module.imported_funcs + i as u32, address + i * FUNC_STUBS);
+                // SAFETY: there are `count` cells.
+                let cell = unsafe { cells.add(i) };
+                stubs::write_func_stubs(bytes, address, cell.as_ptr() as usize, func, to_rust(func));
+            }
+        });
+        let stubs = match stubs {
+            Ok(stubs) => stubs,
+            Err(error) => {
+                // SAFETY: nothing refers to them.
+                unsafe { self.arena.free_cells(cells, count) };
+                return Err(error);
+            }
+        };
+        let code = ModuleCode {
+            space: self.clone(),
+            key,
+            first: module.imported_funcs,
+            count,
+            cells,
+            stubs,
+            installed: Mutex::default(),
+        };
+        for func in code.first..code.first + count as u32 {
+            code.cell(func).store(code.thunk(func).cast_mut(), Ordering::Release);
+        }
+        Ok(code)
+    }
+
+    /// What the trap at native address `pc` means, and where it is.
+    ///
+    /// # Safety
+    /// `pc` is a [`weir_jit::contract::StoreCtx::trap_pc`] of this engine, in code that is still there.
+    pub unsafe fn trap_at(&self, pc: usize) -> Option<(Site, TrapSite)> {
+        // SAFETY: the caller's promise.
+        let (info, offset) = unsafe { self.info_at(pc)? };
+        let trap = info.trap_at(offset)?;
+        Some((info.site(trap.pc), trap.site))
+    }
+
+    /// The call that returns to native address `pc`; `None` if `pc` is in no function, but in an `enter` stub for instance.
+    ///
+    /// # Safety
+    /// Code of this engine at `pc`, if there is any, is not freed meanwhile: it is on this thread's stack.
+    pub unsafe fn call_at(&self, pc: usize) -> Option<Site> {
+        // SAFETY: the caller's promise.
+        let (info, offset) = unsafe { self.info_at(pc)? };
+        Some(info.site(info.call_at(offset)?))
+    }
+
+    /// The native frames from an unwinding down to the boundary, innermost first. The arguments are those of [`OnUnwind`].
+    ///
+    /// # Safety
+    /// To be used within the [`OnUnwind`] hook, with its arguments.
+    pub unsafe fn frames(&self, pc: usize, fp: usize) -> impl Iterator<Item = Site> + '_ {
+        // SAFETY: a trap_pc, in code that this thread was just running.
+        let trapped = unsafe { self.trap_at(pc) }.map(|(site, _)| site);
+        let mut fp = fp as *const [usize; 2];
+        let callers = std::iter::from_fn(move || {
+            // SAFETY: native code keeps a chain of frames up to its boundary, where the return address is a stub's and this ends.
+            let [caller, return_address] = unsafe { *fp };
+            fp = caller as *const [usize; 2];
+            // SAFETY: this thread is going to return there, so the code is there.
+            unsafe { self.call_at(return_address) }
+        });
+        trapped.into_iter().chain(callers.fuse())
+    }
+
+    /// The function in whose code `pc` lies, and its offset there.
+    ///
+    /// # Safety
+    /// Code at `pc` is not freed while the result is used.
+    unsafe fn info_at(&self, pc: usize) -> Option<(&CodeInfo, usize)> {
+        let (start, tag) = self.arena.region_at(pc).filter(|&(_, tag)| tag != STUB)?;
+        // SAFETY: the tag of a function's region is the address of its record, which lives as long as the region.
+        Some((unsafe { &*(tag as *const CodeInfo) }, pc - start))
+    }
+}
+
+/// A module's cells, stubs and native code. All of it goes when this is dropped, which must be after the last instance.
+#[derive(Debug)]
+pub(crate) struct ModuleCode {
+    space: Arc<CodeSpace>,
+    key: ModuleKey,
+    /// How many functions are imported.
+    first: u32,
+    count: usize,
+    cells: NonNull<Cell>,
+    stubs: NonNull<u8>,
+    installed: Mutex<Vec<Installed>>,
+}
+
+/// A published function.
+#[derive(Debug)]
+struct Installed {
+    code: NonNull<u8>,
+    info: NonNull<CodeInfo>,
+}
+
+// SAFETY: cells are atomic, code is immutable, and the list has a lock.
+unsafe impl Send for ModuleCode {}
+// SAFETY: as above.
+unsafe impl Sync for ModuleCode {}
+
+impl ModuleCode {
+    /// The engine's code space.
+    pub fn space(&self) -> &Arc<CodeSpace> {
+        &self.space
+    }
+
+    /// The entry stub of `func`, for `FuncRef`s.
+    pub fn entry(&self, func: u32) -> *const u8 {
+        self.stub(func, 0)
+    }
+
+    /// The interpreter thunk of `func`: what its cell holds until code is installed.
+    pub fn thunk(&self, func: u32) -> *const u8 {
+        self.stub(func, THUNK)
+    }
+
+    /// The cell of `func`.
+    pub fn cell(&self, func: u32) -> &AtomicPtr<u8> {
+        // SAFETY: `index` is below the number of cells.
+        unsafe { self.cells.add(self.index(func)).as_ref() }
+    }
+
+    /// Places `compiled` in memory and returns its address. A body entered by call becomes the function's code: its cell
+    /// is set.
+    ///
+    /// # Errors
+    /// [`CodeError::Full`].
+    pub fn install(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
+        let info = CodeInfo {
+            module: self.key,
+            func,
+            entry,
+            backend: compiled.backend,
+            len: compiled.code.len(),
+            traps: compiled.traps.as_slice().into(),
+            calls: compiled.calls.as_slice().into(),
+        };
+        let info = NonNull::from(Box::leak(Box::new(info)));
+        let code = self.space.arena.publish(compiled.code.len(), info.as_ptr() as usize, |bytes, address| {
+            bytes.copy_from_slice(&compiled.code);
+            for reloc in &compiled.relocs {
+                let field = reloc.offset as usize;
+                let cell = self.cell(reloc.func).as_ptr() as usize;
+                let value = cell.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
+                bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
+            }
+        });
+        let code = match code {
+            Ok(code) => code,
+            Err(error) => {
+                // SAFETY: leaked above, and known to nobody.
+                drop(unsafe { Box::from_raw(info.as_ptr()) });
+                return Err(error);
+            }
+        };
+        self.installed.lock().unwrap_or_else(PoisonError::into_inner).push(Installed { code, info });
+        if entry == Entry::Call {
+            self.cell(func).store(code.as_ptr(), Ordering::Release);
+        }
+        Ok(code.as_ptr())
+    }
+
+    fn stub(&self, func: u32, offset: usize) -> *const u8 {
+        // SAFETY: `index` is below the number of stubs.
+        unsafe { self.stubs.add(self.index(func) * FUNC_STUBS + offset).as_ptr() }
+    }
+
+    fn index(&self, func: u32) -> usize {
+        let index = (func - self.first) as usize;
+        assert!(index < self.count, "function {func} is not defined in the module");
+        index
+    }
+}
+
+impl Drop for ModuleCode {
+    fn drop(&mut self) {
+        let arena = &self.space.arena;
+        for Installed { code, info } in self.installed.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // SAFETY: no instance is left, so nothing runs in the module's code or refers to it; the record came from a Box.
+            unsafe {
+                arena.free(code, info.as_ref().len);
+                drop(Box::from_raw(info.as_ptr()));
+            }
+        }
+        // SAFETY: as above.
+        unsafe {
+            arena.free(self.stubs, self.count * FUNC_STUBS);
+            arena.free_cells(self.cells, self.count);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The stubs through which Rust and native code call each other, generated per signature shape. What they do is
+//! specified at the head of `weir_jit::contract`.
+//!
+//! The frame of an `enter` stub, which is a boundary; the landing pad unwinds to it from anywhere:
+//!
+//! ```text
+//! rbp + 8    return address in Rust
+//! rbp        Rust's rbp
+//! rbp - 40   Rust's rbx r12 r13 r14 r15
+//! rbp - 48   unused, for alignment
+//! rbp - 56   *mut StackCtx
+//! rbp - 64   the previous boundary            ← StackCtx::boundary
+//! ```
+
+#![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
+
+use super::map::{CodeArena, CodeError};
+use dynasmrt::x64::X64Relocation;
+use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
+use std::mem::offset_of;
+use std::ptr::NonNull;
+use weir_bytecode::FuncType;
+use weir_jit::contract::{
+    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
+};
+
+/// An `enter` stub: calls `code` with the arguments in slots at `args` and leaves the results there. Linked as a
+/// boundary of `stack` meanwhile.
+pub(crate) type Enter =
+    unsafe extern "sysv64" fn(code: *const u8, args: *mut u64, instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status;
+
+/// What `to_rust` stubs call: runs function `func` of `instance`, which is no native code, with arguments and results in
+/// slots at `args`, which is `value_sp`. `value_sp` must be the same again when it returns.
+pub(crate) type ToRust = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome;
+
+/// Told of every unwinding just before it happens, with the native frames still there, so that it can take a backtrace
+/// (see [`super::CodeSpace::frames`]): `pc` is the instruction that trapped, or 0 if Rust code returned
+/// [`Status::Trap`] to a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
+pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize);
+
+/// The vm's functions that stubs call. They must not unwind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hooks {
+    pub to_rust: ToRust,
+    pub on_unwind: OnUnwind,
+}
+
+/// What a signature looks like to the stubs. Every value is one 8-byte slot.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Shape {
+    params: Box<[Place]>,
+    results: Box<[Place]>,
+}
+
+impl Shape {
+    pub fn of(ty: &FuncType) -> Shape {
+        Shape { params: param_places(&ty.params).collect(), results: result_places(&ty.results).collect() }
+    }
+}
+
+/// The stubs of one shape. They live as long as their engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stubs {
+    /// Rust → native.
+    pub enter: Enter,
+    /// The same with an OSR body as the code and the interpreter's frame as `args`, where the results go too.
+    pub enter_osr: Enter,
+    /// Native → Rust: jumped to with `r15` = callee instance and `eax` = function index.
+    pub to_rust: NonNull<u8>,
+    /// `to_rust` of function 0: the entry of host functions.
+    pub host: NonNull<u8>,
+    /// The target of an [`Outcome`] that dispatches to code of this shape.
+    pub reenter: NonNull<u8>,
+}
+
+// SAFETY: addresses of code, which is immutable.
+unsafe impl Send for Stubs {}
+// SAFETY: as above.
+unsafe impl Sync for Stubs {}
+
+/// The stubs that no shape matters to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    /// Where a signal handler resumes after a trap: `rdi`, `rsi` and `rdx` are the arguments of [`OnUnwind`], `r15` is the
+    /// trapping instance and `rsp` is aligned, below everything that the backtrace needs.
+    pub trap: NonNull<u8>,
+    /// Where `to_rust` stubs go to unwind, with their own frame still there.
+    pub unwind: NonNull<u8>,
+    /// The target of an [`Outcome`] that dispatches to an OSR body.
+    pub reenter_osr: NonNull<u8>,
+}
+
+// SAFETY: addresses of code, which is immutable.
+unsafe impl Send for Common {}
+// SAFETY: as above.
+unsafe impl Sync for Common {}
+
+type Asm = VecAssembler<X64Relocation>;
+
+/// Tag of regions that hold stubs.
+pub(super) const STUB: usize = 1;
+
+const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
+const BOUNDARY: i32 = offset_of!(StackCtx, boundary) as i32;
+const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
+const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
+const DISPATCH_CODE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, code)) as i32;
+const DISPATCH_ARGS: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, args)) as i32;
+const DISPATCH_INSTANCE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, instance)) as i32;
+
+// Encodings. `r10` carries no argument, `r11` neither argument nor result, `r12` survives calls.
+const RCX: u8 = 1;
+const R10: u8 = 10;
+const R11: u8 = 11;
+const R12: u8 = 12;
+
+/// Generates the common stubs.
+pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeError> {
+    let mut asm = Asm::new(0);
+
+    let unwind = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; mov rdi, r15
+        ; xor esi, esi
+        ; mov rdx, rbp
+    );
+    let trap = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; mov rax, QWORD hooks.on_unwind as usize as i64
+        ; call rax
+        // The landing pad: back to the innermost boundary.
+        ; mov rcx, [r15 + STACK]
+        ; mov rsp, [rcx + BOUNDARY]
+        ; mov eax, Status::Trap as i32
+    );
+    leave_boundary(&mut asm);
+
+    let reenter_osr = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; mov r11, [r15 + STACK]
+        ; mov rdi, [r11 + DISPATCH_ARGS]
+        ; mov r15, [r11 + DISPATCH_INSTANCE]
+        ; jmp QWORD [r11 + DISPATCH_CODE]
+    );
+
+    let code = publish(arena, asm)?;
+    Ok(Common { trap: at(code, trap), unwind: at(code, unwind), reenter_osr: at(code, reenter_osr) })
+}
+
+/// Generates the stubs of `shape`.
+pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &Shape) -> Result<Stubs, CodeError> {
+    let mut asm = Asm::new(0);
+
+    let enter = asm.offset();
+    enter_boundary(&mut asm);
+    load(&mut asm, &shape.params, &INT_ARG_REGS, R12, R11);
+    call_and_return(&mut asm, shape);
+
+    let enter_osr = asm.offset();
+    enter_boundary(&mut asm);
+    dynasm!(asm; .arch x64; mov rdi, r12);
+    call_and_return(&mut asm, shape);
+
+    let host = asm.offset();
+    dynasm!(asm; .arch x64; xor eax, eax);
+    let to_rust = asm.offset();
+    to_rust_body(&mut asm, hooks, common, shape);
+
+    let reenter = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; mov r11, [r15 + STACK]
+        ; mov r10, [r11 + DISPATCH_ARGS]
+        ; mov rax, [r11 + DISPATCH_CODE]
+        ; mov r15, [r11 + DISPATCH_INSTANCE]
+        ; mov r11, [r11 + OVERFLOW]
+    );
+    load(&mut asm, &shape.params, &INT_ARG_REGS, R10, R11);
+    dynasm!(asm; .arch x64; jmp rax);
+
+    let code = publish(arena, asm)?;
+    // SAFETY: the code at these offsets obeys the convention of `Enter`.
+    let [enter, enter_osr] =
+        [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
+    Ok(Stubs { enter, enter_osr, to_rust: at(code, to_rust), host: at(code, host), reenter: at(code, reenter) })
+}
+
+/// The head of an `enter` stub: links a boundary. Afterwards `rax` is the code, `rbx` the stack, `r12` the slots,
+/// `r15` the instance and `r11` the overflow slots; `rsp` is aligned.
+fn enter_boundary(asm: &mut Asm) {
+    dynasm!(asm
+        ; .arch x64
+        ; push rbp
+        ; mov rbp, rsp
+        ; push rbx
+        ; push r12
+        ; push r13
+        ; push r14
+        ; push r15
+        ; push rax
+        ; push rcx
+        ; push QWORD [rcx + BOUNDARY]
+        ; mov [rcx + BOUNDARY], rsp
+        ; mov rax, rdi
+        ; mov rbx, rcx
+        ; mov r12, rsi
+        ; mov r15, rdx
+        ; mov r11, [rbx + OVERFLOW]
+    );
+}
+
+/// The rest of an `enter` stub: calls `rax` and stores the results at `r12`, which like `rbx` survives the call.
+fn call_and_return(asm: &mut Asm, shape: &Shape) {
+    dynasm!(asm; .arch x64; call rax; mov r11, [rbx + OVERFLOW]);
+    store(asm, &shape.results, &INT_RESULT_REGS, R12, R11);
+    dynasm!(asm; .arch x64; xor eax, eax);
+    leave_boundary(asm);
+}
+
+/// The tail of an `enter` stub, and of the landing pad: `rsp` is the boundary, `rax` the status.
+fn leave_boundary(asm: &mut Asm) {
+    dynasm!(asm
+        ; .arch x64
+        ; pop rdx
+        ; pop rcx
+        ; mov [rcx + BOUNDARY], rdx
+        ; pop rdx
+        ; pop r15
+        ; pop r14
+        ; pop r13
+        ; pop r12
+        ; pop rbx
+        ; pop rbp
+        ; ret
+    );
+}
+
+/// `to_rust`: `eax` is the function index.
+fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
+    dynasm!(asm
+        ; .arch x64
+        ; push rbp
+        ; mov rbp, rsp
+        ; mov r11, [r15 + STACK]
+        ; mov r10, [r11 + VALUE_SP]
+        ; mov r11, [r11 + OVERFLOW]
+    );
+    store(asm, &shape.params, &INT_ARG_REGS, R10, R11);
+    dynasm!(asm
+        ; .arch x64
+        ; mov rdi, r15
+        ; mov esi, eax
+        ; mov rdx, r10
+        ; mov rax, QWORD hooks.to_rust as usize as i64
+        ; call rax
+        ; test eax, eax
+        ; jnz >abnormal
+        ; mov r11, [r15 + STACK]
+        ; mov rcx, [r11 + OVERFLOW]
+        ; mov r11, [r11 + VALUE_SP]
+    );
+    load(asm, &shape.results, &INT_RESULT_REGS, R11, RCX);
+    dynasm!(asm
+        ; .arch x64
+        ; pop rbp
+        ; ret
+        ; abnormal:
+        ; cmp eax, Status::Dispatch as i32
+        ; jne >unwind
+        ; pop rbp
+        ; jmp rdx
+        ; unwind:
+        ; mov rax, QWORD common.unwind.as_ptr() as i64
+        ; jmp rax
+    );
+}
+
+/// Loads `places` from slots at `base`, with the overflow slots at `over`. Clobbers `over` only where it is in `regs`,
+/// and the first of `regs`.
+fn load(asm: &mut Asm, places: &[Place], regs: &[u8], base: u8, over: u8) {
+    for (i, place) in slots(places) {
+        if let Place::Overflow(n) = place {
+            dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(base) + i]; mov [Rq(over) + slot(n)], Rq(regs[0]));
+        }
+    }
+    for (i, place) in slots(places) {
+        match place {
+            Place::Int(n) => dynasm!(asm; .arch x64; mov Rq(regs[n as usize]), [Rq(base) + i]),
+            Place::Float(n) => dynasm!(asm; .arch x64; movsd Rx(n), [Rq(base) + i]),
+            Place::Overflow(_) => {}
+        }
+    }
+}
+
+/// Stores `places` to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, after it is stored.
+fn store(asm: &mut Asm, places: &[Place], regs: &[u8], base: u8, over: u8) {
+    for (i, place) in slots(places) {
+        match place {
+            Place::Int(n) => dynasm!(asm; .arch x64; mov [Rq(base) + i], Rq(regs[n as usize])),
+            Place::Float(n) => dynasm!(asm; .arch x64; movsd [Rq(base) + i], Rx(n)),
+            Place::Overflow(_) => {}
+        }
+    }
+    for (i, place) in slots(places) {
+        if let Place::Overflow(n) = place {
+            dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(over) + slot(n)]; mov [Rq(base) + i], Rq(regs[0]));
+        }
+    }
+}
+
+/// Places with the byte offsets of their slots.
+fn slots(places: &[Place]) -> impl Iterator<Item = (i32, Place)> + '_ {
+    places.iter().enumerate().map(|(i, &place)| (slot(i as u32), place))
+}
+
+fn slot(i: u32) -> i32 {
+    8 * i as i32
+}
+
+/// Bytes of a function's entry stub with its thunk.
+pub(super) const FUNC_STUBS: usize = 16;
+/// Offset of the thunk.
+pub(super) const THUNK: usize = 6;
+
+/// Writes the entry stub and behind it the interpreter thunk of function `func`, to run at `address`:
+///
+/// ```text
+/// jmp [rip + cell]
+/// mov eax, func
+/// jmp to_rust
+/// ```
+///
+/// By hand and not by the assembler, because a module can have a hundred thousand functions.
+pub(super) fn write_func_stubs(bytes: &mut [u8], address: usize, cell: usize, func: u32, to_rust: NonNull<u8>) {
+    let rel = |target: usize, end: usize| (target.wrapping_sub(address + end) as i32).to_le_bytes();
+    bytes[..2].copy_from_slice(&[0xff, 0x25]);
+    bytes[2..6].copy_from_slice(&rel(cell, 6));
+    bytes[6] = 0xb8;
+    bytes[7..11].copy_from_slice(&func.to_le_bytes());
+    bytes[11] = 0xe9;
+    bytes[12..16].copy_from_slice(&rel(to_rust.as_ptr() as usize, 16));
+}
+
+fn publish(arena: &CodeArena, asm: Asm) -> Result<NonNull<u8>, CodeError> {
+    let code = asm.finalize().expect("stubs have no labels out of reach");
+    arena.publish(code.len(), STUB, |bytes, _| bytes.copy_from_slice(&code))
+}
+
+/// The address of `offset` in `code`.
+fn at(code: NonNull<u8>, offset: AssemblyOffset) -> NonNull<u8> {
+    // SAFETY: offsets lie within the region.
+    unsafe { code.add(offset.0) }
+}

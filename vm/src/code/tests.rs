@@ -1,0 +1,576 @@
+//! Crossings and traps, with code written by hand in the place of compiled functions.
+
+#![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
+
+use super::*;
+use crate::code::stubs::{FUNC_STUBS, Hooks};
+use dynasmrt::x64::X64Relocation;
+use dynasmrt::{DynasmApi, VecAssembler, dynasm};
+use std::cell::RefCell;
+use std::mem::offset_of;
+use std::process::Command;
+use weir_bytecode::{FuncBody, Trap, ValType};
+use weir_jit::compile::{CompileStats, Reloc};
+use weir_jit::contract::{
+    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, OVERFLOW_SLOTS, Outcome, Place, StackCtx, Status, StoreCtx,
+    param_places, result_places,
+};
+
+const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
+const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
+
+/// The contexts of one store with one stack and one instance.
+struct World {
+    store: Box<StoreCtx>,
+    stack: Box<StackCtx>,
+    instance: Box<InstanceCtx>,
+    values: Vec<u64>,
+    _overflow: Vec<u64>,
+}
+
+impl World {
+    fn new() -> World {
+        ensure_altstack().unwrap();
+        let mut values = vec![0; 8192];
+        let mut overflow = vec![0; OVERFLOW_SLOTS];
+        let mut store =
+            Box::new(StoreCtx { fuel: 0, epoch: std::ptr::null(), deadline: u64::MAX, trap_pc: 0, trap_fp: 0, trap: 0 });
+        let mut stack = Box::new(StackCtx {
+            native_limit: 0,
+            value_sp: values.as_mut_ptr(),
+            value_limit: values.as_mut_ptr_range().end,
+            boundary: 0,
+            overflow: overflow.as_mut_ptr(),
+            dispatch: Dispatch { code: std::ptr::null(), args: std::ptr::null_mut(), instance: std::ptr::null_mut() },
+        });
+        let instance = Box::new(InstanceCtx {
+            store: &mut *store,
+            stack: &mut *stack,
+            memory0_base: std::ptr::null_mut(),
+            helpers: std::ptr::null(),
+            owner: std::ptr::null_mut(),
+        });
+        World { store, stack, instance, values, _overflow: overflow }
+    }
+
+    /// Enters `code` with `slots` at the bottom of the value stack, where the results are afterwards.
+    fn enter(&mut self, enter: Enter, code: *const u8, args: &[u64]) -> (Status, Vec<u64>) {
+        self.values[..args.len()].copy_from_slice(args);
+        let slots = self.values.as_mut_ptr();
+        // SAFETY: the first 2048 slots are below value_sp, more than any argument or result list here.
+        let status = unsafe {
+            self.stack.value_sp = slots.add(2048);
+            enter(code, slots, &mut *self.instance, &mut *self.stack)
+        };
+        assert_eq!(self.stack.boundary, 0, "the boundary was unlinked");
+        (status, self.values[..1100].to_vec())
+    }
+}
+
+/// What the next calls of [`to_rust`] do, and what was seen: per thread, as each test has its own.
+#[derive(Default)]
+struct Script {
+    #[expect(clippy::type_complexity, reason = "only here")]
+    call: Option<fn(&mut Script, *mut InstanceCtx, u32, *mut u64) -> Outcome>,
+    space: Option<Arc<CodeSpace>>,
+    seen: Vec<Vec<u64>>,
+    backtraces: Vec<Vec<Site>>,
+    target: usize,
+    count: u64,
+}
+
+thread_local!(static SCRIPT: RefCell<Script> = RefCell::default());
+
+unsafe extern "sysv64" fn to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
+    // The script is taken out for the call, because a call may enter native code and come back here.
+    let mut script = SCRIPT.take();
+    let outcome = script.call.expect("a script")(&mut script, instance, func, args);
+    SCRIPT.set(script);
+    outcome
+}
+
+unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) {
+    let mut script = SCRIPT.take();
+    if let Some(space) = &script.space {
+        // SAFETY: this is the hook.
+        let frames = unsafe { space.frames(pc, fp) }.collect();
+        script.backtraces.push(frames);
+    }
+    SCRIPT.set(script);
+}
+
+const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };
+const TRAP: Outcome = Outcome { status: Status::Trap, target: std::ptr::null() };
+
+fn space() -> Arc<CodeSpace> {
+    let space = CodeSpace::new(Hooks { to_rust, on_unwind }).unwrap();
+    SCRIPT.set(Script { space: Some(space.clone()), ..Script::default() });
+    space
+}
+
+fn module(types: Vec<FuncType>, funcs: Vec<u32>, imported: u32) -> Module {
+    let bodies = funcs[imported as usize..].iter().map(|_| FuncBody::default()).collect();
+    Module { types: types.into(), funcs: funcs.into(), imported_funcs: imported, bodies, ..Module::default() }
+}
+
+fn func_type(params: &[ValType], results: &[ValType]) -> FuncType {
+    FuncType { params: params.into(), results: results.into() }
+}
+
+type Asm = VecAssembler<X64Relocation>;
+
+#[derive(Default)]
+struct Code {
+    relocs: Vec<Reloc>,
+    traps: Vec<TrapEntry>,
+    calls: Vec<(u32, u32)>,
+}
+
+impl Code {
+    fn here(asm: &Asm) -> u32 {
+        asm.offset().0 as u32
+    }
+
+    fn trap(&mut self, asm: &Asm, trap: Trap, pc: u32) {
+        self.traps.push(TrapEntry { offset: Code::here(asm), site: TrapSite::Trap(trap), pc });
+    }
+
+    fn call(&mut self, asm: &mut Asm, func: u32, pc: u32) {
+        dynasm!(asm; .arch x64; call QWORD [rip + 0]);
+        self.relocs.push(Reloc { offset: Code::here(asm) - 4, func, addend: -4 });
+        self.calls.push((Code::here(asm), pc));
+    }
+
+    fn finish(self, asm: Asm) -> Compiled {
+        let Code { relocs, traps, calls } = self;
+        let stats = CompileStats::default();
+        Compiled { backend: Backend::Native, code: asm.finalize().unwrap(), relocs, traps, calls, stats }
+    }
+}
+
+/// A function that calls function `callee` of the same signature with the arguments it got, and returns what it
+/// returns: both directions leave every place alone.
+fn forward(callee: u32) -> Compiled {
+    let (mut asm, mut code) = (Asm::new(0), Code::default());
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
+    code.call(&mut asm, callee, 77);
+    dynasm!(asm; .arch x64; pop rbp; ret);
+    code.finish(asm)
+}
+
+/// A function of no arguments that runs into `what`.
+fn faulting(what: fn(&mut Asm, &mut Code)) -> Compiled {
+    let (mut asm, mut code) = (Asm::new(0), Code::default());
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
+    what(&mut asm, &mut code);
+    dynasm!(asm; .arch x64; pop rbp; ret);
+    code.finish(asm)
+}
+
+fn unreachable() -> Compiled {
+    faulting(|asm, code| {
+        code.trap(asm, Trap::Unreachable, 3);
+        dynasm!(asm; .arch x64; ud2);
+    })
+}
+
+const TYPES: [ValType; 5] = [ValType::I32, ValType::F64, ValType::I64, ValType::F32, ValType::FUNCREF];
+
+/// Types of `n` values in a mixture that depends on `salt`.
+fn mixture(n: usize, salt: usize) -> Vec<ValType> {
+    (0..n).map(|i| TYPES[(i * (salt + 1) + i / 7 + salt) % 5]).collect()
+}
+
+#[test]
+fn values_cross_in_every_place() {
+    let space = space();
+    let mut world = World::new();
+    for (salt, n_params, n_results) in
+        [(0, 0, 0), (0, 1, 1), (1, 6, 8), (2, 20, 3), (4, 3, 30), (3, 17, 17), (0, 100, 100), (1, 1000, 1000)]
+    {
+        let ty = func_type(&mixture(n_params, salt), &mixture(n_results, salt + 2));
+        let module = module(vec![ty.clone()], vec![0, 0], 0);
+        let code = space.add_module(1, &module).unwrap();
+        let stubs = space.stubs(&ty).unwrap();
+        let native = code.install(0, Entry::Call, &forward(1)).unwrap();
+
+        // Function 1 is interpreted: the arguments go Rust → native → Rust, the results come back the same way.
+        SCRIPT.with_borrow_mut(|script| {
+            script.seen.clear();
+            script.target = n_params;
+            script.count = n_results as u64;
+            script.call = Some(|script, instance, func, args| {
+                assert_eq!(func, 1);
+                // SAFETY: so many arguments are there, and room for so many results.
+                unsafe {
+                    assert_eq!(args, (*(*instance).stack).value_sp);
+                    script.seen.push(std::slice::from_raw_parts(args, script.target).to_vec());
+                    for i in 0..script.count {
+                        *args.add(i as usize) = 0xabcd_0000_0000 + i;
+                    }
+                }
+                RETURN
+            });
+        });
+        let args: Vec<u64> = (0..n_params as u64).map(|i| 0x1234_5678_0000_0000 + i * 3).collect();
+        let (status, slots) = world.enter(stubs.enter, native, &args);
+        assert_eq!(status, Status::Return);
+        assert_eq!(SCRIPT.with_borrow(|script| script.seen.clone()), [args], "{ty}");
+        let expected: Vec<u64> = (0..n_results as u64).map(|i| 0xabcd_0000_0000 + i).collect();
+        assert_eq!(slots[..n_results], expected, "{ty}");
+    }
+}
+
+/// The convention itself, not only that both directions agree about it: native code reads its arguments where the contract
+/// says and puts its results where the contract says.
+#[test]
+fn places_are_those_of_the_contract() {
+    let space = space();
+    let params = mixture(24, 1);
+    let results = mixture(24, 3);
+    let ty = func_type(&params, &results);
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+    let mut dump = vec![0_u64; 24];
+    let mut asm = Asm::new(0);
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, QWORD dump.as_mut_ptr() as i64);
+    dynasm!(asm; .arch x64; mov r11, [r15 + STACK]; mov r11, [r11 + OVERFLOW]);
+    for (i, place) in param_places(&params).enumerate() {
+        let slot = 8 * i as i32;
+        match place {
+            Place::Int(n) => dynasm!(asm; .arch x64; mov [rax + slot], Rq(INT_ARG_REGS[n as usize])),
+            Place::Float(n) => dynasm!(asm; .arch x64; movsd [rax + slot], Rx(n)),
+            Place::Overflow(n) => dynasm!(asm; .arch x64; mov r10, [r11 + 8 * n as i32]; mov [rax + slot], r10),
+        }
+    }
+    for (i, place) in result_places(&results).enumerate() {
+        let value = 1000 + i as i32;
+        match place {
+            Place::Int(n) => dynasm!(asm; .arch x64; mov Rq(INT_RESULT_REGS[n as usize]), value),
+            Place::Float(n) => dynasm!(asm; .arch x64; push value; movsd Rx(n), [rsp]; lea rsp, [rsp + 8]),
+            Place::Overflow(n) => dynasm!(asm; .arch x64; mov QWORD [r11 + 8 * n as i32], value),
+        }
+    }
+    dynasm!(asm; .arch x64; pop rbp; ret);
+    let native = code.install(0, Entry::Call, &Code::default().finish(asm)).unwrap();
+
+    let args: Vec<u64> = (0..24).map(|i| 0xdead_0000_0000 + i).collect();
+    let (status, slots) = World::new().enter(space.stubs(&ty).unwrap().enter, native, &args);
+    assert_eq!(status, Status::Return);
+    assert_eq!(dump, args);
+    assert_eq!(slots[..24], (1000..1024).collect::<Vec<u64>>());
+}
+
+#[test]
+fn osr_bodies_get_the_frame() {
+    let space = space();
+    let ty = func_type(&[ValType::F64], &[ValType::I64, ValType::I64]);
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+    let mut asm = Asm::new(0);
+    dynasm!(asm; .arch x64; mov rax, [rdi + 8]; mov rcx, rdi; ret);
+    let native = code.install(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
+    let mut world = World::new();
+    let (status, slots) = world.enter(space.stubs(&ty).unwrap().enter_osr, native, &[1, 42]);
+    assert_eq!((status, slots[0], slots[1]), (Status::Return, 42, world.values.as_ptr() as u64));
+    assert_eq!(code.cell(0).load(Ordering::Relaxed).cast_const(), code.thunk(0), "the function itself stays interpreted");
+}
+
+#[test]
+fn faults_are_the_traps_of_their_sites() {
+    let space = space();
+    let ty = func_type(&[], &[]);
+    let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0)).unwrap();
+    let enter = space.stubs(&ty).unwrap().enter;
+    let guard = memmap2::MmapOptions::new().len(4096).map_anon().unwrap().make_read_only().unwrap();
+    thread_local!(static GUARD: RefCell<i64> = const { RefCell::new(0) });
+    GUARD.set(guard.as_ptr() as i64);
+
+    type Fault = fn(&mut Asm, &mut Code);
+    let cases: [(Fault, Trap); 3] = [
+        (
+            |asm, code| {
+                code.trap(asm, Trap::Unreachable, 5);
+                dynasm!(asm; .arch x64; ud2);
+            },
+            Trap::Unreachable,
+        ),
+        (
+            |asm, code| {
+                dynasm!(asm; .arch x64; xor ecx, ecx; xor edx, edx; mov eax, 1);
+                code.trap(asm, Trap::IntegerDivideByZero, 6);
+                dynasm!(asm; .arch x64; idiv ecx);
+            },
+            Trap::IntegerDivideByZero,
+        ),
+        (
+            |asm, code| {
+                dynasm!(asm; .arch x64; mov rax, QWORD GUARD.take());
+                code.trap(asm, Trap::MemoryOutOfBounds, 7);
+                dynasm!(asm; .arch x64; mov BYTE [rax + 100], 1);
+            },
+            Trap::MemoryOutOfBounds,
+        ),
+    ];
+    let mut world = World::new();
+    for (func, (what, trap)) in (0..).zip(cases) {
+        let native = code.install(func, Entry::Call, &faulting(what)).unwrap();
+        // Directly, and from a native caller.
+        let caller = code.install(3, Entry::Call, &forward(func)).unwrap();
+        for (code, depth) in [(native, 1), (caller, 2)] {
+            let (status, _) = world.enter(enter, code, &[]);
+            assert_eq!(status, Status::Trap);
+            // SAFETY: it has just trapped, and the module is still there.
+            let (site, reason) = unsafe { space.trap_at(world.store.trap_pc) }.unwrap();
+            assert_eq!(reason, TrapSite::Trap(trap));
+            assert_eq!((site.module, site.func, site.pc), (9, func, 5 + func));
+            let backtrace = SCRIPT.with_borrow_mut(|script| script.backtraces.pop().unwrap());
+            let frames: Vec<_> = backtrace.iter().map(|site| (site.func, site.pc)).collect();
+            assert_eq!(frames, [(func, 5 + func), (3, 77)][..depth]);
+        }
+    }
+}
+
+/// Rust → native 0 → Rust → native 2, which traps; Rust sees it and lets native 0 go on, or trap as well.
+#[test]
+fn a_trap_unwinds_to_the_innermost_boundary_only() {
+    let space = space();
+    let ty = func_type(&[ValType::I64], &[ValType::I64]);
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 0)).unwrap();
+    let enter = space.stubs(&ty).unwrap().enter;
+    let outer = code.install(0, Entry::Call, &forward(1)).unwrap();
+    let inner = code.install(2, Entry::Call, &unreachable()).unwrap();
+    SCRIPT.with_borrow_mut(|script| {
+        script.target = inner as usize;
+        script.call = Some(|script, instance, _, args| {
+            let ty = func_type(&[ValType::I64], &[ValType::I64]);
+            let space = script.space.clone().unwrap();
+            let enter = space.stubs(&ty).unwrap().enter;
+            SCRIPT.set(Script { space: Some(space), ..Script::default() });
+            // SAFETY: there is room above the argument, and value_sp is put back.
+            let status = unsafe {
+                let stack = (*instance).stack;
+                let boundary = (*stack).boundary;
+                (*stack).value_sp = args.add(1);
+                let status = enter(script.target as *const u8, args, instance, stack);
+                (*stack).value_sp = args;
+                assert_eq!((*stack).boundary, boundary);
+                status
+            };
+            assert_eq!(status, Status::Trap);
+            script.backtraces.append(&mut SCRIPT.take().backtraces);
+            // SAFETY: the result's slot.
+            if unsafe { *args } == 0 {
+                return TRAP;
+            }
+            // SAFETY: the result's slot.
+            unsafe { *args = 123 };
+            RETURN
+        });
+    });
+    let mut world = World::new();
+    let (status, slots) = world.enter(enter, outer, &[1]);
+    assert_eq!((status, slots[0]), (Status::Return, 123));
+    let (status, _) = world.enter(enter, outer, &[0]);
+    assert_eq!(status, Status::Trap);
+    let frames: Vec<Vec<u32>> = SCRIPT
+        .with_borrow(|script| script.backtraces.iter().map(|frames| frames.iter().map(|site| site.func).collect()).collect());
+    assert_eq!(frames, [vec![2], vec![2], vec![0]], "each unwinding saw the frames down to its boundary");
+}
+
+/// Native 0 tail-calls function 1, which is interpreted and tail-calls 0 again, and so on: constant native stack.
+#[test]
+fn a_million_dispatches_need_no_stack() {
+    let space = space();
+    let params = mixture(20, 2);
+    let ty = func_type(&params, &[ValType::I64]);
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
+    let stubs = space.stubs(&ty).unwrap();
+    let (mut asm, mut tail) = (Asm::new(0), Code::default());
+    dynasm!(asm; .arch x64; jmp QWORD [rip + 0]);
+    tail.relocs.push(Reloc { offset: Code::here(&asm) - 4, func: 1, addend: -4 });
+    let native = code.install(0, Entry::Call, &tail.finish(asm)).unwrap();
+    SCRIPT.with_borrow_mut(|script| {
+        script.target = stubs.reenter.as_ptr() as usize;
+        script.seen = vec![vec![native as u64]];
+        script.call = Some(|script, instance, _, args| {
+            script.count += 1;
+            // SAFETY: twenty arguments and one result.
+            unsafe {
+                for i in 0..20 {
+                    assert_eq!(*args.add(i), 7 * i as u64 + script.count - 1);
+                    *args.add(i) += 1;
+                }
+                if script.count == 1_000_000 {
+                    *args = 99;
+                    return RETURN;
+                }
+                (*(*instance).stack).dispatch = Dispatch { code: script.seen[0][0] as *const u8, args, instance };
+            }
+            Outcome { status: Status::Dispatch, target: script.target as *const u8 }
+        });
+    });
+    let args: Vec<u64> = (0..20).map(|i| 7 * i).collect();
+    let (status, slots) = World::new().enter(stubs.enter, native, &args);
+    assert_eq!((status, slots[0]), (Status::Return, 99));
+    assert_eq!(SCRIPT.with_borrow(|script| script.count), 1_000_000);
+}
+
+/// An interpreted caller's loop has OSR code: the stub dispatches to it with the frame.
+#[test]
+fn dispatch_reaches_osr_bodies() {
+    let space = space();
+    let ty = func_type(&[ValType::I64], &[ValType::I64]);
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
+    let mut asm = Asm::new(0);
+    dynasm!(asm; .arch x64; mov rax, [rdi + 8]; ret);
+    let body = code.install(1, Entry::Osr(3), &Code::default().finish(asm)).unwrap();
+    let native = code.install(0, Entry::Call, &forward(1)).unwrap();
+    SCRIPT.with_borrow_mut(|script| {
+        script.target = body as usize;
+        script.call = Some(|script, instance, _, args| {
+            // SAFETY: there is room above the argument.
+            unsafe {
+                *args.add(1) = 2 * *args;
+                (*(*instance).stack).dispatch = Dispatch { code: script.target as *const u8, args, instance };
+            }
+            Outcome { status: Status::Dispatch, target: script.space.as_ref().unwrap().reenter_osr() }
+        });
+    });
+    let (status, slots) = World::new().enter(space.stubs(&ty).unwrap().enter, native, &[21]);
+    assert_eq!((status, slots[0]), (Status::Return, 42));
+}
+
+#[test]
+fn entry_stubs_follow_their_cells_and_host_functions_have_index_zero() {
+    let space = space();
+    let ty = func_type(&[], &[ValType::I64]);
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 1)).unwrap();
+    let stubs = space.stubs(&ty).unwrap();
+    SCRIPT.with_borrow_mut(|script| {
+        script.call = Some(|_, _, func, args| {
+            // SAFETY: the result's slot.
+            unsafe { *args = 100 + u64::from(func) };
+            RETURN
+        });
+    });
+    let mut world = World::new();
+    assert_eq!(world.enter(stubs.enter, code.entry(1), &[]).1[0], 101);
+    assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 102);
+    assert_eq!(world.enter(stubs.enter, stubs.host.as_ptr(), &[]).1[0], 100);
+    let mut asm = Asm::new(0);
+    dynasm!(asm; .arch x64; mov eax, 7; ret);
+    code.install(2, Entry::Call, &Code::default().finish(asm)).unwrap();
+    assert_eq!(world.enter(stubs.enter, code.entry(1), &[]).1[0], 101);
+    assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 7);
+}
+
+#[test]
+fn a_dropped_module_gives_its_memory_back() {
+    let space = space();
+    let ty = func_type(&[], &[]);
+    let module = module(vec![ty.clone()], vec![0; 1000], 0);
+    let stubs = space.stubs(&ty).unwrap();
+    let first = space.add_module(1, &module).unwrap();
+    let (entry, cell) = (first.entry(0), first.cell(0) as *const Cell);
+    let native = first.install(0, Entry::Call, &forward(1)).unwrap();
+    assert_eq!(first.space().stubs(&ty).unwrap().to_rust, stubs.to_rust, "made once");
+    drop(first);
+    assert!(space.arena.region_at(native as usize).is_none_or(|(_, tag)| tag == STUB));
+    let second = space.add_module(2, &module).unwrap();
+    assert_eq!((second.entry(0), second.cell(0) as *const Cell), (entry, cell));
+    assert_eq!(second.entry(1) as usize - second.entry(0) as usize, FUNC_STUBS);
+}
+
+#[test]
+fn traps_on_several_threads_at_once() {
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(|| {
+                for _ in 0..20 {
+                    // Engines come and go while others trap.
+                    let space = space();
+                    let ty = func_type(&[], &[]);
+                    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+                    let native = code.install(0, Entry::Call, &unreachable()).unwrap();
+                    let enter = space.stubs(&ty).unwrap().enter;
+                    let mut world = World::new();
+                    for _ in 0..50 {
+                        assert_eq!(world.enter(enter, native, &[]).0, Status::Trap);
+                    }
+                    assert_eq!(SCRIPT.take().backtraces.len(), 50);
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_without_an_alternate_stack_gets_one() {
+    std::thread::spawn(|| {
+        let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+        // SAFETY: this thread is handling no signal; std only reads the old stack's address when the thread ends.
+        unsafe { libc::sigaltstack(&none, std::ptr::null_mut()) };
+        ensure_altstack().unwrap();
+        // SAFETY: only asks.
+        unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
+        assert_eq!(now.ss_flags & libc::SS_DISABLE, 0);
+        assert!(now.ss_size >= 64 << 10);
+    })
+    .join()
+    .unwrap();
+}
+
+/// Runs the test `name` in a process of its own, with the variable set that lets it crash, and returns the signal it died of.
+fn signal_of_child(name: &str) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+    let exe = std::env::current_exe().unwrap();
+    let name = format!("code::tests::{name}");
+    Command::new(exe).args(["--exact", &name]).env(CRASH, "1").output().unwrap().status.signal()
+}
+
+const CRASH: &str = "WEIR_TEST_CRASH";
+
+#[test]
+fn a_crash_of_the_host_still_kills() {
+    if std::env::var_os(CRASH).is_some() {
+        let _space = space();
+        // SAFETY: not sound at all: it must end the process.
+        unsafe { std::ptr::dangling_mut::<u8>().write_volatile(1) };
+    } else {
+        assert_eq!(signal_of_child("a_crash_of_the_host_still_kills"), Some(libc::SIGSEGV));
+    }
+}
+
+#[test]
+fn a_fault_of_native_code_outside_its_trap_sites_kills() {
+    if std::env::var_os(CRASH).is_some() {
+        let space = space();
+        let ty = func_type(&[], &[]);
+        let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+        let native = code.install(
+            0,
+            Entry::Call,
+            &faulting(|asm, code| {
+                code.trap(asm, Trap::Unreachable, 3);
+                dynasm!(asm; .arch x64; nop; ud2);
+            }),
+        );
+        World::new().enter(space.stubs(&ty).unwrap().enter, native.unwrap(), &[]);
+    } else {
+        assert_eq!(signal_of_child("a_fault_of_native_code_outside_its_trap_sites_kills"), Some(libc::SIGILL));
+    }
+}
+
+#[test]
+fn a_signal_that_was_sent_still_kills() {
+    if std::env::var_os(CRASH).is_some() {
+        let _space = space();
+        // SAFETY: ends the process.
+        unsafe { libc::raise(libc::SIGFPE) };
+    } else {
+        assert_eq!(signal_of_child("a_signal_that_was_sent_still_kills"), Some(libc::SIGFPE));
+    }
+}
