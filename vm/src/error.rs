@@ -246,7 +246,7 @@ pub enum LinkError {
 }
 
 /// Frames beyond this many are counted, not kept.
-const MAX_FRAMES: usize = 64;
+pub(crate) const MAX_FRAMES: usize = 64;
 
 /// The guest's functions that were active when something failed, innermost first.
 #[derive(Clone, Default)]

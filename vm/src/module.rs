@@ -2,7 +2,7 @@
 
 use crate::runtime::records::ModuleRecord;
 use crate::stats::Stats;
-use crate::{Engine, Result, error::Context, tier};
+use crate::{Engine, Result, error::Context, interp, tier};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,9 +60,10 @@ impl Module {
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let code = tier::new_code(engine, &bytecode);
+        let bodies = interp::bodies(&bytecode, &code);
         let tier = tier::ModuleState::new(engine, &bytecode);
         let engine = engine.clone();
-        Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, exports, validate_ns, tier })))
+        Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, validate_ns, tier })))
     }
 
     /// Checks that a module is valid.

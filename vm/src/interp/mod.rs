@@ -1,30 +1,112 @@
-//! The in-place interpreter.
+//! The in-place interpreter: it executes the module's own bytes, with the side table that validation left for its
+//! branches. Setting up costs nothing but one [`frame::Body`] per function.
+//!
+//! [`dispatch`] is the loop. What its arms do is in [`numeric`], [`memory`], [`calls`] and [`control`]; [`frame`] lays
+//! out the value stack, [`decode`] reads immediates.
+//!
+//! Calls between interpreted functions push frames on the value stack and never recurse natively, whichever instances
+//! they run in. One *activation*, a call of [`run`], ends when its base frame returns, or leaves for native code.
+//!
+//! # What `unsafe` relies on here
+//!
+//! The bytes were validated and are immutable. So at every pc that control reaches
+//!
+//! - an opcode of TABLE 1 stands, with complete immediates and indices in range, before the end of the body;
+//! - the operands it takes are there, of the types it takes, and what it pushes stays below the frame's end;
+//! - `stp` is the entry of the next branch or loop of the body, and that entry's target is such a pc.
+//!
+//! Contexts and records obey `runtime::records`: they live as long as the store, never move, and no reference into one
+//! is held across a call of the guest or of the host. Frames end at or below `StackCtx::value_limit`.
 
-use weir_jit::contract::InstanceCtx;
+mod calls;
+mod control;
+mod decode;
+mod dispatch;
+mod frame;
+mod memory;
+mod numeric;
 
-/// How an activation of the interpreter ended.
-#[derive(Clone, Copy, Debug)]
+pub(crate) use frame::{Body, bodies};
+
+use crate::runtime::records::{Failure, StoreRecord, instance_of, store_of};
+use control::Meter;
+use weir_bytecode::Trap;
+use weir_jit::contract::{InstanceCtx, StackCtx};
+
+/// How an activation ends.
+#[derive(Debug)]
 pub(crate) enum Exit {
-    /// The results are where the arguments were.
+    /// The results are at the `fp` that [`run`] was given.
     Return,
-    /// The reason is in the store's `failure`, or in its `trap_pc` after a native trap.
+    /// The reason is in [`StoreRecord::failure`].
     Trap,
-    /// The base frame is gone, and code is to be entered in its place.
+    /// With native code, which whoever called [`run`] now has to enter, with nothing of this activation left behind.
+    /// Its results, which are those that [`run`] was asked for, belong at `args`, which is the `fp` that [`run`] was given.
     Dispatch {
-        /// The function that goes on.
+        /// The function it belongs to.
         func: u32,
-        /// Its instance.
+        /// What to run it in.
         instance: *mut InstanceCtx,
-        /// Its entry, or its OSR body.
+        /// Its address.
         code: *const u8,
-        /// Its arguments, or for an OSR body the interpreter's frame.
+        /// The arguments; for an OSR body, the frame.
         args: *mut u64,
-        /// Whether `code` is an OSR body.
+        /// Whether it is an OSR body.
         osr: bool,
     },
 }
 
-/// Runs a function.
-pub(crate) unsafe fn run(_instance: *mut InstanceCtx, _func: u32, _fp: *mut u64) -> Exit {
-    unreachable!("not landed yet")
+/// Runs function `func` of `instance`, with its arguments in slots at `fp`. `StackCtx::value_sp` is as it was
+/// afterwards.
+///
+/// # Safety
+/// `instance` is the context of an instance of a live store that no other thread uses, and into whose records no
+/// reference is held; `func` is defined in its module. `fp` points into the value stack, at or below `value_limit`,
+/// where `value_sp` is or below, and the function's arguments are there.
+pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) -> Exit {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let record = instance_of(instance);
+        let module = record.module.record();
+        let body: *const Body = &raw const module.bodies[(func - module.bytecode.imported_funcs) as usize];
+        let code = calls::tick(body, instance);
+        if !code.is_null() {
+            return Exit::Dispatch { func, instance, code, args: fp, osr: false };
+        }
+        let store = store_of(instance);
+        let stack = (*instance).stack;
+        if native_overflow(stack) || frame::overflows(stack, fp, body) {
+            let mut failure = Failure::trap(Trap::StackOverflow);
+            failure.push_frame(&record.module, func, (*(*body).source).entry);
+            (*store).failure = Some(failure);
+            return Exit::Trap;
+        }
+        let value_sp = (*stack).value_sp;
+        let meter = meter(store);
+        let exit = if meter.fuel || meter.polls {
+            dispatch::run::<true>(instance, body, fp, meter)
+        } else {
+            dispatch::run::<false>(instance, body, fp, meter)
+        };
+        (*stack).value_sp = value_sp;
+        exit
+    }
+}
+
+/// What the store's engine meters.
+unsafe fn meter(store: *mut StoreRecord) -> Meter {
+    // SAFETY: the store is live.
+    unsafe {
+        let config = (*store).engine.config();
+        Meter { fuel: config.consume_fuel, polls: config.epoch_interruption, store: &raw mut (*store).ctx }
+    }
+}
+
+/// Whether the native stack has no room for an activation: host functions that call the guest again, and native code
+/// that calls interpreted functions, nest activations.
+#[inline(always)]
+unsafe fn native_overflow(stack: *const StackCtx) -> bool {
+    let here = 0u8;
+    // SAFETY: the stack's context is live.
+    std::hint::black_box(&raw const here).addr() < unsafe { (*stack).native_limit }
 }

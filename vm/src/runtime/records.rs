@@ -19,7 +19,7 @@ use crate::runtime::memory::MemoryRecord;
 use crate::runtime::stack::StackRecord;
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
-use crate::{Engine, Error, FuncType, Module, tier};
+use crate::{Engine, Error, FuncType, Module, interp, tier};
 use std::any::Any;
 use std::cell::Cell;
 use std::mem::offset_of;
@@ -39,6 +39,8 @@ pub(crate) struct ModuleRecord {
     pub sig_ids: Box<[u32]>,
     /// One per function defined in the module, in order.
     pub code: Box<[FuncCode]>,
+    /// The same functions as the interpreter sees them. Points into `bytecode` and `code`.
+    pub bodies: Box<[interp::Body]>,
     /// Indices of the exports, ascending by name.
     pub exports: Box<[u32]>,
     /// Nanoseconds that decoding and validating took.

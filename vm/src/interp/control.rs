@@ -1,0 +1,79 @@
+//! Branches through the side table, and what is metered where control flows: polls and fuel.
+
+use super::frame::{Body, Scope, move_down};
+use std::sync::atomic::Ordering;
+use weir_bytecode::sidetable::BranchEntry;
+use weir_bytecode::{Opcode, Trap};
+use weir_jit::contract::StoreCtx;
+
+/// Takes the branch that owns the entry at `stp`: pc, `stp` and `sp` at its target.
+///
+/// # Safety
+/// Validated code of `body` in `scope`; the operands that the branch keeps and drops are below `sp`.
+#[inline(always)]
+pub(super) unsafe fn branch(
+    stp: *const BranchEntry,
+    sp: *mut u64,
+    scope: &Scope,
+    body: *const Body,
+) -> (*const u8, *const BranchEntry, *mut u64) {
+    // SAFETY: validation has written the entry for this place.
+    unsafe {
+        let entry = &*stp;
+        let sp = match entry.drop {
+            0 => sp,
+            drop => move_down(sp, entry.keep, sp.sub((entry.keep + drop) as usize)),
+        };
+        (scope.bytes.add(entry.pc as usize), (*body).branches.add(entry.stp as usize), sp)
+    }
+}
+
+/// What is metered. The loop is compiled twice, and in the form that runs when both are off none of this exists.
+#[derive(Clone, Copy)]
+pub(super) struct Meter {
+    pub store: *mut StoreCtx,
+    pub fuel: bool,
+    pub polls: bool,
+}
+
+impl Meter {
+    /// Polls: at function entry and at every `loop`.
+    ///
+    /// # Safety
+    /// The store is live.
+    pub unsafe fn poll(self) -> Result<(), Trap> {
+        // SAFETY: the caller's promise; the epoch lives as long as the store's engine.
+        let reached = unsafe { (*(*self.store).epoch).load(Ordering::Relaxed) >= (*self.store).deadline };
+        if self.polls && reached { Err(Trap::Interrupt) } else { Ok(()) }
+    }
+
+    /// Charges the segment at `pc`, to which control has just come other than from the instruction before it in the same
+    /// segment; if none begins there, nothing. A `loop` charges for itself: control comes to it from before and
+    /// from back edges.
+    ///
+    /// # Safety
+    /// `pc` is that of an instruction of `body`, in the module with these bytes.
+    pub unsafe fn enter(self, bytes: *const u8, body: *const Body, pc: *const u8) -> Result<(), Trap> {
+        // SAFETY: the caller's promise.
+        unsafe { if *pc == Opcode::Loop as u8 { Ok(()) } else { self.charge(bytes, body, pc) } }
+    }
+
+    /// Charges the segment at `pc`, a `loop` included.
+    ///
+    /// # Safety
+    /// As for [`Meter::enter`].
+    pub unsafe fn charge(self, bytes: *const u8, body: *const Body, pc: *const u8) -> Result<(), Trap> {
+        if !self.fuel {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise; nobody else refers to the store's fuel now.
+        unsafe {
+            let segments = &(*(*body).source).segments;
+            let pc = pc.offset_from_unsigned(bytes) as u32;
+            let Ok(i) = segments.binary_search_by_key(&pc, |segment| segment.pc) else { return Ok(()) };
+            let fuel = &mut (*self.store).fuel;
+            *fuel = fuel.saturating_sub(i64::from(segments[i].cost));
+            if *fuel < 0 { Err(Trap::OutOfFuel) } else { Ok(()) }
+        }
+    }
+}

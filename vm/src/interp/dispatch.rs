@@ -1,0 +1,604 @@
+//! The loop: one arm per opcode of TABLE 1.
+//!
+//! The hot part of the state lives in registers. So nothing here takes the address of `state`: what is too big to be
+//! inline takes a copy and gives one back.
+
+use super::calls::{self, Callee};
+use super::control::{self, Meter};
+use super::frame::{self, Body, Header, Scope};
+use super::{Exit, decode, memory, numeric};
+use crate::runtime::bulk;
+use crate::runtime::records::instance_of;
+use weir_bytecode::semantics::{self, Slot};
+use weir_bytecode::sidetable::BranchEntry;
+use weir_bytecode::{Trap, for_each_opcode};
+use weir_jit::contract::InstanceCtx;
+
+/// The codes of TABLE 1 as patterns.
+#[allow(non_upper_case_globals, reason = "named like the opcodes")]
+mod code {
+    use super::for_each_opcode;
+
+    macro_rules! define_codes {
+        ($($name:ident, $code:literal, $mnemonic:literal, $imm:ident, $signature:tt;)*) => {
+            $(pub const $name: u16 = $code;)*
+        };
+    }
+    for_each_opcode!(define_codes);
+
+    /// Not an opcode: the prefix of those from 0x100 on.
+    pub const Prefix: u16 = 0xFC;
+}
+
+/// The state of the loop between two instructions.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    /// The next instruction; while one executes, the address of its opcode.
+    pub pc: *const u8,
+    /// The first free operand slot.
+    pub sp: *mut u64,
+    /// Local 0.
+    pub fp: *mut u64,
+    /// The next branch entry.
+    pub stp: *const BranchEntry,
+    /// Memory 0's first byte.
+    pub base: *mut u8,
+    /// Memory 0's length: read again after whatever may grow it.
+    pub len: u64,
+    /// The function that runs.
+    pub body: *const Body,
+    /// The instance it runs in.
+    pub scope: Scope,
+}
+
+/// How it goes on after what was too big to be inline.
+pub(super) enum Step {
+    /// With this state, at the head of a segment.
+    Continue(State),
+    /// With a return, the results being below `sp`.
+    Return(State),
+    /// With the end of the activation.
+    Exit(Exit),
+}
+
+impl State {
+    /// # Safety
+    /// The instance is live.
+    #[inline(always)]
+    pub unsafe fn reload_memory(&mut self) {
+        // SAFETY: the caller's promise.
+        (self.base, self.len) = unsafe { self.scope.memory() };
+    }
+
+    /// Goes to another instance.
+    ///
+    /// # Safety
+    /// It is live.
+    #[inline(always)]
+    pub unsafe fn switch(&mut self, ctx: *mut InstanceCtx) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.scope = Scope::of(ctx);
+            self.reload_memory();
+        }
+    }
+
+    /// Goes to the caller, whose instance the scope already is; `sp` is left to do.
+    ///
+    /// # Safety
+    /// `caller` comes from the frame that returns.
+    #[inline(always)]
+    pub unsafe fn return_to(&mut self, caller: Header) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (self.fp, self.body) = (caller.fp, caller.body);
+            self.pc = self.scope.bytes.add(caller.pc as usize);
+            self.stp = (*caller.body).branches.add(caller.stp as usize);
+        }
+    }
+
+    /// What a frame called from here has to keep, to return to `next`.
+    ///
+    /// # Safety
+    /// The state is valid, `next` is in the same body.
+    #[inline(always)]
+    unsafe fn header(&self, next: *const u8) -> Header {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Header {
+                fp: self.fp,
+                pc: next.offset_from_unsigned(self.scope.bytes) as u32,
+                stp: self.stp.offset_from_unsigned((*self.body).branches) as u32,
+                body: self.body,
+                instance: self.scope.ctx,
+            }
+        }
+    }
+}
+
+/// Runs `body` in an instance with context `ctx`, its parameters at `fp`.
+///
+/// # Safety
+/// As for [`super::run`]; the frame does not overflow the value stack, and without `METERED` neither fuel nor polls are on.
+pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *const Body, fp: *mut u64, meter: Meter) -> Exit {
+    // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
+    // what its fields' comments say. Each arm keeps that up.
+    unsafe {
+        let scope = Scope::of(ctx);
+        let (base, len) = scope.memory();
+        let sp = frame::push(fp, body, Header::BASE);
+        let mut state = State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope };
+        let stack = (*ctx).stack;
+
+        let trap = 'trap: {
+            macro_rules! check {
+                ($result:expr) => {
+                    match $result {
+                        Ok(value) => value,
+                        Err(trap) => break 'trap trap,
+                    }
+                };
+            }
+            // Control has come to the head of a segment, or to where one might begin.
+            macro_rules! enter_segment {
+                () => {
+                    if METERED {
+                        check!(meter.enter(state.scope.bytes, state.body, state.pc));
+                    }
+                };
+            }
+            macro_rules! push {
+                ($slot:expr) => {{
+                    *state.sp = $slot;
+                    state.sp = state.sp.add(1);
+                }};
+            }
+            macro_rules! pop {
+                () => {{
+                    state.sp = state.sp.sub(1);
+                    *state.sp
+                }};
+            }
+            macro_rules! branch {
+                () => {{
+                    (state.pc, state.stp, state.sp) = control::branch(state.stp, state.sp, &state.scope, state.body);
+                    enter_segment!();
+                }};
+            }
+            macro_rules! unary {
+                ($meaning:ident, $next:expr) => {{
+                    check!(numeric::unary(state.sp, semantics::$meaning));
+                    state.pc = $next;
+                }};
+            }
+            macro_rules! binary {
+                ($meaning:ident, $next:expr) => {{
+                    state.sp = check!(numeric::binary(state.sp, semantics::$meaning));
+                    state.pc = $next;
+                }};
+            }
+            macro_rules! select {
+                ($next:expr) => {{
+                    state.sp = state.sp.sub(2);
+                    let (first, second) = (state.sp.sub(1), state.sp);
+                    *first = if i32::from_slot(*state.sp.add(1)) == 0 { *second } else { *first };
+                    state.pc = $next;
+                }};
+            }
+            macro_rules! load {
+                ($op:ident, $at:expr) => {{
+                    let view = state.scope.view(state.base, state.len);
+                    state.pc = check!(memory::load::<{ code::$op }>($at, state.sp, view, state.scope.ctx));
+                }};
+            }
+            macro_rules! store {
+                ($op:ident, $at:expr) => {{
+                    let view = state.scope.view(state.base, state.len);
+                    state.pc = check!(memory::store::<{ code::$op }>($at, state.sp, view, state.scope.ctx));
+                    state.sp = state.sp.sub(2);
+                }};
+            }
+
+            if METERED {
+                check!(meter.poll());
+                check!(meter.enter(state.scope.bytes, state.body, state.pc));
+            }
+            'next: loop {
+                // It may go on elsewhere, or not at all.
+                macro_rules! follow {
+                    ($step:expr) => {
+                        match $step {
+                            Step::Continue(next) => {
+                                state = next;
+                                enter_segment!();
+                                continue 'next;
+                            }
+                            Step::Return(next) => state = next,
+                            Step::Exit(exit) => return exit,
+                        }
+                    };
+                }
+                let (callee, next) = 'call: {
+                    'ret: {
+                        let at = state.pc.add(1);
+                        match u16::from(*state.pc) {
+                            // Control
+                            code::Unreachable => break 'trap Trap::Unreachable,
+                            code::Nop => state.pc = at,
+                            code::Block => state.pc = decode::skip_block_type(at),
+                            code::Loop => {
+                                let osr = calls::tick_loop(state.body, state.scope.ctx, (*state.stp).pc);
+                                if !osr.is_null() {
+                                    let caller = *frame::header(state.fp, state.body);
+                                    let callee = Callee { body: state.body, ctx: state.scope.ctx };
+                                    follow!(calls::leave(state, caller, callee, osr, true));
+                                }
+                                if METERED {
+                                    check!(meter.poll());
+                                    check!(meter.charge(state.scope.bytes, state.body, state.pc));
+                                }
+                                state.stp = state.stp.add(1);
+                                state.pc = decode::skip_block_type(at);
+                            }
+                            code::If => {
+                                if i32::from_slot(pop!()) == 0 {
+                                    branch!();
+                                } else {
+                                    state.stp = state.stp.add(1);
+                                    state.pc = decode::skip_block_type(at);
+                                    enter_segment!();
+                                }
+                            }
+                            code::Else | code::Br => branch!(),
+                            code::End => {
+                                if state.pc == (*state.body).last {
+                                    break 'ret;
+                                }
+                                state.pc = at;
+                                enter_segment!();
+                            }
+                            code::BrIf => {
+                                if i32::from_slot(pop!()) == 0 {
+                                    state.stp = state.stp.add(1);
+                                    state.pc = decode::skip(at);
+                                    enter_segment!();
+                                } else {
+                                    branch!();
+                                }
+                            }
+                            code::BrTable => {
+                                // The entries are side by side, the default's last: no label need be decoded.
+                                let (labels, _) = decode::u32(at);
+                                let label = (pop!() as u32).min(labels);
+                                state.stp = state.stp.add(label as usize);
+                                branch!();
+                            }
+                            code::Return => break 'ret,
+
+                            // Calls
+                            code::Call => {
+                                let (func, next) = decode::u32(at);
+                                break 'call (calls::direct(&state.scope, func), next);
+                            }
+                            code::CallIndirect => {
+                                let index = *state.sp.sub(1);
+                                let found = check!(calls::indirect(state.scope.ctx, at, index));
+                                state.sp = state.sp.sub(1);
+                                break 'call found;
+                            }
+                            code::ReturnCall => {
+                                let callee = calls::direct(&state.scope, decode::u32(at).0);
+                                follow!(check!(calls::tail_call(state, callee, METERED.then_some(meter))));
+                                break 'ret;
+                            }
+                            code::ReturnCallIndirect => {
+                                let index = *state.sp.sub(1);
+                                let (callee, _) = check!(calls::indirect(state.scope.ctx, at, index));
+                                state.sp = state.sp.sub(1);
+                                follow!(check!(calls::tail_call(state, callee, METERED.then_some(meter))));
+                                break 'ret;
+                            }
+
+                            // Operands, locals, globals
+                            code::Drop => {
+                                state.sp = state.sp.sub(1);
+                                state.pc = at;
+                            }
+                            code::Select => select!(at),
+                            code::SelectT => select!(decode::skip_types(at)),
+                            code::LocalGet => {
+                                let (local, next) = decode::u32(at);
+                                push!(*state.fp.add(local as usize));
+                                state.pc = next;
+                            }
+                            code::LocalSet => {
+                                let (local, next) = decode::u32(at);
+                                *state.fp.add(local as usize) = pop!();
+                                state.pc = next;
+                            }
+                            code::LocalTee => {
+                                let (local, next) = decode::u32(at);
+                                *state.fp.add(local as usize) = *state.sp.sub(1);
+                                state.pc = next;
+                            }
+                            code::GlobalGet => {
+                                let (global, next) = decode::u32(at);
+                                push!(*state.scope.global(global));
+                                state.pc = next;
+                            }
+                            code::GlobalSet => {
+                                let (global, next) = decode::u32(at);
+                                *state.scope.global(global) = pop!();
+                                state.pc = next;
+                            }
+
+                            // Memory and tables
+                            code::I32Load => load!(I32Load, at),
+                            code::I64Load => load!(I64Load, at),
+                            code::F32Load => load!(F32Load, at),
+                            code::F64Load => load!(F64Load, at),
+                            code::I32Load8S => load!(I32Load8S, at),
+                            code::I32Load8U => load!(I32Load8U, at),
+                            code::I32Load16S => load!(I32Load16S, at),
+                            code::I32Load16U => load!(I32Load16U, at),
+                            code::I64Load8S => load!(I64Load8S, at),
+                            code::I64Load8U => load!(I64Load8U, at),
+                            code::I64Load16S => load!(I64Load16S, at),
+                            code::I64Load16U => load!(I64Load16U, at),
+                            code::I64Load32S => load!(I64Load32S, at),
+                            code::I64Load32U => load!(I64Load32U, at),
+                            code::I32Store => store!(I32Store, at),
+                            code::I64Store => store!(I64Store, at),
+                            code::F32Store => store!(F32Store, at),
+                            code::F64Store => store!(F64Store, at),
+                            code::I32Store8 => store!(I32Store8, at),
+                            code::I32Store16 => store!(I32Store16, at),
+                            code::I64Store8 => store!(I64Store8, at),
+                            code::I64Store16 => store!(I64Store16, at),
+                            code::I64Store32 => store!(I64Store32, at),
+                            code::MemorySize => {
+                                let (pages, next) = memory::size(at, state.scope.ctx);
+                                push!(pages);
+                                state.pc = next;
+                            }
+                            code::MemoryGrow => {
+                                state.pc = memory::grow(at, state.sp, state.scope.ctx);
+                                state.reload_memory();
+                            }
+                            code::TableGet => {
+                                (state.pc, state.sp) = check!(memory::execute(code::TableGet, at, state.sp, state.scope.ctx));
+                            }
+                            code::TableSet => {
+                                (state.pc, state.sp) = check!(memory::execute(code::TableSet, at, state.sp, state.scope.ctx));
+                            }
+
+                            // References
+                            code::RefNull => {
+                                push!(0);
+                                state.pc = decode::skip(at);
+                            }
+                            code::RefIsNull => {
+                                let top = state.sp.sub(1);
+                                *top = u64::from(*top == 0);
+                                state.pc = at;
+                            }
+                            code::RefFunc => {
+                                let (func, next) = decode::u32(at);
+                                push!(bulk::ref_func(instance_of(state.scope.ctx), func));
+                                state.pc = next;
+                            }
+
+                            // Numbers
+                            code::I32Const => {
+                                let (value, next) = decode::i64(at);
+                                push!((value as i32).into_slot());
+                                state.pc = next;
+                            }
+                            code::I64Const => {
+                                let (value, next) = decode::i64(at);
+                                push!(value.into_slot());
+                                state.pc = next;
+                            }
+                            code::F32Const => {
+                                push!(u64::from(u32::from_le_bytes(*at.cast())));
+                                state.pc = at.add(4);
+                            }
+                            code::F64Const => {
+                                push!(u64::from_le_bytes(*at.cast()));
+                                state.pc = at.add(8);
+                            }
+                            code::I32Eqz => unary!(i32_eqz, at),
+                            code::I32Eq => binary!(i32_eq, at),
+                            code::I32Ne => binary!(i32_ne, at),
+                            code::I32LtS => binary!(i32_lt_s, at),
+                            code::I32LtU => binary!(i32_lt_u, at),
+                            code::I32GtS => binary!(i32_gt_s, at),
+                            code::I32GtU => binary!(i32_gt_u, at),
+                            code::I32LeS => binary!(i32_le_s, at),
+                            code::I32LeU => binary!(i32_le_u, at),
+                            code::I32GeS => binary!(i32_ge_s, at),
+                            code::I32GeU => binary!(i32_ge_u, at),
+                            code::I64Eqz => unary!(i64_eqz, at),
+                            code::I64Eq => binary!(i64_eq, at),
+                            code::I64Ne => binary!(i64_ne, at),
+                            code::I64LtS => binary!(i64_lt_s, at),
+                            code::I64LtU => binary!(i64_lt_u, at),
+                            code::I64GtS => binary!(i64_gt_s, at),
+                            code::I64GtU => binary!(i64_gt_u, at),
+                            code::I64LeS => binary!(i64_le_s, at),
+                            code::I64LeU => binary!(i64_le_u, at),
+                            code::I64GeS => binary!(i64_ge_s, at),
+                            code::I64GeU => binary!(i64_ge_u, at),
+                            code::F32Eq => binary!(f32_eq, at),
+                            code::F32Ne => binary!(f32_ne, at),
+                            code::F32Lt => binary!(f32_lt, at),
+                            code::F32Gt => binary!(f32_gt, at),
+                            code::F32Le => binary!(f32_le, at),
+                            code::F32Ge => binary!(f32_ge, at),
+                            code::F64Eq => binary!(f64_eq, at),
+                            code::F64Ne => binary!(f64_ne, at),
+                            code::F64Lt => binary!(f64_lt, at),
+                            code::F64Gt => binary!(f64_gt, at),
+                            code::F64Le => binary!(f64_le, at),
+                            code::F64Ge => binary!(f64_ge, at),
+                            code::I32Clz => unary!(i32_clz, at),
+                            code::I32Ctz => unary!(i32_ctz, at),
+                            code::I32Popcnt => unary!(i32_popcnt, at),
+                            code::I32Add => binary!(i32_add, at),
+                            code::I32Sub => binary!(i32_sub, at),
+                            code::I32Mul => binary!(i32_mul, at),
+                            code::I32DivS => binary!(i32_div_s, at),
+                            code::I32DivU => binary!(i32_div_u, at),
+                            code::I32RemS => binary!(i32_rem_s, at),
+                            code::I32RemU => binary!(i32_rem_u, at),
+                            code::I32And => binary!(i32_and, at),
+                            code::I32Or => binary!(i32_or, at),
+                            code::I32Xor => binary!(i32_xor, at),
+                            code::I32Shl => binary!(i32_shl, at),
+                            code::I32ShrS => binary!(i32_shr_s, at),
+                            code::I32ShrU => binary!(i32_shr_u, at),
+                            code::I32Rotl => binary!(i32_rotl, at),
+                            code::I32Rotr => binary!(i32_rotr, at),
+                            code::I64Clz => unary!(i64_clz, at),
+                            code::I64Ctz => unary!(i64_ctz, at),
+                            code::I64Popcnt => unary!(i64_popcnt, at),
+                            code::I64Add => binary!(i64_add, at),
+                            code::I64Sub => binary!(i64_sub, at),
+                            code::I64Mul => binary!(i64_mul, at),
+                            code::I64DivS => binary!(i64_div_s, at),
+                            code::I64DivU => binary!(i64_div_u, at),
+                            code::I64RemS => binary!(i64_rem_s, at),
+                            code::I64RemU => binary!(i64_rem_u, at),
+                            code::I64And => binary!(i64_and, at),
+                            code::I64Or => binary!(i64_or, at),
+                            code::I64Xor => binary!(i64_xor, at),
+                            code::I64Shl => binary!(i64_shl, at),
+                            code::I64ShrS => binary!(i64_shr_s, at),
+                            code::I64ShrU => binary!(i64_shr_u, at),
+                            code::I64Rotl => binary!(i64_rotl, at),
+                            code::I64Rotr => binary!(i64_rotr, at),
+                            code::F32Abs => unary!(f32_abs, at),
+                            code::F32Neg => unary!(f32_neg, at),
+                            code::F32Ceil => unary!(f32_ceil, at),
+                            code::F32Floor => unary!(f32_floor, at),
+                            code::F32Trunc => unary!(f32_trunc, at),
+                            code::F32Nearest => unary!(f32_nearest, at),
+                            code::F32Sqrt => unary!(f32_sqrt, at),
+                            code::F32Add => binary!(f32_add, at),
+                            code::F32Sub => binary!(f32_sub, at),
+                            code::F32Mul => binary!(f32_mul, at),
+                            code::F32Div => binary!(f32_div, at),
+                            code::F32Min => binary!(f32_min, at),
+                            code::F32Max => binary!(f32_max, at),
+                            code::F32Copysign => binary!(f32_copysign, at),
+                            code::F64Abs => unary!(f64_abs, at),
+                            code::F64Neg => unary!(f64_neg, at),
+                            code::F64Ceil => unary!(f64_ceil, at),
+                            code::F64Floor => unary!(f64_floor, at),
+                            code::F64Trunc => unary!(f64_trunc, at),
+                            code::F64Nearest => unary!(f64_nearest, at),
+                            code::F64Sqrt => unary!(f64_sqrt, at),
+                            code::F64Add => binary!(f64_add, at),
+                            code::F64Sub => binary!(f64_sub, at),
+                            code::F64Mul => binary!(f64_mul, at),
+                            code::F64Div => binary!(f64_div, at),
+                            code::F64Min => binary!(f64_min, at),
+                            code::F64Max => binary!(f64_max, at),
+                            code::F64Copysign => binary!(f64_copysign, at),
+                            code::I32WrapI64 => unary!(i32_wrap_i64, at),
+                            code::I32TruncF32S => unary!(i32_trunc_f32_s, at),
+                            code::I32TruncF32U => unary!(i32_trunc_f32_u, at),
+                            code::I32TruncF64S => unary!(i32_trunc_f64_s, at),
+                            code::I32TruncF64U => unary!(i32_trunc_f64_u, at),
+                            code::I64ExtendI32S => unary!(i64_extend_i32_s, at),
+                            code::I64ExtendI32U => unary!(i64_extend_i32_u, at),
+                            code::I64TruncF32S => unary!(i64_trunc_f32_s, at),
+                            code::I64TruncF32U => unary!(i64_trunc_f32_u, at),
+                            code::I64TruncF64S => unary!(i64_trunc_f64_s, at),
+                            code::I64TruncF64U => unary!(i64_trunc_f64_u, at),
+                            code::F32ConvertI32S => unary!(f32_convert_i32_s, at),
+                            code::F32ConvertI32U => unary!(f32_convert_i32_u, at),
+                            code::F32ConvertI64S => unary!(f32_convert_i64_s, at),
+                            code::F32ConvertI64U => unary!(f32_convert_i64_u, at),
+                            code::F32DemoteF64 => unary!(f32_demote_f64, at),
+                            code::F64ConvertI32S => unary!(f64_convert_i32_s, at),
+                            code::F64ConvertI32U => unary!(f64_convert_i32_u, at),
+                            code::F64ConvertI64S => unary!(f64_convert_i64_s, at),
+                            code::F64ConvertI64U => unary!(f64_convert_i64_u, at),
+                            code::F64PromoteF32 => unary!(f64_promote_f32, at),
+                            code::I32ReinterpretF32 => unary!(i32_reinterpret_f32, at),
+                            code::I64ReinterpretF64 => unary!(i64_reinterpret_f64, at),
+                            code::F32ReinterpretI32 => unary!(f32_reinterpret_i32, at),
+                            code::F64ReinterpretI64 => unary!(f64_reinterpret_i64, at),
+                            code::I32Extend8S => unary!(i32_extend8_s, at),
+                            code::I32Extend16S => unary!(i32_extend16_s, at),
+                            code::I64Extend8S => unary!(i64_extend8_s, at),
+                            code::I64Extend16S => unary!(i64_extend16_s, at),
+                            code::I64Extend32S => unary!(i64_extend32_s, at),
+                            code::Prefix => {
+                                let (sub, at) = decode::u32(at);
+                                match 0x100 + sub as u16 {
+                                    code::I32TruncSatF32S => unary!(i32_trunc_sat_f32_s, at),
+                                    code::I32TruncSatF32U => unary!(i32_trunc_sat_f32_u, at),
+                                    code::I32TruncSatF64S => unary!(i32_trunc_sat_f64_s, at),
+                                    code::I32TruncSatF64U => unary!(i32_trunc_sat_f64_u, at),
+                                    code::I64TruncSatF32S => unary!(i64_trunc_sat_f32_s, at),
+                                    code::I64TruncSatF32U => unary!(i64_trunc_sat_f32_u, at),
+                                    code::I64TruncSatF64S => unary!(i64_trunc_sat_f64_s, at),
+                                    code::I64TruncSatF64U => unary!(i64_trunc_sat_f64_u, at),
+                                    code => {
+                                        (state.pc, state.sp) = check!(memory::execute(code, at, state.sp, state.scope.ctx));
+                                    }
+                                }
+                            }
+                            code => {
+                                debug_assert!(false, "no opcode {code:#x} in validated code");
+                                std::hint::unreachable_unchecked();
+                            }
+                        }
+                        continue 'next;
+                    }
+
+                    // The running function returns.
+                    let caller = *frame::header(state.fp, state.body);
+                    state.sp = frame::move_down(state.sp, (*state.body).results, state.fp);
+                    if caller.is_base() {
+                        return Exit::Return;
+                    }
+                    if caller.instance != state.scope.ctx {
+                        state.switch(caller.instance);
+                    }
+                    state.return_to(caller);
+                    enter_segment!();
+                    continue 'next;
+                };
+
+                // The running function calls `callee` and continues at `next`.
+                let native = match callee.body.is_null() {
+                    true => std::ptr::null(),
+                    false => calls::tick(callee.body, callee.ctx),
+                };
+                if callee.body.is_null() || !native.is_null() {
+                    follow!(calls::call(state, callee, native, next));
+                    continue 'next;
+                }
+                let fp = state.sp.sub((*callee.body).params as usize);
+                if frame::overflows(stack, fp, callee.body) {
+                    break 'trap Trap::StackOverflow;
+                }
+                state.sp = frame::push(fp, callee.body, state.header(next));
+                (state.fp, state.body) = (fp, callee.body);
+                (state.pc, state.stp) = ((*callee.body).entry, (*callee.body).branches);
+                if callee.ctx != state.scope.ctx {
+                    state.switch(callee.ctx);
+                }
+                if METERED {
+                    check!(meter.poll());
+                    check!(meter.enter(state.scope.bytes, state.body, state.pc));
+                }
+            }
+        };
+        frame::trapped(trap, state.scope.ctx, state.body, state.fp, state.pc);
+        Exit::Trap
+    }
+}

@@ -1,0 +1,293 @@
+//! Functions and frames as the interpreter sees them. A frame on the value stack is
+//!
+//! ```text
+//! fp → local 0 … local n-1 | Header | operand 0 … operand max-1
+//! ```
+//!
+//! as [`weir_jit::contract`] says. The [`Header`] holds what returning needs: the state of the *caller*, because with
+//! the running function known, its frame's header is found at once, and from there the next frame outward.
+
+use super::memory::address_mask;
+use crate::error::MAX_FRAMES;
+use crate::runtime::records::{Failure, InstanceRecord, instance_of, store_of};
+use crate::tier::counters::FuncCode;
+use std::ptr;
+use weir_bytecode::instrs::Instrs;
+use weir_bytecode::module::FuncBody;
+use weir_bytecode::sidetable::BranchEntry;
+use weir_bytecode::{Module as Bytecode, Trap};
+use weir_jit::contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx};
+
+/// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
+/// record, which owns it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Body {
+    /// The first instruction.
+    pub entry: *const u8,
+    /// The final `end`.
+    pub last: *const u8,
+    /// The first branch entry.
+    pub branches: *const BranchEntry,
+    /// Ticks and native code.
+    pub code: *const FuncCode,
+    /// What validation found out.
+    pub source: *const FuncBody,
+    /// How many slots are parameters.
+    pub params: u32,
+    /// How many slots are locals, parameters included.
+    pub locals: u32,
+    /// How many slots are results.
+    pub results: u32,
+    /// Slots of the whole frame.
+    pub size: u32,
+    /// The function's index.
+    pub func: u32,
+}
+
+// SAFETY: the pointers are to data that is immutable, or atomic, and owned by the record that owns this.
+unsafe impl Send for Body {}
+// SAFETY: as above.
+unsafe impl Sync for Body {}
+
+/// The bodies of a module's own functions.
+///
+/// They point to `module`'s boxes and to `code`: the record that owns all three must not replace any of them.
+pub(crate) fn bodies(module: &Bytecode, code: &[FuncCode]) -> Box<[Body]> {
+    assert_eq!(module.bodies.len(), code.len());
+    let bodies = module.bodies.iter().zip(code).zip(module.imported_funcs..);
+    bodies
+        .map(|((source, code), func)| {
+            let ty = module.func_type(func);
+            let locals = source.locals.len() as u32;
+            Body {
+                entry: &raw const module.bytes[source.entry as usize],
+                last: &raw const module.bytes[source.end as usize - 1],
+                branches: source.branches.as_ptr(),
+                code,
+                source,
+                params: ty.params.len() as u32,
+                locals,
+                results: ty.results.len() as u32,
+                size: locals + FRAME_HEADER + source.max_operands,
+                func,
+            }
+        })
+        .collect()
+}
+
+/// What lies between a frame's locals and its operands: the caller, as it is to be found again.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Header {
+    /// The caller's frame; null if Rust or a stub called.
+    pub fp: *mut u64,
+    /// Where the caller continues, in its module's bytes.
+    pub pc: u32,
+    /// Its next branch entry there.
+    pub stp: u32,
+    /// Its function.
+    pub body: *const Body,
+    /// Its instance.
+    pub instance: *mut InstanceCtx,
+}
+
+const _: () = assert!(size_of::<Header>() == FRAME_HEADER as usize * size_of::<u64>());
+
+impl Header {
+    /// That of an activation's base frame.
+    pub const BASE: Header = Header { fp: ptr::null_mut(), pc: 0, stp: 0, body: ptr::null(), instance: ptr::null_mut() };
+
+    /// Whether the frame is the base of its activation.
+    pub fn is_base(&self) -> bool {
+        self.fp.is_null()
+    }
+}
+
+/// The header of the frame of `body` at `fp`.
+///
+/// # Safety
+/// There is such a frame.
+#[inline(always)]
+pub(super) unsafe fn header(fp: *mut u64, body: *const Body) -> *mut Header {
+    // SAFETY: the header lies behind the locals.
+    unsafe { fp.add((*body).locals as usize).cast() }
+}
+
+/// Whether a frame of `body` at `fp` would end beyond the value stack.
+///
+/// # Safety
+/// `body` and `stack` are live, `fp` points into the value stack.
+#[inline(always)]
+pub(super) unsafe fn overflows(stack: *const StackCtx, fp: *mut u64, body: *const Body) -> bool {
+    // SAFETY: the caller's promise. Compared as numbers, because the frame may well end beyond the allocation.
+    unsafe { fp as usize + (*body).size as usize * size_of::<u64>() > (*stack).value_limit as usize }
+}
+
+/// Makes the frame of `body` whose parameters are at `fp`; the address of its first operand.
+///
+/// # Safety
+/// It does not overflow the value stack.
+#[inline(always)]
+pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header) -> *mut u64 {
+    // SAFETY: locals and header are within the frame.
+    unsafe {
+        let mut local = fp.add((*body).params as usize);
+        let header = header(fp, body);
+        while local < header.cast() {
+            *local = 0;
+            local = local.add(1);
+        }
+        *header = caller;
+        header.add(1).cast()
+    }
+}
+
+/// The first slot behind the frame of `body` at `fp`.
+///
+/// # Safety
+/// There is such a frame.
+#[inline(always)]
+pub(super) unsafe fn end(fp: *mut u64, body: *const Body) -> *mut u64 {
+    // SAFETY: the end of the frame.
+    unsafe { fp.add((*body).size as usize) }
+}
+
+/// Moves the `count` slots below `sp` to `to`, which is lower; the address behind them there.
+///
+/// # Safety
+/// Both places are within the value stack.
+#[inline(always)]
+pub(super) unsafe fn move_down(sp: *mut u64, count: u32, to: *mut u64) -> *mut u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let count = count as usize;
+        match count {
+            0 => (),
+            1 => *to = *sp.sub(1),
+            _ => ptr::copy(sp.sub(count), to, count),
+        }
+        to.add(count)
+    }
+}
+
+/// The instance that runs, as the loop needs it: read once when execution enters it.
+#[derive(Clone, Copy)]
+pub(super) struct Scope {
+    pub ctx: *mut InstanceCtx,
+    /// The module's bytes.
+    pub bytes: *const u8,
+    /// The module's own functions.
+    pub bodies: *const Body,
+    pub imported_funcs: u32,
+    pub imported_globals: u32,
+    /// The slot of global 0.
+    pub globals: *mut u8,
+    /// Memory 0; null if there is none.
+    memory: *const MemoryCtx,
+    /// What to keep of a slot that is an address in memory 0.
+    pub address_mask: u64,
+}
+
+impl Scope {
+    /// The scope of an instance.
+    ///
+    /// # Safety
+    /// `ctx` is the context of an instance of a live store.
+    pub unsafe fn of(ctx: *mut InstanceCtx) -> Scope {
+        // SAFETY: the caller's promise.
+        let instance = unsafe { instance_of(ctx) };
+        let record = instance.module.record();
+        let module = &record.bytecode;
+        let memory = module.memories.first();
+        Scope {
+            ctx,
+            bytes: module.bytes.as_ptr(),
+            bodies: record.bodies.as_ptr(),
+            imported_funcs: module.imported_funcs,
+            imported_globals: module.imported_globals,
+            globals: ctx.cast::<u8>().wrapping_add(record.layout.global(0) as usize),
+            memory: if memory.is_some() { instance.memory(0).cast() } else { ptr::null() },
+            address_mask: memory.map_or(0, address_mask),
+        }
+    }
+
+    /// The slot that has the value of global `index`, wherever it is defined.
+    ///
+    /// # Safety
+    /// The module has such a global.
+    #[inline(always)]
+    pub unsafe fn global(&self, index: u32) -> *mut u64 {
+        // SAFETY: the layout has 16 bytes per global, which hold a pointer if it is imported.
+        unsafe {
+            let slot = self.globals.add(16 * index as usize);
+            if index < self.imported_globals { *slot.cast::<*mut u64>() } else { slot.cast() }
+        }
+    }
+
+    /// Base and length of memory 0, as they are now; the base never changes.
+    ///
+    /// # Safety
+    /// The instance is live.
+    #[inline(always)]
+    pub unsafe fn memory(&self) -> (*mut u8, u64) {
+        // SAFETY: the caller's promise.
+        unsafe { if self.memory.is_null() { (ptr::null_mut(), 0) } else { ((*self.memory).base, (*self.memory).len) } }
+    }
+}
+
+/// Adds the frames of an activation to `failure`, the innermost being that of `body` at `fp`, stopped at `pc`.
+///
+/// # Safety
+/// There is such a frame, in the instance with context `ctx`.
+#[cold]
+pub(super) unsafe fn describe(failure: &mut Failure, ctx: *mut InstanceCtx, body: *const Body, fp: *mut u64, pc: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let module = &instance_of(ctx).module;
+        let pc = pc.offset_from_unsigned(module.bytecode().bytes.as_ptr()) as u32;
+        failure.push_frame(module, (*body).func, pc);
+        describe_from(failure, *header(fp, body));
+    }
+}
+
+/// Adds the frames of an activation from the one that `caller` tells of outward.
+///
+/// # Safety
+/// It is the header of a frame of the activation.
+#[cold]
+pub(super) unsafe fn describe_from(failure: &mut Failure, mut caller: Header) {
+    for depth in 0.. {
+        if caller.is_base() {
+            return;
+        }
+        // SAFETY: the frames down to the base are intact, and their instances and functions live.
+        unsafe {
+            let instance = instance_of(caller.instance);
+            // Beyond what is kept, only the number of frames matters.
+            let kept = depth < MAX_FRAMES;
+            let pc = if kept { call_before(instance, &*(*caller.body).source, caller.pc) } else { caller.pc };
+            failure.push_frame(&instance.module, (*caller.body).func, pc);
+            caller = *header(caller.fp, caller.body);
+        }
+    }
+}
+
+/// The pc of the call that returns to `pc`. Decodes the body, because code cannot be read backwards.
+fn call_before(instance: &InstanceRecord, source: &FuncBody, pc: u32) -> u32 {
+    Instrs::new(instance.module.bytecode(), source.entry, pc).last().map_or(pc, |call| call.pc)
+}
+
+/// Notes that the activation ends with `trap` in the frame of `body` at `fp`, at `pc`.
+///
+/// # Safety
+/// As for [`describe`]; the store is live.
+#[cold]
+pub(super) unsafe fn trapped(trap: Trap, ctx: *mut InstanceCtx, body: *const Body, fp: *mut u64, pc: *const u8) {
+    let mut failure = Failure::trap(trap);
+    // SAFETY: the caller's promise; nobody else refers to the store's failure.
+    unsafe {
+        describe(&mut failure, ctx, body, fp, pc);
+        (*store_of(ctx)).failure = Some(failure);
+    }
+}

@@ -1,0 +1,292 @@
+//! Loads and stores, and the instructions on memories and tables that [`bulk`] executes.
+//!
+//! A load or store with one-byte immediates, which means memory 0 and an offset below 128, is inline; others are out of line.
+
+use super::decode;
+use super::frame::Scope;
+use crate::runtime::bulk;
+use crate::runtime::records::{InstanceRecord, instance_of};
+use weir_bytecode::semantics::{Access, access};
+use weir_bytecode::types::MemoryType;
+use weir_bytecode::{Opcode, Trap};
+use weir_jit::contract::InstanceCtx;
+
+/// What the opcode with code `code` does to memory.
+const fn access_of(code: u16) -> Access {
+    match Opcode::from_code(code) {
+        Some(op) => access(op).expect("a load or a store"),
+        None => panic!("a load or a store"),
+    }
+}
+
+/// Memory 0 as the loop knows it.
+#[derive(Clone, Copy)]
+pub(super) struct View {
+    pub base: *mut u8,
+    /// Bytes.
+    pub len: u64,
+    /// What to keep of a slot that is an address: the upper half of one for a 32-bit memory is unspecified.
+    pub address_mask: u64,
+}
+
+impl View {
+    /// The bytes at `address + offset`, computed without wrap-around.
+    #[inline(always)]
+    fn at(self, address: u64, offset: u64, width: u32) -> Result<*mut u8, Trap> {
+        let width = u64::from(width);
+        let end = (address & self.address_mask).checked_add(offset + width).filter(|&end| end <= self.len);
+        Ok(self.base.wrapping_add((end.ok_or(Trap::MemoryOutOfBounds)? - width) as usize))
+    }
+}
+
+/// Executes the load `CODE` whose immediates are at `at`, on the address below `sp`; the address of the next instruction.
+///
+/// # Safety
+/// Validated code, in an instance with context `ctx`, whose memory 0 is `view`.
+#[inline(always)]
+pub(super) unsafe fn load<const CODE: u16>(
+    at: *const u8,
+    sp: *mut u64,
+    view: View,
+    ctx: *mut InstanceCtx,
+) -> Result<*const u8, Trap> {
+    // SAFETY: immediates have two bytes at least; the operand is there.
+    unsafe {
+        let Some(offset) = short_offset(at) else { return long_load::<CODE>(at, sp, ctx) };
+        load_at::<CODE>(view, offset, sp)?;
+        Ok(at.add(2))
+    }
+}
+
+#[inline(never)]
+unsafe fn long_load<const CODE: u16>(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) -> Result<*const u8, Trap> {
+    // SAFETY: the caller's.
+    unsafe {
+        let (view, offset, next) = long_mem_arg(at, ctx);
+        load_at::<CODE>(view, offset, sp)?;
+        Ok(next)
+    }
+}
+
+#[inline(always)]
+unsafe fn load_at<const CODE: u16>(view: View, offset: u64, sp: *mut u64) -> Result<(), Trap> {
+    let access = const { access_of(CODE) };
+    // SAFETY: the address is below `sp`; `at` has checked that the bytes exist.
+    unsafe {
+        let top = sp.sub(1);
+        let bytes = view.at(*top, offset, access.width)?;
+        let raw = match access.width {
+            1 => u64::from(*bytes),
+            2 => u64::from(u16::from_le_bytes(*bytes.cast())),
+            4 => u64::from(u32::from_le_bytes(*bytes.cast())),
+            _ => u64::from_le_bytes(*bytes.cast()),
+        };
+        *top = access.extend(raw);
+    }
+    Ok(())
+}
+
+/// Executes the store `CODE` like [`load`], on the value below `sp` and the address below that.
+///
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+pub(super) unsafe fn store<const CODE: u16>(
+    at: *const u8,
+    sp: *mut u64,
+    view: View,
+    ctx: *mut InstanceCtx,
+) -> Result<*const u8, Trap> {
+    // SAFETY: immediates have two bytes at least; the operands are there.
+    unsafe {
+        let Some(offset) = short_offset(at) else { return long_store::<CODE>(at, sp, ctx) };
+        store_at::<CODE>(view, offset, sp)?;
+        Ok(at.add(2))
+    }
+}
+
+#[inline(never)]
+unsafe fn long_store<const CODE: u16>(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) -> Result<*const u8, Trap> {
+    // SAFETY: the caller's.
+    unsafe {
+        let (view, offset, next) = long_mem_arg(at, ctx);
+        store_at::<CODE>(view, offset, sp)?;
+        Ok(next)
+    }
+}
+
+#[inline(always)]
+unsafe fn store_at<const CODE: u16>(view: View, offset: u64, sp: *mut u64) -> Result<(), Trap> {
+    let access = const { access_of(CODE) };
+    // SAFETY: both operands are below `sp`; `at` has checked that the bytes exist.
+    unsafe {
+        let bytes = view.at(*sp.sub(2), offset, access.width)?;
+        let value = *sp.sub(1);
+        match access.width {
+            1 => *bytes = value as u8,
+            2 => *bytes.cast() = (value as u16).to_le_bytes(),
+            4 => *bytes.cast() = (value as u32).to_le_bytes(),
+            _ => *bytes.cast() = value.to_le_bytes(),
+        }
+    }
+    Ok(())
+}
+
+/// The offset, if alignment and offset have one byte each and no memory index follows the alignment.
+#[inline(always)]
+unsafe fn short_offset(at: *const u8) -> Option<u64> {
+    // SAFETY: immediates have two bytes at least.
+    let [align, offset] = unsafe { *at.cast::<[u8; 2]>() };
+    (u16::from_le_bytes([align, offset]) & 0x80C0 == 0).then_some(u64::from(offset))
+}
+
+/// Any memory argument: the memory, the offset, and the address of the next instruction.
+///
+/// The offset is clamped so that adding an access's width does not overflow: no memory is that long.
+unsafe fn long_mem_arg(at: *const u8, ctx: *mut InstanceCtx) -> (View, u64, *const u8) {
+    // SAFETY: validated immediates; the instance is live.
+    unsafe {
+        let (align, at) = decode::u32(at);
+        let (memory, at) = if align & 0x40 != 0 { decode::u32(at) } else { (0, at) };
+        let (offset, next) = decode::u64(at);
+        let memory = &*instance_of(ctx).memory(memory);
+        let view = View { base: memory.ctx.base, len: memory.ctx.len, address_mask: address_mask(&memory.ty) };
+        (view, offset.min(u64::MAX - 16), next)
+    }
+}
+
+/// What to keep of a slot that is an address in a memory of this type.
+pub(super) fn address_mask(ty: &MemoryType) -> u64 {
+    if ty.memory64 { u64::MAX } else { u64::from(u32::MAX) }
+}
+
+/// Executes `memory.size`, whose immediate is at `at`; `at` behind it. The caller pushes the result.
+///
+/// # Safety
+/// Validated code in an instance with context `ctx`.
+pub(super) unsafe fn size(at: *const u8, ctx: *mut InstanceCtx) -> (u64, *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (memory, next) = decode::u32(at);
+        ((*instance_of(ctx).memory(memory)).pages(), next)
+    }
+}
+
+/// Executes `memory.grow`, whose immediate is at `at`, on the operand below `sp`; `at` behind it.
+///
+/// # Safety
+/// As for [`size`].
+pub(super) unsafe fn grow(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) -> *const u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (memory, next) = decode::u32(at);
+        let instance = instance_of(ctx);
+        let delta = *sp.sub(1) & address_mask(&(*instance.memory(memory)).ty);
+        *sp.sub(1) = bulk::memory_grow(instance, memory, delta);
+        next
+    }
+}
+
+/// Executes the instruction with code `code`, one of those on memories and tables that no other function here does. Its
+/// immediates are at `at`, its operands below `sp`; both as they are behind it.
+///
+/// # Safety
+/// As for [`size`].
+#[inline(never)]
+pub(super) unsafe fn execute(
+    code: u16,
+    at: *const u8,
+    sp: *mut u64,
+    ctx: *mut InstanceCtx,
+) -> Result<(*const u8, *mut u64), Trap> {
+    // SAFETY: validated code has the immediates and operands that each of these reads.
+    unsafe {
+        let instance = instance_of(ctx);
+        let op = Opcode::from_code(code).expect("validated code holds known opcodes");
+        let (first, at) = decode::u32(at);
+        let (second, at) = match op {
+            Opcode::MemoryInit | Opcode::MemoryCopy | Opcode::TableInit | Opcode::TableCopy => decode::u32(at),
+            _ => (0, at),
+        };
+        let operand = |i: usize| *sp.sub(i);
+        let sp = match op {
+            Opcode::TableGet => {
+                let index = operand(1) & index_mask(instance, first);
+                *sp.sub(1) = bulk::table_get(instance, first, index)?;
+                sp
+            }
+            Opcode::TableSet => {
+                bulk::table_set(instance, first, operand(2) & index_mask(instance, first), operand(1))?;
+                sp.sub(2)
+            }
+            Opcode::TableSize => {
+                *sp = (*instance.table(first)).ctx.len;
+                sp.add(1)
+            }
+            Opcode::TableGrow => {
+                let delta = operand(1) & index_mask(instance, first);
+                *sp.sub(2) = bulk::table_grow(instance, first, operand(2), delta);
+                sp.sub(1)
+            }
+            Opcode::TableFill => {
+                let mask = index_mask(instance, first);
+                bulk::table_fill(instance, first, operand(3) & mask, operand(2), operand(1) & mask)?;
+                sp.sub(3)
+            }
+            Opcode::TableCopy => {
+                let (to, from) = (index_mask(instance, first), index_mask(instance, second));
+                // The length has the narrower of the two index types.
+                bulk::table_copy(instance, first, second, operand(3) & to, operand(2) & from, operand(1) & to & from)?;
+                sp.sub(3)
+            }
+            Opcode::TableInit => {
+                let to = operand(3) & index_mask(instance, second);
+                bulk::table_init(instance, second, first, to, operand(2) as u32, operand(1) as u32)?;
+                sp.sub(3)
+            }
+            Opcode::ElemDrop => {
+                bulk::elem_drop(instance, first);
+                sp
+            }
+            Opcode::MemoryFill => {
+                let mask = memory_mask(instance, first);
+                bulk::memory_fill(instance, first, operand(3) & mask, operand(2) as u8, operand(1) & mask)?;
+                sp.sub(3)
+            }
+            Opcode::MemoryCopy => {
+                let (to, from) = (memory_mask(instance, first), memory_mask(instance, second));
+                // As for tables.
+                bulk::memory_copy(instance, first, second, operand(3) & to, operand(2) & from, operand(1) & to & from)?;
+                sp.sub(3)
+            }
+            Opcode::MemoryInit => {
+                let to = operand(3) & memory_mask(instance, second);
+                bulk::memory_init(instance, second, first, to, operand(2) as u32, operand(1) as u32)?;
+                sp.sub(3)
+            }
+            Opcode::DataDrop => {
+                bulk::data_drop(instance, first);
+                sp
+            }
+            _ => unreachable!("{} is executed elsewhere", op.mnemonic()),
+        };
+        Ok((at, sp))
+    }
+}
+
+fn memory_mask(instance: &InstanceRecord, memory: u32) -> u64 {
+    address_mask(&instance.module.bytecode().memories[memory as usize])
+}
+
+/// What to keep of a slot that is an index into table `table`.
+fn index_mask(instance: &InstanceRecord, table: u32) -> u64 {
+    if instance.module.bytecode().tables[table as usize].ty.table64 { u64::MAX } else { u64::from(u32::MAX) }
+}
+
+impl Scope {
+    /// Memory 0, given its base and length.
+    #[inline(always)]
+    pub fn view(&self, base: *mut u8, len: u64) -> View {
+        View { base, len, address_mask: self.address_mask }
+    }
+}
