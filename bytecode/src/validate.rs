@@ -1,6 +1,21 @@
 //! Decoding and validation in one pass, writing the side table on the way.
+//!
+//! The work is wasmparser's: its parser cuts the file into sections, its validator checks them. [`sections`] turns
+//! what it decodes into plain data; [`body`] drives the validator over each function, instruction by instruction, and
+//! [`builder`] watches it to write the side table. What this crate reads a second time (immediates of branches, local
+//! indices) it reads behind the validator, from bytes already proved well formed.
+//!
+//! Measured cost: the side table adds about a fifth to validation alone.
+
+mod body;
+mod builder;
+mod sections;
+
+#[cfg(test)]
+mod tests;
 
 use crate::Module;
+use wasmparser::{Parser, ValidPayload, Validator, WasmFeatures};
 
 /// Why bytes are not a module that Weir can run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -12,11 +27,60 @@ pub struct InvalidModule {
     pub offset: usize,
 }
 
+/// The proposals whose instructions are all in TABLE 1 and whose types are all in [`crate::types`].
+const FEATURES: WasmFeatures = WasmFeatures::WASM1
+    .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
+    .union(WasmFeatures::SIGN_EXTENSION)
+    .union(WasmFeatures::MULTI_VALUE)
+    .union(WasmFeatures::BULK_MEMORY)
+    .union(WasmFeatures::REFERENCE_TYPES)
+    .union(WasmFeatures::GC_TYPES)
+    .union(WasmFeatures::TAIL_CALL)
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::MULTI_MEMORY)
+    .union(WasmFeatures::MEMORY64);
+
 /// Decodes and validates a module from its own private bytes.
 ///
 /// # Errors
 /// The first thing that is malformed, invalid or not supported.
 pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
-    let _ = Module { bytes, ..Module::default() };
-    Err(InvalidModule { message: "not yet".into(), offset: 0 })
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(InvalidModule { message: "modules of 4 GiB and more are not supported".into(), offset: 0 });
+    }
+    let mut parser = Parser::new(0);
+    parser.set_features(FEATURES);
+    let mut validator = Validator::new_with_features(FEATURES);
+    let mut sections = sections::Sections::default();
+    let mut bodies = body::Bodies::default();
+    for payload in parser.parse_all(&bytes) {
+        let payload = payload?;
+        match validator.payload(&payload)? {
+            ValidPayload::Func(func, body) => bodies.read(&bytes, &sections, func, &body)?,
+            _ => sections.read(payload)?,
+        }
+    }
+    let foreign_tail_calls = bodies.foreign_tail_calls();
+    let module = Module { bodies: bodies.finish(), foreign_tail_calls, ..sections.finish() };
+    Ok(Module { bytes, ..module })
+}
+
+impl InvalidModule {
+    fn new(message: impl Into<String>, offset: u64) -> InvalidModule {
+        // Offsets are below the length of the bytes, which a `usize` holds.
+        InvalidModule { message: message.into(), offset: offset as usize }
+    }
+}
+
+impl From<wasmparser::Error> for InvalidModule {
+    fn from(error: wasmparser::Error) -> InvalidModule {
+        let message = match error.missing_wasm_feature() {
+            None => error.message().to_owned(),
+            Some(feature) => {
+                let names: Vec<String> = feature.iter_names().map(|(name, _)| name.to_lowercase().replace('_', " ")).collect();
+                format!("proposal not supported: {} ({})", names.join(", "), error.message())
+            }
+        };
+        InvalidModule::new(message, error.offset())
+    }
 }

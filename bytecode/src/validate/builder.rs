@@ -1,0 +1,419 @@
+//! Writes the side table of one body, in one pass over its instructions as they are validated.
+//!
+//! A forward branch doesn't know its target yet: its entry's `pc` links it to the label's other open entries, until the
+//! label's `end` fills them all in.
+//!
+//! *Dead* is what stands between an instruction that never falls through and the next `else` or `end` of the
+//! same block. The validator's operand heights mean nothing there, and nothing there is ever executed: it costs no fuel,
+//! writes no local and raises no operand count, yet it owns its branch entries.
+
+use super::sections::Sections;
+use crate::Opcode;
+use crate::instrs::{BlockType, Labels, Reader};
+use crate::module::FuncBody;
+use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
+use crate::types::FuncType;
+
+/// What an instruction means to the side table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// Counts one unit of fuel, and that is all.
+    Plain,
+    Nop,
+    Block,
+    Loop,
+    If,
+    Else,
+    End,
+    Br,
+    BrIf,
+    BrTable,
+    /// `call`, `call_indirect`
+    Call,
+    ReturnCall,
+    ReturnCallIndirect,
+    /// `return`, `unreachable`
+    Stop,
+    /// `local.set`, `local.tee`
+    Write,
+}
+
+impl Class {
+    /// The class of the instructions that begin with `byte`, or `None` if TABLE 1 has none.
+    #[inline]
+    pub fn of(byte: u8) -> Option<Class> {
+        const CLASSES: [Option<Class>; 256] = {
+            let mut classes = [None; 256];
+            let mut byte = 0;
+            while byte < 256 {
+                classes[byte] = Class::of_code(byte as u16);
+                byte += 1;
+            }
+            classes
+        };
+        CLASSES[byte as usize]
+    }
+
+    const fn of_code(code: u16) -> Option<Class> {
+        // All instructions behind this prefix are plain; the validator knows which of them there are.
+        if code == 0xFC {
+            return Some(Class::Plain);
+        }
+        let Some(op) = Opcode::from_code(code) else { return None };
+        Some(match op {
+            Opcode::Nop => Class::Nop,
+            Opcode::Block => Class::Block,
+            Opcode::Loop => Class::Loop,
+            Opcode::If => Class::If,
+            Opcode::Else => Class::Else,
+            Opcode::End => Class::End,
+            Opcode::Br => Class::Br,
+            Opcode::BrIf => Class::BrIf,
+            Opcode::BrTable => Class::BrTable,
+            Opcode::Call | Opcode::CallIndirect => Class::Call,
+            Opcode::ReturnCall => Class::ReturnCall,
+            Opcode::ReturnCallIndirect => Class::ReturnCallIndirect,
+            Opcode::Unreachable | Opcode::Return => Class::Stop,
+            Opcode::LocalSet | Opcode::LocalTee => Class::Write,
+            _ => Class::Plain,
+        })
+    }
+}
+
+/// One instruction, already validated.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub class: Class,
+    /// Offset of its opcode.
+    pub pc: u32,
+    /// Offset behind it.
+    pub next: u32,
+    /// Operands on the stack before it.
+    pub before: u32,
+    /// Operands on the stack behind it.
+    pub after: u32,
+}
+
+/// The side table under construction, and memory that serves one body after the other.
+#[derive(Default)]
+pub(super) struct Builder {
+    /// Whether some tail call seen so far, in whichever body, may leave the instance.
+    pub foreign_tail_calls: bool,
+    branches: Vec<BranchEntry>,
+    loops: Vec<LoopInfo>,
+    segments: Vec<Segment>,
+    max_operands: u32,
+    /// Blocks that are open, the function's own first.
+    labels: Vec<Label>,
+    /// Whether the next instruction is not dead.
+    live: bool,
+    /// Head and cost so far of the segment under way.
+    segment_pc: u32,
+    segment_cost: u32,
+    /// Loops that are open, outermost first.
+    open_loops: Vec<OpenLoop>,
+    /// Locals written in open loops: those of the innermost are the last ones.
+    writes: Vec<u32>,
+    /// For each local the id of an open loop that has it in its part of `writes`, or of one that is closed.
+    writers: Vec<u32>,
+    /// Id of the last loop, of whichever body. There are fewer than 2³¹, as each takes three bytes.
+    last_loop_id: u32,
+    /// How many more members the exact local sets of this body may have.
+    set_budget: usize,
+}
+
+/// An open block.
+struct Label {
+    kind: LabelKind,
+    /// Whether its opcode was live.
+    live: bool,
+    /// Operands below its parameters. Meaningless if it is dead.
+    height: u32,
+    params: u32,
+    results: u32,
+    /// The first of the entries that wait for its `end`, [`NO_ENTRY`] if none.
+    open_entries: u32,
+}
+
+#[derive(Clone, Copy)]
+enum LabelKind {
+    /// A block, the `else` arm of an `if`, or the function's body.
+    Block,
+    /// The first arm of an `if`, whose entry has this index.
+    If(u32),
+    /// The loop with this index.
+    Loop(u32),
+}
+
+struct OpenLoop {
+    index: u32,
+    id: u32,
+    /// Where its part of [`Builder::writes`] begins.
+    writes: usize,
+}
+
+const NO_ENTRY: u32 = u32::MAX;
+
+/// How many members all exact local sets of a body may have together, per byte of it. An instruction that writes a local
+/// takes two bytes and counts once in each loop around it, so only a body whose code stands on average in more than eight
+/// loops exceeds this.
+const SET_MEMBERS_PER_BYTE: usize = 4;
+
+impl Builder {
+    /// Begins a body of type `ty` with `locals` locals, `len` bytes of code from `entry` on.
+    pub fn begin(&mut self, ty: &FuncType, locals: usize, entry: u32, len: u32) {
+        self.branches.clear();
+        self.loops.clear();
+        self.segments.clear();
+        self.max_operands = 0;
+        self.labels.clear();
+        self.live = true;
+        (self.segment_pc, self.segment_cost) = (entry, 0);
+        self.open_loops.clear();
+        self.writes.clear();
+        if self.writers.len() < locals {
+            self.writers.resize(locals, 0);
+        }
+        self.set_budget = SET_MEMBERS_PER_BYTE * len as usize;
+        // Its parameters are locals: none is on the operand stack.
+        self.open(LabelKind::Block, 0, (0, ty.results.len()));
+    }
+
+    /// Takes note of the next instruction; `bytes` are the module's.
+    #[inline]
+    pub fn instruction(&mut self, bytes: &[u8], sections: &Sections, step: Step) {
+        match step.class {
+            Class::Plain => self.charge(),
+            Class::Nop => {}
+            Class::Write => {
+                self.charge();
+                if self.live && !self.open_loops.is_empty() {
+                    self.write(immediates(bytes, step).u32());
+                }
+            }
+            _ => self.control(bytes, sections, step),
+        }
+        if self.live && step.after > self.max_operands {
+            self.max_operands = step.after;
+        }
+    }
+
+    /// What the side table says of the body; [`FuncBody`]'s other fields are left at their defaults.
+    pub fn finish(&mut self) -> FuncBody {
+        FuncBody {
+            max_operands: self.max_operands,
+            branches: self.branches.as_slice().into(),
+            loops: std::mem::take(&mut self.loops).into(),
+            segments: self.segments.as_slice().into(),
+            ..FuncBody::default()
+        }
+    }
+
+    fn control(&mut self, bytes: &[u8], sections: &Sections, step: Step) {
+        let Step { class, pc, next, before, .. } = step;
+        let mut immediates = immediates(bytes, step);
+        // `else` and `end` cost nothing and are as live as their block, `block` and `loop` cost nothing; all others count.
+        match class {
+            Class::Block => return self.open(LabelKind::Block, before, arity(immediates.block_type(), sections)),
+            Class::Loop => return self.open_loop(pc, before, arity(immediates.block_type(), sections)),
+            Class::Else => return self.begin_else(pc, next, before),
+            Class::End => return self.end(pc, next),
+            _ => self.charge(),
+        }
+        match class {
+            Class::If => {
+                self.begin_segment(next);
+                self.open_if(pc, before.wrapping_sub(1), arity(immediates.block_type(), sections));
+            }
+            Class::BrIf => {
+                self.begin_segment(next);
+                self.branch(pc, immediates.u32(), before.wrapping_sub(1));
+            }
+            Class::Call => self.begin_segment(next),
+            Class::Br => {
+                self.branch(pc, immediates.u32(), before);
+                self.live = false;
+            }
+            Class::BrTable => {
+                self.branch_table(pc, immediates.labels(), before.wrapping_sub(1));
+                self.live = false;
+            }
+            Class::ReturnCall => {
+                self.foreign_tail_calls |= immediates.u32() < sections.imported_funcs;
+                self.live = false;
+            }
+            Class::ReturnCallIndirect => {
+                self.foreign_tail_calls = true;
+                self.live = false;
+            }
+            _ => self.live = false,
+        }
+    }
+
+    #[inline]
+    fn charge(&mut self) {
+        self.segment_cost += u32::from(self.live);
+    }
+
+    /// Ends the segment under way; the next one begins at `pc`.
+    fn begin_segment(&mut self, pc: u32) {
+        if self.segment_cost > 0 {
+            self.segments.push(Segment { pc: self.segment_pc, cost: self.segment_cost });
+        }
+        (self.segment_pc, self.segment_cost) = (pc, 0);
+    }
+
+    /// Opens a block that has its parameters on top of the `operands` on the stack.
+    fn open(&mut self, kind: LabelKind, operands: u32, (params, results): (usize, usize)) {
+        let (params, results) = (params as u32, results as u32);
+        let height = operands.wrapping_sub(params);
+        self.labels.push(Label { kind, live: self.live, height, params, results, open_entries: NO_ENTRY });
+    }
+
+    fn open_if(&mut self, pc: u32, operands: u32, arity: (usize, usize)) {
+        let entry = self.branches.len() as u32;
+        if self.live {
+            self.branches.push(BranchEntry { pc: NO_ENTRY, stp: 0, keep: arity.0 as u32, drop: 0 });
+        } else {
+            self.branches.push(dead_entry(pc, entry));
+        }
+        self.open(LabelKind::If(entry), operands, arity);
+    }
+
+    fn begin_else(&mut self, pc: u32, next: u32, operands: u32) {
+        self.branch(pc, 0, operands);
+        self.begin_segment(next);
+        let Some(label) = self.labels.last_mut() else { return };
+        self.live = label.live;
+        if let LabelKind::If(entry) = std::mem::replace(&mut label.kind, LabelKind::Block) {
+            self.land_if(entry, next);
+        }
+    }
+
+    fn open_loop(&mut self, pc: u32, operands: u32, arity: (usize, usize)) {
+        self.begin_segment(pc);
+        let index = self.loops.len() as u32;
+        let parent = self.open_loops.last().map(|open| open.index);
+        let assigned = LocalSet::Only([].into());
+        self.loops.push(LoopInfo { pc, stp: self.branches.len() as u32, height: operands, parent, assigned });
+        self.branches.push(BranchEntry { pc: index, stp: 0, keep: 0, drop: 0 });
+        self.last_loop_id += 1;
+        self.open_loops.push(OpenLoop { index, id: self.last_loop_id, writes: self.writes.len() });
+        self.open(LabelKind::Loop(index), operands, arity);
+    }
+
+    fn end(&mut self, pc: u32, next: u32) {
+        let Some(label) = self.labels.pop() else { return };
+        // The function's own label is its final `end`, which returns.
+        let target = if self.labels.is_empty() { pc } else { next };
+        let stp = self.branches.len() as u32;
+        let mut open = label.open_entries;
+        while open != NO_ENTRY {
+            let entry = &mut self.branches[open as usize];
+            (open, entry.pc, entry.stp) = (entry.pc, target, stp);
+        }
+        match label.kind {
+            LabelKind::If(entry) => self.land_if(entry, target),
+            LabelKind::Loop(_) => self.close_loop(),
+            _ => {}
+        }
+        // Nothing branches to the end of a loop: if its body falls through, its segment goes on.
+        if !(matches!(label.kind, LabelKind::Loop(_)) && self.live) {
+            self.begin_segment(next);
+        }
+        self.live = label.live;
+    }
+
+    /// Sends the entry of an `if`, unless it is dead, to `pc`, where it arrives when the condition is false.
+    fn land_if(&mut self, entry: u32, pc: u32) {
+        let stp = self.branches.len() as u32;
+        let entry = &mut self.branches[entry as usize];
+        if entry.pc == NO_ENTRY {
+            (entry.pc, entry.stp) = (pc, stp);
+        }
+    }
+
+    /// Adds the entry of a branch at `pc` to the label at `depth`, with `operands` on the stack.
+    fn branch(&mut self, pc: u32, depth: u32, operands: u32) {
+        let index = self.branches.len() as u32;
+        let entry = if self.live { self.entry(index, depth, operands) } else { dead_entry(pc, index) };
+        self.branches.push(entry);
+    }
+
+    fn branch_table(&mut self, pc: u32, labels: Labels<'_>, operands: u32) {
+        let first = self.branches.len() as u32;
+        for (index, depth) in (first..).zip(labels.iter()) {
+            let entry = if self.live { self.entry(index, depth, operands) } else { dead_entry(pc, first) };
+            self.branches.push(entry);
+        }
+    }
+
+    /// The live entry with this index, for a branch to the label at `depth` with `operands` on the stack.
+    fn entry(&mut self, index: u32, depth: u32, operands: u32) -> BranchEntry {
+        let label = self.labels.len() - 1 - depth as usize;
+        let label = &mut self.labels[label];
+        if let LabelKind::Loop(loop_index) = label.kind {
+            let target = &self.loops[loop_index as usize];
+            let drop = operands - label.height - label.params;
+            return BranchEntry { pc: target.pc, stp: target.stp, keep: label.params, drop };
+        }
+        let following = std::mem::replace(&mut label.open_entries, index);
+        BranchEntry { pc: following, stp: 0, keep: label.results, drop: operands - label.height - label.results }
+    }
+
+    /// Notes that an instruction in the innermost loop writes `local`.
+    fn write(&mut self, local: u32) {
+        let Some(open) = self.open_loops.last() else { return };
+        let writer = &mut self.writers[local as usize];
+        if *writer != open.id {
+            *writer = open.id;
+            self.writes.push(local);
+        }
+    }
+
+    /// Closes the innermost loop: its locals go into its set and to the loop around it.
+    fn close_loop(&mut self) {
+        let Some(open) = self.open_loops.pop() else { return };
+        let members = self.writes.len() - open.writes;
+        let assigned = &mut self.loops[open.index as usize].assigned;
+        if members > self.set_budget {
+            *assigned = LocalSet::All;
+        } else {
+            self.set_budget -= members;
+            self.writes[open.writes..].sort_unstable();
+            let mut set: Vec<u32> = self.writes.drain(open.writes..).collect();
+            set.dedup();
+            if let Some(parent) = self.open_loops.last() {
+                for &local in &set {
+                    self.writers[local as usize] = parent.id;
+                }
+                self.writes.extend_from_slice(&set);
+            }
+            *assigned = LocalSet::Only(set.into());
+        }
+        if self.open_loops.is_empty() {
+            self.writes.clear();
+        }
+    }
+}
+
+/// The entry of a branch at `pc` that is dead: it leads to itself, whose first entry is `stp`.
+fn dead_entry(pc: u32, stp: u32) -> BranchEntry {
+    BranchEntry { pc, stp, keep: 0, drop: 0 }
+}
+
+/// Reads behind a one-byte opcode.
+fn immediates(bytes: &[u8], step: Step) -> Reader<'_> {
+    Reader { bytes, at: step.pc as usize + 1 }
+}
+
+fn arity(ty: BlockType, sections: &Sections) -> (usize, usize) {
+    match ty {
+        BlockType::Empty => (0, 0),
+        BlockType::Value(_) => (0, 1),
+        BlockType::Func(ty) => {
+            let ty = &sections.types[ty as usize];
+            (ty.params.len(), ty.results.len())
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Validated sections as plain data. Everything but function bodies, which are [`super::body`]'s.
+
+use super::InvalidModule;
+use crate::Opcode;
+use crate::module::{
+    ConstExpr, ConstOp, DataSegment, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
+};
+use crate::types::{FuncType, GlobalType, HeapType, Limits, MemoryType, RefType, TableType, ValType};
+use wasmparser::{
+    AbstractHeapType, DataKind, ElementItems, ElementKind, ExternalKind, KnownCustom, Name, NameSectionReader, Operator, Payload,
+    TableInit, TypeRef,
+};
+
+type Result<T> = std::result::Result<T, InvalidModule>;
+
+/// What has been read so far.
+#[derive(Default)]
+pub(super) struct Sections {
+    pub types: Vec<FuncType>,
+    pub funcs: Vec<u32>,
+    pub imported_funcs: u32,
+    imports: Vec<Import>,
+    tables: Vec<Table>,
+    memories: Vec<MemoryType>,
+    globals: Vec<GlobalType>,
+    global_inits: Vec<ConstExpr>,
+    exports: Vec<Export>,
+    start: Option<u32>,
+    elems: Vec<ElemSegment>,
+    data: Vec<DataSegment>,
+    imported_tables: u32,
+    imported_memories: u32,
+    imported_globals: u32,
+    name: Option<Box<str>>,
+    func_names: Vec<(u32, Box<str>)>,
+}
+
+impl Sections {
+    /// Reads a section that the validator has accepted.
+    pub fn read(&mut self, payload: Payload<'_>) -> Result<()> {
+        match payload {
+            Payload::TypeSection(reader) => {
+                for ty in reader.into_iter_err_on_gc_types() {
+                    self.types.push(func_type(&ty?)?);
+                }
+            }
+            Payload::ImportSection(reader) => {
+                for import in reader.into_imports_with_offsets() {
+                    let (offset, import) = import?;
+                    self.import(import, offset)?;
+                }
+            }
+            Payload::FunctionSection(reader) => {
+                for ty in reader {
+                    self.funcs.push(ty?);
+                }
+            }
+            Payload::TableSection(reader) => {
+                for table in reader {
+                    let table = table?;
+                    let init = match &table.init {
+                        TableInit::RefNull => None,
+                        TableInit::Expr(expr) => Some(const_expr(expr)?),
+                    };
+                    self.tables.push(Table { ty: table_type(table.ty)?, init });
+                }
+            }
+            Payload::MemorySection(reader) => {
+                for memory in reader {
+                    self.memories.push(memory_type(memory?));
+                }
+            }
+            Payload::GlobalSection(reader) => {
+                for global in reader {
+                    let global = global?;
+                    self.globals.push(global_type(global.ty)?);
+                    self.global_inits.push(const_expr(&global.init_expr)?);
+                }
+            }
+            Payload::ExportSection(reader) => {
+                for export in reader.into_iter_with_offsets() {
+                    let (offset, export) = export?;
+                    self.exports.push(Export { name: export.name.into(), item: extern_index(&export, offset)? });
+                }
+            }
+            Payload::StartSection { func, .. } => self.start = Some(func),
+            Payload::ElementSection(reader) => {
+                for elem in reader {
+                    self.elems.push(elem_segment(elem?)?);
+                }
+            }
+            Payload::DataSection(reader) => {
+                for data in reader {
+                    self.data.push(data_segment(data?)?);
+                }
+            }
+            Payload::CustomSection(reader) => {
+                if let KnownCustom::Name(names) = reader.as_known() {
+                    self.names(names);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Everything but the bytes and the bodies.
+    pub fn finish(mut self) -> Module {
+        let funcs = self.funcs.len() as u32;
+        self.func_names.retain(|(func, _)| *func < funcs);
+        self.func_names.sort_by_key(|(func, _)| *func);
+        self.func_names.dedup_by_key(|(func, _)| *func);
+        Module {
+            types: self.types.into(),
+            imports: self.imports.into(),
+            funcs: self.funcs.into(),
+            tables: self.tables.into(),
+            memories: self.memories.into(),
+            globals: self.globals.into(),
+            global_inits: self.global_inits.into(),
+            exports: self.exports.into(),
+            start: self.start,
+            elems: self.elems.into(),
+            data: self.data.into(),
+            imported_funcs: self.imported_funcs,
+            imported_tables: self.imported_tables,
+            imported_memories: self.imported_memories,
+            imported_globals: self.imported_globals,
+            name: self.name,
+            func_names: self.func_names.into(),
+            ..Module::default()
+        }
+    }
+
+    fn import(&mut self, import: wasmparser::Import<'_>, offset: u64) -> Result<()> {
+        let ty = match import.ty {
+            TypeRef::Func(ty) => {
+                self.funcs.push(ty);
+                self.imported_funcs += 1;
+                ExternType::Func(ty)
+            }
+            TypeRef::Table(ty) => {
+                let ty = table_type(ty)?;
+                self.tables.push(Table { ty, init: None });
+                self.imported_tables += 1;
+                ExternType::Table(ty)
+            }
+            TypeRef::Memory(ty) => {
+                let ty = memory_type(ty);
+                self.memories.push(ty);
+                self.imported_memories += 1;
+                ExternType::Memory(ty)
+            }
+            TypeRef::Global(ty) => {
+                let ty = global_type(ty)?;
+                self.globals.push(ty);
+                self.imported_globals += 1;
+                ExternType::Global(ty)
+            }
+            TypeRef::Tag(_) | TypeRef::FuncExact(_) => {
+                return Err(InvalidModule::new("imports of tags and exact functions are not supported", offset));
+            }
+        };
+        self.imports.push(Import { module: import.module.into(), name: import.name.into(), ty });
+        Ok(())
+    }
+
+    /// Reads names as far as they are well formed: a module with a malformed name section is valid.
+    fn names(&mut self, names: NameSectionReader<'_>) {
+        for subsection in names.into_iter().map_while(std::result::Result::ok) {
+            match subsection {
+                Name::Module { name, .. } => self.name = Some(name.into()),
+                Name::Function(map) => {
+                    self.func_names.extend(map.into_iter().flatten().map(|naming| (naming.index, naming.name.into())));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn func_type(ty: &wasmparser::FuncType) -> Result<FuncType> {
+    let list = |types: &[wasmparser::ValType]| types.iter().map(|&ty| val_type(ty)).collect::<Result<_>>();
+    Ok(FuncType { params: list(ty.params())?, results: list(ty.results())? })
+}
+
+/// The plain form of a value type.
+pub(super) fn val_type(ty: wasmparser::ValType) -> Result<ValType> {
+    Ok(match ty {
+        wasmparser::ValType::I32 => ValType::I32,
+        wasmparser::ValType::I64 => ValType::I64,
+        wasmparser::ValType::F32 => ValType::F32,
+        wasmparser::ValType::F64 => ValType::F64,
+        wasmparser::ValType::V128 => ValType::V128,
+        wasmparser::ValType::Ref(ty) => ValType::Ref(ref_type(ty)?),
+    })
+}
+
+fn ref_type(ty: wasmparser::RefType) -> Result<RefType> {
+    let heap = match ty.heap_type() {
+        wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => HeapType::Func,
+        wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Extern } => HeapType::Extern,
+        // The validator has refused every other one, as its proposals are off; offsets are lost by now.
+        _ => return Err(InvalidModule::new(format!("reference type {ty} is not supported"), 0)),
+    };
+    Ok(RefType { nullable: ty.is_nullable(), heap })
+}
+
+fn table_type(ty: wasmparser::TableType) -> Result<TableType> {
+    let limits = Limits { min: ty.initial, max: ty.maximum };
+    Ok(TableType { limits, table64: ty.table64, element: ref_type(ty.element_type)? })
+}
+
+fn memory_type(ty: wasmparser::MemoryType) -> MemoryType {
+    MemoryType {
+        limits: Limits { min: ty.initial, max: ty.maximum },
+        memory64: ty.memory64,
+        shared: ty.shared,
+        page_size_log2: ty.page_size_log2.map_or(16, |log2| log2 as u8),
+    }
+}
+
+fn global_type(ty: wasmparser::GlobalType) -> Result<GlobalType> {
+    Ok(GlobalType { value: val_type(ty.content_type)?, mutable: ty.mutable })
+}
+
+fn extern_index(export: &wasmparser::Export<'_>, offset: u64) -> Result<ExternIndex> {
+    match export.kind {
+        ExternalKind::Func => Ok(ExternIndex::Func(export.index)),
+        ExternalKind::Table => Ok(ExternIndex::Table(export.index)),
+        ExternalKind::Memory => Ok(ExternIndex::Memory(export.index)),
+        ExternalKind::Global => Ok(ExternIndex::Global(export.index)),
+        ExternalKind::Tag | ExternalKind::FuncExact => {
+            Err(InvalidModule::new("exports of tags and exact functions are not supported", offset))
+        }
+    }
+}
+
+fn elem_segment(elem: wasmparser::Element<'_>) -> Result<ElemSegment> {
+    let mode = match &elem.kind {
+        ElementKind::Passive => ElemMode::Passive,
+        ElementKind::Declared => ElemMode::Declared,
+        ElementKind::Active { table_index, offset_expr } => {
+            ElemMode::Active { table: table_index.unwrap_or(0), offset: const_expr(offset_expr)? }
+        }
+    };
+    let mut items = Vec::new();
+    let ty = match elem.items {
+        ElementItems::Functions(funcs) => {
+            for func in funcs {
+                items.push(ConstExpr([ConstOp::RefFunc(func?)].into()));
+            }
+            RefType::FUNCREF
+        }
+        ElementItems::Expressions(ty, exprs) => {
+            for expr in exprs {
+                items.push(const_expr(&expr?)?);
+            }
+            ref_type(ty)?
+        }
+    };
+    Ok(ElemSegment { ty, items: items.into(), mode })
+}
+
+fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {
+    let active = match &data.kind {
+        DataKind::Passive => None,
+        DataKind::Active { memory_index, offset_expr } => Some((*memory_index, const_expr(offset_expr)?)),
+    };
+    // The bytes are the last thing in their segment. Offsets fit: the file is below 4 GiB.
+    let end = data.range.end as u32;
+    Ok(DataSegment { range: end - data.data.len() as u32..end, active })
+}
+
+fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
+    let mut ops = Vec::new();
+    for op in expr.get_operators_reader().into_iter_with_offsets() {
+        let (op, offset) = op?;
+        ops.push(match op {
+            Operator::I32Const { value } => ConstOp::I32(value),
+            Operator::I64Const { value } => ConstOp::I64(value),
+            Operator::F32Const { value } => ConstOp::F32(value.bits()),
+            Operator::F64Const { value } => ConstOp::F64(value.bits()),
+            Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
+            Operator::RefNull { .. } => ConstOp::RefNull,
+            Operator::RefFunc { function_index } => ConstOp::RefFunc(function_index),
+            Operator::I32Add => ConstOp::Binary(Opcode::I32Add),
+            Operator::I32Sub => ConstOp::Binary(Opcode::I32Sub),
+            Operator::I32Mul => ConstOp::Binary(Opcode::I32Mul),
+            Operator::I64Add => ConstOp::Binary(Opcode::I64Add),
+            Operator::I64Sub => ConstOp::Binary(Opcode::I64Sub),
+            Operator::I64Mul => ConstOp::Binary(Opcode::I64Mul),
+            Operator::End => break,
+            _ => return Err(InvalidModule::new("constant expression not supported", offset)),
+        });
+    }
+    Ok(ConstExpr(ops.into()))
+}
