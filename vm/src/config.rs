@@ -35,6 +35,7 @@ pub struct Config {
     pub(crate) value_stack_size: usize,
     pub(crate) stress: Option<u64>,
     pub(crate) synchronous_compilation: bool,
+    pub(crate) tier_up_threshold: Option<u32>,
     pub(crate) guard_regions: bool,
 }
 
@@ -48,6 +49,7 @@ impl Default for Config {
             value_stack_size: DEFAULT_VALUE_STACK,
             stress: None,
             synchronous_compilation: false,
+            tier_up_threshold: None,
             guard_regions: true,
         }
     }
@@ -101,6 +103,13 @@ impl Config {
     /// Compiles on the thread that runs, at once, so that runs are reproducible, instead of in the background. Default: off.
     pub fn synchronous_compilation(&mut self, enable: bool) -> &mut Config {
         self.synchronous_compilation = enable;
+        self
+    }
+
+    /// After how many calls and loop iterations a function is compiled, whatever its size. Default: `None`, which weighs the cost of
+    /// compiling it.
+    pub fn tier_up_threshold(&mut self, ticks: Option<u32>) -> &mut Config {
+        self.tier_up_threshold = ticks;
         self
     }
 

@@ -134,6 +134,19 @@ impl Module {
         &self.0.bytecode
     }
 
+    /// A handle to the module whose record this is.
+    ///
+    /// # Safety
+    /// `record` came out of a `Module`'s `Arc`, and an instance of that module lives.
+    #[cfg(feature = "jit")]
+    pub(crate) unsafe fn from_running(record: *const ModuleRecord) -> Module {
+        // SAFETY: the caller's promise: the count is at least one, and becomes one more.
+        unsafe {
+            Arc::increment_strong_count(record);
+            Module(Arc::from_raw(record))
+        }
+    }
+
     pub(crate) fn record(&self) -> &Arc<ModuleRecord> {
         &self.0
     }

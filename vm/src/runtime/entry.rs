@@ -165,6 +165,7 @@ impl Activation {
             let stack = &raw mut (*(*store).stack).ctx;
             let StackCtx { native_limit, value_sp, boundary, .. } = *stack;
             if (*store).activations == 0 {
+                tier::prepare_thread(&(*store).engine)?;
                 (*stack).native_limit = here.saturating_sub((*store).engine.config().max_wasm_stack);
             } else if here < native_limit {
                 return Err(Error::new(Trap::StackOverflow));

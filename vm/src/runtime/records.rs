@@ -125,7 +125,7 @@ pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) 
 /// Why execution ended abnormally, on its way up through engines to whoever called.
 ///
 /// Each activation that it passes through appends the frames that were active in it, innermost first, with
-/// [`Failure::push_frame`]; those of a native activation are appended by [`tier::native_trap`] or [`tier::native_frames`].
+/// [`Failure::push_frame`]; those of a native activation are appended when it is unwound.
 pub(crate) enum Failure {
     /// A trap.
     Trap { trap: Trap, frames: WasmBacktrace },
@@ -167,9 +167,8 @@ pub(crate) struct StoreRecord {
     pub engine: Engine,
     /// The stack that runs now.
     pub stack: *mut StackRecord,
-    /// Set by whoever returns `Exit::Trap` or [`weir_jit::contract::Status::Trap`] and taken by whoever hands the failure
-    /// to a caller in Rust or adds to it. `None` after a native trap, whose reason is in [`StoreCtx::trap_pc`]:
-    /// [`take_failure`] deals with both.
+    /// Set by whoever returns `Exit::Trap` or [`weir_jit::contract::Status::Trap`], before native frames are unwound, and
+    /// taken by whoever hands the failure to a caller in Rust: [`take_failure`].
     pub failure: Option<Failure>,
     /// How many activations of the guest by Rust are on the native stack.
     pub activations: u32,
@@ -237,8 +236,7 @@ pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a Instance
 pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
     // SAFETY: the caller's promise; no other reference to the field exists.
     let failure = unsafe { (*store).failure.take() };
-    // SAFETY: without a failure the trap was native.
-    failure.unwrap_or_else(|| unsafe { tier::native_trap(store) })
+    failure.expect("whoever returns a trap leaves its reason, native code by way of the landing pad")
 }
 
 impl InstanceRecord {

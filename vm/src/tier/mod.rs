@@ -1,93 +1,28 @@
 //! When functions become native code, and how the interpreter gets there.
 //!
-//! The interpreter knows this interface and nothing of code memory or back ends. Without feature `jit` the answers are
-//! always "interpret".
+//! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
+//! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`record`]
+//! what `--stats` tells. Where there is no native code at all, [`portable`] answers "interpret".
 
 pub(crate) mod counters;
 
-use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, StoreRecord};
-use crate::stats::Stats;
-use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
-use counters::FuncCode;
-use std::ptr;
-use weir_bytecode::Module as Bytecode;
-use weir_jit::contract::{InstanceCtx, Status};
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod compiler;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod native;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod policy;
+#[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
+mod portable;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod queue;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod record;
 
-/// What the tiers keep per engine.
-#[derive(Debug)]
-pub(crate) struct EngineState;
-
-impl EngineState {
-    /// The state of an engine with these settings.
-    pub fn new(_config: &Config) -> EngineState {
-        EngineState
-    }
-}
-
-/// What the tiers keep per module.
-#[derive(Debug)]
-pub(crate) struct ModuleState;
-
-impl ModuleState {
-    /// The state of a module that has just been loaded.
-    pub fn new(_engine: &Engine, _bytecode: &Bytecode) -> ModuleState {
-        ModuleState
-    }
-}
-
-/// Whether this build and host can do what the settings ask for.
-///
-/// # Errors
-/// They cannot.
-pub(crate) fn check(config: &Config) -> Result<()> {
-    match config.tier {
-        Tier::Auto | Tier::Interpreter => Ok(()),
-        Tier::Native | Tier::Cranelift => Err(Error::msg("this build has no compiler")),
-    }
-}
-
-/// The execution state of every function defined in a module, before any is called.
-pub(crate) fn new_code(_engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
-    bytecode.bodies.iter().map(|_| FuncCode::default()).collect()
-}
-
-/// The permanent entry stub of function `func`, which is defined in `module`: asked once per function and instance, when
-/// the instance is made. Null where there is no native code at all.
-pub(crate) fn entry_stub(_module: &ModuleRecord, _func: u32) -> *const u8 {
-    ptr::null()
-}
-
-/// The entry stub of host functions of type `ty`: asked when one is given to a store.
-pub(crate) fn host_stub(_engine: &Engine, _ty: &FuncType) -> *const u8 {
-    ptr::null()
-}
-
-/// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
-pub(crate) fn reenter_stub(_module: &ModuleRecord, _func: u32, _osr: bool) -> *const u8 {
-    unreachable!("there is no native code")
-}
-
-/// The trap that native code has just returned, out of `trap_pc` and `trap_fp` of the store's context, with the native
-/// frames that were active down to the boundary.
-///
-/// # Safety
-/// [`call`] or [`call_osr`] has just returned [`Status::Trap`] in this store and left no failure.
-pub(crate) unsafe fn native_trap(_store: *mut StoreRecord) -> Failure {
-    unreachable!("there is no native code")
-}
-
-/// What happened in a module.
-pub(crate) fn module_stats(module: &Module) -> Stats {
-    let mut stats = Stats::default();
-    stats.validate_ms = module.record().validate_ns as f64 / 1e6;
-    stats.functions.total = module.record().code.len() as u64;
-    stats
-}
-
-/// What happened in all modules of an engine.
-pub(crate) fn engine_stats(_engine: &Engine) -> Stats {
-    Stats::default()
-}
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use native::*;
+#[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
+pub(crate) use portable::*;
 
 /// What the interpreter does next, after the policy was asked.
 #[derive(Clone, Copy, Debug)]
@@ -96,28 +31,4 @@ pub(crate) enum Next {
     Interpret,
     /// Leave for this code: a function's entry when asked at a call, an OSR body when asked at a loop.
     Enter(*const u8),
-}
-
-/// Asks the policy, because the ticks of function `func` ran out: at a call of it (`at` is `None`), or at the `loop` opcode of
-/// its loop `at`. Resets the ticks. May compile, synchronously or by queueing.
-#[cold]
-pub(crate) fn ask(_instance: &InstanceRecord, _func: u32, _at: Option<u32>) -> Next {
-    Next::Interpret
-}
-
-/// Calls native code of function `func` of `instance` through an `enter` stub; arguments and results are slots at `args`,
-/// above which `value_sp` must lie.
-///
-/// # Safety
-/// `code` is the entry of code for that function, and `args` has room for its arguments and its results.
-pub(crate) unsafe fn call(_instance: *mut InstanceCtx, _func: u32, _code: *const u8, _args: *mut u64) -> Status {
-    unreachable!("there is no native code")
-}
-
-/// Continues an interpreter frame at a loop in its OSR body; the function's results are left at `fp`.
-///
-/// # Safety
-/// `code` is an OSR body for function `func` and the loop at which the frame at `fp` stands.
-pub(crate) unsafe fn call_osr(_instance: *mut InstanceCtx, _func: u32, _code: *const u8, _fp: *mut u64) -> Status {
-    unreachable!("there is no native code")
 }

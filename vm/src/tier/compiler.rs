@@ -1,0 +1,240 @@
+//! Makes native code for functions and loops and remembers, per module, what there is of it.
+
+use super::policy::{COMPILER_THREADS, Decision, MAX_OSR_BODIES, NEVER, Policy};
+use super::queue::{Job, Queue};
+use super::record::Record;
+use crate::code::{CodeError, CodeSpace, Hooks, ModuleCode, Stubs};
+use crate::runtime::records::ModuleRecord;
+use crate::{Config, Tier};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use weir_bytecode::Module as Bytecode;
+use weir_jit::compile::{Context, Options};
+use weir_jit::ir::Entry;
+use weir_jit::{Backend, Compiled, Refusal, Request};
+
+/// What the tiers keep per engine.
+#[derive(Debug)]
+pub(crate) struct EngineState {
+    pub(super) policy: Policy,
+    options: Options,
+    /// Made with the first module; an error is why there is no native code.
+    space: OnceLock<Result<Arc<CodeSpace>, String>>,
+    queue: Queue<Compilation>,
+    /// What all modules did.
+    pub(super) record: Mutex<Record>,
+    pub(super) osr_entries: AtomicU64,
+    native: bool,
+}
+
+impl EngineState {
+    /// The state of an engine with these settings.
+    pub fn new(config: &Config) -> EngineState {
+        EngineState {
+            policy: Policy::new(config.tier, config.synchronous_compilation, config.tier_up_threshold, config.stress),
+            options: Options {
+                fuel: config.consume_fuel,
+                poll: config.epoch_interruption,
+                guard_regions: config.guard_regions,
+                ..Options::default()
+            },
+            space: OnceLock::new(),
+            queue: Queue::new(COMPILER_THREADS),
+            record: Mutex::default(),
+            osr_entries: AtomicU64::new(0),
+            native: config.tier != Tier::Interpreter,
+        }
+    }
+
+    /// The engine's code memory, or `None` if it has no native code.
+    pub(super) fn space(&self) -> Option<&Arc<CodeSpace>> {
+        if !self.native {
+            return None;
+        }
+        let hooks = Hooks { to_rust: crate::runtime::entry::weir_to_rust, on_unwind: super::native::on_unwind };
+        self.space.get_or_init(|| CodeSpace::new(hooks).map_err(|error: CodeError| error.to_string())).as_ref().ok()
+    }
+}
+
+/// What the tiers keep per module.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleState {
+    /// Made with the first instance; `None` if the engine has no native code or no room for it.
+    code: OnceLock<Option<NativeModule>>,
+    entries: Mutex<Entries>,
+    pub(super) record: Mutex<Record>,
+    pub(super) osr_entries: AtomicU64,
+}
+
+/// A module's cells and code, and the stubs of its types.
+#[derive(Debug)]
+pub(super) struct NativeModule {
+    pub code: ModuleCode,
+    /// By type index.
+    pub stubs: Box<[Stubs]>,
+}
+
+/// The entries for which code was asked.
+#[derive(Debug, Default)]
+struct Entries {
+    states: HashMap<(u32, Entry), EntryState>,
+    /// How many OSR bodies each function has or waits for.
+    osr_bodies: HashMap<u32, usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum EntryState {
+    Queued,
+    Ready(Code),
+    Refused,
+}
+
+/// The address of published code, which is immutable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code(pub *const u8);
+
+// SAFETY: only an address; what it points to never changes while the module lives.
+unsafe impl Send for Code {}
+
+/// What there is for an entry when a thread asks.
+pub(super) enum Found {
+    /// Code.
+    Ready(Code),
+    /// Nothing yet: ask again after this many ticks.
+    Later(i32),
+}
+
+impl ModuleState {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The module's native side, made when first asked for.
+    pub(super) fn native(&self, module: &ModuleRecord) -> Option<&NativeModule> {
+        self.code
+            .get_or_init(|| {
+                let space = module.engine.record().tier.space()?;
+                let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode).ok()?;
+                let stubs = module.bytecode.types.iter().map(|ty| space.stubs(ty)).collect::<Result<_, _>>().ok()?;
+                Some(NativeModule { code, stubs })
+            })
+            .as_ref()
+    }
+
+    /// Code for an entry; if there is none, the policy decides what to do about it.
+    pub(super) fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
+        let engine = &module.engine.record().tier;
+        let policy = &engine.policy;
+        let mut entries = module.tier.entries();
+        match entries.states.get(&(func, entry)) {
+            Some(EntryState::Ready(code)) => return Found::Ready(*code),
+            Some(EntryState::Queued) => return Found::Later(policy.next_ticks()),
+            Some(EntryState::Refused) => return Found::Later(NEVER),
+            None => (),
+        }
+        if entry != Entry::Call && entries.osr_bodies.get(&func).is_some_and(|&bodies| bodies >= MAX_OSR_BODIES) {
+            return Found::Later(policy.next_ticks());
+        }
+        let decision = match module.tier.native(module) {
+            Some(_) => policy.decide(entry),
+            None => Decision::Interpret(NEVER),
+        };
+        let state = match decision {
+            Decision::Interpret(ticks) => return Found::Later(ticks),
+            Decision::Refuse => EntryState::Refused,
+            Decision::Compile(_) | Decision::Queue(_) => EntryState::Queued,
+        };
+        entries.states.insert((func, entry), state);
+        if entry != Entry::Call {
+            *entries.osr_bodies.entry(func).or_default() += 1;
+        }
+        drop(entries);
+        match decision {
+            Decision::Compile(backend) => match compile_and_install(module, func, entry, backend) {
+                Some(code) => Found::Ready(code),
+                None => Found::Later(NEVER),
+            },
+            Decision::Queue(backend) => {
+                engine.queue.push(Compilation { module: Arc::downgrade(module), func, entry, backend });
+                Found::Later(policy.next_ticks())
+            }
+            Decision::Interpret(_) | Decision::Refuse => Found::Later(NEVER),
+        }
+    }
+
+    /// Whether code was ever asked for `func`'s call.
+    pub(super) fn was_asked(&self, func: u32) -> bool {
+        self.entries().states.contains_key(&(func, Entry::Call))
+    }
+}
+
+/// A queued compilation. It does not keep its module alive.
+#[derive(Debug)]
+pub(super) struct Compilation {
+    module: Weak<ModuleRecord>,
+    func: u32,
+    entry: Entry,
+    backend: Backend,
+}
+
+impl Job for Compilation {
+    /// A waiting loop runs now; a function may be called again.
+    fn heat(&self) -> u64 {
+        u64::from(self.entry != Entry::Call)
+    }
+
+    fn run(self) {
+        if let Some(module) = self.module.upgrade() {
+            compile_and_install(&module, self.func, self.entry, self.backend);
+        }
+    }
+}
+
+/// Compiles an entry and makes its code reachable. `None`: every back end refused, or there is no room.
+fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, backend: Backend) -> Option<Code> {
+    let engine = &module.engine.record().tier;
+    let (compiled, refusals) = compile(module, func, entry, backend, &engine.options);
+    let native = module.tier.native(module)?;
+    let installed = compiled.and_then(|compiled| Some((Code(native.code.install(func, entry, &compiled).ok()?), compiled)));
+    for record in [&module.tier.record, &engine.record] {
+        let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+        record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), &refusals);
+    }
+    let code = installed.map(|(code, _)| code);
+    let state = code.map_or(EntryState::Refused, EntryState::Ready);
+    module.tier.entries().states.insert((func, entry), state);
+    if let (Some(code), Entry::Call) = (code, entry) {
+        module.func_code(func).native.store(code.0.cast_mut(), Ordering::Release);
+    }
+    code
+}
+
+/// Compiles an entry with `backend`, and if Weir's own refuses, with Cranelift; also returns who refused.
+fn compile(
+    module: &ModuleRecord,
+    func: u32,
+    entry: Entry,
+    backend: Backend,
+    options: &Options,
+) -> (Option<Compiled>, Vec<Refusal>) {
+    thread_local! {
+        static CONTEXT: RefCell<Context> = RefCell::default();
+    }
+    let mut refusals = Vec::new();
+    let order: &[Backend] = match backend {
+        Backend::Native => &[Backend::Native, Backend::Cranelift],
+        Backend::Cranelift => &[Backend::Cranelift],
+    };
+    for &backend in order {
+        let bytecode: &Bytecode = &module.bytecode;
+        let request = Request { module: bytecode, func, entry, sig_ids: &module.sig_ids, backend, options };
+        match CONTEXT.with_borrow_mut(|context| weir_jit::compile(context, &request)) {
+            Ok(compiled) => return (Some(compiled), refusals),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    (None, refusals)
+}

@@ -1,0 +1,228 @@
+//! The tiers where there is native code: the interface to the interpreter and the runtime.
+
+use super::Next;
+pub(crate) use super::compiler::{EngineState, ModuleState};
+use super::compiler::{Found, NativeModule};
+use super::counters::FuncCode;
+use crate::code::{CodeSpace, ensure_altstack};
+use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, StoreRecord, instance_of, store_of};
+use crate::stats::Stats;
+use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::{Arc, PoisonError};
+use weir_bytecode::{Module as Bytecode, Trap};
+use weir_jit::contract::{InstanceCtx, Status, TrapSite};
+use weir_jit::ir::Entry;
+
+/// Whether this build and host can do what the settings ask for.
+///
+/// # Errors
+/// They cannot.
+pub(crate) fn check(config: &Config) -> Result<()> {
+    match config.tier {
+        Tier::Cranelift if !cfg!(feature = "cranelift") => Err(Error::msg("this build of Weir does not have Cranelift")),
+        Tier::Auto | Tier::Interpreter | Tier::Native | Tier::Cranelift => Ok(()),
+    }
+}
+
+/// The execution state of every function defined in a module, before any is called.
+pub(crate) fn new_code(engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
+    let policy = &engine.record().tier.policy;
+    let fresh = |bytes| FuncCode { ticks: AtomicI32::new(policy.first_ticks(bytes)), native: AtomicPtr::default() };
+    bytecode.bodies.iter().map(|body| fresh(body.len())).collect()
+}
+
+impl ModuleState {
+    /// The state of a module that has just been loaded.
+    pub fn new(_engine: &Engine, _bytecode: &Bytecode) -> ModuleState {
+        ModuleState::default()
+    }
+}
+
+/// The permanent entry stub of function `func`, which is defined in `module`: asked once per function and instance, when
+/// the instance is made. Null where there is no native code at all.
+pub(crate) fn entry_stub(module: &ModuleRecord, func: u32) -> *const u8 {
+    module.tier.native(module).map_or(ptr::null(), |native| native.code.entry(func))
+}
+
+/// The entry stub of host functions of type `ty`: asked when one is given to a store.
+pub(crate) fn host_stub(engine: &Engine, ty: &FuncType) -> *const u8 {
+    let stubs = engine.record().tier.space().and_then(|space| space.stubs(ty).ok());
+    stubs.map_or(ptr::null(), |stubs| stubs.host.as_ptr())
+}
+
+/// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
+pub(crate) fn reenter_stub(module: &ModuleRecord, func: u32, osr: bool) -> *const u8 {
+    let native = native_of(module);
+    if osr { native.code.space().reenter_osr() } else { native.stubs[type_of(module, func)].reenter.as_ptr() }
+}
+
+/// Asks the policy, because the ticks of function `func` ran out: at a call of it (`at` is `None`), or at the `loop` opcode of
+/// its loop `at`. Resets the ticks. May compile, synchronously or by queueing.
+#[cold]
+pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next {
+    let module = instance.module.record();
+    let tier = &module.engine.record().tier;
+    let code = module.func_code(func);
+    let call = ModuleState::find(module, func, Entry::Call);
+    if let Found::Ready(ready) = call {
+        if tier.policy.demotes() {
+            demote(module, func);
+        } else {
+            promote(module, func, ready.0);
+        }
+    }
+    let Some(at) = at else {
+        return match call {
+            Found::Ready(ready) => {
+                code.ticks.store(tier.policy.next_ticks(), Ordering::Relaxed);
+                Next::Enter(ready.0)
+            }
+            Found::Later(ticks) => {
+                code.ticks.store(ticks, Ordering::Relaxed);
+                Next::Interpret
+            }
+        };
+    };
+    let pc = module.bytecode.body(func).expect("only functions with a body loop").loops[at as usize].pc;
+    match ModuleState::find(module, func, Entry::Osr(pc)) {
+        Found::Ready(ready) => {
+            code.ticks.store(tier.policy.next_ticks(), Ordering::Relaxed);
+            module.tier.osr_entries.fetch_add(1, Ordering::Relaxed);
+            tier.osr_entries.fetch_add(1, Ordering::Relaxed);
+            Next::Enter(ready.0)
+        }
+        Found::Later(ticks) => {
+            let ticks = match call {
+                Found::Ready(_) => ticks,
+                Found::Later(other) => ticks.min(other),
+            };
+            code.ticks.store(ticks, Ordering::Relaxed);
+            Next::Interpret
+        }
+    }
+}
+
+/// Points function `func` at its code.
+fn promote(module: &ModuleRecord, func: u32, ready: *const u8) {
+    let code = module.func_code(func);
+    if code.native.load(Ordering::Relaxed).is_null() {
+        native_of(module).code.cell(func).store(ready.cast_mut(), Ordering::Release);
+        code.native.store(ready.cast_mut(), Ordering::Release);
+    }
+}
+
+/// Sends function `func` back to the interpreter; its code stays.
+fn demote(module: &ModuleRecord, func: u32) {
+    let native = &native_of(module).code;
+    native.cell(func).store(native.thunk(func).cast_mut(), Ordering::Release);
+    module.func_code(func).native.store(ptr::null_mut(), Ordering::Release);
+}
+
+/// Calls native code of function `func` of `instance` through an `enter` stub; arguments and results are slots at `args`,
+/// above which `value_sp` must lie.
+///
+/// # Safety
+/// `code` is the entry of code for that function, and `args` has room for its arguments and its results.
+pub(crate) unsafe fn call(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise; the stub is that of the function's type.
+    unsafe {
+        let module = instance_of(instance).module.record();
+        let stubs = &native_of(module).stubs[type_of(module, func)];
+        (stubs.enter)(code, args, instance, (*instance).stack)
+    }
+}
+
+/// Continues an interpreter frame at a loop in its OSR body; the function's results are left at `fp`.
+///
+/// # Safety
+/// `code` is an OSR body for function `func` and the loop at which the frame at `fp` stands.
+pub(crate) unsafe fn call_osr(instance: *mut InstanceCtx, func: u32, code: *const u8, fp: *mut u64) -> Status {
+    // SAFETY: as for `call`.
+    unsafe {
+        let module = instance_of(instance).module.record();
+        let stubs = &native_of(module).stubs[type_of(module, func)];
+        (stubs.enter_osr)(code, fp, instance, (*instance).stack)
+    }
+}
+
+/// What the landing pad calls before it unwinds: adds the native frames to the failure, which for a trap of native code
+/// is made here.
+pub(super) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
+    // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still there, and
+    // nobody else uses the store.
+    unsafe {
+        let store = store_of(instance);
+        let engine = (*store).engine.clone();
+        let Some(space) = engine.record().tier.space() else { return };
+        if (*store).failure.is_none() {
+            (*store).failure = Some(Failure::trap(trap_of(space, store, pc)));
+        }
+        for site in space.frames(pc, fp) {
+            let module = Module::from_running(site.module as *const ModuleRecord);
+            if let Some(failure) = &mut (*store).failure {
+                failure.push_frame(&module, site.func, site.pc);
+            }
+        }
+    }
+}
+
+/// The trap at native address `pc`.
+unsafe fn trap_of(space: &CodeSpace, store: *mut StoreRecord, pc: usize) -> Trap {
+    // SAFETY: the caller's promise: code of this store has just trapped at `pc`.
+    let site = unsafe { space.trap_at(pc) }.map(|(_, site)| site);
+    match site {
+        Some(TrapSite::Trap(trap)) => trap,
+        // SAFETY: the caller's promise.
+        Some(TrapSite::Stored) => Trap::from_code(unsafe { (*store).ctx.trap } as u8).expect("a helper stored a trap"),
+        None => unreachable!("the handler resumes only at trap sites"),
+    }
+}
+
+/// Makes sure that this thread can take a trap: asked when Rust enters the guest from outside.
+///
+/// # Errors
+/// The system refuses an alternate signal stack.
+pub(crate) fn prepare_thread(engine: &Engine) -> Result<()> {
+    match engine.record().tier.space() {
+        Some(_) => ensure_altstack().map_err(Error::new),
+        None => Ok(()),
+    }
+}
+
+/// What happened in a module.
+pub(crate) fn module_stats(module: &Module) -> Stats {
+    let record: &Arc<ModuleRecord> = module.record();
+    let mut stats = Stats { validate_ms: record.validate_ns as f64 / 1e6, ..Stats::default() };
+    record.tier.record.lock().unwrap_or_else(PoisonError::into_inner).report(&mut stats);
+    stats.osr_entries = record.tier.osr_entries.load(Ordering::Relaxed);
+    stats.functions.total = record.code.len() as u64;
+    let policy = &record.engine.record().tier.policy;
+    for (i, (code, body)) in record.code.iter().zip(&record.bytecode.bodies).enumerate() {
+        let func = record.bytecode.imported_funcs + i as u32;
+        let asked = record.tier.was_asked(func);
+        let ticked = policy.is_fixed() && code.ticks.load(Ordering::Relaxed) != policy.first_ticks(body.len());
+        let called = asked || ticked;
+        stats.functions.called += u64::from(called);
+        stats.functions.interpreted += u64::from(called && code.native.load(Ordering::Relaxed).is_null());
+    }
+    stats
+}
+
+/// What happened in all modules of an engine.
+pub(crate) fn engine_stats(engine: &Engine) -> Stats {
+    let tier = &engine.record().tier;
+    let mut stats = Stats::default();
+    tier.record.lock().unwrap_or_else(PoisonError::into_inner).report(&mut stats);
+    stats.osr_entries = tier.osr_entries.load(Ordering::Relaxed);
+    stats
+}
+
+fn native_of(module: &ModuleRecord) -> &NativeModule {
+    module.tier.native(module).expect("who has native code has its module's stubs")
+}
+
+fn type_of(module: &ModuleRecord, func: u32) -> usize {
+    module.bytecode.funcs[func as usize] as usize
+}

@@ -1,0 +1,129 @@
+//! When to compile what, with which back end: every threshold stands here.
+//!
+//! A function starts with [`Policy::first_ticks`]; the interpreter takes one away at each call and each loop iteration and
+//! asks when they are gone. Interpreting has then cost about what compiling will, so that the sum of both is never much
+//! more than twice the better choice (the ski-rental argument; the same shape as SpiderMonkey's and JavaScriptCore's
+//! counters). While a compilation is under way the function asks again every [`POLL_TICKS`].
+
+use crate::config::Tier;
+use std::sync::Mutex;
+use weir_jit::Backend;
+use weir_jit::ir::Entry;
+
+/// Ticks between two questions while code is being made.
+pub(crate) const POLL_TICKS: i32 = 256;
+/// Ticks that never run out in practice: nothing will change for this function.
+pub(crate) const NEVER: i32 = i32::MAX;
+/// OSR bodies per function: each repeats the loop nest it enters, and a function hot in more loops than this is soon called.
+pub(crate) const MAX_OSR_BODIES: usize = 8;
+/// Compiler threads: one, so that a guest has the other core of the smallest machines to itself.
+pub(crate) const COMPILER_THREADS: usize = 1;
+
+/// Ticks that every function gets.
+const BASE_TICKS: i32 = 400;
+/// A tick costs the interpreter some tens of nanoseconds, compiling some hundreds of nanoseconds a byte on another core.
+const TICKS_PER_BYTE: i32 = 4;
+/// Beyond this a function is compiled however big it is.
+const MAX_TICKS: i32 = 40_000;
+
+/// What to do about a function or loop that has no code yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decision {
+    /// Interpret it, and ask again after this many ticks.
+    Interpret(i32),
+    /// Compile it now, in the thread that asks.
+    Compile(Backend),
+    /// Have it compiled in the background.
+    Queue(Backend),
+    /// Behave as if the compiler had refused.
+    Refuse,
+}
+
+/// The policy of one engine.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    tier: Tier,
+    synchronous: bool,
+    threshold: Option<u32>,
+    stress: Option<Mutex<Rng>>,
+}
+
+impl Policy {
+    /// The policy for a tier setting; `threshold` overrides the ticks, `stress` seeds random decisions.
+    pub(crate) fn new(tier: Tier, synchronous: bool, threshold: Option<u32>, stress: Option<u64>) -> Policy {
+        let stress = stress.map(|seed| Mutex::new(Rng(seed)));
+        Policy { tier, synchronous, threshold, stress }
+    }
+
+    /// Ticks of a function with `bytes` of code before it first asks.
+    pub(crate) fn first_ticks(&self, bytes: u32) -> i32 {
+        match self.tier {
+            Tier::Interpreter => NEVER,
+            Tier::Native | Tier::Cranelift => 0,
+            Tier::Auto if self.stress.is_some() => self.random(4) as i32,
+            Tier::Auto => match self.threshold {
+                Some(ticks) => ticks.saturating_sub(1).min(NEVER as u32) as i32,
+                None => {
+                    i32::try_from(bytes).unwrap_or(NEVER).saturating_mul(TICKS_PER_BYTE).saturating_add(BASE_TICKS).min(MAX_TICKS)
+                }
+            },
+        }
+    }
+
+    /// Ticks until a function asks again whose code is being made, or is ready for another entry than the one it needs.
+    pub(crate) fn next_ticks(&self) -> i32 {
+        match self.stress {
+            Some(_) => self.random(16) as i32,
+            None if self.threshold.is_some() => self.first_ticks(0),
+            None => POLL_TICKS,
+        }
+    }
+
+    /// What to do about an entry without code.
+    pub(crate) fn decide(&self, entry: Entry) -> Decision {
+        match self.tier {
+            Tier::Interpreter => Decision::Interpret(NEVER),
+            Tier::Native | Tier::Cranelift if entry != Entry::Call => Decision::Interpret(NEVER),
+            Tier::Native => Decision::Compile(Backend::Native),
+            Tier::Cranelift => Decision::Compile(Backend::Cranelift),
+            Tier::Auto if self.stress.is_some() => match self.random(16) {
+                0..=5 => Decision::Interpret(self.random(24) as i32),
+                6..=9 if cfg!(feature = "cranelift") => Decision::Compile(Backend::Cranelift),
+                10 => Decision::Refuse,
+                _ => Decision::Compile(Backend::Native),
+            },
+            Tier::Auto if self.synchronous => Decision::Compile(Backend::Native),
+            Tier::Auto => Decision::Queue(Backend::Native),
+        }
+    }
+
+    /// Whether a function's first ticks are always the same.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.stress.is_none()
+    }
+
+    /// Under stress: whether to send a compiled function back to the interpreter now.
+    pub(crate) fn demotes(&self) -> bool {
+        self.stress.is_some() && self.random(8) == 0
+    }
+
+    /// A random number below `bound`; only ever asked for under stress.
+    fn random(&self, bound: u64) -> u64 {
+        let Some(rng) = &self.stress else { return 0 };
+        rng.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next() % bound
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+#[derive(Debug)]
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

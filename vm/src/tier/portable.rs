@@ -1,0 +1,106 @@
+//! The tiers where there is no native code: without feature `jit`, or on a host that has no back end yet.
+
+use super::Next;
+use super::counters::FuncCode;
+use crate::runtime::records::{InstanceRecord, ModuleRecord};
+use crate::stats::Stats;
+use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
+use std::ptr;
+use weir_bytecode::Module as Bytecode;
+use weir_jit::contract::{InstanceCtx, Status};
+
+/// What the tiers keep per engine.
+#[derive(Debug)]
+pub(crate) struct EngineState;
+
+impl EngineState {
+    /// The state of an engine with these settings.
+    pub fn new(_config: &Config) -> EngineState {
+        EngineState
+    }
+}
+
+/// What the tiers keep per module.
+#[derive(Debug)]
+pub(crate) struct ModuleState;
+
+impl ModuleState {
+    /// The state of a module that has just been loaded.
+    pub fn new(_engine: &Engine, _bytecode: &Bytecode) -> ModuleState {
+        ModuleState
+    }
+}
+
+/// Whether this build and host can do what the settings ask for.
+///
+/// # Errors
+/// They cannot.
+pub(crate) fn check(config: &Config) -> Result<()> {
+    match config.tier {
+        Tier::Auto | Tier::Interpreter => Ok(()),
+        Tier::Native | Tier::Cranelift => Err(Error::msg("this build has no compiler")),
+    }
+}
+
+/// The execution state of every function defined in a module, before any is called.
+pub(crate) fn new_code(_engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
+    bytecode.bodies.iter().map(|_| FuncCode::default()).collect()
+}
+
+/// The permanent entry stub of function `func`, which is defined in `module`: asked once per function and instance, when
+/// the instance is made. Null where there is no native code at all.
+pub(crate) fn entry_stub(_module: &ModuleRecord, _func: u32) -> *const u8 {
+    ptr::null()
+}
+
+/// The entry stub of host functions of type `ty`: asked when one is given to a store.
+pub(crate) fn host_stub(_engine: &Engine, _ty: &FuncType) -> *const u8 {
+    ptr::null()
+}
+
+/// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
+pub(crate) fn reenter_stub(_module: &ModuleRecord, _func: u32, _osr: bool) -> *const u8 {
+    unreachable!("there is no native code")
+}
+
+/// Makes sure that this thread can take a trap: there is nothing to do.
+pub(crate) fn prepare_thread(_engine: &Engine) -> Result<()> {
+    Ok(())
+}
+
+/// What happened in a module.
+pub(crate) fn module_stats(module: &Module) -> Stats {
+    let mut stats = Stats::default();
+    stats.validate_ms = module.record().validate_ns as f64 / 1e6;
+    stats.functions.total = module.record().code.len() as u64;
+    stats
+}
+
+/// What happened in all modules of an engine.
+pub(crate) fn engine_stats(_engine: &Engine) -> Stats {
+    Stats::default()
+}
+
+/// Asks the policy, because the ticks of function `func` ran out: at a call of it (`at` is `None`), or at the `loop` opcode of
+/// its loop `at`. Resets the ticks. May compile, synchronously or by queueing.
+#[cold]
+pub(crate) fn ask(_instance: &InstanceRecord, _func: u32, _at: Option<u32>) -> Next {
+    Next::Interpret
+}
+
+/// Calls native code of function `func` of `instance` through an `enter` stub; arguments and results are slots at `args`,
+/// above which `value_sp` must lie.
+///
+/// # Safety
+/// `code` is the entry of code for that function, and `args` has room for its arguments and its results.
+pub(crate) unsafe fn call(_instance: *mut InstanceCtx, _func: u32, _code: *const u8, _args: *mut u64) -> Status {
+    unreachable!("there is no native code")
+}
+
+/// Continues an interpreter frame at a loop in its OSR body; the function's results are left at `fp`.
+///
+/// # Safety
+/// `code` is an OSR body for function `func` and the loop at which the frame at `fp` stands.
+pub(crate) unsafe fn call_osr(_instance: *mut InstanceCtx, _func: u32, _code: *const u8, _fp: *mut u64) -> Status {
+    unreachable!("there is no native code")
+}

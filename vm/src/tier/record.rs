@@ -1,0 +1,76 @@
+//! What the tiers did, for `--stats`.
+
+use crate::runtime::records::ModuleRecord;
+use crate::stats::{Fallback, Stats, TierUp};
+use std::collections::BTreeMap;
+use weir_jit::ir::Entry;
+use weir_jit::{Backend, Compiled, Refusal};
+
+/// Everything that was compiled, in a module or in an engine.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// Functions with native code, by module and index; the back end that made it last.
+    compiled: BTreeMap<(usize, u32), Backend>,
+    tier_up: Vec<TierUp>,
+    fallbacks: Vec<Fallback>,
+    /// Nanoseconds, in the order of the pipeline.
+    phases: Vec<(&'static str, u64)>,
+    bytecode_bytes: u64,
+    code_bytes: u64,
+    phis: u64,
+    trivial_phis: u64,
+    values: u64,
+    spills: u64,
+    reloads: u64,
+}
+
+impl Record {
+    /// Adds a compilation: its result, or that every back end refused.
+    pub(super) fn add(
+        &mut self,
+        module: &ModuleRecord,
+        func: u32,
+        entry: Entry,
+        compiled: Option<&Compiled>,
+        refusals: &[Refusal],
+    ) {
+        self.fallbacks.extend(refusals.iter().map(|refusal| Fallback::new(func, refusal.to_string())));
+        let Some(compiled) = compiled else { return };
+        self.compiled.insert((std::ptr::from_ref(module).addr(), func), compiled.backend);
+        let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+        if entry == Entry::Call {
+            let ticks = module.engine.record().tier.policy.first_ticks(bytes).max(0) as u64 + 1;
+            self.tier_up.push(TierUp::new(func, module.bytecode.func_name(func).map(String::from), ticks));
+        }
+        for &(phase, nanoseconds) in &compiled.stats.phases {
+            match self.phases.iter_mut().find(|(name, _)| *name == phase) {
+                Some((_, sum)) => *sum += nanoseconds,
+                None => self.phases.push((phase, nanoseconds)),
+            }
+        }
+        self.bytecode_bytes += u64::from(bytes);
+        self.code_bytes += compiled.code.len() as u64;
+        self.phis += u64::from(compiled.stats.phis);
+        self.trivial_phis += u64::from(compiled.stats.trivial_phis);
+        self.values += u64::from(compiled.stats.values);
+        self.spills += u64::from(compiled.stats.spills);
+        self.reloads += u64::from(compiled.stats.reloads);
+    }
+
+    /// Writes it into `stats`.
+    pub(super) fn report(&self, stats: &mut Stats) {
+        let count = |backend| self.compiled.values().filter(|&&by| by == backend).count() as u64;
+        stats.functions.native = count(Backend::Native);
+        stats.functions.cranelift = count(Backend::Cranelift);
+        stats.functions.fallbacks.clone_from(&self.fallbacks);
+        stats.tier_up.clone_from(&self.tier_up);
+        stats.compile_ms = self.phases.iter().map(|&(name, nanoseconds)| (name.to_owned(), nanoseconds as f64 / 1e6)).collect();
+        stats.bytecode_bytes_compiled = self.bytecode_bytes;
+        stats.code_bytes = self.code_bytes;
+        stats.ssa.phis = self.phis;
+        stats.ssa.trivial_removed = self.trivial_phis;
+        stats.ssa.values = self.values;
+        stats.spills = self.spills;
+        stats.reloads = self.reloads;
+    }
+}
