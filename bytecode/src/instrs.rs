@@ -300,3 +300,112 @@ impl<'a> Reader<'a> {
         array
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each immediate shape at least once, with its extreme encodings.
+    const SOURCE: &str = r#"(module
+        (type $pair (func (param i64) (result i64 i32)))
+        (memory 1) (memory i64 1)
+        (table $a 1 funcref) (table $b 1 funcref)
+        (global (mut i32) (i32.const 0))
+        (elem $e func 0)
+        (data $d "x")
+        (func (export "f") (param i32) (local i64 f64)
+            i32.const -2147483648 drop
+            i32.const 2147483647 drop
+            i32.const -1 drop
+            i64.const -9223372036854775808 drop
+            i64.const 9223372036854775807 drop
+            i64.const -65 drop
+            f32.const -nan:0x200001 drop
+            f64.const 0x1.8p-1000 drop
+            (block (block (result i32) i32.const 1) drop)
+            i64.const 1
+            (loop (type $pair) unreachable)
+            drop
+            drop
+            (br_table 0 0 0 (i32.const 0))
+            (drop (select (result externref) (ref.null extern) (ref.null extern) (local.get 0)))
+            (global.set 0 (i32.const 0))
+            (drop (i64.load8_u offset=4294967295 align=1 (i32.const 0)))
+            (f64.store 1 offset=0xFFFFFFFFFFFFFFFF (i64.const 0) (f64.const 0))
+            (drop (memory.grow 1 (i64.const 0)))
+            (memory.init 1 $d (i64.const 0) (i32.const 0) (i32.const 0))
+            (memory.copy 1 0 (i64.const 0) (i32.const 0) (i32.const 0))
+            (data.drop $d)
+            (table.init $b $e (i32.const 0) (i32.const 0) (i32.const 0))
+            (table.copy $b $a (i32.const 0) (i32.const 0) (i32.const 0))
+            (elem.drop $e)
+            (drop (table.size $b))
+            (drop (ref.func 0))
+            (call_indirect $b (param i32) (i32.const 1) (i32.const 0))))"#;
+
+    #[test]
+    fn immediates_of_every_shape_decode() {
+        use Opcode as Op;
+        let module = crate::validate::parse(wat::parse_str(SOURCE).unwrap().into()).unwrap();
+        let body = &module.bodies[0];
+        let instrs: Vec<Instr<'_>> = Instrs::new(&module, body.entry, body.end).collect();
+        let imms = |op| instrs.iter().filter(move |instr| instr.op == op).map(|instr| instr.imm).collect::<Vec<_>>();
+        assert_eq!(imms(Op::I32Const)[..3], [Imm::I32(i32::MIN), Imm::I32(i32::MAX), Imm::I32(-1)]);
+        assert_eq!(imms(Op::I64Const)[..3], [Imm::I64(i64::MIN), Imm::I64(i64::MAX), Imm::I64(-65)]);
+        assert_eq!(imms(Op::F32Const), [Imm::F32(0xFFA0_0001)]);
+        assert_eq!(imms(Op::F64Const)[0], Imm::F64(0x0178_0000_0000_0000));
+        assert_eq!(imms(Op::Block), [Imm::Block(BlockType::Empty), Imm::Block(BlockType::Value(ValType::I32))]);
+        assert_eq!(imms(Op::Loop), [Imm::Block(BlockType::Func(0))]);
+        assert_eq!(BlockType::Func(0).arity(&module), (1, 2));
+        let [Imm::Labels(labels)] = imms(Op::BrTable)[..] else { panic!("one br_table") };
+        assert_eq!((labels.len(), labels.iter().collect::<Vec<_>>()), (3, vec![0, 0, 0]));
+        assert_eq!(imms(Op::SelectT), [Imm::Type(ValType::EXTERNREF)]);
+        assert_eq!(imms(Op::RefNull), [Imm::Heap(HeapType::Extern); 2]);
+        assert_eq!(imms(Op::GlobalSet), [Imm::Index(0)]);
+        assert_eq!(imms(Op::I64Load8U), [Imm::Mem(MemArg { memory: 0, offset: 0xFFFF_FFFF })]);
+        assert_eq!(imms(Op::F64Store), [Imm::Mem(MemArg { memory: 1, offset: u64::MAX })]);
+        assert_eq!(imms(Op::MemoryGrow), [Imm::Index(1)]);
+        assert_eq!(imms(Op::MemoryInit), [Imm::Index2(0, 1)]);
+        assert_eq!(imms(Op::MemoryCopy), [Imm::Index2(1, 0)]);
+        assert_eq!(imms(Op::TableInit), [Imm::Index2(0, 1)]);
+        assert_eq!(imms(Op::TableCopy), [Imm::Index2(1, 0)]);
+        assert_eq!(imms(Op::TableSize), [Imm::Index(1)]);
+        assert_eq!(imms(Op::RefFunc), [Imm::Index(0)]);
+        assert_eq!(imms(Op::CallIndirect), [Imm::CallIndirect { ty: 1, table: 1 }]);
+    }
+
+    /// Every instruction of TABLE 1, encoded by hand with the smallest immediates of its shape and walked as raw bytes.
+    #[test]
+    fn every_opcode_is_walked_to_its_end() {
+        let mut bytes = Vec::new();
+        for &op in Opcode::ALL {
+            let code = op as u16;
+            match code {
+                0..=0xFF => bytes.push(code as u8),
+                _ => bytes.extend([0xFC, (code - 0x100) as u8]),
+            }
+            bytes.extend_from_slice(match op.immediates() {
+                Immediates::None => &[],
+                Immediates::Block => &[0x40],
+                Immediates::Labels => &[2, 0x80, 0, 1, 0],
+                Immediates::CallIndirect
+                | Immediates::DataMemory
+                | Immediates::MemoryMemory
+                | Immediates::ElemTable
+                | Immediates::TableTable => &[0x81, 0, 2],
+                Immediates::Types => &[1, 0x7F],
+                Immediates::MemArg => &[0x42, 1, 0xFF, 0x7F],
+                Immediates::HeapType => &[0x70],
+                Immediates::F32 => &[1, 2, 3, 4],
+                Immediates::F64 => &[1, 2, 3, 4, 5, 6, 7, 8],
+                _ => &[0x80, 0x00],
+            });
+        }
+        let end = bytes.len() as u32;
+        let module = Module { bytes: bytes.into(), ..Module::default() };
+        let mut instrs = Instrs::new(&module, 0, end);
+        let ops: Vec<Opcode> = instrs.by_ref().map(|instr| instr.op).collect();
+        assert_eq!(ops, Opcode::ALL);
+        assert_eq!(instrs.pc(), end);
+    }
+}

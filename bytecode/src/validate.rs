@@ -5,7 +5,7 @@
 //! [`builder`] watches it to write the side table. What this crate reads a second time (immediates of branches, local
 //! indices) it reads behind the validator, from bytes already proved well formed.
 //!
-//! Measured cost: the side table adds about a fifth to validation alone.
+//! Measured on one core: 127 MB of code a second, where validation alone does 190 (10 MB of Go's output).
 
 mod body;
 mod builder;
