@@ -117,6 +117,12 @@ pub enum Refusal {
         /// An instruction or a feature.
         what: String,
     },
+    /// It holds something for which there is no SSA, whatever the back end.
+    #[error("there is no SSA for {what}")]
+    Untranslated {
+        /// An instruction or a feature.
+        what: &'static str,
+    },
     /// It exceeds a stated budget.
     #[error("{what} exceeds the budget of {limit}")]
     Budget {

@@ -1,1 +1,394 @@
 //! Bytecode to SSA in one pass, without a prior CFG analysis.
+//!
+//! [`build`] walks the instructions once with an abstract operand stack. Locals are variables of [`braun`]; operands are
+//! plain values, merged by phis only where a label takes operands. Everything emitted is folded, simplified and, if pure,
+//! shared within its block on the way ([`numeric`]), and a branch on a constant drops its other edge, so
+//! that the graph is never bigger than it must be. Dead code is skipped: a block is made only once an edge reaches it, and
+//! blocks are numbered in the order of the code.
+//!
+//! [`osr`] is the form that the interpreter enters at a loop. The sub-files have the names that the interpreter's have.
+
+pub mod braun;
+mod calls;
+mod control;
+mod memory;
+mod numeric;
+mod osr;
+#[cfg(test)]
+mod tests;
+
+use crate::compile::{Options, Refusal};
+use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use braun::Braun;
+use bumpalo::Bump;
+use control::Frame;
+use osr::Osr;
+use std::collections::HashMap;
+use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, ValType};
+
+/// What construction counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BuildStats {
+    /// Phis placed that stayed.
+    pub phis: u32,
+    /// Phis placed and found trivial.
+    pub trivial_phis: u32,
+    /// Values, constants and phis included.
+    pub values: u32,
+    /// Steps of SSA construction: see [`Braun::work`].
+    pub work: u64,
+}
+
+/// Steps of SSA construction allowed to any function, and those allowed for each byte of its code. Ordinary code takes
+/// less than one step per byte; only functions made to be quadratic come near.
+const WORK_LIMIT: u64 = 10_000_000;
+const WORK_PER_BYTE: u64 = 16;
+
+/// Builds the SSA of function `func` of `module`: no replacement is pending in it, every block can be reached
+/// and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
+/// in registers but makes them anew at each use.)
+///
+/// # Errors
+/// [`Refusal::Untranslated`] for what has no SSA; [`Refusal::Budget`] for a function whose SSA would be quadratic.
+///
+/// # Panics
+/// If `func` is imported.
+pub fn build<'a>(
+    arena: &'a Bump,
+    module: &Module,
+    func: u32,
+    entry: Entry,
+    options: &Options,
+    stats: &mut BuildStats,
+) -> Result<Func<'a>, Refusal> {
+    let body = module.body(func).expect("an imported function has no body");
+    if mentions_v128(module, body) {
+        return Err(Refusal::Untranslated { what: "v128" });
+    }
+    let mut builder = Builder::new(arena, module, func, entry, options);
+    let instrs = match entry {
+        Entry::Call => {
+            builder.enter_call();
+            Instrs::new(module, body.entry, body.end)
+        }
+        Entry::Osr(pc) => builder.enter_osr(pc)?,
+    };
+    for instr in instrs {
+        builder.pc = instr.pc;
+        match builder.block {
+            Some(_) => builder.step(instr)?,
+            None => builder.skip(instr),
+        }
+        if builder.ssa.exhausted() {
+            return Err(Refusal::Budget { what: "SSA construction", limit: work_limit(body) as usize });
+        }
+    }
+    builder.finish(stats)
+}
+
+fn work_limit(body: &FuncBody) -> u64 {
+    WORK_LIMIT + WORK_PER_BYTE * u64::from(body.len())
+}
+
+/// Whether a v128 may come up in `body`: nothing but locals, globals and calls could produce one.
+fn mentions_v128(module: &Module, body: &FuncBody) -> bool {
+    let is_v128 = |ty: &ValType| *ty == ValType::V128;
+    body.locals.iter().any(is_v128)
+        || module.globals.iter().any(|global| is_v128(&global.value))
+        || module.types.iter().any(|ty| ty.params.iter().chain(&ty.results).any(is_v128))
+}
+
+/// One operand on the abstract stack.
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    /// This value.
+    Value(Value),
+    /// The variable of this operand slot: see [`osr`].
+    Slot(Type),
+}
+
+/// The state of the walk.
+struct Builder<'a, 'm> {
+    module: &'m Module,
+    body: &'m FuncBody,
+    ty: &'m FuncType,
+    options: &'m Options,
+    func: Func<'a>,
+    ssa: Braun,
+    vars: Variables<'m>,
+    stack: Vec<Operand>,
+    frames: Vec<Frame>,
+    /// Operands that edges carry to labels: [`control::Edge`] refers to them.
+    label_args: Vec<Value>,
+    /// The block at hand; `None` in dead code.
+    block: Option<Block>,
+    /// How many blocks inside dead code are open.
+    skipped: u32,
+    /// Of the instruction at hand.
+    pc: u32,
+    /// Index of the next fuel segment.
+    segment: usize,
+    /// Recent pure values, direct-mapped by hash, with their block.
+    recent: Box<[(Block, Value)]>,
+}
+
+/// What the variables are: locals first, then, in an OSR body, operand slots.
+struct Variables<'m> {
+    body: &'m FuncBody,
+    osr: Option<Osr<'m>>,
+    /// What is to stand at the head of the entry block.
+    leaders: Vec<Value>,
+    constants: HashMap<(Type, u64), Value>,
+}
+
+impl Variables<'_> {
+    /// The constant `bits`, which stands in the entry block.
+    fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
+        *self.constants.entry((ty, bits)).or_insert_with(|| {
+            let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
+            self.leaders.push(value);
+            value
+        })
+    }
+}
+
+impl braun::Variables for Variables<'_> {
+    fn initial(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value {
+        match &self.osr {
+            Some(osr) => {
+                let value = func.create(Op::OsrSlot, ty, 0, 0, osr.frame_slot(variable), &[]);
+                self.leaders.push(value);
+                value
+            }
+            None => self.constant(func, ty, 0),
+        }
+    }
+
+    fn assigned(&self, region: u32, variable: u32) -> bool {
+        match &self.osr {
+            Some(osr) if region == osr::ENCLOSING => osr.assigned(variable),
+            _ => self.body.loops[region as usize].assigned.contains(variable),
+        }
+    }
+}
+
+impl<'a, 'm> Builder<'a, 'm> {
+    fn new(arena: &'a Bump, module: &'m Module, index: u32, entry: Entry, options: &'m Options) -> Builder<'a, 'm> {
+        let body = module.body(index).expect("the caller has checked");
+        let ty = module.func_type(index);
+        let types = |types: &'m [ValType]| types.iter().map(|&ty| Type::from(ty));
+        let mut func = Func::new(arena, index, entry, types(&ty.params), types(&ty.results));
+        let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
+        let mut ssa = Braun::new(body.locals.len() + operands, work_limit(body));
+        let mut vars = Variables { body, osr: None, leaders: Vec::new(), constants: HashMap::new() };
+        let block = func.create_block();
+        ssa.seal_block(&mut func, &mut vars, block);
+        Builder {
+            module,
+            body,
+            ty,
+            options,
+            func,
+            ssa,
+            vars,
+            stack: Vec::new(),
+            frames: Vec::new(),
+            label_args: Vec::new(),
+            block: Some(block),
+            skipped: 0,
+            pc: body.entry,
+            segment: 0,
+            recent: vec![(Block(u32::MAX), Value(0)); numeric::RECENT].into(),
+        }
+    }
+
+    /// Parameters, and the poll that every call does.
+    fn enter_call(&mut self) {
+        for (i, &ty) in self.ty.params.iter().enumerate() {
+            let param = self.func.create(Op::Param, ty.into(), 0, 0, i as u64, &[]);
+            self.vars.leaders.push(param);
+            self.ssa.write_variable(i as u32, Block::ENTRY, param);
+        }
+        self.frames.push(Frame::function());
+        if self.options.poll {
+            self.emit(Op::Poll, Type::Void, 0, 0, &[]);
+        }
+    }
+
+    fn finish(mut self, stats: &mut BuildStats) -> Result<Func<'a>, Refusal> {
+        if let Some(osr) = &self.vars.osr {
+            if !osr.entered {
+                return Err(Refusal::Untranslated { what: "entry into dead code" });
+            }
+            self.ssa.remove_unreachable(&mut self.func);
+        }
+        self.ssa.finish(&mut self.func);
+        self.func.block_mut(Block::ENTRY).insts.splice(0..0, self.vars.leaders);
+        self.func.settle();
+        (stats.phis, stats.trivial_phis) = self.ssa.counts();
+        stats.values = self.func.num_values() as u32;
+        stats.work = self.ssa.work();
+        Ok(self.func)
+    }
+
+    /// One instruction of live code.
+    fn step(&mut self, instr: Instr<'_>) -> Result<(), Refusal> {
+        if instr.op != Opcode::Loop {
+            self.charge();
+        }
+        match (instr.op, instr.imm) {
+            (Opcode::Nop, _) => {}
+            (Opcode::Unreachable, _) => self.trap(Trap::Unreachable),
+            (Opcode::Block, Imm::Block(ty)) => self.open_block(ty),
+            (Opcode::Loop, Imm::Block(ty)) => self.open_loop(ty),
+            (Opcode::If, Imm::Block(ty)) => self.open_if(ty),
+            (Opcode::Else, _) => self.open_else(),
+            (Opcode::End, _) => self.end(),
+            (Opcode::Br, Imm::Label(depth)) => self.br(depth),
+            (Opcode::BrIf, Imm::Label(depth)) => self.br_if(depth),
+            (Opcode::BrTable, Imm::Labels(labels)) => self.br_table(labels),
+            (Opcode::Return, _) => self.return_(),
+
+            (Opcode::Call, Imm::Index(func)) => self.call(func),
+            (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
+            (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
+            (Opcode::ReturnCallIndirect, Imm::CallIndirect { ty, table }) => self.return_call_indirect(ty, table),
+
+            (Opcode::Drop, _) => {
+                self.stack.pop();
+            }
+            (Opcode::Select | Opcode::SelectT, _) => self.select(),
+            (Opcode::LocalGet, Imm::Index(local)) => self.local_get(local),
+            (Opcode::LocalSet, Imm::Index(local)) => self.local_set(local),
+            (Opcode::LocalTee, Imm::Index(local)) => self.local_tee(local),
+            (Opcode::GlobalGet, Imm::Index(global)) => self.global_get(global),
+            (Opcode::GlobalSet, Imm::Index(global)) => self.global_set(global),
+
+            (Opcode::I32Const, Imm::I32(value)) => self.push_constant(Type::I32, u64::from(value as u32)),
+            (Opcode::I64Const, Imm::I64(value)) => self.push_constant(Type::I64, value as u64),
+            (Opcode::F32Const, Imm::F32(bits)) => self.push_constant(Type::F32, u64::from(bits)),
+            (Opcode::F64Const, Imm::F64(bits)) => self.push_constant(Type::F64, bits),
+            (Opcode::RefNull, _) => self.push_constant(Type::Ref, 0),
+
+            (op, Imm::Mem(arg)) => self.access(op, arg),
+            (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),
+            (Opcode::MemoryGrow, Imm::Index(memory)) => self.memory_grow(memory),
+            (Opcode::MemoryFill, Imm::Index(memory)) => self.bulk(Op::MemoryFill, memory, 0),
+            (Opcode::MemoryCopy, Imm::Index2(to, from)) => self.bulk(Op::MemoryCopy, to, from),
+            (Opcode::MemoryInit, Imm::Index2(segment, memory)) => self.bulk(Op::MemoryInit, memory, segment),
+            (Opcode::DataDrop, Imm::Index(segment)) => self.data_drop(segment),
+
+            (op, _) => match Op::from_opcode(op) {
+                Some((op, operand, result)) => self.numeric(op, operand, result),
+                None => return Err(Refusal::Untranslated { what: op.mnemonic() }),
+            },
+        }
+        Ok(())
+    }
+
+    /// The block at hand, in live code.
+    fn here(&self) -> Block {
+        self.block.expect("only live code emits")
+    }
+
+    fn push(&mut self, value: Value) {
+        self.stack.push(Operand::Value(value));
+    }
+
+    fn push_constant(&mut self, ty: Type, bits: u64) {
+        let value = self.constant(ty, bits);
+        self.push(value);
+    }
+
+    fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.vars.constant(&mut self.func, ty, bits)
+    }
+
+    fn pop(&mut self) -> Value {
+        let value = self.operand(self.stack.len() - 1);
+        self.stack.pop();
+        value
+    }
+
+    /// Pops `N` operands; the last is the topmost.
+    fn pop_array<const N: usize>(&mut self) -> [Value; N] {
+        let mut values = [Value(0); N];
+        values.iter_mut().rev().for_each(|value| *value = self.pop());
+        values
+    }
+
+    /// Pops `count` operands; the last is the topmost.
+    fn pop_list(&mut self, count: usize) -> Vec<Value> {
+        let values = self.top(count);
+        self.stack.truncate(self.stack.len() - count);
+        values
+    }
+
+    /// The `count` topmost operands; the last is the topmost.
+    fn top(&mut self, count: usize) -> Vec<Value> {
+        (self.stack.len() - count..self.stack.len()).map(|i| self.operand(i)).collect()
+    }
+
+    /// The operand in slot `index` of the stack, as of now.
+    fn operand(&mut self, index: usize) -> Value {
+        match self.stack[index] {
+            Operand::Value(value) => self.func.find(value),
+            Operand::Slot(ty) => {
+                let (variable, block) = (self.slot_variable(index), self.here());
+                self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)
+            }
+        }
+    }
+
+    /// The variable of operand slot `index`.
+    fn slot_variable(&self, index: usize) -> u32 {
+        (self.body.locals.len() + index) as u32
+    }
+
+    /// Appends an instruction to the block at hand.
+    fn emit(&mut self, op: Op, ty: Type, aux: u32, imm: u64, args: &[Value]) -> Value {
+        self.func.append(self.here(), op, ty, self.pc, aux, imm, args)
+    }
+
+    /// Charges the fuel segment that starts with the instruction at hand, if one does.
+    fn charge(&mut self) {
+        if !self.options.fuel {
+            return;
+        }
+        let rest = &self.body.segments[self.segment..];
+        self.segment += rest.iter().take_while(|segment| segment.pc < self.pc).count();
+        if let Some(segment) = self.body.segments.get(self.segment)
+            && segment.pc == self.pc
+        {
+            self.emit(Op::Fuel, Type::Void, 0, u64::from(segment.cost), &[]);
+        }
+    }
+
+    fn local_get(&mut self, local: u32) {
+        let (ty, block) = (self.body.locals[local as usize].into(), self.here());
+        let value = self.ssa.read_variable(&mut self.func, &mut self.vars, local, block, ty);
+        self.push(value);
+    }
+
+    fn local_set(&mut self, local: u32) {
+        let value = self.pop();
+        self.ssa.write_variable(local, self.here(), value);
+    }
+
+    fn local_tee(&mut self, local: u32) {
+        let value = self.pop();
+        self.ssa.write_variable(local, self.here(), value);
+        self.push(value);
+    }
+
+    fn global_get(&mut self, global: u32) {
+        let ty = self.module.globals[global as usize].value.into();
+        let value = self.emit(Op::GlobalGet, ty, global, 0, &[]);
+        self.push(value);
+    }
+
+    fn global_set(&mut self, global: u32) {
+        let value = self.pop();
+        self.emit(Op::GlobalSet, Type::Void, global, 0, &[value]);
+    }
+}

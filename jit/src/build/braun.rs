@@ -1,0 +1,475 @@
+//! SSA construction on the fly: Braun, Buchwald, Hack, Leißa, Mallon and Zwinkau, "Simple and Efficient Construction of
+//! Static Single Assignment Form", CC 2013.
+//!
+//! Every block has its own current definition of every variable. [`Braun::write_variable`] records one and
+//! [`Braun::read_variable`] looks for one, upward through the predecessors. A block is *sealed* when its predecessors are
+//! all known; reading in an unsealed block places an operandless phi that [`Braun::seal_block`] completes.
+//!
+//! Refinements of the paper that are in use:
+//! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have answered, and none at all
+//!   where they answer alike; only where the search meets a join that it is still in, a cycle, does that join get a phi
+//!   at once.
+//! - *Witnesses*: a phi keeps two operands that differ, and is looked at again only when one of them is replaced.
+//!   Operands are scanned once in all, because what is equal stays equal.
+//! - *Regions*: the head of a loop can name what the loop never assigns. Such a variable passes through
+//!   from the loop's entry, and no phi for it is ever placed.
+//!
+//! Nothing here recurses: the search, the removal of phis and the sealing of blocks run on worklists. Definitions,
+//! operands and results may be replaced at any later time and are resolved by [`Func::find`] when they are read, never
+//! rewritten.
+//!
+//! Cost: O(program + (blocks + edges) · variables), and far less where definitions are near. As that product is
+//! quadratic for functions made to be so, work is counted: see [`Braun::work`].
+
+use crate::ir::{Block, Func, Op, Type, Value};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// What construction asks about the variables.
+pub trait Variables {
+    /// The value of `variable` where the function is entered.
+    fn initial(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value;
+
+    /// Whether anything inside `region` may write `variable`.
+    fn assigned(&self, region: u32, variable: u32) -> bool;
+}
+
+/// The state of construction. Variables are dense numbers.
+#[derive(Debug)]
+pub struct Braun {
+    blocks: Vec<BlockState>,
+    /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
+    /// takes its place. Most reads and writes are of the block at hand and never get further.
+    recent: Vec<Definition>,
+    table: HashMap<Key, Value, BuildHasherDefault<KeyHasher>>,
+    phis: Vec<Phi>,
+    /// Index in `phis` by value, `NONE` for what is no phi.
+    phi_of: Vec<u32>,
+    watches: Vec<Watch>,
+    incomplete: Vec<Incomplete>,
+    trivial: u32,
+    work: u64,
+    limit: u64,
+    // Worklists, empty between calls but for `visits` and `answers` inside a read.
+    visits: Vec<Visit>,
+    answers: Vec<Value>,
+    suspects: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+const NO_BLOCK: Block = Block(NONE);
+
+#[derive(Clone, Copy, Debug)]
+struct BlockState {
+    sealed: bool,
+    /// Where variables come from that `region` does not assign, `NO_BLOCK` if the block heads no region.
+    outside: Block,
+    region: u32,
+    /// Index in `visits` while the search is in this block.
+    visit: u32,
+    /// Head of the list of incomplete phis.
+    incomplete: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Definition {
+    block: Block,
+    value: Value,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Incomplete {
+    variable: u32,
+    phi: Value,
+    next: u32,
+}
+
+/// A block whose predecessors are being asked.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    block: Block,
+    /// How many predecessors there are to ask, and how many have been.
+    count: u32,
+    asked: u32,
+    /// Where their answers start.
+    answers: u32,
+    /// The phi that a cycle made necessary.
+    phi: Option<Value>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Phi {
+    value: Value,
+    block: Block,
+    /// Two different operands, neither the phi itself, as they were when last looked at.
+    witnesses: [Option<Value>; 2],
+    /// Operands before this one are the phi itself or equal to a witness.
+    scanned: u32,
+    /// Head of the list of phis that have this one as a witness.
+    watchers: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    phi: u32,
+    next: u32,
+}
+
+impl Braun {
+    /// The state before any block is known, for this many variables. `limit` is the [`Braun::work`] after which it stops.
+    pub fn new(variables: usize, limit: u64) -> Braun {
+        Braun {
+            blocks: Vec::new(),
+            recent: vec![Definition { block: NO_BLOCK, value: Value(0) }; variables],
+            table: HashMap::default(),
+            phis: Vec::new(),
+            phi_of: Vec::new(),
+            watches: Vec::new(),
+            incomplete: Vec::new(),
+            trivial: 0,
+            work: 0,
+            limit,
+            visits: Vec::new(),
+            answers: Vec::new(),
+            suspects: Vec::new(),
+        }
+    }
+
+    /// Blocks asked, operands collected and phis examined so far. Past the limit the phis are no longer completed: the
+    /// caller checks [`Braun::exhausted`] and gives up.
+    pub fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Whether the limit is passed.
+    pub fn exhausted(&self) -> bool {
+        self.work > self.limit
+    }
+
+    /// Phis placed and still there, and phis placed and removed.
+    pub fn counts(&self) -> (u32, u32) {
+        (self.phis.len() as u32 - self.trivial, self.trivial)
+    }
+
+    /// Makes `block` the head of `region`: variables not assigned in the region have the value they have at the
+    /// end of `outside`.
+    pub fn begin_region(&mut self, block: Block, outside: Block, region: u32) {
+        let state = self.state(block);
+        (state.outside, state.region) = (outside, region);
+    }
+
+    /// Records that `variable` is `value` from here on in `block`.
+    pub fn write_variable(&mut self, variable: u32, block: Block, value: Value) {
+        let recent = &mut self.recent[variable as usize];
+        if recent.block != block && recent.block != NO_BLOCK {
+            self.table.insert(Key(recent.block.0, variable), recent.value);
+        }
+        *recent = Definition { block, value };
+    }
+
+    /// The value of `variable`, which is of type `ty`, at the end of `block` as it stands.
+    pub fn read_variable(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &mut impl Variables,
+        variable: u32,
+        block: Block,
+        ty: Type,
+    ) -> Value {
+        if let Some(value) = self.lookup(variable, block) {
+            return func.find(value);
+        }
+        let mut at = block;
+        'search: loop {
+            let mut answer = match self.ask(func, variables, variable, at, ty) {
+                Ok(value) => value,
+                Err(above) => {
+                    at = above;
+                    continue;
+                }
+            };
+            while let Some(visit) = self.visits.last_mut() {
+                self.answers.push(answer);
+                if visit.asked < visit.count {
+                    at = func.block(visit.block).preds[visit.asked as usize];
+                    visit.asked += 1;
+                    continue 'search;
+                }
+                answer = self.leave(func, variable, ty);
+            }
+            self.write_variable(variable, block, answer);
+            return answer;
+        }
+    }
+
+    /// All predecessors of `block` are known now: completes its phis.
+    pub fn seal_block(&mut self, func: &mut Func<'_>, variables: &mut impl Variables, block: Block) {
+        let state = self.state(block);
+        state.sealed = true;
+        let mut next = std::mem::replace(&mut state.incomplete, NONE);
+        let mut args = Vec::new();
+        while next != NONE && !self.exhausted() {
+            let Incomplete { variable, phi, next: following } = self.incomplete[next as usize];
+            let ty = func.ty(phi);
+            args.clear();
+            for k in 0..func.block(block).preds.len() {
+                let pred = func.block(block).preds[k];
+                args.push(self.read_variable(func, variables, variable, pred, ty));
+            }
+            self.complete_phi(func, phi, &args);
+            next = following;
+        }
+    }
+
+    /// A new phi in `block`, to be given its operands by [`Braun::complete_phi`].
+    pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
+        let value = func.create(Op::Phi, ty, 0, 0, 0, &[]);
+        self.phi_of.resize(value.index(), NONE);
+        self.phi_of.push(self.phis.len() as u32);
+        self.phis.push(Phi { value, block, witnesses: [None; 2], scanned: 0, watchers: NONE });
+        value
+    }
+
+    /// Gives `phi` its operands, one per predecessor, and removes it if it is trivial. Returns what it stands for.
+    pub fn complete_phi(&mut self, func: &mut Func<'_>, phi: Value, args: &[Value]) -> Value {
+        self.work += args.len() as u64;
+        func.set_args(phi, args);
+        self.suspects.push(self.phi_of[phi.index()]);
+        self.remove_trivial_phis(func);
+        func.find(phi)
+    }
+
+    /// The value of a variable that is `args[k]` at the end of the k-th predecessor of `block`: a phi, unless all are one.
+    pub fn join(&mut self, func: &mut Func<'_>, block: Block, ty: Type, args: &[Value]) -> Value {
+        self.work += args.len() as u64;
+        let first = func.find(args[0]);
+        if args[1..].iter().all(|&arg| func.find(arg) == first) {
+            return first;
+        }
+        let phi = self.place_phi(func, block, ty);
+        self.complete_phi(func, phi, args)
+    }
+
+    /// Takes the blocks that cannot be reached out of `func` with the edges that leave them. Phis lose
+    /// the operands of those edges, and go if that makes them trivial.
+    pub fn remove_unreachable(&mut self, func: &mut Func<'_>) {
+        let mut reached = vec![false; func.num_blocks()];
+        let mut pending = vec![Block::ENTRY];
+        while let Some(block) = pending.pop() {
+            if !std::mem::replace(&mut reached[block.index()], true) {
+                pending.extend_from_slice(&func.block(block).succs);
+            }
+        }
+        self.phi_of.fill(NONE);
+        self.phis.retain(|phi| reached[phi.block.index()] || func.is_replaced(phi.value));
+        for (i, phi) in self.phis.iter_mut().enumerate() {
+            self.phi_of[phi.value.index()] = i as u32;
+            if func.is_replaced(phi.value) {
+                continue;
+            }
+            let preds = &func.block(phi.block).preds;
+            let kept = func.args(phi.value).iter().zip(preds).filter(|(_, pred)| reached[pred.index()]);
+            let args: Vec<Value> = kept.map(|(&arg, _)| arg).collect();
+            func.set_args(phi.value, &args);
+            (phi.witnesses, phi.scanned, phi.watchers) = ([None; 2], 0, NONE);
+            self.suspects.push(i as u32);
+        }
+        self.watches.clear();
+        for block in func.blocks() {
+            let live = reached[block.index()];
+            let data = func.block_mut(block);
+            data.preds.retain(|pred| live && reached[pred.index()]);
+            if !live {
+                data.insts.clear();
+                data.succs.clear();
+            }
+        }
+        self.remove_trivial_phis(func);
+    }
+
+    /// Puts the phis that remain at the heads of their blocks. Nothing may be read or sealed afterwards.
+    pub fn finish(&mut self, func: &mut Func<'_>) {
+        let mut phis: Vec<(Block, Value)> =
+            self.phis.iter().filter(|phi| !func.is_replaced(phi.value)).map(|phi| (phi.block, phi.value)).collect();
+        phis.sort_by_key(|&(block, _)| block);
+        for group in phis.chunk_by(|a, b| a.0 == b.0) {
+            func.block_mut(group[0].0).insts.splice(0..0, group.iter().map(|&(_, phi)| phi));
+        }
+    }
+
+    fn state(&mut self, block: Block) -> &mut BlockState {
+        if self.blocks.len() <= block.index() {
+            let fresh = BlockState { sealed: false, outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE };
+            self.blocks.resize(block.index() + 1, fresh);
+        }
+        &mut self.blocks[block.index()]
+    }
+
+    fn lookup(&self, variable: u32, block: Block) -> Option<Value> {
+        let recent = self.recent[variable as usize];
+        if recent.block == block { Some(recent.value) } else { self.table.get(&Key(block.0, variable)).copied() }
+    }
+
+    /// The value of `variable` at the end of `block`, or the block to ask for it; then `block` waits in `visits`.
+    fn ask(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &mut impl Variables,
+        variable: u32,
+        block: Block,
+        ty: Type,
+    ) -> Result<Value, Block> {
+        if let Some(value) = self.lookup(variable, block) {
+            return Ok(func.find(value));
+        }
+        self.work += 1;
+        let state = *self.state(block);
+        if state.visit != NONE {
+            let phi = self.place_phi(func, block, ty);
+            self.visits[state.visit as usize].phi = Some(phi);
+            self.define(variable, block, phi);
+            return Ok(phi);
+        }
+        let preds = &func.block(block).preds;
+        let (above, count) = if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
+            (state.outside, 1)
+        } else if !state.sealed {
+            let phi = self.place_phi(func, block, ty);
+            self.state(block).incomplete = self.incomplete.len() as u32;
+            self.incomplete.push(Incomplete { variable, phi, next: state.incomplete });
+            self.define(variable, block, phi);
+            return Ok(phi);
+        } else if let Some(&first) = preds.first() {
+            (first, preds.len() as u32)
+        } else {
+            let value = variables.initial(func, variable, ty);
+            self.define(variable, block, value);
+            return Ok(value);
+        };
+        self.state(block).visit = self.visits.len() as u32;
+        self.visits.push(Visit { block, count, asked: 1, answers: self.answers.len() as u32, phi: None });
+        Err(above)
+    }
+
+    /// Ends the last visit, whose predecessors have all answered, with its own answer.
+    fn leave(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value {
+        let visit = self.visits.pop().expect("a visit is under way");
+        self.state(visit.block).visit = NONE;
+        let mut answers = std::mem::take(&mut self.answers);
+        let args = &answers[visit.answers as usize..];
+        let value = match visit.phi {
+            Some(phi) => self.complete_phi(func, phi, args),
+            None => self.join(func, visit.block, ty, args),
+        };
+        if visit.phi.is_none() {
+            self.define(variable, visit.block, value);
+        }
+        answers.truncate(visit.answers as usize);
+        self.answers = answers;
+        value
+    }
+
+    /// Records a definition found by the search, past the cache.
+    fn define(&mut self, variable: u32, block: Block, value: Value) {
+        self.table.insert(Key(block.0, variable), value);
+    }
+
+    /// Examines the suspects, and whatever the removal of one makes suspect.
+    fn remove_trivial_phis(&mut self, func: &mut Func<'_>) {
+        while let Some(index) = self.suspects.pop() {
+            self.work += 1;
+            if self.exhausted() {
+                self.suspects.clear();
+            } else if !func.is_replaced(self.phis[index as usize].value) {
+                self.try_remove_trivial_phi(func, index);
+            }
+        }
+    }
+
+    fn try_remove_trivial_phi(&mut self, func: &mut Func<'_>, index: u32) {
+        let mut phi = self.phis[index as usize];
+        let old = phi.witnesses;
+        phi.witnesses = [None; 2];
+        for value in old.into_iter().flatten() {
+            phi.note(func.find(value));
+        }
+        while phi.witnesses[1].is_none()
+            && let Some(&arg) = func.args(phi.value).get(phi.scanned as usize)
+        {
+            phi.scanned += 1;
+            phi.note(func.find(arg));
+        }
+        self.phis[index as usize] = phi;
+        match phi.witnesses {
+            [Some(first), Some(second)] => {
+                for witness in [first, second] {
+                    if !old.contains(&Some(witness)) {
+                        self.watch(index, witness);
+                    }
+                }
+            }
+            [Some(only), _] => {
+                self.trivial += 1;
+                func.replace(phi.value, only);
+                let mut next = phi.watchers;
+                while next != NONE {
+                    let watch = self.watches[next as usize];
+                    self.suspects.push(watch.phi);
+                    next = watch.next;
+                }
+            }
+            // No operand but itself: nothing reaches it.
+            [None, _] => {}
+        }
+    }
+
+    /// Lets the phi at `index` be examined again when `witness` is replaced. Only phis ever are.
+    fn watch(&mut self, index: u32, witness: Value) {
+        let watched = self.phi_of.get(witness.index()).copied().unwrap_or(NONE);
+        if let Some(watched) = self.phis.get_mut(watched as usize) {
+            let next = std::mem::replace(&mut watched.watchers, self.watches.len() as u32);
+            self.watches.push(Watch { phi: index, next });
+        }
+    }
+}
+
+impl Phi {
+    /// Takes `operand` as a witness if it is a new one.
+    fn note(&mut self, operand: Value) {
+        match self.witnesses {
+            _ if operand == self.value => {}
+            [None, _] => self.witnesses[0] = Some(operand),
+            [Some(first), None] if first != operand => self.witnesses[1] = Some(operand),
+            _ => {}
+        }
+    }
+}
+
+/// Block and variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Key(u32, u32);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.0) << 32 | u64::from(self.1));
+    }
+}
+
+/// A hasher for one `u64` of program numbers: a multiplication, folded.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        let product = u128::from(self.0 ^ key ^ 0x9E37_79B9_7F4A_7C15) * 0xD6E8_FEB8_6659_FD93;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+}

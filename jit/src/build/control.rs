@@ -1,0 +1,395 @@
+//! Blocks, loops, branches and what goes through labels.
+//!
+//! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any; until
+//! then they wait in its frame, and the successor's place in the branching block is held by [`PENDING`]. A loop's header
+//! is made at once and sealed at its `end`. The function's label is never a block: each branch to it returns on the spot.
+
+use super::{Builder, Operand};
+use crate::ir::{Block, Op, Type, Value};
+use weir_bytecode::instrs::{BlockType, Labels};
+use weir_bytecode::{Instr, Module, Opcode, Trap};
+
+/// A successor not made yet.
+const PENDING: Block = Block(u32::MAX);
+
+/// An open block, loop or `if`.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) kind: Kind,
+    pub(super) ty: BlockType,
+    /// Operands below it, its parameters not counted.
+    pub(super) height: usize,
+    /// Edges into its label, in the order in which they will stand in `preds`.
+    edges: Vec<Edge>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// The function body.
+    Function,
+    /// A `block`, or the second arm of an `if`.
+    Block,
+    /// The first arm of an `if`.
+    If(Otherwise),
+    /// A `loop` with this header, whose parameters' phis start at `phis` among the label arguments.
+    Loop { header: Block, phis: u32 },
+}
+
+/// What leads to the second arm of an `if`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Otherwise {
+    /// Nothing: the arm is dead.
+    Nothing,
+    /// The block goes on with the second arm, because the first is dead.
+    Continue(Block, u32),
+    /// An edge. Its arguments are the parameters.
+    Edge(Edge),
+}
+
+/// An edge into a label: the successor `index` of `from`. Its operands start at `args` among the label arguments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    from: Block,
+    index: u32,
+    args: u32,
+}
+
+impl Frame {
+    pub(super) fn function() -> Frame {
+        Frame::new(Kind::Function, BlockType::Empty, 0)
+    }
+
+    pub(super) fn new(kind: Kind, ty: BlockType, height: usize) -> Frame {
+        Frame { kind, ty, height, edges: Vec::new() }
+    }
+}
+
+/// Types of the parameters of a block.
+pub(super) fn param_type(module: &Module, ty: BlockType, i: usize) -> Type {
+    match ty {
+        BlockType::Func(index) => module.types[index as usize].params[i].into(),
+        BlockType::Empty | BlockType::Value(_) => unreachable!("only a function type has parameters"),
+    }
+}
+
+impl Builder<'_, '_> {
+    pub(super) fn open_block(&mut self, ty: BlockType) {
+        self.operands_to_slots();
+        let height = self.stack.len() - ty.arity(self.module).0;
+        self.frames.push(Frame::new(Kind::Block, ty, height));
+    }
+
+    /// Opens the loop at `pc`, in live code or where an OSR body begins.
+    pub(super) fn open_loop(&mut self, ty: BlockType) {
+        let params = ty.arity(self.module).0;
+        let height = self.stack.len() - params;
+        let header = self.func.create_block();
+        let mut frame = Frame::new(Kind::Loop { header, phis: 0 }, ty, height);
+        if let Some(from) = self.block {
+            let args = self.label_args(params);
+            self.stack.truncate(height);
+            self.operands_to_slots();
+            self.terminate(Op::Jump, 0, 0, &[]);
+            self.func.add_edge(from, header);
+            frame.edges.push(Edge { from, index: 0, args });
+        }
+        self.stack.truncate(height);
+        if let Some(args) = self.osr_edge(header, ty) {
+            frame.edges.push(Edge { from: Block::ENTRY, index: 0, args });
+        }
+        let phis = self.label_args.len() as u32;
+        for i in 0..params {
+            let phi = self.ssa.place_phi(&mut self.func, header, param_type(self.module, ty, i));
+            self.label_args.push(phi);
+            self.push(phi);
+        }
+        frame.kind = Kind::Loop { header, phis };
+        self.frames.push(frame);
+        let (outside, region) = self.region(self.block);
+        self.ssa.begin_region(header, outside, region);
+        self.block = Some(header);
+        if self.options.poll {
+            self.emit(Op::Poll, Type::Void, 0, 0, &[]);
+        }
+        self.charge();
+    }
+
+    pub(super) fn open_if(&mut self, ty: BlockType) {
+        let condition = self.pop();
+        self.operands_to_slots();
+        let from = self.here();
+        let params = ty.arity(self.module).0;
+        let args = self.label_args(params);
+        let otherwise = match self.func.as_const(condition) {
+            Some(0) => {
+                self.block = None;
+                Otherwise::Continue(from, args)
+            }
+            Some(_) => Otherwise::Nothing,
+            None => {
+                self.terminate(Op::Branch, 0, 0, &[condition]);
+                self.continue_in_new_block(from);
+                self.func.block_mut(from).succs.push(PENDING);
+                Otherwise::Edge(Edge { from, index: 1, args })
+            }
+        };
+        self.frames.push(Frame::new(Kind::If(otherwise), ty, self.stack.len() - params));
+    }
+
+    pub(super) fn open_else(&mut self) {
+        let frame = self.frames.last().expect("validated code nests");
+        let (ty, height) = (frame.ty, frame.height);
+        let Kind::If(otherwise) = frame.kind else { unreachable!("validated code has `else` only in an `if`") };
+        if self.block.is_some() {
+            self.jump_to_label(0);
+        }
+        self.stack.truncate(height);
+        self.frames.last_mut().expect("validated code nests").kind = Kind::Block;
+        let args = match otherwise {
+            Otherwise::Nothing => return,
+            Otherwise::Continue(block, args) => {
+                self.block = Some(block);
+                args
+            }
+            Otherwise::Edge(edge) => {
+                self.enter_new_block(&[edge]);
+                edge.args
+            }
+        };
+        self.push_label_args(args, ty.arity(self.module).0);
+    }
+
+    /// `end`, in live code or where dead code ends.
+    pub(super) fn end(&mut self) {
+        let mut frame = self.frames.pop().expect("validated code nests");
+        let results = frame.ty.arity(self.module).1;
+        match frame.kind {
+            Kind::Function => {
+                if self.block.is_some() {
+                    self.return_();
+                }
+                return;
+            }
+            Kind::Loop { header, phis } => {
+                self.close_loop(header, phis, frame.ty.arity(self.module).0 as u32, &frame.edges);
+                if self.block.is_none() {
+                    self.stack.truncate(frame.height);
+                }
+                return;
+            }
+            Kind::Block | Kind::If(Otherwise::Nothing) => {}
+            // A missing second arm passes the parameters on.
+            Kind::If(Otherwise::Edge(edge)) => frame.edges.push(edge),
+            Kind::If(Otherwise::Continue(block, args)) => {
+                self.stack.truncate(frame.height);
+                self.block = Some(block);
+                self.push_label_args(args, results);
+                return;
+            }
+        }
+        if frame.edges.is_empty() {
+            if self.block.is_none() {
+                self.stack.truncate(frame.height);
+            }
+            return;
+        }
+        if let Some(from) = self.block {
+            let args = self.label_args(results);
+            self.terminate(Op::Jump, 0, 0, &[]);
+            self.func.block_mut(from).succs.push(PENDING);
+            frame.edges.push(Edge { from, index: 0, args });
+        }
+        self.stack.truncate(frame.height);
+        let block = self.enter_new_block(&frame.edges);
+        let mut args = Vec::with_capacity(frame.edges.len());
+        for i in 0..results as u32 {
+            let edges = if self.ssa.exhausted() { &frame.edges[..1] } else { &frame.edges };
+            args.clear();
+            args.extend(edges.iter().map(|edge| self.label_args[(edge.args + i) as usize]));
+            let ty = self.func.ty(args[0]);
+            let value = self.ssa.join(&mut self.func, block, ty, &args);
+            self.push(value);
+        }
+    }
+
+    /// Completes the phis of a loop: all its back edges are known.
+    fn close_loop(&mut self, header: Block, phis: u32, params: u32, edges: &[Edge]) {
+        let mut args = Vec::with_capacity(edges.len());
+        for i in 0..params {
+            if self.ssa.exhausted() {
+                return;
+            }
+            args.clear();
+            args.extend(edges.iter().map(|edge| self.label_args[(edge.args + i) as usize]));
+            let phi = self.label_args[(phis + i) as usize];
+            self.ssa.complete_phi(&mut self.func, phi, &args);
+        }
+        self.ssa.seal_block(&mut self.func, &mut self.vars, header);
+    }
+
+    /// Steps over an instruction of dead code, which ends with the `else` or `end` of the block that it began in.
+    pub(super) fn skip(&mut self, instr: Instr<'_>) {
+        match instr.op {
+            Opcode::Block | Opcode::Loop | Opcode::If => self.skipped += 1,
+            Opcode::End if self.skipped > 0 => self.skipped -= 1,
+            Opcode::End => self.end(),
+            Opcode::Else if self.skipped == 0 => self.open_else(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn br(&mut self, depth: u32) {
+        if self.returns(depth) {
+            return self.return_();
+        }
+        self.jump_to_label(depth);
+    }
+
+    pub(super) fn br_if(&mut self, depth: u32) {
+        let condition = self.pop();
+        match self.func.as_const(condition) {
+            Some(0) => return,
+            Some(_) => return self.br(depth),
+            None => {}
+        }
+        let from = self.here();
+        if self.returns(depth) {
+            let results = self.top(self.ty.results.len());
+            self.terminate(Op::Branch, 0, 0, &[condition]);
+            self.return_block(from, &results);
+        } else {
+            let arity = self.label_arity(depth);
+            let args = self.label_args(arity);
+            self.terminate(Op::Branch, 0, 0, &[condition]);
+            self.label_edge(depth, from, args);
+        }
+        self.continue_in_new_block(from);
+    }
+
+    pub(super) fn br_table(&mut self, labels: Labels<'_>) {
+        let index = self.pop();
+        let default = labels.len() - 1;
+        if let Some(index) = self.func.as_const(index) {
+            let chosen = default.min(index as usize);
+            return self.br(labels.iter().nth(chosen).expect("the default is the last label"));
+        }
+        let first = labels.iter().next().expect("there is a default");
+        if labels.iter().all(|label| label == first) {
+            return self.br(first);
+        }
+        let from = self.here();
+        // All labels take the same operands.
+        let arity = if self.returns(first) { self.ty.results.len() } else { self.label_arity(first) };
+        let args = self.label_args(arity);
+        self.terminate(Op::BrTable, 0, 0, &[index]);
+        let mut return_block = None;
+        for label in labels.iter() {
+            if !self.returns(label) {
+                self.label_edge(label, from, args);
+            } else if let Some(block) = return_block {
+                self.func.add_edge(from, block);
+            } else {
+                let results = self.label_args[args as usize..].to_vec();
+                return_block = Some(self.return_block(from, &results));
+            }
+        }
+        self.block = None;
+    }
+
+    pub(super) fn return_(&mut self) {
+        let results = self.pop_list(self.ty.results.len());
+        self.terminate(Op::Return, 0, 0, &results);
+        self.block = None;
+    }
+
+    pub(super) fn trap(&mut self, trap: Trap) {
+        self.terminate(Op::Trap, trap as u32, 0, &[]);
+        self.block = None;
+    }
+
+    /// Emits a terminator. Its successors and what comes next are the caller's.
+    pub(super) fn terminate(&mut self, op: Op, aux: u32, imm: u64, args: &[Value]) {
+        self.emit(op, Type::Void, aux, imm, args);
+    }
+
+    /// Whether the label is the function's.
+    fn returns(&self, depth: u32) -> bool {
+        depth as usize + 1 == self.frames.len()
+    }
+
+    fn label(&mut self, depth: u32) -> &mut Frame {
+        let index = self.frames.len() - 1 - depth as usize;
+        &mut self.frames[index]
+    }
+
+    /// How many operands a label other than the function's takes.
+    fn label_arity(&mut self, depth: u32) -> usize {
+        let module = self.module;
+        let frame = self.label(depth);
+        let (params, results) = frame.ty.arity(module);
+        if matches!(frame.kind, Kind::Loop { .. }) { params } else { results }
+    }
+
+    /// The topmost operands, as the arguments of an edge.
+    fn label_args(&mut self, count: usize) -> u32 {
+        let start = self.label_args.len() as u32;
+        for i in self.stack.len() - count..self.stack.len() {
+            let value = self.operand(i);
+            self.label_args.push(value);
+        }
+        start
+    }
+
+    fn push_label_args(&mut self, start: u32, count: usize) {
+        let args = &self.label_args[start as usize..start as usize + count];
+        self.stack.extend(args.iter().map(|&value| Operand::Value(value)));
+    }
+
+    /// Adds an edge from `from`, as its last successor, to a label other than the function's.
+    fn label_edge(&mut self, depth: u32, from: Block, args: u32) {
+        let index = self.func.block(from).succs.len() as u32;
+        let frame = self.label(depth);
+        frame.edges.push(Edge { from, index, args });
+        match frame.kind {
+            Kind::Loop { header, .. } => self.func.add_edge(from, header),
+            _ => self.func.block_mut(from).succs.push(PENDING),
+        }
+    }
+
+    fn jump_to_label(&mut self, depth: u32) {
+        let from = self.here();
+        let arity = self.label_arity(depth);
+        let args = self.label_args(arity);
+        self.terminate(Op::Jump, 0, 0, &[]);
+        self.label_edge(depth, from, args);
+        self.block = None;
+    }
+
+    /// A block that returns, as the last successor of `from`.
+    fn return_block(&mut self, from: Block, results: &[Value]) -> Block {
+        let block = self.continue_in_new_block(from);
+        self.terminate(Op::Return, 0, 0, results);
+        block
+    }
+
+    /// A block that only `from` leads to, as its last successor.
+    fn continue_in_new_block(&mut self, from: Block) -> Block {
+        let block = self.func.create_block();
+        self.func.add_edge(from, block);
+        self.ssa.seal_block(&mut self.func, &mut self.vars, block);
+        self.block = Some(block);
+        block
+    }
+
+    /// The block that a label becomes when all its edges are known.
+    fn enter_new_block(&mut self, edges: &[Edge]) -> Block {
+        let block = self.func.create_block();
+        for edge in edges {
+            self.func.block_mut(edge.from).succs[edge.index as usize] = block;
+            self.func.block_mut(block).preds.push(edge.from);
+        }
+        self.ssa.seal_block(&mut self.func, &mut self.vars, block);
+        self.block = Some(block);
+        block
+    }
+}

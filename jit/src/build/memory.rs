@@ -1,0 +1,45 @@
+//! Loads, stores and the other instructions on memories.
+
+use super::Builder;
+use crate::ir::{Op, Type};
+use weir_bytecode::Opcode;
+use weir_bytecode::instrs::MemArg;
+
+impl Builder<'_, '_> {
+    pub(super) fn access(&mut self, op: Opcode, arg: MemArg) {
+        let (op, _, ty) = Op::from_opcode(op).expect("every access stands in the table of operations");
+        if op.arity() == Some(1) {
+            let address = self.pop();
+            let value = self.emit(op, ty, arg.memory, arg.offset, &[address]);
+            self.push(value);
+        } else {
+            let operands: [_; 2] = self.pop_array();
+            self.emit(op, Type::Void, arg.memory, arg.offset, &operands);
+        }
+    }
+
+    pub(super) fn memory_size(&mut self, memory: u32) {
+        let size = self.emit(Op::MemorySize, self.index_type(memory), memory, 0, &[]);
+        self.push(size);
+    }
+
+    pub(super) fn memory_grow(&mut self, memory: u32) {
+        let delta = self.pop();
+        let size = self.emit(Op::MemoryGrow, self.index_type(memory), memory, 0, &[delta]);
+        self.push(size);
+    }
+
+    /// `memory.fill`, `memory.copy` and `memory.init`; `other` is the source memory or the segment.
+    pub(super) fn bulk(&mut self, op: Op, memory: u32, other: u32) {
+        let operands: [_; 3] = self.pop_array();
+        self.emit(op, Type::Void, memory, u64::from(other), &operands);
+    }
+
+    pub(super) fn data_drop(&mut self, segment: u32) {
+        self.emit(Op::DataDrop, Type::Void, 0, u64::from(segment), &[]);
+    }
+
+    fn index_type(&self, memory: u32) -> Type {
+        if self.module.memories[memory as usize].memory64 { Type::I64 } else { Type::I32 }
+    }
+}

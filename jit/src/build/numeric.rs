@@ -1,0 +1,152 @@
+//! Numeric instructions: folded, simplified and shared as they are emitted.
+
+use super::Builder;
+use crate::ir::{Block, Effect, Op, Type, Value};
+use weir_bytecode::semantics;
+
+/// Entries of the table of recent pure values: enough for the blocks that matter, small enough to stay in L1.
+pub(super) const RECENT: usize = 512;
+
+impl Builder<'_, '_> {
+    pub(super) fn numeric(&mut self, op: Op, operand: Type, result: Type) {
+        let value = if op.arity() == Some(1) {
+            let [a] = self.pop_array();
+            self.unary(op, operand, result, a)
+        } else {
+            let [a, b] = self.pop_array();
+            self.binary(op, operand, result, a, b)
+        };
+        self.push(value);
+    }
+
+    pub(super) fn select(&mut self) {
+        let [a, b, condition] = self.pop_array();
+        let value = match self.func.as_const(condition) {
+            _ if a == b => a,
+            Some(0) => b,
+            Some(_) => a,
+            None => self.shared(Op::Select, self.func.ty(a), &[condition, a, b]),
+        };
+        self.push(value);
+    }
+
+    fn unary(&mut self, op: Op, operand: Type, result: Type, a: Value) -> Value {
+        if let Some(value) = self.fold(op, operand, result, &[a]) {
+            return value;
+        }
+        let inner = self.func.inst(a);
+        match (op, inner.op) {
+            // The low half of a widened value is the value; the bits of a reinterpreted value are its own.
+            (Op::Wrap, Op::ExtendS | Op::ExtendU) | (Op::Reinterpret, Op::Reinterpret) => {
+                let original = inner.args[0];
+                self.func.find(original)
+            }
+            _ => self.shared(op, result, &[a]),
+        }
+    }
+
+    fn binary(&mut self, op: Op, operand: Type, result: Type, a: Value, b: Value) -> Value {
+        if let Some(value) = self.fold(op, operand, result, &[a, b]) {
+            return value;
+        }
+        // Constants stand on the right, so that there is one form to recognise and to share.
+        let swap = op.is_commutative() && !operand.is_float() && self.func.as_const(a).is_some();
+        let (a, b) = if swap { (b, a) } else { (a, b) };
+        match simplify(op, operand, a, b, self.func.as_const(b)) {
+            Simpler::Value(value) => value,
+            Simpler::Constant(bits) => self.constant(result, bits),
+            Simpler::Eqz => self.unary(Op::Eqz, operand, Type::I32, a),
+            Simpler::Nothing => self.shared(op, result, &[a, b]),
+        }
+    }
+
+    /// The constant that `op` computes from constants, unless it would trap or is a NaN, whose bits are
+    /// the processor's to choose.
+    fn fold(&mut self, op: Op, operand: Type, result: Type, args: &[Value]) -> Option<Value> {
+        let mut slots = [0; 2];
+        for (slot, &arg) in slots.iter_mut().zip(args) {
+            *slot = self.func.as_const(arg)?;
+        }
+        let bits = semantics::eval(op.opcode(operand, result)?, &slots)?.ok()?;
+        let nan = match result {
+            Type::F32 => f32::from_bits(bits as u32).is_nan(),
+            Type::F64 => f64::from_bits(bits).is_nan(),
+            _ => false,
+        };
+        (!nan).then(|| self.constant(result, bits))
+    }
+
+    /// Emits `op`, or finds it in the block at hand if it is pure and was emitted there not long ago.
+    fn shared(&mut self, op: Op, ty: Type, args: &[Value]) -> Value {
+        if op.effect() != Effect::Pure {
+            return self.emit(op, ty, 0, 0, args);
+        }
+        let hash = args.iter().fold(op as u64 ^ (ty as u64) << 8, |hash, arg| {
+            (hash.rotate_left(5) ^ u64::from(arg.0)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        });
+        let slot = (hash >> (u64::BITS - RECENT.ilog2())) as usize;
+        let (block, value): (Block, Value) = self.recent[slot];
+        if block == self.here() {
+            let inst = self.func.inst(value);
+            if inst.op == op && inst.ty == ty && *inst.args == *args {
+                return value;
+            }
+        }
+        let value = self.emit(op, ty, 0, 0, args);
+        self.recent[slot] = (self.here(), value);
+        value
+    }
+}
+
+/// What a binary operation is equal to.
+enum Simpler {
+    /// This value.
+    Value(Value),
+    /// This constant of the result type.
+    Constant(u64),
+    /// `eqz` of its first operand.
+    Eqz,
+    /// Nothing simpler.
+    Nothing,
+}
+
+/// Identities of the integers; `constant` is `b`'s value if it is constant. None is used for floats, where NaNs and signed
+/// zeros leave few of them true.
+fn simplify(op: Op, ty: Type, a: Value, b: Value, constant: Option<u64>) -> Simpler {
+    use Simpler::{Constant, Eqz, Nothing, Value};
+    let (ones, width) = match ty {
+        Type::I32 => (u64::from(u32::MAX), 32),
+        Type::I64 => (u64::MAX, 64),
+        _ => return Nothing,
+    };
+    match (op, constant) {
+        // x + 0 = x - 0 = x | 0 = x ^ 0 = x
+        (Op::Add | Op::Sub | Op::Or | Op::Xor, Some(0)) => Value(a),
+        // x * 1 = x / 1 = x
+        (Op::Mul | Op::DivS | Op::DivU, Some(1)) => Value(a),
+        // x * 0 = x & 0 = 0
+        (Op::Mul | Op::And, Some(0)) => Constant(0),
+        // x % 1 = 0
+        (Op::RemS | Op::RemU, Some(1)) => Constant(0),
+        // x & -1 = x
+        (Op::And, Some(bits)) if bits == ones => Value(a),
+        // x | -1 = -1
+        (Op::Or, Some(bits)) if bits == ones => Constant(ones),
+        // x << 0 = x, the amount modulo the width
+        (Op::Shl | Op::ShrS | Op::ShrU | Op::Rotl | Op::Rotr, Some(bits)) if bits % width == 0 => Value(a),
+        // x == 0 is eqz x
+        (Op::Eq, Some(0)) => Eqz,
+        // x <u 0 is false, x >=u 0 is true
+        (Op::LtU, Some(0)) => Constant(0),
+        (Op::GeU, Some(0)) => Constant(1),
+        // x & x = x | x = x
+        (Op::And | Op::Or, _) if a == b => Value(a),
+        // x - x = x ^ x = 0
+        (Op::Sub | Op::Xor, _) if a == b => Constant(0),
+        // x == x, x <= x, x >= x
+        (Op::Eq | Op::LeS | Op::LeU | Op::GeS | Op::GeU, _) if a == b => Constant(1),
+        // x != x, x < x, x > x
+        (Op::Ne | Op::LtS | Op::LtU | Op::GtS | Op::GtU, _) if a == b => Constant(0),
+        _ => Nothing,
+    }
+}
