@@ -148,6 +148,13 @@ impl<'a> Func<'a> {
         value
     }
 
+    /// Makes `value` compute something else, of the same type, from where it stands.
+    pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
+        let args = self.arena.alloc_slice_copy(args);
+        let inst = &mut self.insts[value.index()];
+        (inst.op, inst.aux, inst.imm, inst.args) = (op, 0, imm, args);
+    }
+
     /// A new instruction at the end of `block`.
     #[expect(clippy::too_many_arguments, reason = "they are the fields of an instruction and where it goes")]
     pub fn append(&mut self, block: Block, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
@@ -171,6 +178,41 @@ impl<'a> Func<'a> {
         let mut entries = self.block(to).preds.iter().enumerate().filter(|&(_, &pred)| pred == from);
         let (index, _) = entries.nth(earlier).expect("an edge stands at both its ends");
         (to, index)
+    }
+
+    /// Takes the edges into `block` away for which `keep`, given the index among its predecessors and the predecessor, says no:
+    /// from the predecessors and from the arguments of the phis. The successors at the other ends are the caller's.
+    pub fn retain_preds(&mut self, block: Block, keep: impl Fn(usize, Block) -> bool) {
+        let arena = self.arena;
+        let data = &mut self.blocks[block.index()];
+        let kept = BumpVec::from_iter_in(data.preds.iter().enumerate().map(|(i, &pred)| keep(i, pred)), arena);
+        if kept.iter().all(|&kept| kept) {
+            return;
+        }
+        let mut next = kept.iter();
+        data.preds.retain(|_| *next.next().expect("one decision per predecessor"));
+        for &phi in &data.insts {
+            let inst = &mut self.insts[phi.index()];
+            if inst.op != Op::Phi {
+                break;
+            }
+            let args = inst.args.iter().zip(&kept).filter(|&(_, &kept)| kept).map(|(&arg, _)| arg);
+            inst.args = BumpVec::from_iter_in(args, arena).into_bump_slice_mut();
+        }
+    }
+
+    /// Turns the terminator of `from` into a jump along its successor `succ`, and takes its other edges away.
+    pub fn jump_along(&mut self, from: Block, succ: usize) {
+        let (target, kept) = self.edge(from, succ);
+        let mut targets = std::mem::replace(&mut self.blocks[from.index()].succs, BumpVec::new_in(self.arena));
+        targets.sort_unstable();
+        targets.dedup();
+        for &other in &targets {
+            self.retain_preds(other, |i, pred| pred != from || (other == target && i == kept));
+        }
+        self.blocks[from.index()].succs.push(target);
+        let terminator = self.terminator(from).expect("a block with successors has a terminator");
+        self.become_op(terminator, Op::Jump, 0, &[]);
     }
 
     /// Gives `value` other arguments.

@@ -305,6 +305,50 @@ impl Op {
         matches!(self, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne | Op::Fadd | Op::Fmul | Op::Feq | Op::Fne)
     }
 
+    /// The operation that computes the same from its two arguments exchanged.
+    pub const fn swapped(self) -> Option<Op> {
+        Some(match self {
+            Op::LtS => Op::GtS,
+            Op::LtU => Op::GtU,
+            Op::GtS => Op::LtS,
+            Op::GtU => Op::LtU,
+            Op::LeS => Op::GeS,
+            Op::LeU => Op::GeU,
+            Op::GeS => Op::LeS,
+            Op::GeU => Op::LeU,
+            Op::Flt => Op::Fgt,
+            Op::Fgt => Op::Flt,
+            Op::Fle => Op::Fge,
+            Op::Fge => Op::Fle,
+            _ if self.is_commutative() => self,
+            _ => return None,
+        })
+    }
+
+    /// The comparison that holds exactly where this one does not. Orders of floats have none: NaN fails them all.
+    pub const fn inverse(self) -> Option<Op> {
+        Some(match self {
+            Op::Eq => Op::Ne,
+            Op::Ne => Op::Eq,
+            Op::LtS => Op::GeS,
+            Op::LtU => Op::GeU,
+            Op::GtS => Op::LeS,
+            Op::GtU => Op::LeU,
+            Op::LeS => Op::GtS,
+            Op::LeU => Op::GtU,
+            Op::GeS => Op::LtS,
+            Op::GeU => Op::LtU,
+            Op::Feq => Op::Fne,
+            Op::Fne => Op::Feq,
+            _ => return None,
+        })
+    }
+
+    /// Whether its value is always 0 or 1.
+    pub const fn is_boolean(self) -> bool {
+        matches!(self, Op::Eqz | Op::Flt | Op::Fgt | Op::Fle | Op::Fge) || self.inverse().is_some()
+    }
+
     /// Bytes that a load or store touches, `None` for everything else. `ty` is the type of the loaded or stored value.
     pub const fn access_width(self, ty: Type) -> Option<u32> {
         match self {

@@ -1,1 +1,270 @@
-//! Passes over SSA, one file each, and the driver that runs them.
+//! The optimiser: one file per pass, [`passes`] for their order, and here the driver that runs them.
+//!
+//! A pass transforms; everything around that is the driver's: analyses before, verification, time, counts and text after,
+//! switching passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a
+//! wrong result can be bisected to one of them.
+
+pub mod branches;
+pub mod dce;
+pub mod gvn;
+pub mod passes;
+pub mod phis;
+pub mod simplify;
+
+use crate::analysis::{Cfg, Dominators, Loops};
+use crate::ir::{Func, verify};
+use std::cell::Cell;
+use std::time::Instant;
+use weir_bytecode::Module;
+
+/// A transformation of a function.
+#[derive(Debug)]
+pub struct Pass {
+    /// How flags, dumps and statistics call it.
+    pub name: &'static str,
+    /// Does it.
+    pub run: fn(&mut Func<'_>, &Context<'_>) -> Changed,
+    /// What it asks the context for.
+    pub needs: &'static [Analysis],
+    /// What still holds of a function that it has changed.
+    pub keeps: &'static [Analysis],
+}
+
+/// How many rewrites a pass made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Changed(pub u32);
+
+/// A cached analysis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Analysis {
+    /// [`Cfg`]
+    Cfg,
+    /// [`Dominators`]
+    Dominators,
+    /// [`Loops`]
+    Loops,
+}
+
+impl Analysis {
+    /// All that depend on nothing but blocks and edges: what a pass that touches neither keeps.
+    pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops];
+}
+
+/// What the passes did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassStats {
+    /// Name of the pass.
+    pub name: &'static str,
+    /// Rewrites.
+    pub changes: u32,
+    /// Time, verification excluded, in nanoseconds.
+    pub nanos: u64,
+}
+
+/// Called with the name of a pass that changed the function, and the function.
+pub type Dump<'c> = &'c mut dyn FnMut(&'static str, &Func<'_>);
+
+/// What surrounds the passes of one function.
+#[derive(Default)]
+pub struct Context<'c> {
+    /// The module, if there is one.
+    pub module: Option<&'c Module>,
+    /// Verify the function before the first and after every pass; panics on a violation.
+    pub verify: bool,
+    /// Names of passes that are not to run.
+    pub off: &'c [String],
+    /// Rewrites that may still be made; `None` for any number.
+    pub fuel: Cell<Option<u64>>,
+    /// Who wants to see the function on its way.
+    pub dump: Option<Dump<'c>>,
+    /// One entry per pass that ran, in order.
+    pub stats: Vec<PassStats>,
+    cfg: Option<Cfg>,
+    dom: Option<Dominators>,
+    loops: Option<Loops>,
+}
+
+impl Context<'_> {
+    /// Asks to make one rewrite. A pass that is told no leaves the function as it is and may go on asking.
+    pub fn spend(&self) -> bool {
+        match self.fuel.get() {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                self.fuel.set(Some(left - 1));
+                true
+            }
+        }
+    }
+
+    /// Order and reachability.
+    ///
+    /// # Panics
+    /// If the pass that runs does not list it among its needs; so do the others.
+    pub fn cfg(&self) -> &Cfg {
+        self.cfg.as_ref().expect("a pass that uses the order of blocks needs Analysis::Cfg")
+    }
+
+    /// The dominator tree.
+    pub fn dom(&self) -> &Dominators {
+        self.dom.as_ref().expect("a pass that uses dominators needs Analysis::Dominators")
+    }
+
+    /// The loops.
+    pub fn loops(&self) -> &Loops {
+        self.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
+    }
+
+    fn compute(&mut self, func: &Func<'_>, needs: &[Analysis]) {
+        if needs.is_empty() {
+            return;
+        }
+        let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
+        if needs.contains(&Analysis::Dominators) || needs.contains(&Analysis::Loops) {
+            let dom = self.dom.get_or_insert_with(|| Dominators::compute(func, cfg));
+            if needs.contains(&Analysis::Loops) {
+                self.loops.get_or_insert_with(|| Loops::compute(func, cfg, dom));
+            }
+        }
+    }
+
+    fn forget_all_but(&mut self, keeps: &[Analysis]) {
+        if !keeps.contains(&Analysis::Cfg) {
+            self.cfg = None;
+        }
+        if !keeps.contains(&Analysis::Dominators) {
+            self.dom = None;
+        }
+        if !keeps.contains(&Analysis::Loops) {
+            self.loops = None;
+        }
+    }
+
+    fn check(&self, func: &Func<'_>, stage: &str) {
+        if self.verify
+            && let Err(error) = verify(func, self.module)
+        {
+            panic!("malformed after {stage}: {error}\n{func}");
+        }
+    }
+}
+
+/// Runs every pass, in order.
+///
+/// # Panics
+/// If the context wants verification and it fails.
+pub fn run(func: &mut Func<'_>, cx: &mut Context<'_>) {
+    cx.check(func, "construction");
+    cx.forget_all_but(&[]);
+    for pass in passes::ORDER {
+        run_pass(pass, func, cx);
+    }
+}
+
+/// Runs one pass, on a function that no other context has in hand.
+///
+/// # Panics
+/// If the context wants verification and it fails.
+pub fn run_pass(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) {
+    if cx.off.iter().any(|name| name == pass.name) {
+        return;
+    }
+    let start = Instant::now();
+    cx.compute(func, pass.needs);
+    let Changed(changes) = (pass.run)(func, cx);
+    let nanos = start.elapsed().as_nanos() as u64;
+    cx.stats.push(PassStats { name: pass.name, changes, nanos });
+    if changes == 0 {
+        return;
+    }
+    cx.forget_all_but(pass.keeps);
+    cx.check(func, pass.name);
+    if let Some(dump) = &mut cx.dump {
+        dump(pass.name, func);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::sandbox::Sandbox;
+    use crate::ir::{Outcome, eval, parse, print};
+    use bumpalo::Bump;
+
+    /// Work for every pass: constants, an `eqz`, a repeated sum, a branch that goes one way, a redundant phi.
+    const TEXT: &str = "
+func 0 (i32) -> i32
+b0:
+  v0: i32 = param 0
+  v1: i32 = const 3
+  v2: i32 = add v1, v1
+  v3: i32 = add v0, v2
+  branch v2, b1, b2
+b1:
+  v4: i32 = add v2, v0
+  jump b3
+b2:
+  jump b3
+b3:
+  v5: i32 = phi b1: v4, b2: v3
+  v6: i32 = mul v5, v3
+  v7: i32 = eqz v6
+  branch v7, b4, b5
+b4:
+  return v0
+b5:
+  return v6
+";
+
+    fn optimised(fuel: Option<u64>, off: &[String]) -> (String, Vec<PassStats>, Option<u64>) {
+        let arena = Bump::new();
+        let mut func = parse(&arena, TEXT).unwrap();
+        let mut cx = Context { verify: true, off, ..Context::default() };
+        cx.fuel.set(fuel);
+        run(&mut func, &mut cx);
+        for (argument, result) in [(1, 49), (0u32.wrapping_sub(6), 0u32.wrapping_sub(6))] {
+            let outcome = eval(&func, &mut Sandbox::default(), &[argument.into()], 100);
+            assert_eq!(outcome, Ok(Outcome::Return(vec![result.into()])), "{func}");
+        }
+        (print(&func), cx.stats, cx.fuel.get())
+    }
+
+    #[test]
+    fn passes_reduce_a_function() {
+        let (text, stats, _) = optimised(None, &[]);
+        let expected = "\
+func 0 (i32) -> i32
+b0:
+  v0: i32 = param 0
+  v2: i32 = const 6
+  v3: i32 = add v0, v2
+  v6: i32 = mul v3, v3
+  branch v6, b5, b4
+b4: preds b0
+  return v0
+b5: preds b0
+  return v6
+";
+        assert_eq!(text, expected);
+        assert_eq!(stats.len(), passes::ORDER.len());
+    }
+
+    #[test]
+    fn rewrite_fuel_stops_after_any_number_of_rewrites() {
+        let (all, _, left) = optimised(Some(1000), &[]);
+        let rewrites = 1000 - left.unwrap();
+        assert!(rewrites > 4);
+        for fuel in 0..=rewrites {
+            let (text, _, left) = optimised(Some(fuel), &[]);
+            assert_eq!((left, text == all), (Some(0), fuel == rewrites), "{fuel} of {rewrites}: {text}");
+        }
+    }
+
+    #[test]
+    fn passes_can_be_switched_off() {
+        let names: Vec<String> = passes::ORDER.iter().map(|pass| pass.name.to_string()).collect();
+        let arena = Bump::new();
+        let (text, stats, _) = optimised(None, &names);
+        assert_eq!((text, stats.len()), (print(&parse(&arena, TEXT).unwrap()), 0));
+    }
+}

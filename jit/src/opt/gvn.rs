@@ -1,0 +1,116 @@
+//! Global value numbering: computes nothing twice where the first result is at hand.
+//!
+//! An operation that another with the same operation and arguments dominates means the same value. Arguments are compared
+//! after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis only
+//! within their block. What may trap takes part too: where the second stands, the first did not trap.
+//!
+//! ```text
+//! v2: i32 = add v0, v1                v2: i32 = add v0, v1
+//! branch v2, b1, b2            →      branch v2, b1, b2
+//! b1: v3: i32 = add v1, v0            b1:
+//!     return v3                           return v2
+//! ```
+//!
+//! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering",
+//! 1997, section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs to
+//! a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
+
+use super::{Analysis, Changed, Context, Pass};
+use crate::ir::{Block, Effect, Func, Op, Value};
+
+/// Global value numbering.
+pub const PASS: Pass = Pass { name: "gvn", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
+
+fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    let dom = cx.dom();
+    let mut table = Table::new(func.num_values());
+    let mut changed = 0;
+    for &block in dom.preorder() {
+        for i in 0..func.block(block).insts.len() {
+            let value = func.block(block).insts[i];
+            let inst = func.inst(value);
+            if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
+                continue;
+            }
+            for k in 0..func.args(value).len() {
+                let arg = func.args(value)[k];
+                func.inst_mut(value).args[k] = func.find(arg);
+            }
+            let slot = table.find(func, value, block);
+            match *slot {
+                Some(entry) if dom.dominates(entry.block, block) => {
+                    if cx.spend() {
+                        func.replace(value, entry.value);
+                        changed += 1;
+                    }
+                }
+                _ => *slot = Some(Entry { value, block }),
+            }
+        }
+    }
+    if changed > 0 {
+        func.settle();
+    }
+    Changed(changed)
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    value: Value,
+    block: Block,
+}
+
+/// An open-addressing hash table of values by what they compute.
+struct Table {
+    slots: Vec<Option<Entry>>,
+}
+
+impl Table {
+    /// A table for up to `count` values, at most half full.
+    fn new(count: usize) -> Table {
+        Table { slots: vec![None; (2 * count).next_power_of_two()] }
+    }
+
+    /// The slot of the value that computes what `value`, in `block`, computes, or the free slot for it.
+    fn find(&mut self, func: &Func<'_>, value: Value, block: Block) -> &mut Option<Entry> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash(func, value, block) as usize & mask;
+        while let Some(entry) = self.slots[at]
+            && !same(func, (value, block), (entry.value, entry.block))
+        {
+            at = (at + 1) & mask;
+        }
+        &mut self.slots[at]
+    }
+}
+
+/// Operation and first two arguments in the order that stands for both orders.
+fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>) {
+    let op = func.op(value);
+    match (op.swapped(), func.args(value)) {
+        (Some(swapped), &[a, b]) => (op, Some(a), Some(b)).min((swapped, Some(b), Some(a))),
+        (_, args) => (op, args.first().copied(), args.get(1).copied()),
+    }
+}
+
+fn same(func: &Func<'_>, (a, block_a): (Value, Block), (b, block_b): (Value, Block)) -> bool {
+    let (i, j) = (func.inst(a), func.inst(b));
+    i.ty == j.ty
+        && (i.aux, i.imm) == (j.aux, j.imm)
+        && canonical(func, a) == canonical(func, b)
+        && i.args.len() == j.args.len()
+        && i.args.iter().skip(2).eq(j.args.iter().skip(2))
+        && (i.op != Op::Phi || block_a == block_b)
+}
+
+fn hash(func: &Func<'_>, value: Value, block: Block) -> u64 {
+    let inst = func.inst(value);
+    let (op, a, b) = canonical(func, value);
+    let number = |value: Option<Value>| value.map_or(u64::MAX, |value| value.0.into());
+    let place = if op == Op::Phi { u64::from(block.0) } else { 0 };
+    let start = (op as u64) << 8 | inst.ty as u64;
+    let words = [u64::from(inst.aux), inst.imm, place, number(a), number(b)].into_iter();
+    let rest = inst.args.iter().skip(2).map(|arg| u64::from(arg.0));
+    let mixed = words.chain(rest).fold(start, |hash, word| (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mixed.rotate_left(32)
+}

@@ -1,0 +1,41 @@
+//! Which passes run, in which order, and why in that order.
+
+use super::{Pass, branches, dce, gvn, phis, simplify};
+
+/// The passes, first to last.
+pub const ORDER: &[&Pass] = &[&simplify::PASS, &gvn::PASS, &branches::PASS, &phis::PASS, &dce::PASS];
+
+/// `(a, b, why)`: every run of `a` stands before every run of `b`.
+pub const BEFORE: &[(&str, &str, &str)] = &[
+    ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
+    ("simplify", "branches", "conditions become constants first"),
+    ("branches", "phis", "a phi that has lost arguments is often redundant"),
+    ("gvn", "phis", "arguments of a phi that were found equal make it redundant"),
+    ("phis", "dce", "only dead code is left to remove at the end, of all the others"),
+];
+
+/// The pass with this name.
+pub fn by_name(name: &str) -> Option<&'static Pass> {
+    ORDER.iter().copied().find(|pass| pass.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_satisfies_before() {
+        for (a, b, why) in BEFORE {
+            let last = ORDER.iter().rposition(|pass| pass.name == *a).unwrap_or_else(|| panic!("no pass {a}"));
+            let first = ORDER.iter().position(|pass| pass.name == *b).unwrap_or_else(|| panic!("no pass {b}"));
+            assert!(last < first, "{a} must run before {b}: {why}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, pass) in ORDER.iter().enumerate() {
+            assert!(ORDER[..i].iter().all(|other| other.name != pass.name || std::ptr::eq(*other, *pass)), "{}", pass.name);
+        }
+    }
+}
