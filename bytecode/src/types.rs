@@ -82,6 +82,13 @@ pub struct FuncType {
     pub results: Box<[ValType]>,
 }
 
+impl FuncType {
+    /// The type with these parameters and results.
+    pub fn new(params: impl IntoIterator<Item = ValType>, results: impl IntoIterator<Item = ValType>) -> FuncType {
+        FuncType { params: params.into_iter().collect(), results: results.into_iter().collect() }
+    }
+}
+
 impl std::fmt::Display for FuncType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let list = |types: &[ValType]| types.iter().map(ValType::to_string).collect::<Vec<_>>().join(" ");
@@ -111,6 +118,14 @@ pub struct MemoryType {
     pub page_size_log2: u8,
 }
 
+impl MemoryType {
+    /// A memory with 32-bit addresses and pages of 64 KiB.
+    pub fn new(min: u32, max: Option<u32>) -> MemoryType {
+        let limits = Limits { min: min.into(), max: max.map(u64::from) };
+        MemoryType { limits, memory64: false, shared: false, page_size_log2: 16 }
+    }
+}
+
 /// The type of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TableType {
@@ -122,6 +137,13 @@ pub struct TableType {
     pub element: RefType,
 }
 
+impl TableType {
+    /// A table with 32-bit indices.
+    pub fn new(element: RefType, min: u32, max: Option<u32>) -> TableType {
+        TableType { limits: Limits { min: min.into(), max: max.map(u64::from) }, table64: false, element }
+    }
+}
+
 /// The type of a global.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GlobalType {
@@ -129,4 +151,11 @@ pub struct GlobalType {
     pub value: ValType,
     /// Whether `global.set` is allowed.
     pub mutable: bool,
+}
+
+impl GlobalType {
+    /// The type of a global that holds a `value`.
+    pub fn new(value: ValType, mutable: bool) -> GlobalType {
+        GlobalType { value, mutable }
+    }
 }

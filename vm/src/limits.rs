@@ -161,9 +161,9 @@ impl Limiter {
         self.ask(data, |limiter| limiter.table_growing(current, desired, maximum))
     }
 
-    /// The most instances, tables and memories.
+    /// The most instances, memories and tables.
     pub fn counts(&mut self, data: *mut ()) -> Result<(usize, usize, usize)> {
-        self.ask(data, |limiter| Ok((limiter.instances(), limiter.tables(), limiter.memories())))
+        self.ask(data, |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())))
     }
 
     /// Asks, with compiled code possibly below on the stack, through which no panic may pass.

@@ -65,18 +65,41 @@ pub(crate) unsafe fn memory_init(
     from: u32,
     len: u32,
 ) -> Result<(), Trap> {
+    // SAFETY: see the head of this file; the ranges have been checked, and no memory overlaps the module.
+    unsafe {
+        let (to, from) = data_ranges(instance, memory, segment, to, from, len)?;
+        charge(instance, u64::from(len))?;
+        ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
+    }
+    Ok(())
+}
+
+/// Writes a whole active data segment; instantiation is free of charge.
+pub(crate) unsafe fn write_data(instance: &InstanceRecord, memory: u32, segment: u32, to: u64, len: u32) -> Result<(), Trap> {
+    // SAFETY: as above.
+    unsafe {
+        let (to, from) = data_ranges(instance, memory, segment, to, 0, len)?;
+        ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
+    }
+    Ok(())
+}
+
+/// Where `len` bytes go to in a memory and come from in a data segment.
+unsafe fn data_ranges(
+    instance: &InstanceRecord,
+    memory: u32,
+    segment: u32,
+    to: u64,
+    from: u32,
+    len: u32,
+) -> Result<(*mut u8, &[u8]), Trap> {
     let bytecode = instance.module.bytecode();
     let range = &bytecode.data[segment as usize].range;
     let live = instance.data_live[segment as usize].get();
     let data = if live { &bytecode.bytes[range.start as usize..range.end as usize] } else { &[] };
-    let data = sub_slice(data, from, len).ok_or(Trap::MemoryOutOfBounds)?;
-    // SAFETY: see the head of this file; the range has been checked, and no memory overlaps the module.
-    unsafe {
-        let to = bytes(instance.memory(memory), to, u64::from(len))?;
-        charge(instance, u64::from(len))?;
-        ptr::copy_nonoverlapping(data.as_ptr(), to, data.len());
-    }
-    Ok(())
+    let from = sub_slice(data, from, len).ok_or(Trap::MemoryOutOfBounds)?;
+    // SAFETY: see the head of this file.
+    Ok((unsafe { bytes(instance.memory(memory), to, u64::from(len))? }, from))
 }
 
 /// `data.drop`
@@ -139,15 +162,27 @@ pub(crate) unsafe fn table_init(
     from: u32,
     len: u32,
 ) -> Result<(), Trap> {
-    let live = instance.elem_live[segment as usize].get();
-    let elems: &[u64] = if live { &instance.elems[segment as usize] } else { &[] };
-    let elems = sub_slice(elems, from, len).ok_or(Trap::TableOutOfBounds)?;
     // SAFETY: see the head of this file.
     unsafe {
+        let elems = sub_slice(elems(instance, segment), from, len).ok_or(Trap::TableOutOfBounds)?;
         let table = &mut *instance.table(table);
         table.range(to, u64::from(len))?;
         charge(instance, u64::from(len))?;
         table.write(to, elems)
+    }
+}
+
+/// Writes a whole active element segment; instantiation is free of charge.
+pub(crate) unsafe fn write_elems(instance: &InstanceRecord, table: u32, segment: u32, to: u64) -> Result<(), Trap> {
+    // SAFETY: see the head of this file.
+    unsafe { (*instance.table(table)).write(to, elems(instance, segment)) }
+}
+
+/// The elements of a segment, none if it was dropped.
+fn elems(instance: &InstanceRecord, segment: u32) -> &[u64] {
+    match (instance.elems.get(), instance.elem_live[segment as usize].get()) {
+        (Some(elems), true) => &elems[segment as usize],
+        _ => &[],
     }
 }
 

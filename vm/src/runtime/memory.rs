@@ -4,7 +4,7 @@ use crate::limits::Limiter;
 use crate::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
-use weir_bytecode::types::MemoryType;
+use weir_bytecode::types::{Limits, MemoryType};
 use weir_jit::contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
 /// A memory without guard regions reserves its maximum, but at most this much (or its minimum, if that is more), and
@@ -64,6 +64,11 @@ impl MemoryRecord {
     /// Size in pages.
     pub fn pages(&self) -> u64 {
         self.ctx.len >> self.ty.page_size_log2
+    }
+
+    /// Its type, the size that it has now in the place of the minimal size.
+    pub fn current_type(&self) -> MemoryType {
+        MemoryType { limits: Limits { min: self.pages(), ..self.ty.limits }, ..self.ty }
     }
 
     /// Adds `delta` zeroed pages; `None` and no change if that exceeds the memory's maximum, the store's limits or what
@@ -128,7 +133,6 @@ fn max_addressable(ty: &MemoryType) -> usize {
 mod tests {
     use super::*;
     use std::ptr::null_mut;
-    use weir_bytecode::types::Limits;
 
     fn memory32(min: u64, max: Option<u64>) -> MemoryType {
         MemoryType { limits: Limits { min, max }, memory64: false, shared: false, page_size_log2: 16 }

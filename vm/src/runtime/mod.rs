@@ -4,6 +4,8 @@
 pub(crate) mod bulk;
 pub(crate) mod entry;
 pub(crate) mod helpers;
+pub(crate) mod host;
+pub(crate) mod instantiate;
 pub(crate) mod memory;
 pub(crate) mod records;
 pub(crate) mod signatures;

@@ -19,13 +19,13 @@ use crate::runtime::memory::MemoryRecord;
 use crate::runtime::stack::StackRecord;
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
-use crate::{Engine, Error, FuncType, Module, interp, tier};
+use crate::{Engine, Error, FuncType, Module, Result, interp, tier};
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::sync::Arc;
 use weir_bytecode::module::ExternIndex;
-use weir_bytecode::types::GlobalType;
+use weir_bytecode::types::{MemoryType, TableType};
 use weir_bytecode::{Module as Bytecode, Trap};
 use weir_jit::contract::{FuncRef, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry};
 
@@ -86,8 +86,8 @@ pub(crate) struct InstanceRecord {
     /// Which data segments `memory.init` may still use: not those that were active or dropped. A segment that is not
     /// live has length 0.
     pub data_live: Box<[Cell<bool>]>,
-    /// Values of every element segment.
-    pub elems: Box<[Box<[u64]>]>,
+    /// Values of every element segment; set once, before any code runs.
+    pub elems: OnceCell<Box<[Box<[u64]>]>>,
     /// Which element segments `table.init` may still use. A segment that is not live has length 0.
     pub elem_live: Box<[Cell<bool>]>,
 }
@@ -120,7 +120,7 @@ impl HostFunc {
 
 /// Arguments come in slots at the pointer, results go to the same slots; there is room for the longer of the two.
 /// The first argument is the store, the second [`HostRecord::importer`]. May panic. Only [`crate::runtime::entry`] calls it.
-pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<(), Error> + Send + Sync;
+pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync;
 
 /// Why execution ended abnormally, on its way up through engines to whoever called.
 ///
@@ -156,7 +156,6 @@ impl Failure {
 #[repr(C, align(16))]
 pub(crate) struct GlobalRecord {
     pub slot: [u64; 2],
-    pub ty: GlobalType,
 }
 
 /// Everything of a store but the embedder's data.
@@ -237,6 +236,51 @@ pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
     // SAFETY: the caller's promise; no other reference to the field exists.
     let failure = unsafe { (*store).failure.take() };
     failure.expect("whoever returns a trap leaves its reason, native code by way of the landing pad")
+}
+
+impl StoreRecord {
+    /// Makes a memory.
+    ///
+    /// # Errors
+    /// See [`MemoryRecord::new`]; or the store may have no more.
+    pub fn add_memory(&mut self, ty: MemoryType) -> Result<*mut MemoryRecord> {
+        self.check_counts(0, 1, 0)?;
+        let guard_regions = self.engine.config().guard_regions;
+        let memory = MemoryRecord::new(ty, guard_regions, self.limiter.as_mut(), self.data)?;
+        let memory = Box::into_raw(Box::new(memory));
+        self.owned.memories.push(memory);
+        Ok(memory)
+    }
+
+    /// Makes a table filled with a reference. A concrete element type is given by its engine-wide identity.
+    ///
+    /// # Errors
+    /// See [`TableRecord::new`]; or the store may have no more.
+    pub fn add_table(&mut self, ty: TableType, reference: u64) -> Result<*mut TableRecord> {
+        self.check_counts(0, 0, 1)?;
+        let table = TableRecord::new(ty, reference, self.limiter.as_mut(), self.data)?;
+        let table = Box::into_raw(Box::new(table));
+        self.owned.tables.push(table);
+        Ok(table)
+    }
+
+    /// Whether the store's limits allow so many more instances, memories and tables.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check_counts(&mut self, instances: usize, memories: usize, tables: usize) -> Result<()> {
+        let Some(limiter) = &mut self.limiter else { return Ok(()) };
+        let limits = limiter.counts(self.data)?;
+        let asked = [
+            ("instances", self.owned.instances + instances, limits.0),
+            ("memories", self.owned.memories.len() + memories, limits.1),
+            ("tables", self.owned.tables.len() + tables, limits.2),
+        ];
+        match asked.into_iter().find(|(_, count, limit)| count > limit) {
+            Some((what, _, limit)) => Err(Error::msg(format!("the store's limit of {limit} {what} is exceeded"))),
+            None => Ok(()),
+        }
+    }
 }
 
 impl InstanceRecord {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_bytecode::FuncType;
-use weir_bytecode::types::{HeapType, RefType, ValType};
+use weir_bytecode::types::{HeapType, RefType, TableType, ValType};
 
 /// The registry. It only grows: by one entry per distinct type that any module of the engine ever named.
 #[derive(Debug, Default)]
@@ -57,6 +57,14 @@ pub(crate) fn canonical_value(ty: ValType, ids: &[u32]) -> ValType {
             ValType::Ref(RefType { nullable, heap: HeapType::Concrete(ids[index as usize]) })
         }
         ty => ty,
+    }
+}
+
+/// The same for a table's element type.
+pub(crate) fn canonical_table(ty: TableType, ids: &[u32]) -> TableType {
+    match canonical_value(ValType::Ref(ty.element), ids) {
+        ValType::Ref(element) => TableType { element, ..ty },
+        _ => unreachable!("a reference type stays one"),
     }
 }
 

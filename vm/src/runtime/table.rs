@@ -4,7 +4,7 @@ use crate::limits::Limiter;
 use crate::{Error, Result};
 use std::ptr;
 use weir_bytecode::Trap;
-use weir_bytecode::types::{HeapType, TableType};
+use weir_bytecode::types::{HeapType, Limits, TableType};
 use weir_jit::contract::{FuncRef, NULL_SIG, TableCtx, TableEntry};
 
 /// No table may have more elements: 320 MB of entries, and what other engines allow.
@@ -38,6 +38,11 @@ impl TableRecord {
             Some(()) => Ok(table),
             None => Err(Error::msg(format!("a table of {min} elements is too large"))),
         }
+    }
+
+    /// Its type, the size that it has now in the place of the minimal size.
+    pub fn current_type(&self) -> TableType {
+        TableType { limits: Limits { min: self.ctx.len, ..self.ty.limits }, ..self.ty }
     }
 
     /// The element at `index`.
@@ -141,7 +146,7 @@ impl TableRecord {
 mod tests {
     use super::*;
     use std::ptr::null_mut;
-    use weir_bytecode::types::{Limits, RefType};
+    use weir_bytecode::types::RefType;
 
     fn externs(min: u64, max: Option<u64>) -> TableType {
         TableType { limits: Limits { min, max }, table64: false, element: RefType::EXTERNREF }

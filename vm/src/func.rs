@@ -1,0 +1,263 @@
+//! Functions, of the guest or of the host.
+
+use crate::externs::Extern;
+use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, owner_of};
+use crate::runtime::{entry, host};
+use crate::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
+use crate::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
+use crate::{Engine, Error, FuncType, Result, Val, ValType};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use weir_jit::contract::{FuncRef, InstanceCtx};
+
+/// A function of a store: exported by an instance, or the host's. A handle, valid as long as the store.
+///
+/// ```
+/// use weir::{Engine, Func, Store};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let add = Func::wrap(&mut store, |a: i32, b: i32| a + b);
+/// let add = add.typed::<(i32, i32), i32>(&store)?;
+/// assert_eq!(add.call(&mut store, (2, 3))?, 5);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Func {
+    store: u64,
+    func: NonNull<FuncRef>,
+}
+
+// SAFETY: the reference is only dereferenced through a borrow of its store.
+unsafe impl Send for Func {}
+// SAFETY: as above.
+unsafe impl Sync for Func {}
+
+impl Func {
+    /// A host function of any type, which gets its arguments and gives its results as [`Val`]s. The results are zero or null
+    /// at first.
+    pub fn new<T: 'static>(
+        mut store: impl AsContextMut<Data = T>,
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Func {
+        Func::from_host(store.as_context_mut(), dynamic(ty, func))
+    }
+
+    /// A host function out of a closure over Rust types: see [`IntoFunc`].
+    pub fn wrap<T: 'static, P, R>(mut store: impl AsContextMut<Data = T>, func: impl IntoFunc<T, P, R>) -> Func {
+        Func::from_host(store.as_context_mut(), func.into_func().0)
+    }
+
+    /// Gives a host function to a store.
+    pub(crate) fn from_host<T>(store: StoreContextMut<'_, T>, func: Arc<HostFunc>) -> Func {
+        // SAFETY: the store is borrowed, and no reference into it is held.
+        let func = unsafe { host::add(store.record(), func, std::ptr::null_mut()) };
+        Func { store: store.id(), func }
+    }
+
+    /// Its type.
+    pub fn ty(&self, store: impl AsContext) -> FuncType {
+        let store = store.as_context();
+        (*store.engine().record().signatures.get(self.sig(store.id()))).clone()
+    }
+
+    /// Calls it with arguments of any types.
+    ///
+    /// # Errors
+    /// The arguments do not match the function's type, or `results` its number of results; a [`Trap`](crate::Trap), with a
+    /// backtrace; the error of a host function that was called on the way.
+    ///
+    /// # Panics
+    /// With the panic of a host function; or if it, or an argument, belongs to another store.
+    pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
+        let store = store.as_context_mut();
+        let id = store.id();
+        let ty = store.engine().record().signatures.get(self.sig(id));
+        check_count("arguments", ty.params.len(), params.len())?;
+        check_count("results", ty.results.len(), results.len())?;
+        refuse_vectors(&ty)?;
+        let params = (params.iter().zip(&ty.params))
+            .map(|(param, &ty)| Ok(param.to_bits(id, ty)? as u64))
+            .collect::<Result<Vec<u64>>>()?;
+        let slots = ty.params.len().max(ty.results.len());
+        let write = |args: *mut u64| {
+            // SAFETY: there are as many slots as parameters.
+            unsafe { args.copy_from_nonoverlapping(params.as_ptr(), params.len()) };
+        };
+        let read = |args: *mut u64| {
+            for (i, (result, &ty)) in results.iter_mut().zip(&ty.results).enumerate() {
+                // SAFETY: the function has left a result of this type in each of the first slots.
+                *result = unsafe { Val::from_bits(u128::from(args.add(i).read()), id, ty) };
+            }
+        };
+        // SAFETY: the store is borrowed and the function belongs to it.
+        unsafe { entry::invoke(store.record(), self.in_store(id), slots, write, read) }
+    }
+
+    /// The function with a type known to Rust, which makes calls cheap.
+    ///
+    /// # Errors
+    /// It has another type.
+    pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
+        let ty = self.ty(store);
+        let asked = FuncType { params: P::types().into(), results: R::types().into() };
+        match ty == asked {
+            true => Ok(TypedFunc::new(*self)),
+            false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
+        }
+    }
+
+    /// Whether both are one function.
+    pub fn same(a: Func, b: Func) -> bool {
+        a.store == b.store && a.func == b.func
+    }
+
+    /// # Safety
+    /// `func` belongs to the store with identity `store`.
+    pub(crate) unsafe fn from_raw(store: u64, func: NonNull<FuncRef>) -> Func {
+        Func { store, func }
+    }
+
+    /// The reference, which exists because the store with this identity does.
+    pub(crate) fn in_store(&self, id: u64) -> *mut FuncRef {
+        assert_eq!(self.store, id, "a function was used with a store that is not its own");
+        self.func.as_ptr()
+    }
+
+    /// Engine-wide identity of its type.
+    pub(crate) fn sig(&self, id: u64) -> u32 {
+        // SAFETY: the store exists, and a reference's fields never change.
+        unsafe { (*self.in_store(id)).sig }
+    }
+
+    /// The host function, if it is one.
+    pub(crate) fn host(&self, id: u64) -> Option<Arc<HostFunc>> {
+        // SAFETY: the store exists.
+        match unsafe { owner_of((*self.in_store(id)).instance) } {
+            Owner::Host(host) => Some(host.func.clone()),
+            Owner::Instance(_) => None,
+        }
+    }
+}
+
+fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(Error::msg(format!("expected {expected} {what}, found {found}"))),
+    }
+}
+
+/// A vector needs two of the slots that a call has for each value.
+fn refuse_vectors(ty: &FuncType) -> Result<()> {
+    match ty.params.iter().chain(&ty.results).any(|ty| *ty == ValType::V128) {
+        true => Err(Error::msg(format!("v128 cannot cross between Rust and the guest: {ty}"))),
+        false => Ok(()),
+    }
+}
+
+/// A host function whose type is known only when it is made.
+pub(crate) fn dynamic<T: 'static>(
+    ty: FuncType,
+    func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+) -> Arc<HostFunc> {
+    let signature = ty.clone();
+    let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
+        refuse_vectors(&signature)?;
+        // SAFETY: `entry::call_host` gives a live store whose data is a `T`, and slots with the parameters.
+        let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
+        let params: Vec<Val> = (signature.params.iter().enumerate())
+            // SAFETY: as above.
+            .map(|(i, &ty)| unsafe { Val::from_bits(u128::from(slots.add(i).read()), id, ty) })
+            .collect();
+        let default = |&ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
+        let mut results: Vec<Val> = signature.results.iter().map(default).collect();
+        func(caller, &params, &mut results)?;
+        for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
+            let bits = result.to_bits(id, ty).map_err(|error| error.context("the result of a host function"))?;
+            // SAFETY: as above, and there are as many slots as results.
+            unsafe { slots.add(i).write(bits as u64) };
+        }
+        Ok(())
+    };
+    Arc::new(HostFunc { ty, call: Box::new(call) })
+}
+
+/// What a host function gets to see of its caller: the store, and the exports of the instance that imports the function.
+pub struct Caller<'a, T: 'static> {
+    store: StoreContextMut<'a, T>,
+    /// Null if the function was not called as an import.
+    importer: *mut InstanceCtx,
+}
+
+impl<'a, T: 'static> Caller<'a, T> {
+    /// # Safety
+    /// The store's data is a `T`, the store lives for `'a` and nobody else uses it meanwhile; `importer` is null or one of its
+    /// instances.
+    pub(crate) unsafe fn new(store: *mut StoreRecord, importer: *mut InstanceCtx) -> Caller<'a, T> {
+        // SAFETY: the caller's promise.
+        Caller { store: unsafe { StoreContextMut::from_raw(store) }, importer }
+    }
+
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        self.as_context().into_data()
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        self.as_context_mut().into_data_mut()
+    }
+
+    /// The export `name` of the instance that imports this function. `None` as well if it was not called as an import.
+    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
+        if self.importer.is_null() {
+            return None;
+        }
+        // SAFETY: the importer is an instance of this store, which is borrowed.
+        match unsafe { owner_of(self.importer) } {
+            Owner::Instance(instance) => self.export_of(instance, name),
+            Owner::Host(_) => None,
+        }
+    }
+
+    fn export_of(&self, instance: &InstanceRecord, name: &str) -> Option<Extern> {
+        let item = instance.module.record().export(name)?;
+        // SAFETY: the instance belongs to this store.
+        Some(unsafe { Extern::of_instance(instance, item, self.store.id()) })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        self.store.engine()
+    }
+
+    /// How much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn get_fuel(&self) -> Result<u64> {
+        self.store.get_fuel()
+    }
+
+    /// Sets how much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        self.store.set_fuel(fuel)
+    }
+}
+
+impl<T: 'static> AsContext for Caller<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        self.store.as_context()
+    }
+}
+
+impl<T: 'static> AsContextMut for Caller<'_, T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        self.store.as_context_mut()
+    }
+}

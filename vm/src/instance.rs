@@ -1,0 +1,138 @@
+//! Instances as the embedder sees them.
+
+use crate::externs::Extern;
+use crate::linker::{Definition, check_import};
+use crate::runtime::instantiate::{Import, instantiate};
+use crate::runtime::records::{InstanceRecord, instance_of};
+use crate::store::{AsContext, AsContextMut};
+use crate::typed::{TypedFunc, WasmParams, WasmResults};
+use crate::{Error, Func, Global, LinkError, Memory, Module, Result, Table};
+use std::ptr::NonNull;
+use weir_jit::contract::InstanceCtx;
+
+/// An instance of a module. A handle, valid as long as the store.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (func (export "add") (param i32 i32) (result i32)
+///             (i32.add (local.get 0) (local.get 1))))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let add = instance.get_typed_func::<(i32, i32), i32>(&mut store, "add")?;
+/// assert_eq!(add.call(&mut store, (40, 2))?, 42);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Instance {
+    store: u64,
+    ctx: NonNull<InstanceCtx>,
+}
+
+// SAFETY: the context is only reached through a borrow of its store.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+impl Instance {
+    /// Instantiates a module with imports given in the module's order, and runs its start function. [`crate::Linker`] finds
+    /// imports by name.
+    ///
+    /// # Errors
+    /// A [`LinkError`] if the imports are not what the module imports; a [`Trap`](crate::Trap) if an active segment does not fit or the
+    /// start function traps, in which case what was written to imported memories and tables before stays; whatever the start
+    /// function's host functions return.
+    ///
+    /// # Panics
+    /// An import belongs to another store; or with the panic of a host function.
+    pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
+        let expected = module.bytecode().imports.len();
+        if imports.len() != expected {
+            return Err(LinkError::Count { expected, found: imports.len() }.into());
+        }
+        let store = store.as_context_mut();
+        let imports = (module.bytecode().imports.iter().zip(imports))
+            .map(|(import, &item)| check_import(&store, module, import, &Definition::Extern(item)))
+            .collect::<Result<Vec<Import>>>()?;
+        Instance::link(store, module, imports)
+    }
+
+    /// Instantiates a module with imports of the right types.
+    pub(crate) fn link(mut store: impl AsContextMut, module: &Module, imports: Vec<Import>) -> Result<Instance> {
+        let store = store.as_context_mut();
+        if !crate::Engine::same(store.engine(), module.engine()) {
+            return Err(Error::msg("the module and the store belong to different engines"));
+        }
+        // SAFETY: the store is borrowed, and the imports were checked against it and the module.
+        let ctx = unsafe { instantiate(store.record(), module, imports)? };
+        Ok(Instance { store: store.id(), ctx })
+    }
+
+    /// Its module.
+    pub fn module<'a>(&self, store: &'a impl AsContext) -> &'a Module {
+        // SAFETY: the store is borrowed for `'a`.
+        unsafe { &self.record(store.as_context().id()).module }
+    }
+
+    /// The export `name`.
+    pub fn get_export(&self, store: impl AsContext, name: &str) -> Option<Extern> {
+        let id = store.as_context().id();
+        // SAFETY: the store is borrowed.
+        unsafe {
+            let instance = self.record(id);
+            Some(Extern::of_instance(instance, instance.module.record().export(name)?, id))
+        }
+    }
+
+    /// Names and values of all exports, in order.
+    pub fn exports<'a, C: AsContext>(&self, store: &'a C) -> impl ExactSizeIterator<Item = (&'a str, Extern)> + use<'a, C> {
+        let id = store.as_context().id();
+        // SAFETY: the store is borrowed for `'a`.
+        let instance: &'a InstanceRecord = unsafe { self.record(id) };
+        instance.module.bytecode().exports.iter().map(move |export| {
+            // SAFETY: as above.
+            (&*export.name, unsafe { Extern::of_instance(instance, export.item, id) })
+        })
+    }
+
+    /// The function exported as `name`.
+    pub fn get_func(&self, store: impl AsContext, name: &str) -> Option<Func> {
+        self.get_export(store, name)?.into_func()
+    }
+
+    /// The function exported as `name`, with its type known to Rust.
+    ///
+    /// # Errors
+    /// There is none, or it has another type.
+    pub fn get_typed_func<P: WasmParams, R: WasmResults>(&self, store: impl AsContext, name: &str) -> Result<TypedFunc<P, R>> {
+        let func = self.get_func(&store, name).ok_or_else(|| Error::msg(format!("no function is exported as `{name}`")))?;
+        func.typed(store).map_err(|error| error.context(format!("the function exported as `{name}`")))
+    }
+
+    /// The memory exported as `name`.
+    pub fn get_memory(&self, store: impl AsContext, name: &str) -> Option<Memory> {
+        self.get_export(store, name)?.into_memory()
+    }
+
+    /// The table exported as `name`.
+    pub fn get_table(&self, store: impl AsContext, name: &str) -> Option<Table> {
+        self.get_export(store, name)?.into_table()
+    }
+
+    /// The global exported as `name`.
+    pub fn get_global(&self, store: impl AsContext, name: &str) -> Option<Global> {
+        self.get_export(store, name)?.into_global()
+    }
+
+    /// # Safety
+    /// The store with this identity lives for `'a`.
+    unsafe fn record<'a>(&self, id: u64) -> &'a InstanceRecord {
+        assert_eq!(self.store, id, "an instance was used with a store that is not its own");
+        // SAFETY: the caller's promise.
+        unsafe { instance_of(self.ctx.as_ptr()) }
+    }
+}

@@ -1,0 +1,329 @@
+//! Values that cross between Rust and the guest.
+
+use crate::runtime::records::{ExternRecord, StoreRecord};
+use crate::store::{AsContext, AsContextMut};
+use crate::{Error, Func, HeapType, RefType, Result, ValType};
+use std::any::Any;
+use std::ptr::NonNull;
+use weir_jit::contract::FuncRef;
+
+/// A WebAssembly value. Floats are given as bits, so that NaNs survive.
+#[derive(Clone, Copy, Debug)]
+pub enum Val {
+    /// An i32.
+    I32(i32),
+    /// An i64.
+    I64(i64),
+    /// An f32, as bits.
+    F32(u32),
+    /// An f64, as bits.
+    F64(u64),
+    /// A v128, lane 0 in the lowest bits.
+    V128(u128),
+    /// A reference to a function, or null.
+    FuncRef(Option<Func>),
+    /// A reference to a host value, or null.
+    ExternRef(Option<ExternRef>),
+}
+
+macro_rules! accessors {
+    ($($variant:ident $get:ident $unwrap:ident $ty:ty, $bits:ident => $value:expr;)*) => {
+        impl Val {
+            $(
+                #[doc = concat!("The value, if it is [`Val::", stringify!($variant), "`].")]
+                pub fn $get(&self) -> Option<$ty> {
+                    match *self {
+                        Val::$variant($bits) => Some($value),
+                        _ => None,
+                    }
+                }
+
+                #[doc = concat!("The value of a [`Val::", stringify!($variant), "`].")]
+                ///
+                /// # Panics
+                /// It is something else.
+                pub fn $unwrap(&self) -> $ty {
+                    self.$get().unwrap_or_else(|| panic!(concat!("expected ", stringify!($variant), ", found {:?}"), self))
+                }
+            )*
+        }
+    };
+}
+
+accessors! {
+    I32 i32 unwrap_i32 i32, value => value;
+    I64 i64 unwrap_i64 i64, value => value;
+    F32 f32 unwrap_f32 f32, bits => f32::from_bits(bits);
+    F64 f64 unwrap_f64 f64, bits => f64::from_bits(bits);
+    V128 v128 unwrap_v128 u128, value => value;
+    FuncRef func_ref unwrap_func_ref Option<Func>, func => func;
+    ExternRef extern_ref unwrap_extern_ref Option<ExternRef>, value => value;
+}
+
+impl Val {
+    /// The null function reference.
+    pub const fn null_func_ref() -> Val {
+        Val::FuncRef(None)
+    }
+
+    /// The null host reference.
+    pub const fn null_extern_ref() -> Val {
+        Val::ExternRef(None)
+    }
+
+    /// Zero, or null; `None` for a type that has neither.
+    pub fn default_for_ty(ty: ValType) -> Option<Val> {
+        Some(match ty {
+            ValType::I32 => Val::I32(0),
+            ValType::I64 => Val::I64(0),
+            ValType::F32 => Val::F32(0),
+            ValType::F64 => Val::F64(0),
+            ValType::V128 => Val::V128(0),
+            ValType::Ref(RefType { nullable: false, .. }) => return None,
+            ValType::Ref(RefType { heap: HeapType::Extern, .. }) => Val::ExternRef(None),
+            ValType::Ref(_) => Val::FuncRef(None),
+        })
+    }
+
+    /// Its type. Of a reference, the general one: `funcref` or `externref`.
+    pub fn ty(&self) -> ValType {
+        match self {
+            Val::I32(_) => ValType::I32,
+            Val::I64(_) => ValType::I64,
+            Val::F32(_) => ValType::F32,
+            Val::F64(_) => ValType::F64,
+            Val::V128(_) => ValType::V128,
+            Val::FuncRef(_) => ValType::FUNCREF,
+            Val::ExternRef(_) => ValType::EXTERNREF,
+        }
+    }
+
+    /// The reference, if it is one.
+    pub fn reference(&self) -> Option<Ref> {
+        match *self {
+            Val::FuncRef(func) => Some(Ref::Func(func)),
+            Val::ExternRef(value) => Some(Ref::Extern(value)),
+            _ => None,
+        }
+    }
+
+    /// The 16 bytes that stand for it in the store `id`, as a value of type `ty`.
+    ///
+    /// # Errors
+    /// It is not of that type, or belongs to another store.
+    pub(crate) fn to_bits(self, id: u64, ty: ValType) -> Result<u128> {
+        let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.ty()));
+        match (self, ty) {
+            (Val::I32(value), ValType::I32) => Ok(u128::from(value as u32)),
+            (Val::I64(value), ValType::I64) => Ok(u128::from(value as u64)),
+            (Val::F32(bits), ValType::F32) => Ok(u128::from(bits)),
+            (Val::F64(bits), ValType::F64) => Ok(u128::from(bits)),
+            (Val::V128(value), ValType::V128) => Ok(value),
+            (Val::FuncRef(_) | Val::ExternRef(_), ValType::Ref(ty)) => {
+                let reference = self.reference().ok_or_else(mismatch)?;
+                Ok(u128::from(reference.to_slot(id, ty)?))
+            }
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// The value of type `ty` that these bytes stand for.
+    ///
+    /// # Safety
+    /// They do, in a store of that identity.
+    pub(crate) unsafe fn from_bits(bits: u128, id: u64, ty: ValType) -> Val {
+        match ty {
+            ValType::I32 => Val::I32(bits as i32),
+            ValType::I64 => Val::I64(bits as i64),
+            ValType::F32 => Val::F32(bits as u32),
+            ValType::F64 => Val::F64(bits as u64),
+            ValType::V128 => Val::V128(bits),
+            // SAFETY: the caller's promise.
+            ValType::Ref(ty) => unsafe { Ref::from_slot(bits as u64, id, ty) }.into(),
+        }
+    }
+}
+
+impl From<i32> for Val {
+    fn from(value: i32) -> Val {
+        Val::I32(value)
+    }
+}
+
+impl From<u32> for Val {
+    fn from(value: u32) -> Val {
+        Val::I32(value as i32)
+    }
+}
+
+impl From<i64> for Val {
+    fn from(value: i64) -> Val {
+        Val::I64(value)
+    }
+}
+
+impl From<u64> for Val {
+    fn from(value: u64) -> Val {
+        Val::I64(value as i64)
+    }
+}
+
+impl From<f32> for Val {
+    fn from(value: f32) -> Val {
+        Val::F32(value.to_bits())
+    }
+}
+
+impl From<f64> for Val {
+    fn from(value: f64) -> Val {
+        Val::F64(value.to_bits())
+    }
+}
+
+impl From<Func> for Val {
+    fn from(func: Func) -> Val {
+        Val::FuncRef(Some(func))
+    }
+}
+
+impl From<ExternRef> for Val {
+    fn from(value: ExternRef) -> Val {
+        Val::ExternRef(Some(value))
+    }
+}
+
+impl From<Ref> for Val {
+    fn from(reference: Ref) -> Val {
+        match reference {
+            Ref::Func(func) => Val::FuncRef(func),
+            Ref::Extern(value) => Val::ExternRef(value),
+        }
+    }
+}
+
+/// A reference: what tables hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Ref {
+    /// A function, or null.
+    Func(Option<Func>),
+    /// A host value, or null.
+    Extern(Option<ExternRef>),
+}
+
+impl Ref {
+    /// The null of a reference type.
+    pub fn null(ty: RefType) -> Ref {
+        match ty.heap {
+            HeapType::Extern => Ref::Extern(None),
+            HeapType::Func | HeapType::Concrete(_) => Ref::Func(None),
+        }
+    }
+
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Ref::Func(None) | Ref::Extern(None))
+    }
+
+    /// What stands for it in a slot of the store `id`, as a reference of type `ty`.
+    ///
+    /// # Errors
+    /// It is not of that type.
+    ///
+    /// # Panics
+    /// It belongs to another store.
+    pub(crate) fn to_slot(self, id: u64, ty: RefType) -> Result<u64> {
+        if self.is_null() && !ty.nullable {
+            return Err(Error::msg(format!("type mismatch: expected {}, found null", ValType::Ref(ty))));
+        }
+        match (self, ty.heap) {
+            (Ref::Func(None), HeapType::Func | HeapType::Concrete(_)) | (Ref::Extern(None), HeapType::Extern) => Ok(0),
+            (Ref::Func(Some(func)), HeapType::Func) => Ok(func.in_store(id) as u64),
+            (Ref::Func(Some(func)), HeapType::Concrete(sig)) if func.sig(id) == sig => Ok(func.in_store(id) as u64),
+            (Ref::Extern(Some(value)), HeapType::Extern) => Ok(value.in_store(id) as u64),
+            _ => Err(Error::msg(format!("type mismatch: expected {}, found {}", ValType::Ref(ty), Val::from(self).ty()))),
+        }
+    }
+
+    /// The reference that stands in a slot.
+    ///
+    /// # Safety
+    /// It does, and is of type `ty` and of a store of that identity.
+    pub(crate) unsafe fn from_slot(slot: u64, id: u64, ty: RefType) -> Ref {
+        match ty.heap {
+            HeapType::Extern => {
+                Ref::Extern(NonNull::new(slot as *mut ExternRecord).map(|record| ExternRef { store: id, record }))
+            }
+            HeapType::Func | HeapType::Concrete(_) => {
+                // SAFETY: the caller's promise.
+                Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| unsafe { Func::from_raw(id, func) }))
+            }
+        }
+    }
+}
+
+impl From<Func> for Ref {
+    fn from(func: Func) -> Ref {
+        Ref::Func(Some(func))
+    }
+}
+
+impl From<ExternRef> for Ref {
+    fn from(value: ExternRef) -> Ref {
+        Ref::Extern(Some(value))
+    }
+}
+
+/// A host value that the guest can hold, pass on and give back, but not look into. It lives as long as its store.
+///
+/// ```
+/// use weir::{Engine, ExternRef, Store};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let value = ExternRef::new(&mut store, "opaque");
+/// assert_eq!(value.data(&store).downcast_ref::<&str>(), Some(&"opaque"));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ExternRef {
+    store: u64,
+    record: NonNull<ExternRecord>,
+}
+
+// SAFETY: the record is only reached through a borrow of its store, which is `Send` and `Sync` as the value is.
+unsafe impl Send for ExternRef {}
+// SAFETY: as above.
+unsafe impl Sync for ExternRef {}
+
+impl ExternRef {
+    /// Gives a value to a store.
+    pub fn new(mut store: impl AsContextMut, value: impl Any + Send + Sync) -> ExternRef {
+        let store: *mut StoreRecord = store.as_context_mut().record();
+        let record = Box::into_raw(Box::new(ExternRecord { value: Box::new(value) }));
+        // SAFETY: the store is borrowed, and no reference into it is held.
+        let id = unsafe {
+            (*store).owned.externs.push(record);
+            (*store).id
+        };
+        ExternRef { store: id, record: NonNull::new(record).expect("a box is not null") }
+    }
+
+    /// The value.
+    ///
+    /// # Panics
+    /// It belongs to another store.
+    pub fn data<'a>(&self, store: &'a impl AsContext) -> &'a (dyn Any + Send + Sync) {
+        let record = self.in_store(store.as_context().id());
+        // SAFETY: the record lives as long as its store, which is borrowed for `'a`, and is never mutated.
+        unsafe { &*(*record).value }
+    }
+
+    /// Whether both refer to one value.
+    pub fn same(a: ExternRef, b: ExternRef) -> bool {
+        a.store == b.store && a.record == b.record
+    }
+
+    /// The record, which exists because the store with this identity does.
+    pub(crate) fn in_store(&self, id: u64) -> *mut ExternRecord {
+        assert_eq!(self.store, id, "a reference was used with a store that is not its own");
+        self.record.as_ptr()
+    }
+}
