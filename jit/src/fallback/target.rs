@@ -1,0 +1,60 @@
+//! The machine that Cranelift compiles for: this one.
+
+use super::unsupported;
+use crate::compile::Refusal;
+use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use std::sync::OnceLock;
+
+/// The target, with or without Cranelift's own verifier; made once each.
+pub(super) fn isa(verify: bool) -> Result<&'static dyn TargetIsa, Refusal> {
+    static TARGETS: [OnceLock<Result<OwnedTargetIsa, Refusal>>; 2] = [const { OnceLock::new() }; 2];
+    TARGETS[usize::from(verify)].get_or_init(|| make(verify)).as_ref().map(|isa| &**isa).map_err(Refusal::clone)
+}
+
+fn make(verify: bool) -> Result<OwnedTargetIsa, Refusal> {
+    let mut flags = settings::builder();
+    for (name, value) in [
+        ("opt_level", "speed"),
+        // r15 is the instance; rbp is always a frame pointer.
+        ("enable_pinned_reg", "true"),
+        ("preserve_frame_pointers", "true"),
+        // Frames are small and the stack is checked by what the translation emits.
+        ("enable_probestack", "false"),
+        ("unwind_info", "false"),
+        ("is_pic", "false"),
+        ("enable_verifier", if verify { "true" } else { "false" }),
+    ] {
+        flags.set(name, value).expect("a shared setting of Cranelift");
+    }
+    let mut builder = isa::lookup_by_name("x86_64").map_err(|error| unsupported(error.to_string()))?;
+    for (name, present) in features() {
+        if present {
+            builder.enable(name).expect("an x86-64 setting of Cranelift");
+        }
+    }
+    builder.finish(settings::Flags::new(flags)).map_err(|error| unsupported(error.to_string()))
+}
+
+/// Processor features that Cranelift has code for, and whether this processor has them.
+fn features() -> Vec<(&'static str, bool)> {
+    macro_rules! detect {
+        ($($name:literal $feature:tt,)*) => {
+            vec![$(($name, std::is_x86_feature_detected!($feature)),)*]
+        };
+    }
+    detect! {
+        "has_sse3" "sse3",
+        "has_ssse3" "ssse3",
+        "has_cmpxchg16b" "cmpxchg16b",
+        "has_sse41" "sse4.1",
+        "has_sse42" "sse4.2",
+        "has_popcnt" "popcnt",
+        "has_avx" "avx",
+        "has_avx2" "avx2",
+        "has_fma" "fma",
+        "has_bmi1" "bmi1",
+        "has_bmi2" "bmi2",
+        "has_lzcnt" "lzcnt",
+    }
+}
