@@ -1,1 +1,191 @@
-//! WASI preview 1.
+//! WASI preview 1 for Weir: what a program needs that computes, reads and prints. Arguments, environment, the standard
+//! streams, clocks, random numbers, waiting, exit. The functions for files and sockets exist, so that every program
+//! links, and answer that there is no such file or socket: no directory can be opened to a guest yet.
+//!
+//! ```
+//! use weir::{Engine, Linker, Module, Store};
+//! use weir_wasi::{I32Exit, OutputBuffer, WasiCtx};
+//!
+//! let engine = Engine::default();
+//! let module = Module::new(&engine, r#"(module
+//!     (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+//!     (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+//!     (memory (export "memory") 1)
+//!     (data (i32.const 0) "\08\00\00\00\03\00\00\00hi\n")
+//!     (func (export "_start")
+//!         (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))
+//!         (call $proc_exit (i32.const 7))))"#)?;
+//!
+//! let output = OutputBuffer::new(1024);
+//! let mut store = Store::new(&engine, WasiCtx::builder().stdout(output.clone()).build());
+//! let mut linker = Linker::new(&engine);
+//! weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+//! let instance = linker.instantiate(&mut store, &module)?;
+//! let error = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ()).unwrap_err();
+//! assert_eq!(error.downcast_ref(), Some(&I32Exit(7)));
+//! assert_eq!(output.contents(), b"hi\n");
+//! # Ok::<(), weir::Error>(())
+//! ```
+
+mod args;
+mod clock;
+mod ctx;
+mod errno;
+mod fd;
+mod guest;
+mod poll;
+mod process;
+mod random;
+mod stream;
+
+pub use ctx::{NulError, WasiCtx, WasiCtxBuilder};
+pub use stream::OutputBuffer;
+
+use errno::Errno;
+use guest::Guest;
+use weir::{Caller, Extern, Linker};
+
+/// The module that a program imports these functions from.
+pub const MODULE: &str = "wasi_snapshot_preview1";
+
+/// The program ended itself, by `proc_exit` with this status. Found in the [`weir::Error`] of the call that ran it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("exited with status {0}")]
+pub struct I32Exit(pub i32);
+
+/// The program wrote to a pipe that nobody reads: see [`WasiCtxBuilder::broken_pipe_ends`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("broken pipe")]
+pub struct BrokenPipe;
+
+/// How a call ends.
+type Answer = Result<(), Failure>;
+
+enum Failure {
+    /// With an error number for the guest.
+    Errno(Errno),
+    /// With the end of the guest.
+    End(weir::Error),
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Failure {
+        Failure::Errno(errno)
+    }
+}
+
+/// What the guest gets.
+fn result(answer: Answer) -> weir::Result<u32> {
+    match answer {
+        Ok(()) => Ok(0),
+        Err(Failure::Errno(errno)) => Ok(errno as u32),
+        Err(Failure::End(error)) => Err(error),
+    }
+}
+
+/// The caller's memory and its context. A caller without a memory can call what takes no pointers.
+fn split<'a, T: 'static>(caller: &'a mut Caller<'_, T>) -> (Guest<'a>, &'a mut T) {
+    match caller.get_export("memory") {
+        Some(Extern::Memory(memory)) => {
+            let (bytes, data) = memory.data_and_store_mut(caller);
+            (Guest::new(bytes), data)
+        }
+        _ => (Guest::new(&mut []), caller.data_mut()),
+    }
+}
+
+macro_rules! define {
+    ($linker:ident, $get:ident; $($name:ident($($arg:ident: $ty:ty),*) = $function:path;)*) => {
+        $($linker.func_wrap(MODULE, stringify!($name), move |mut caller: Caller<'_, T>, $($arg: $ty),*| {
+            let (mut guest, data) = split(&mut caller);
+            result($function($get(data), &mut guest, $($arg),*))
+        })?;)*
+    };
+}
+
+/// Functions whose argument `$fd` would have to be something that no descriptor is.
+macro_rules! define_refusals {
+    ($linker:ident, $get:ident, $fd:ident, $errno:expr; $($name:ident($($arg:ident: $ty:ty),*);)*) => {
+        $($linker.func_wrap(MODULE, stringify!($name), move |mut caller: Caller<'_, T>, $($arg: $ty),*| {
+            let _ = ($($arg,)*);
+            result(fd::no_stream($get(caller.data_mut()), $fd, $errno))
+        })?;)*
+    };
+}
+
+/// Defines all functions of WASI preview 1 in a linker. `get` finds the [`WasiCtx`] in a store's data.
+///
+/// # Errors
+/// The linker has a function of one of the names already.
+pub fn add_to_linker<T: 'static>(
+    linker: &mut Linker<T>,
+    get: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
+) -> weir::Result<()> {
+    define! { linker, get;
+        args_get(pointers: u32, bytes: u32) = args::args_get;
+        args_sizes_get(count: u32, size: u32) = args::args_sizes_get;
+        environ_get(pointers: u32, bytes: u32) = args::environ_get;
+        environ_sizes_get(count: u32, size: u32) = args::environ_sizes_get;
+        clock_res_get(clock: u32, resolution: u32) = clock::clock_res_get;
+        clock_time_get(clock: u32, precision: u64, time: u32) = clock::clock_time_get;
+        fd_close(fd: u32) = fd::fd_close;
+        fd_fdstat_get(fd: u32, stat: u32) = fd::fd_fdstat_get;
+        fd_fdstat_set_flags(fd: u32, flags: u32) = fd::fd_fdstat_set_flags;
+        fd_fdstat_set_rights(fd: u32, base: u64, inheriting: u64) = fd::fd_fdstat_set_rights;
+        fd_filestat_get(fd: u32, stat: u32) = fd::fd_filestat_get;
+        fd_read(fd: u32, buffers: u32, count: u32, read: u32) = fd::fd_read;
+        fd_renumber(from: u32, to: u32) = fd::fd_renumber;
+        fd_write(fd: u32, buffers: u32, count: u32, written: u32) = fd::fd_write;
+        poll_oneoff(subscriptions: u32, events: u32, count: u32, ready: u32) = poll::poll_oneoff;
+        proc_raise(signal: u32) = process::proc_raise;
+        sched_yield() = process::sched_yield;
+        random_get(at: u32, len: u32) = random::random_get;
+    }
+    // What POSIX says of a terminal or a pipe: it has no position …
+    define_refusals! { linker, get, fd, Errno::Spipe;
+        fd_advise(fd: u32, at: u64, len: u64, advice: u32);
+        fd_allocate(fd: u32, at: u64, len: u64);
+        fd_pread(fd: u32, buffers: u32, count: u32, at: u64, read: u32);
+        fd_pwrite(fd: u32, buffers: u32, count: u32, at: u64, written: u32);
+        fd_seek(fd: u32, by: i64, whence: u32, at: u32);
+        fd_tell(fd: u32, at: u32);
+    }
+    // … is not stored …
+    define_refusals! { linker, get, fd, Errno::Inval;
+        fd_datasync(fd: u32);
+        fd_filestat_set_size(fd: u32, size: u64);
+        fd_filestat_set_times(fd: u32, access: u64, modification: u64, flags: u32);
+        fd_sync(fd: u32);
+    }
+    // … is not a directory opened for the guest, which is how its library learns that there is none …
+    define_refusals! { linker, get, fd, Errno::Badf;
+        fd_prestat_dir_name(fd: u32, name: u32, len: u32);
+        fd_prestat_get(fd: u32, prestat: u32);
+    }
+    // … nor one at all …
+    define_refusals! { linker, get, fd, Errno::Notdir;
+        fd_readdir(fd: u32, into: u32, len: u32, cookie: u64, used: u32);
+        path_create_directory(fd: u32, path: u32, len: u32);
+        path_filestat_get(fd: u32, flags: u32, path: u32, len: u32, stat: u32);
+        path_filestat_set_times(fd: u32, flags: u32, path: u32, len: u32, access: u64, modification: u64, set: u32);
+        path_link(fd: u32, flags: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32);
+        path_open(fd: u32, flags: u32, path: u32, len: u32, how: u32, base: u64, inheriting: u64, fd_flags: u32, opened: u32);
+        path_readlink(fd: u32, path: u32, len: u32, into: u32, into_len: u32, used: u32);
+        path_remove_directory(fd: u32, path: u32, len: u32);
+        path_rename(fd: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32);
+        path_symlink(target: u32, target_len: u32, fd: u32, path: u32, len: u32);
+        path_unlink_file(fd: u32, path: u32, len: u32);
+    }
+    // … nor a socket.
+    define_refusals! { linker, get, fd, Errno::Notsock;
+        sock_accept(fd: u32, flags: u32, accepted: u32);
+        sock_recv(fd: u32, buffers: u32, count: u32, flags: u32, received: u32, out_flags: u32);
+        sock_send(fd: u32, buffers: u32, count: u32, flags: u32, sent: u32);
+        sock_shutdown(fd: u32, how: u32);
+    }
+    // The one function without a result.
+    linker.func_wrap(MODULE, "proc_exit", move |_: Caller<'_, T>, status: u32| -> weir::Result<()> {
+        Err(process::exit(status))
+    })?;
+    Ok(())
+}
