@@ -1,2 +1,7 @@
-//! (in the making)
-fn main() {}
+//! The `weir` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weir_cli::main()
+}

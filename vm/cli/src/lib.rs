@@ -1,0 +1,33 @@
+//! The `weir` command as a library: its arguments, and what each of its subcommands does.
+
+mod args;
+mod failure;
+mod invoke;
+mod run;
+mod stats;
+mod validate;
+
+use args::{Command, Weir};
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Parses the command line, does what it says, and reports failure on standard error.
+pub fn main() -> ExitCode {
+    let weir = Weir::parse();
+    let done = match weir.command {
+        Some(Command::Run(run)) => run::run(run),
+        Some(Command::Validate(validate)) => validate::validate(&validate),
+        None => run::run(weir.run),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => {
+            if let Some(message) = failure.message() {
+                // Nothing is left to be done if standard error is closed as well.
+                let _ = writeln!(std::io::stderr(), "{message}");
+            }
+            failure.exit_code()
+        }
+    }
+}

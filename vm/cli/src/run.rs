@@ -1,0 +1,134 @@
+//! `weir run`: one module, as a program or as a library of functions.
+
+use crate::args::Run;
+use crate::failure::{Done, Failure};
+use crate::{invoke, stats};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::ExitCode;
+use std::time::Instant;
+use weir::{Engine, Error, ExternType, Instance, Linker, Module, Store, Trap, Val};
+use weir_wasi::{I32Exit, WasiCtx};
+
+/// The native stack that the guest has: what a native program gets by default.
+const GUEST_STACK: usize = 8 << 20;
+/// What Weir itself needs on the same thread: validation, compilation, host functions.
+const HOST_STACK: usize = 4 << 20;
+/// Address space for the interpreter's frames.
+const VALUE_STACK: usize = 64 << 20;
+
+/// What a program exports, and what a library does that wants to be set up.
+const START: &str = "_start";
+const INITIALIZE: &str = "_initialize";
+
+/// Runs it on a thread whose stack is large enough.
+pub(crate) fn run(args: Run) -> Done {
+    let started = Instant::now();
+    let guest = std::thread::Builder::new().name("guest".into()).stack_size(GUEST_STACK + HOST_STACK);
+    let thread = guest.spawn(move || run_here(&args, started)).map_err(|error| Failure::Module(error.into()))?;
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn run_here(args: &Run, started: Instant) -> Done {
+    let mut config = args.engine.config();
+    config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
+    let engine = Engine::new(&config).map_err(Failure::Module)?;
+    let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
+    let module = Module::from_file(&engine, path).map_err(Failure::Module)?;
+
+    let mut linker = Linker::new(&engine);
+    weir_wasi::add_to_linker(&mut linker, |ctx| ctx).map_err(Failure::Module)?;
+    let mut store = Store::new(&engine, context(args, path, guest_args)?);
+    if let Some(fuel) = args.engine.fuel {
+        store.set_fuel(fuel).map_err(Failure::Module)?;
+    }
+
+    let done = execute(args, guest_args, &module, &linker, &mut store);
+    if let Some(format) = args.stats {
+        let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
+        stats::print(format, &module.stats(), started.elapsed(), trapped)?;
+    }
+    done
+}
+
+/// What the program sees of the world.
+fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
+    let nul = |error: weir_wasi::NulError| Failure::Usage(error.to_string());
+    let mut builder = WasiCtx::builder().inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
+    if args.invoke.is_none() {
+        builder = builder.args(guest_args.iter().map(|arg| arg.as_bytes())).map_err(nul)?;
+    }
+    for variable in &args.env {
+        let bytes = variable.as_bytes();
+        let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&bytes[..at], bytes[at + 1..].to_vec()),
+            None => match std::env::var_os(variable) {
+                Some(value) => (bytes, value.into_vec()),
+                None => continue,
+            },
+        };
+        builder = builder.env(name, value).map_err(nul)?;
+    }
+    Ok(builder.build())
+}
+
+/// Instantiates the module and calls what is to be called.
+fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker<WasiCtx>, store: &mut Store<WasiCtx>) -> Done {
+    let entry = entry(args, module)?;
+    let instance = linker.instantiate(&mut *store, module).map_err(of_instantiation)?;
+    if entry != Some(START) && is_function(module, INITIALIZE) {
+        call(&instance, store, INITIALIZE, &[])?;
+    }
+    match entry {
+        Some(name) => call(&instance, store, name, if name == START && args.invoke.is_none() { &[] } else { guest_args }),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The function to call; none if instantiating the module is all there is to do.
+fn entry<'a>(args: &'a Run, module: &Module) -> Result<Option<&'a str>, Failure> {
+    if let Some(name) = &args.invoke {
+        return if is_function(module, name) { Ok(Some(name)) } else { Err(no_function(module, name)) };
+    }
+    if is_function(module, START) {
+        return Ok(Some(START));
+    }
+    if module.bytecode().start.is_some() { Ok(None) } else { Err(no_function(module, START)) }
+}
+
+fn is_function(module: &Module, name: &str) -> bool {
+    matches!(module.get_export(name), Some(ExternType::Func(_)))
+}
+
+/// Says what could have been called.
+fn no_function(module: &Module, name: &str) -> Failure {
+    let functions = module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_)));
+    let names: Vec<String> = functions.map(|export| format!("`{}`", export.name())).collect();
+    let message = match (name, names.is_empty()) {
+        (_, true) => "the module exports no function".to_string(),
+        (START, false) => format!("not a program, for it exports no `{START}`: --invoke one of {}", names.join(", ")),
+        (_, false) => format!("the module exports no function `{name}`, but {}", names.join(", ")),
+    };
+    Failure::Usage(message)
+}
+
+/// Calls an exported function and prints its results.
+fn call(instance: &Instance, store: &mut Store<WasiCtx>, name: &str, args: &[OsString]) -> Done {
+    let func = instance.get_func(&mut *store, name).ok_or_else(|| Failure::Usage(format!("no function `{name}`")))?;
+    let ty = func.ty(&*store);
+    let args = invoke::parse_args(&ty, args).map_err(|message| Failure::Usage(format!("{name}: {message}")))?;
+    let mut results = vec![Val::I32(0); ty.results.len()];
+    func.call(&mut *store, &args, &mut results).map_err(Failure::Guest)?;
+    let mut out = std::io::stdout().lock();
+    for result in &results {
+        writeln!(out, "{}", invoke::show(result))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Instantiation fails for want of an import, or because the guest's code or its segments did.
+fn of_instantiation(error: Error) -> Failure {
+    let ran = error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some();
+    if ran { Failure::Guest(error) } else { Failure::Module(error) }
+}

@@ -1,0 +1,96 @@
+//! `--stats`: what interpreter and compilers did, on standard error.
+
+use crate::args::StatsFormat;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::time::Duration;
+use weir::Stats;
+
+/// Prints it.
+pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped: bool) -> std::io::Result<()> {
+    let text = match format {
+        StatsFormat::Text => text(stats, wall),
+        StatsFormat::Json => json(stats, wall, trapped).to_string(),
+    };
+    writeln!(std::io::stderr(), "{text}")
+}
+
+/// Two lines: who ran what, and what compiling cost.
+fn text(stats: &Stats, wall: Duration) -> String {
+    let functions = &stats.functions;
+    let mut compiled = Vec::new();
+    if functions.native > 0 {
+        compiled.push(format!("{} compiled by the own back end", functions.native));
+    }
+    if functions.cranelift > 0 {
+        compiled.push(format!("{} compiled by Cranelift", functions.cranelift));
+    }
+    if compiled.is_empty() {
+        compiled.push("none compiled".into());
+    }
+    let mut text = format!(
+        "weir: {:.3} s; of {} functions {} ran: {} only interpreted, {}",
+        wall.as_secs_f64(),
+        functions.total,
+        functions.called,
+        functions.interpreted,
+        compiled.join(", "),
+    );
+    if stats.osr_entries > 0 {
+        let times = if stats.osr_entries == 1 { "once" } else { &format!("{} times", stats.osr_entries) };
+        text.push_str(&format!("; switched to compiled code within a running loop {times}"));
+    }
+    text.push_str(&format!("\nweir: validated in {:.1} ms", stats.validate_ms));
+    if stats.code_bytes > 0 {
+        let compile_ms: f64 = stats.compile_ms.iter().map(|(_, ms)| ms).sum();
+        let (bytecode, code) = (stats.bytecode_bytes_compiled, stats.code_bytes);
+        text.push_str(&format!("; compiled {bytecode} bytes of bytecode to {code} bytes of code in {compile_ms:.1} ms"));
+    }
+    text
+}
+
+fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
+    let functions = &stats.functions;
+    let fallbacks: Vec<Value> =
+        functions.fallbacks.iter().map(|fallback| json!({"func": fallback.func, "reason": fallback.reason})).collect();
+    let tier_up: Vec<Value> =
+        stats.tier_up.iter().map(|up| json!({"func": up.func, "name": up.name, "ticks": up.ticks})).collect();
+    let mut compile_ms = Map::new();
+    for (phase, ms) in &stats.compile_ms {
+        compile_ms.insert(phase.clone(), json!(ms));
+    }
+    json!({
+        "wall_ms": wall.as_secs_f64() * 1e3,
+        "validate_ms": stats.validate_ms,
+        "functions": {
+            "total": functions.total,
+            "called": functions.called,
+            "interpreted": functions.interpreted,
+            "native": functions.native,
+            "cranelift": functions.cranelift,
+            "fallbacks": fallbacks,
+        },
+        "osr_entries": stats.osr_entries,
+        "tier_up": tier_up,
+        "compile_ms": compile_ms,
+        "bytecode_bytes_compiled": stats.bytecode_bytes_compiled,
+        "code_bytes": stats.code_bytes,
+        "ssa": {
+            "phis": stats.ssa.phis,
+            "trivial_removed": stats.ssa.trivial_removed,
+            "scc_removed": stats.ssa.scc_removed,
+            "values": stats.ssa.values,
+        },
+        "spills": stats.spills,
+        "reloads": stats.reloads,
+        "traps": u32::from(trapped),
+        "peak_memory": peak_memory(),
+    })
+}
+
+/// The most bytes this process ever had in memory, where the system says so.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
+    Some(kibibytes.parse::<u64>().ok()? * 1024)
+}
