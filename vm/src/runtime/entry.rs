@@ -42,7 +42,7 @@ pub(crate) unsafe fn invoke<R>(
             return Err(Error::new(Trap::StackOverflow));
         }
         write(args);
-        let status = dispatch(func, slots, args);
+        let status = dispatch(func, args);
         let result = match status {
             Status::Return => Ok(read(args)),
             _ => Err(take_failure(store)),
@@ -56,18 +56,13 @@ pub(crate) unsafe fn invoke<R>(
     }
 }
 
-/// Runs a function by whatever engine is its own at this moment, its arguments in `slots` slots at `args`, which is `value_sp`.
-unsafe fn dispatch(func: *const FuncRef, slots: usize, args: *mut u64) -> Status {
+/// Runs a function by whatever engine is its own at this moment, its arguments in slots at `args`, which is `value_sp`.
+unsafe fn dispatch(func: *const FuncRef, args: *mut u64) -> Status {
     // SAFETY: the promises of `invoke`.
     unsafe {
         let FuncRef { instance, index, .. } = *func;
-        let record = match owner_of(instance) {
-            Owner::Host(host) => return call_host(host, args),
-            Owner::Instance(record) => record,
-        };
-        let native = record.module.record().func_code(index).native.load(std::sync::atomic::Ordering::Acquire);
-        if !native.is_null() {
-            return call_native(instance, index, native, args, slots, false);
+        if let Owner::Host(host) = owner_of(instance) {
+            return call_host(host, args);
         }
         match interp::run(instance, index, args) {
             Exit::Return => Status::Return,

@@ -1,0 +1,37 @@
+//! What the API tests share.
+
+use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
+
+/// Settings under which results must not differ: interpreted only, and compiled at the first call or loop.
+pub fn configs() -> Vec<Config> {
+    let mut interpreted = Config::new();
+    interpreted.tier(Tier::Interpreter);
+    let mut compiled = Config::new();
+    compiled.synchronous_compilation(true).tier_up_threshold(Some(1));
+    vec![interpreted, compiled]
+}
+
+/// Runs a test under each of them, with changes of its own.
+pub fn each_engine(change: impl Fn(&mut Config), test: impl Fn(&Engine)) {
+    for mut config in configs() {
+        change(&mut config);
+        test(&Engine::new(&config).unwrap());
+    }
+}
+
+/// An instance of a module without imports, in a store of its own.
+pub fn instance(engine: &Engine, wat: &str) -> (Store<()>, Instance) {
+    let module = Module::new(engine, wat).unwrap();
+    let mut store = Store::new(engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    (store, instance)
+}
+
+/// An instance with the linker's imports, in a store with `data`.
+#[allow(dead_code, reason = "not every test links")]
+pub fn linked<T>(linker: &Linker<T>, wat: &str, data: T) -> (Store<T>, Instance) {
+    let module = Module::new(linker.engine(), wat).unwrap();
+    let mut store = Store::new(linker.engine(), data);
+    let instance = linker.instantiate(&mut store, &module).unwrap();
+    (store, instance)
+}

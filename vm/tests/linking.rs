@@ -1,0 +1,414 @@
+//! Instantiation: matching imports, sharing between instances, initial values, segments, the start function, limits.
+
+mod common;
+
+use common::{each_engine, instance, linked};
+use weir::{
+    Engine, Error, Extern, ExternType, Global, GlobalType, Instance, InvalidModule, LinkError, Linker, Memory, MemoryType,
+    Module, Ref, RefType, Result, Store, StoreLimits, StoreLimitsBuilder, Table, TableType, Trap, Val, ValType,
+};
+
+fn module(engine: &Engine, wat: &str) -> Module {
+    Module::new(engine, wat).unwrap()
+}
+
+#[test]
+fn malformed_and_invalid_modules_are_refused() {
+    let engine = Engine::default();
+    let error = Module::new(&engine, "(module (func (result i32)))").unwrap_err();
+    assert!(error.is::<InvalidModule>(), "{error:?}");
+    assert!(Module::new(&engine, b"\0asm\x01\0\0").unwrap_err().is::<InvalidModule>());
+    assert!(Module::new(&engine, "(module (func").is_err());
+    assert!(Module::validate(&engine, b"\0asm\x01\0\0\0").is_ok());
+    let error = Module::from_file(&engine, "no/such/file.wasm").unwrap_err();
+    assert!(error.to_string().contains("no/such/file.wasm") && error.is::<std::io::Error>());
+}
+
+#[test]
+fn modules_come_from_files_too() {
+    let engine = Engine::default();
+    let dir = std::env::temp_dir();
+    let path = dir.join(format!("weir-linking-{}.wat", std::process::id()));
+    std::fs::write(&path, r#"(module $m (func (export "f") (param i32)))"#).unwrap();
+    let from_text = Module::from_file(&engine, &path).unwrap();
+    assert_eq!(from_text.name(), Some("m"));
+    std::fs::write(&path, &from_text.bytecode().bytes).unwrap();
+    let from_binary = Module::from_file(&engine, &path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let export = from_binary.exports().next().unwrap();
+    assert_eq!((export.name(), export.ty().to_string()), ("f", "function [i32] -> []".into()));
+}
+
+#[test]
+fn link_errors_say_what_was_expected_and_found() {
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    let memory = Memory::new(&mut store, MemoryType::new(1, Some(4))).unwrap();
+    let table = Table::new(&mut store, TableType::new(RefType::FUNCREF, 10, None), Ref::Func(None)).unwrap();
+    let global = Global::new(&mut store, GlobalType::new(ValType::I32, true), Val::I32(0)).unwrap();
+    linker.define(&store, "a", "memory", memory).unwrap();
+    linker.define(&store, "a", "table", table).unwrap();
+    linker.define(&store, "a", "global", global).unwrap();
+    linker.func_wrap("a", "func", |_: i32| 0i64).unwrap();
+    assert!(linker.define(&store, "a", "memory", memory).is_err(), "already defined");
+
+    let fits = r#"(module
+        (import "a" "memory" (memory 1 5)) (import "a" "memory" (memory 1)) (import "a" "table" (table 10 funcref))
+        (import "a" "global" (global (mut i32))) (import "a" "func" (func (param i32) (result i64))))"#;
+    linker.instantiate(&mut store, &module(&engine, fits)).unwrap();
+
+    let misfits = [
+        ("(import \"a\" \"memory\" (memory 2))", "memory 2", "memory 1 4"),
+        ("(import \"a\" \"memory\" (memory 1 3))", "memory 1 3", "memory 1 4"),
+        ("(import \"a\" \"memory\" (memory i64 1))", "memory i64 1", "memory 1 4"),
+        ("(import \"a\" \"table\" (table 11 funcref))", "table 11 funcref", "table 10 funcref"),
+        ("(import \"a\" \"table\" (table 10 20 funcref))", "table 10 20 funcref", "table 10 funcref"),
+        ("(import \"a\" \"table\" (table 10 externref))", "table 10 externref", "table 10 funcref"),
+        ("(import \"a\" \"global\" (global i32))", "global i32", "global (mut i32)"),
+        ("(import \"a\" \"global\" (global (mut i64)))", "global (mut i64)", "global (mut i32)"),
+        ("(import \"a\" \"func\" (func))", "function [] -> []", "function [i32] -> [i64]"),
+        ("(import \"a\" \"func\" (memory 1))", "memory 1", "function [i32] -> [i64]"),
+    ];
+    for (import, expected, found) in misfits {
+        let error = linker.instantiate(&mut store, &module(&engine, &format!("(module {import})"))).unwrap_err();
+        match error.downcast_ref::<LinkError>() {
+            Some(LinkError::Incompatible { module, expected: e, found: f, .. }) => {
+                assert_eq!((&**module, &**e, &**f), ("a", expected, found), "{import}");
+            }
+            _ => panic!("{import}: {error:?}"),
+        }
+    }
+    let unknown = module(&engine, r#"(module (import "a" "nothing" (func (param f32))))"#);
+    let error = linker.instantiate(&mut store, &unknown).unwrap_err();
+    assert!(error.to_string().starts_with("unknown import `a::nothing`: expected function [f32] -> []"), "{error}");
+    let error = Instance::new(&mut store, &unknown, &[]).unwrap_err();
+    assert_eq!(error.downcast_ref(), Some(&LinkError::Count { expected: 1, found: 0 }));
+    let other = Engine::default();
+    assert!(Instance::new(&mut Store::new(&other, ()), &module(&engine, "(module)"), &[]).is_err());
+}
+
+#[test]
+fn unknown_imports_can_be_left_to_fail_when_called() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let mut linker: Linker<()> = Linker::new(engine);
+            let wat = r#"(module
+                (import "a" "b" (func $b (param i32)))
+                (func (export "call") (call $b (i32.const 0)))
+                (func (export "fine")))"#;
+            linker.define_unknown_imports_as_traps(&module(engine, wat)).unwrap();
+            let (mut store, instance) = linked(&linker, wat, ());
+            instance.get_typed_func::<(), ()>(&mut store, "fine").unwrap().call(&mut store, ()).unwrap();
+            let call = instance.get_typed_func::<(), ()>(&mut store, "call").unwrap();
+            assert_eq!(call.call(&mut store, ()).unwrap_err().to_string(), "unknown import `a::b` was called");
+        },
+    );
+}
+
+#[test]
+fn instances_share_what_they_import() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let mut store = Store::new(engine, ());
+            let mut linker = Linker::new(engine);
+            let exporter = module(
+                engine,
+                r#"(module
+                    (memory (export "memory") 1)
+                    (global $g (export "global") (mut i32) (i32.const 5))
+                    (table (export "table") 2 funcref)
+                    (func (export "get") (result i32) (global.get $g))
+                    (func (export "call") (param i32) (result i32) (call_indirect (result i32) (local.get 0)))
+                    (func (export "peek") (param i32) (result i32) (i32.load (local.get 0))))"#,
+            );
+            let exporter = linker.instantiate(&mut store, &exporter).unwrap();
+            linker.instance(&mut store, "e", exporter).unwrap();
+            let importer = module(
+                engine,
+                r#"(module
+                    (import "e" "memory" (memory 1))
+                    (import "e" "global" (global $g (mut i32)))
+                    (import "e" "table" (table 2 funcref))
+                    (import "e" "get" (func $get (result i32)))
+                    (global $own i32 (i32.const 100))
+                    (elem (i32.const 1) $own_func)
+                    (func $own_func (result i32) (global.get $own))
+                    (export "get" (func $get))
+                    (func (export "run") (result i32)
+                        (i32.store (i32.const 8) (i32.const 77))
+                        (drop (memory.grow (i32.const 1)))
+                        (global.set $g (i32.const 6))
+                        (call $get)))"#,
+            );
+            let importer = linker.instantiate(&mut store, &importer).unwrap();
+            let run = importer.get_typed_func::<(), i32>(&mut store, "run").unwrap();
+            assert_eq!(run.call(&mut store, ()).unwrap(), 6);
+            let peek = exporter.get_typed_func::<u32, u32>(&mut store, "peek").unwrap();
+            assert_eq!(peek.call(&mut store, 8).unwrap(), 77);
+            assert_eq!(peek.call(&mut store, 131_068).unwrap(), 0, "the exporter sees the grown memory");
+            let call = exporter.get_typed_func::<u32, i32>(&mut store, "call").unwrap();
+            assert_eq!(call.call(&mut store, 1).unwrap(), 100, "the function runs in its own instance");
+            assert_eq!(exporter.get_memory(&mut store, "memory").unwrap().size(&store), 2);
+            let (a, b) = (exporter.get_func(&mut store, "get"), importer.get_func(&mut store, "get"));
+            assert!(weir::Func::same(a.unwrap(), b.unwrap()), "a re-export is the same function");
+        },
+    );
+}
+
+#[test]
+fn initial_values_are_computed() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let mut store = Store::new(engine, ());
+            let base = Global::new(&mut store, GlobalType::new(ValType::I32, false), Val::I32(40)).unwrap();
+            let module = module(
+                engine,
+                r#"(module
+                    (import "" "base" (global $base i32))
+                    (global (export "sum") i32 (i32.add (global.get $base) (i32.mul (i32.const 2) (i32.const -1))))
+                    (global (export "wide") i64 (i64.sub (i64.const 1) (i64.const 2)))
+                    (global (export "float") f32 (f32.const -0.5))
+                    (global (export "double") (mut f64) (f64.const 2.5))
+                    (global (export "null") externref (ref.null extern))
+                    (global $f (export "func") funcref (ref.func $seven))
+                    (table (export "table") 3 funcref)
+                    (elem (table 0) (i32.const 2) funcref (ref.func $seven))
+                    (memory (export "memory") 1)
+                    (data (offset (i32.add (global.get $base) (i32.const 2))) "x")
+                    (func $seven (result i32) (i32.const 7)))"#,
+            );
+            let instance = Instance::new(&mut store, &module, &[base.into()]).unwrap();
+            let global = |name: &str| instance.get_global(&store, name).unwrap().get(&store);
+            assert_eq!(global("sum").i32(), Some(38));
+            assert_eq!(global("wide").i64(), Some(-1));
+            assert_eq!(global("float").f32(), Some(-0.5));
+            assert_eq!(global("double").f64(), Some(2.5));
+            assert!(matches!(global("null"), Val::ExternRef(None)));
+            let func = global("func").unwrap_func_ref().unwrap();
+            let table = instance.get_table(&store, "table").unwrap();
+            assert!(matches!(table.get(&store, 2), Some(Ref::Func(Some(f))) if weir::Func::same(f, func)));
+            assert_eq!(instance.get_memory(&store, "memory").unwrap().data(&store)[42], b'x');
+            assert_eq!(func.typed::<(), i32>(&store).unwrap().call(&mut store, ()).unwrap(), 7);
+
+            let double = instance.get_global(&store, "double").unwrap();
+            double.set(&mut store, Val::from(0.25)).unwrap();
+            assert_eq!(double.get(&store).f64(), Some(0.25));
+            assert!(double.set(&mut store, Val::I32(1)).is_err());
+            assert!(instance.get_global(&store, "sum").unwrap().set(&mut store, Val::I32(1)).is_err());
+        },
+    );
+}
+
+#[test]
+fn segments_before_a_failing_one_stay_written() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let mut store = Store::new(engine, ());
+            let memory = Memory::new(&mut store, MemoryType::new(1, None)).unwrap();
+            let table = Table::new(&mut store, TableType::new(RefType::FUNCREF, 2, None), Ref::Func(None)).unwrap();
+            let data = module(
+                engine,
+                r#"(module (import "" "m" (memory 1))
+                    (data (i32.const 0) "kept") (data (i32.const 65535) "xy") (data (i32.const 8) "not reached"))"#,
+            );
+            let error = Instance::new(&mut store, &data, &[memory.into()]).unwrap_err();
+            assert_eq!(error.downcast_ref(), Some(&Trap::MemoryOutOfBounds));
+            assert_eq!(&memory.data(&store)[..4], b"kept");
+            assert_eq!(memory.data(&store)[65535], 0, "a failing segment writes nothing");
+            assert_eq!(memory.data(&store)[8], 0);
+
+            let elems = module(
+                engine,
+                r#"(module (import "" "t" (table 2 funcref))
+                    (elem (i32.const 0) $f) (elem (i32.const 1) $f $f)
+                    (func $f (result i32) (i32.const 3)))"#,
+            );
+            let error = Instance::new(&mut store, &elems, &[table.into()]).unwrap_err();
+            assert_eq!(error.downcast_ref(), Some(&Trap::TableOutOfBounds));
+            let Some(Ref::Func(Some(func))) = table.get(&store, 0) else { panic!("the first segment is written") };
+            assert!(table.get(&store, 1).unwrap().is_null());
+            assert_eq!(func.typed::<(), i32>(&store).unwrap().call(&mut store, ()).unwrap(), 3, "its instance lives on");
+        },
+    );
+}
+
+#[test]
+fn bulk_operations_and_dropped_segments() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let (mut store, instance) = instance(
+                engine,
+                r#"(module
+                    (memory (export "memory") 1)
+                    (table (export "table") 4 externref)
+                    (data $passive "abcdef")
+                    (data $active (i32.const 100) "gone")
+                    (func (export "init") (param i32 i32 i32)
+                        (memory.init $passive (local.get 0) (local.get 1) (local.get 2)))
+                    (func (export "init_active") (param i32 i32 i32)
+                        (memory.init $active (local.get 0) (local.get 1) (local.get 2)))
+                    (func (export "drop") (data.drop $passive))
+                    (func (export "copy") (param i32 i32 i32)
+                        (memory.copy (local.get 0) (local.get 1) (local.get 2)))
+                    (func (export "fill") (param i32 i32 i32)
+                        (memory.fill (local.get 0) (local.get 1) (local.get 2)))
+                    (func (export "grow") (param externref i32) (result i32)
+                        (table.grow 0 (local.get 0) (local.get 1)))
+                    (func (export "table_copy") (param i32 i32 i32)
+                        (table.copy (local.get 0) (local.get 1) (local.get 2)))
+                    (func (export "size") (result i32) (table.size 0)))"#,
+            );
+            let memory = instance.get_memory(&store, "memory").unwrap();
+            let mut call = |name: &str, args: (u32, u32, u32)| {
+                let func = instance.get_typed_func::<(u32, u32, u32), ()>(&mut store, name).unwrap();
+                let trap = func.call(&mut store, args).err();
+                (trap.map(|error| *error.downcast_ref::<Trap>().unwrap()), memory.data(&store)[..8].to_vec())
+            };
+            let out_of_bounds = Some(Trap::MemoryOutOfBounds);
+            assert_eq!(call("init", (0, 1, 4)), (None, b"bcde\0\0\0\0".to_vec()));
+            assert_eq!(call("copy", (1, 0, 4)), (None, b"bbcde\0\0\0".to_vec()), "overlapping");
+            assert_eq!(call("fill", (6, 0x1FF, 2)), (None, b"bbcde\0\xFF\xFF".to_vec()));
+            assert_eq!(call("init", (0, 3, 4)).0, out_of_bounds);
+            assert_eq!(call("init", (65535, 0, 2)).0, out_of_bounds);
+            assert_eq!(call("copy", (0, 65535, 2)).0, out_of_bounds);
+            assert_eq!(call("fill", (u32::MAX, 1, u32::MAX)), (out_of_bounds, b"bbcde\0\xFF\xFF".to_vec()));
+            assert_eq!(call("fill", (65536, 1, 0)).0, None);
+            assert_eq!(call("init_active", (0, 0, 0)).0, None);
+            assert_eq!(call("init_active", (0, 0, 1)).0, out_of_bounds, "active segments are dropped");
+            instance.get_typed_func::<(), ()>(&mut store, "drop").unwrap().call(&mut store, ()).unwrap();
+            let init = instance.get_typed_func::<(u32, u32, u32), ()>(&mut store, "init").unwrap();
+            init.call(&mut store, (0, 0, 0)).unwrap();
+            assert!(init.call(&mut store, (0, 0, 1)).is_err());
+
+            let table = instance.get_table(&store, "table").unwrap();
+            let value = weir::ExternRef::new(&mut store, "v");
+            let grow = instance.get_typed_func::<(Option<weir::ExternRef>, u32), i32>(&mut store, "grow").unwrap();
+            assert_eq!(grow.call(&mut store, (Some(value), 2)).unwrap(), 4);
+            assert_eq!(grow.call(&mut store, (None, u32::MAX)).unwrap(), -1);
+            let copy = instance.get_typed_func::<(u32, u32, u32), ()>(&mut store, "table_copy").unwrap();
+            copy.call(&mut store, (0, 5, 1)).unwrap();
+            let error = copy.call(&mut store, (5, 0, 2)).unwrap_err();
+            assert_eq!(error.downcast_ref(), Some(&Trap::TableOutOfBounds));
+            assert!(matches!(table.get(&store, 0), Some(Ref::Extern(Some(v))) if weir::ExternRef::same(v, value)));
+            assert!(table.get(&store, 1).unwrap().is_null());
+            let size = instance.get_typed_func::<(), u32>(&mut store, "size").unwrap();
+            assert_eq!(size.call(&mut store, ()).unwrap(), 6);
+            assert_eq!(table.grow(&mut store, 1, Ref::Extern(None)).unwrap(), 6);
+            assert!(table.set(&mut store, 0, Ref::Func(None)).is_err() && table.set(&mut store, 7, value.into()).is_err());
+        },
+    );
+}
+
+#[test]
+fn start_functions_run_and_may_fail() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let mut linker: Linker<Vec<i32>> = Linker::new(engine);
+            linker
+                .func_wrap("host", "log", |mut caller: weir::Caller<'_, Vec<i32>>, n: i32| -> Result<()> {
+                    let memory = caller.get_export("memory").and_then(Extern::into_memory).unwrap();
+                    let byte = memory.data(&caller)[0];
+                    caller.data_mut().push(n + i32::from(byte));
+                    if n == 1 { Err(Error::msg("no")) } else { Ok(()) }
+                })
+                .unwrap();
+            let wat = |n: i32| {
+                format!(
+                    r#"(module
+                        (import "host" "log" (func $log (param i32)))
+                        (memory (export "memory") 1)
+                        (data (i32.const 0) "\64")
+                        (func $start (call $log (i32.const {n})))
+                        (start $start))"#
+                )
+            };
+            let (mut store, _) = linked(&linker, &wat(7), vec![]);
+            assert_eq!(*store.data(), [107], "after the segments were written");
+            let error = linker.instantiate(&mut store, &module(engine, &wat(1))).unwrap_err();
+            assert_eq!(error.to_string(), "no");
+            let host_start = module(engine, r#"(module (import "host" "log" (func $l (param i32))) (func $s) (start $s))"#);
+            linker.instantiate(&mut store, &host_start).unwrap();
+        },
+    );
+}
+
+#[test]
+fn memories_grow_within_their_limits() {
+    for guard_regions in [true, false] {
+        each_engine(
+            |config| {
+                config.guard_regions(guard_regions);
+            },
+            |engine| {
+                let (mut store, instance) = instance(
+                    engine,
+                    r#"(module
+                        (memory (export "memory") 1 3)
+                        (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+                        (func (export "store") (param i32) (i32.store8 (local.get 0) (i32.const 9)))
+                        (func (export "size") (result i32) (memory.size)))"#,
+                );
+                let memory = instance.get_memory(&store, "memory").unwrap();
+                let grow = instance.get_typed_func::<i32, i32>(&mut store, "grow").unwrap();
+                let write = instance.get_typed_func::<u32, ()>(&mut store, "store").unwrap();
+                let error = write.call(&mut store, 65536).unwrap_err();
+                assert_eq!(error.downcast_ref(), Some(&Trap::MemoryOutOfBounds));
+                assert_eq!(grow.call(&mut store, 1).unwrap(), 1);
+                write.call(&mut store, 65536).unwrap();
+                assert_eq!(memory.data(&store)[65536], 9);
+                assert_eq!(memory.grow(&mut store, 1).unwrap(), 2);
+                assert_eq!(instance.get_typed_func::<(), i32>(&mut store, "size").unwrap().call(&mut store, ()).unwrap(), 3);
+                assert_eq!(grow.call(&mut store, 1).unwrap(), -1);
+                assert_eq!(grow.call(&mut store, -1).unwrap(), -1);
+                assert!(memory.grow(&mut store, 1).is_err());
+                let ExternType::Memory(ty) = Extern::from(memory).ty(&store) else { panic!("it is a memory") };
+                assert_eq!((ty.limits.min, ty.limits.max), (3, Some(3)));
+
+                memory.write(&mut store, 3 * 65536 - 2, &[1, 2]).unwrap();
+                let mut two = [0; 2];
+                memory.read(&store, 3 * 65536 - 2, &mut two).unwrap();
+                assert_eq!(two, [1, 2]);
+                assert!(memory.write(&mut store, 3 * 65536 - 1, &[1, 2]).is_err());
+                assert!(memory.read(&store, usize::MAX, &mut two).is_err());
+            },
+        );
+    }
+}
+
+#[test]
+fn stores_have_limits() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let limits = StoreLimitsBuilder::new().memory_size(2 << 16).table_elements(4).instances(3).memories(2).build();
+            let mut store = Store::new(engine, limits);
+            store.limiter(|limits: &mut StoreLimits| limits);
+            let growing = module(
+                engine,
+                r#"(module
+                    (memory 1) (table 1 funcref)
+                    (func (export "memory") (param i32) (result i32) (memory.grow (local.get 0)))
+                    (func (export "table") (param i32) (result i32) (table.grow 0 (ref.null func) (local.get 0))))"#,
+            );
+            let instance = Instance::new(&mut store, &growing, &[]).unwrap();
+            let memory = instance.get_typed_func::<i32, i32>(&mut store, "memory").unwrap();
+            assert_eq!(memory.call(&mut store, 2).unwrap(), -1);
+            assert_eq!(memory.call(&mut store, 1).unwrap(), 1);
+            let table = instance.get_typed_func::<i32, i32>(&mut store, "table").unwrap();
+            assert_eq!(table.call(&mut store, 4).unwrap(), -1);
+            assert_eq!(table.call(&mut store, 3).unwrap(), 1);
+            assert!(Instance::new(&mut store, &module(engine, "(module (memory 3))"), &[]).is_err());
+            assert!(Instance::new(&mut store, &module(engine, "(module (table 5 funcref))"), &[]).is_err());
+            Instance::new(&mut store, &module(engine, "(module (memory 0))"), &[]).unwrap_err();
+            assert!(Memory::new(&mut store, MemoryType::new(0, None)).is_ok());
+            assert!(Memory::new(&mut store, MemoryType::new(0, None)).is_err(), "two memories are enough");
+        },
+    );
+}
