@@ -1,4 +1,66 @@
-//! Weir: a WebAssembly virtual machine.
+//! Weir: a WebAssembly virtual machine for Rust programs to embed.
+//!
+//! An interpreter starts any module at once; what proves hot is compiled in the background while it runs. The API has the
+//! shape that the ecosystem knows from wasmtime:
+//!
+//! - an [`Engine`] holds settings ([`Config`]) and what modules share;
+//! - a [`Module`] is loaded and validated once, and instantiated any number of times;
+//! - a [`Store`] owns instances, and the embedder's data that host functions work on;
+//! - a [`Linker`] finds a module's imports by name: host functions over Rust types ([`Linker::func_wrap`]), other instances'
+//!   exports, memories, tables and globals;
+//! - an [`Instance`] gives its exports as handles: [`Func`] or [`TypedFunc`], [`Memory`], [`Table`], [`Global`]. A handle
+//!   is `Copy`, and used together with the store it belongs to; with any other store it panics.
+//!
+//! ```
+//! use weir::{Caller, Config, Engine, Linker, Module, Store, Trap};
+//!
+//! let mut config = Config::new();
+//! config.consume_fuel(true);
+//! let engine = Engine::new(&config)?;
+//! let module = Module::new(&engine, r#"
+//!     (module
+//!         (import "host" "tick" (func $tick (result i64)))
+//!         (func (export "spin") (param $n i64)
+//!             (loop $again
+//!                 (br_if $again (i64.lt_s (call $tick) (local.get $n))))))
+//! "#)?;
+//!
+//! let mut linker = Linker::new(&engine);
+//! linker.func_wrap("host", "tick", |mut caller: Caller<'_, i64>| {
+//!     *caller.data_mut() += 1;
+//!     *caller.data()
+//! })?;
+//!
+//! let mut store = Store::new(&engine, 0);
+//! store.set_fuel(1_000)?;
+//! let instance = linker.instantiate(&mut store, &module)?;
+//! let spin = instance.get_typed_func::<i64, ()>(&mut store, "spin")?;
+//! spin.call(&mut store, 10)?;
+//! assert_eq!(*store.data(), 10);
+//!
+//! let error = spin.call(&mut store, i64::MAX).unwrap_err();
+//! assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::OutOfFuel));
+//! # Ok::<(), weir::Error>(())
+//! ```
+//!
+//! # Failure
+//!
+//! Whatever ends the guest's execution comes back as an [`Error`] that downcasts to its cause: a [`Trap`], or the error of a
+//! host function. It carries a [`WasmBacktrace`]. The store stays usable. A panic in a host function passes through the
+//! guest and goes on in the Rust code that called it.
+//!
+//! # Limits
+//!
+//! [`Config::consume_fuel`] bounds the work, exactly and alike in every tier; [`Config::epoch_interruption`] bounds the
+//! time; [`Store::limiter`] the memory; [`Config::max_wasm_stack`] the depth of recursion.
+//!
+//! # Cargo features
+//!
+//! All are on by default. `jit`: native code; without it no executable memory is ever made. `cranelift`: the second back
+//! end. `wat`: [`Module::new`] accepts the text format.
+
+// What only native code asks for has no caller where there is none.
+#![cfg_attr(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
 
 #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
 mod code;

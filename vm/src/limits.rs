@@ -137,7 +137,10 @@ impl StoreLimitsBuilder {
 }
 
 /// A [`ResourceLimiter`] somewhere in the embedder's data, found anew at each question.
-pub(crate) struct Limiter(Box<dyn FnMut(*mut (), &mut dyn FnMut(&mut dyn ResourceLimiter)) + Send + Sync>);
+pub(crate) struct Limiter(Box<Find>);
+
+/// Given the embedder's data, calls back with the limiter in it.
+type Find = dyn FnMut(*mut (), &mut dyn FnMut(&mut dyn ResourceLimiter)) + Send + Sync;
 
 impl Limiter {
     /// Finds the limiter by `find`.

@@ -213,10 +213,6 @@ impl<'a, T: 'static> StoreContext<'a, T> {
         // SAFETY: the store is borrowed.
         unsafe { (*self.record.as_ptr()).id }
     }
-
-    pub(crate) fn record(&self) -> *const StoreRecord {
-        self.record.as_ptr()
-    }
 }
 
 impl<T: 'static> Clone for StoreContext<'_, T> {

@@ -1,7 +1,7 @@
 //! Crossing between Rust and the guest, in both directions.
 //!
-//! Rust → guest is [`invoke`]. Guest → Rust is [`call_host`], which the interpreter calls, and [`weir_to_rust`], which
-//! compiled code reaches through a `to_rust` stub.
+//! Rust → guest is [`invoke`]. Guest → Rust is [`call_host`], which the interpreter calls, and compiled code by way of
+//! `helpers::weir_to_rust`.
 //!
 //! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
 //! outcome.
@@ -10,9 +10,8 @@ use crate::interp::{self, Exit};
 use crate::runtime::records::{Failure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
 use crate::{Error, tier};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr;
 use weir_bytecode::Trap;
-use weir_jit::contract::{Dispatch, FuncRef, InstanceCtx, Outcome, StackCtx, Status};
+use weir_jit::contract::{FuncRef, InstanceCtx, StackCtx, Status};
 
 /// Calls a function from Rust: `write` puts the arguments into slots, the guest runs, `read` takes the results from the
 /// same slots.
@@ -113,30 +112,6 @@ pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
         };
         (*store).failure = Some(failure);
         Status::Trap
-    }
-}
-
-/// What a `to_rust` stub calls: runs function `func` of `instance` outside of compiled code, its arguments and results in
-/// slots at `args`, which is `value_sp`.
-///
-/// # Safety
-/// As [`invoke`], but called by compiled code of the store.
-pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
-    let done = |status| Outcome { status, target: ptr::null() };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Owner::Host(host) = owner_of(instance) {
-            return done(call_host(host, args));
-        }
-        match interp::run(instance, func, args) {
-            Exit::Return => done(Status::Return),
-            Exit::Trap => done(Status::Trap),
-            Exit::Dispatch { func, instance, code, args, osr } => {
-                (*(*instance).stack).dispatch = Dispatch { code, args, instance };
-                let target = tier::reenter_stub(instance_of(instance).module.record(), func, osr);
-                Outcome { status: Status::Dispatch, target }
-            }
-        }
     }
 }
 

@@ -1,12 +1,41 @@
-//! The functions that compiled code calls back: the System V face of [`super::bulk`].
+//! The functions that compiled code calls back: the far end of its `to_rust` stubs, and the System V face of
+//! [`super::bulk`].
 //!
 //! # Safety
 //! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
 
+use crate::interp::{self, Exit};
 use crate::runtime::bulk;
-use crate::runtime::records::{InstanceRecord, instance_of};
+use crate::runtime::entry::call_host;
+use crate::runtime::records::{InstanceRecord, Owner, instance_of, owner_of};
+use crate::tier;
+use std::ptr;
 use weir_bytecode::Trap;
-use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
+use weir_jit::contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
+
+/// What a `to_rust` stub calls: runs function `func` of `instance` outside of compiled code, its arguments and results in
+/// slots at `args`, which is `value_sp`.
+///
+/// # Safety
+/// Called by compiled code, with a function of the store that runs.
+pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
+    let done = |status| Outcome { status, target: ptr::null() };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Owner::Host(host) = owner_of(instance) {
+            return done(call_host(host, args));
+        }
+        match interp::run(instance, func, args) {
+            Exit::Return => done(Status::Return),
+            Exit::Trap => done(Status::Trap),
+            Exit::Dispatch { func, instance, code, args, osr } => {
+                (*(*instance).stack).dispatch = Dispatch { code, args, instance };
+                let target = tier::reenter_stub(instance_of(instance).module.record(), func, osr);
+                Outcome { status: Status::Dispatch, target }
+            }
+        }
+    }
+}
 
 /// The table that [`InstanceCtx::helpers`] points to.
 pub(crate) static HELPERS: Helpers = Helpers(table());
@@ -17,7 +46,7 @@ pub(crate) struct Helpers(pub [HelperAddress; Helper::COUNT]);
 unsafe impl Sync for Helpers {}
 
 const fn table() -> [HelperAddress; Helper::COUNT] {
-    let mut table = [std::ptr::null(); Helper::COUNT];
+    let mut table = [ptr::null(); Helper::COUNT];
     let mut i = 0;
     while i < Helper::COUNT {
         table[i] = address(Helper::ALL[i]);

@@ -1,7 +1,6 @@
 //! Host functions of a store.
 
-use crate::runtime::helpers::HELPERS;
-use crate::runtime::records::{HostFunc, HostRecord, Owner, StoreRecord};
+use crate::runtime::records::{HostFunc, HostRecord, Owner, StoreRecord, context};
 use crate::tier;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -22,13 +21,7 @@ pub(crate) unsafe fn add(store: *mut StoreRecord, func: Arc<HostFunc>, importer:
     };
     // SAFETY: the caller's promise; the record is written before anybody can know of it.
     unsafe {
-        let ctx = InstanceCtx {
-            store: store.cast(),
-            stack: (*store).stack.cast(),
-            memory0_base: ptr::null_mut(),
-            helpers: &raw const HELPERS.0,
-            owner: ptr::null_mut(),
-        };
+        let ctx = context(store, ptr::null_mut());
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
         (*store).owned.owners.push(owner);
         let Owner::Host(host) = &mut *owner else { unreachable!("it was made a host function above") };

@@ -1,9 +1,8 @@
 //! Making an instance, in the order of the specification: imports, memories, tables, globals, element segments, data
 //! segments, the start function.
 
-use crate::runtime::helpers::HELPERS;
 use crate::runtime::memory::MemoryRecord;
-use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord};
+use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, context};
 use crate::runtime::signatures::canonical_table;
 use crate::runtime::table::TableRecord;
 use crate::runtime::{bulk, entry, host};
@@ -14,7 +13,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemMode, ElemSegment};
 use weir_bytecode::semantics;
-use weir_jit::contract::{FuncRef, InstanceCtx, StoreCtx};
+use weir_jit::contract::{FuncRef, InstanceCtx};
 
 /// What one import becomes. Its type has been checked.
 pub(crate) enum Import {
@@ -88,13 +87,7 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
     // SAFETY: the context was allocated above and nobody else knows it; the store is the caller's; the owner lives as long as
     // the store and is only shared from here on.
     unsafe {
-        ctx.write(InstanceCtx {
-            store: store.cast::<StoreCtx>(),
-            stack: (*store).stack.cast(),
-            memory0_base: ptr::null_mut(),
-            helpers: &raw const HELPERS.0,
-            owner: owner.cast(),
-        });
+        ctx.write(context(store, owner));
         (*store).owned.owners.push(owner);
         (*store).owned.instances += 1;
         match &*owner {

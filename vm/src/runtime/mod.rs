@@ -3,6 +3,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod entry;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod helpers;
 pub(crate) mod host;
 pub(crate) mod instantiate;

@@ -23,6 +23,7 @@ use crate::{Engine, Error, FuncType, Module, Result, interp, tier};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
+use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::types::{MemoryType, TableType};
@@ -226,6 +227,20 @@ pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a Instance
         Owner::Instance(record) => record,
         Owner::Host(_) => unreachable!("a host function has no module"),
     }
+}
+
+/// The fixed part of a context.
+///
+/// # Safety
+/// `store` is live.
+pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> InstanceCtx {
+    #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+    let helpers = &raw const super::helpers::HELPERS.0;
+    #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
+    let helpers = ptr::null();
+    // SAFETY: the caller's promise.
+    let stack = unsafe { (*store).stack.cast() };
+    InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast() }
 }
 
 /// Takes the reason out of a store whose guest has just trapped.

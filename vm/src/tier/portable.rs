@@ -58,11 +58,6 @@ pub(crate) fn host_stub(_engine: &Engine, _ty: &FuncType) -> *const u8 {
     ptr::null()
 }
 
-/// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
-pub(crate) fn reenter_stub(_module: &ModuleRecord, _func: u32, _osr: bool) -> *const u8 {
-    unreachable!("there is no native code")
-}
-
 /// Makes sure that this thread can take a trap: there is nothing to do.
 pub(crate) fn prepare_thread(_engine: &Engine) -> Result<()> {
     Ok(())
@@ -70,8 +65,7 @@ pub(crate) fn prepare_thread(_engine: &Engine) -> Result<()> {
 
 /// What happened in a module.
 pub(crate) fn module_stats(module: &Module) -> Stats {
-    let mut stats = Stats::default();
-    stats.validate_ms = module.record().validate_ns as f64 / 1e6;
+    let mut stats = Stats { validate_ms: module.record().validate_ns as f64 / 1e6, ..Stats::default() };
     stats.functions.total = module.record().code.len() as u64;
     stats
 }
