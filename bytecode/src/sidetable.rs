@@ -7,8 +7,10 @@
 //! carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
 //! entries by adding their number, a taken branch loads the target's `stp` from the entry.
 //!
-//! Branches in dead code own entries as well (their target is the pc of the branch itself), so that the count
-//! needs no reachability.
+//! Branches in dead code own entries as well (their target is the pc of the branch itself, `stp` its first entry), so
+//! that the count needs no reachability. A `loop` in dead code has its [`LoopInfo`], with a meaningless height and
+//! nothing assigned. *Dead* is what stands between an instruction that never falls through and the next `else` or
+//! `end` of the same block: code behind an `end` counts as live even if nothing arrives there.
 
 /// Where one branch goes and what it does to the operand stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +67,8 @@ impl LocalSet {
 /// block or `if`, `br_if`, and every call. They end where the next begins, or behind an instruction that never
 /// falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
 /// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else` and `end`
-/// (`drop` counts); a segment of cost 0 has no entry.
+/// (`drop` counts); a segment of cost 0 has no entry. Dead code is in no segment; what stands behind a loop that never
+/// falls through begins one, though nothing arrives there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Offset of the first instruction.

@@ -1,1 +1,4 @@
 //! Shared parts of the test suites.
+
+pub mod generate;
+pub mod rng;

@@ -1,0 +1,355 @@
+//! Random WebAssembly programs that always terminate, for comparing engines.
+//!
+//! Every program has loops, calls of all kinds and memory traffic, and is meant to *run*, not to trap early: divisors,
+//! addresses, table indices and floats to be truncated are kept in range most of the time. Loops count down
+//! locals; every call takes from a fuel global and returns at once when it is empty; `reset` fills it again.
+//!
+//! Results must agree bit for bit, yet the specification leaves open which NaN an operation gives. So wherever the bits of
+//! a float could become something else (stores, reinterpretations, the sign that `copysign` takes), NaNs are first
+//! replaced by the canonical one. Floats that are returned or left in a global may be any NaN: compare those with
+//! [`Value::same`].
+
+mod body;
+
+use crate::rng::Rng;
+use std::borrow::Cow;
+use wasm_encoder as enc;
+use weir_bytecode::types::{FuncType, ValType};
+
+/// A program and what to do with it.
+#[derive(Debug)]
+pub struct Program {
+    /// The module. It exports each function as `f0`, `f1`, …, the globals as `g0`, …, the memory as `mem`, and
+    /// `reset`, to be called before each of the `calls`.
+    pub wasm: Vec<u8>,
+    /// Types of the functions `f0`, ….
+    pub funcs: Vec<FuncType>,
+    /// Types of the globals `g0`, ….
+    pub globals: Vec<ValType>,
+    /// Calls to make, in this order, of one instance.
+    pub calls: Vec<Call>,
+}
+
+/// A call of an exported function.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Function `f<index>`.
+    pub func: u32,
+    /// As many as it has parameters.
+    pub args: Vec<Value>,
+}
+
+/// A value, floats as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// i32
+    I32(i32),
+    /// i64
+    I64(i64),
+    /// f32
+    F32(u32),
+    /// f64
+    F64(u64),
+}
+
+impl Value {
+    /// Whether the specification lets one stand for the other: equal bits, or both NaN.
+    pub fn same(self, other: Value) -> bool {
+        match (self, other) {
+            (Value::F32(a), Value::F32(b)) => a == b || f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan(),
+            (Value::F64(a), Value::F64(b)) => a == b || f64::from_bits(a).is_nan() && f64::from_bits(b).is_nan(),
+            _ => self == other,
+        }
+    }
+
+    /// A value of type `ty`, often one at the edge of something.
+    fn random(ty: ValType, rng: &mut Rng) -> Value {
+        match ty {
+            ValType::I32 => Value::I32(random_int(rng, 32) as i32),
+            ValType::I64 => Value::I64(random_int(rng, 64)),
+            ValType::F32 => Value::F32(random_float(rng, f32::to_bits, |x| x as f32, |bits| bits as u32)),
+            ValType::F64 => Value::F64(random_float(rng, f64::to_bits, |x| x, |bits| bits)),
+            _ => unreachable!("generated programs hold numbers only"),
+        }
+    }
+}
+
+fn random_int(rng: &mut Rng, width: u32) -> i64 {
+    match rng.below(8) {
+        0..3 => i64::from(rng.below(16)) - 4,
+        3 => (1i64 << rng.below(width)).wrapping_sub(i64::from(rng.below(2))),
+        4 => -1 << rng.below(width),
+        5 => i64::from(rng.below(1 << 16)),
+        6 => *rng.pick(&[i64::MAX, i64::MIN, i32::MAX.into(), i32::MIN.into(), u32::MAX.into()]),
+        _ => rng.bits() as i64,
+    }
+}
+
+fn random_float<F, B>(rng: &mut Rng, bits: fn(F) -> B, float: fn(f64) -> F, raw: fn(u64) -> B) -> B {
+    const EDGES: [f64; 16] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -1.5,
+        1e-40,
+        5e-324,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        2147483648.0,
+        -2147483649.0,
+        4294967296.0,
+        9223372036854775808.0,
+        18446744073709551616.0,
+    ];
+    match rng.below(4) {
+        0 => bits(float(*rng.pick(&EDGES))),
+        1 => bits(float(f64::from(rng.below(2000)) / 8.0 - 100.0)),
+        2 => bits(float(rng.bits() as i64 as f64)),
+        _ => raw(rng.bits()),
+    }
+}
+
+/// The module around the bodies: what they may refer to.
+struct Shape {
+    /// Function types: those of functions first, then those of blocks as they come up.
+    types: Vec<FuncType>,
+    /// Type index of each function, `reset` excluded.
+    funcs: Vec<u32>,
+    /// Type and mutability of `g0`, …; in the module, global 0 is the fuel and `g0` is global 1.
+    globals: Vec<(ValType, bool)>,
+    /// Elements of table 0; table 1 has [`SMALL_TABLE`].
+    table: u32,
+    /// Functions that table 0 holds, at these indices at first.
+    elements: Vec<u32>,
+    /// The most iterations that all loops around one place may make together.
+    max_trips: u32,
+}
+
+const FUEL_GLOBAL: u32 = 0;
+const SMALL_TABLE: u32 = 4;
+/// Bytes of the passive data segment.
+const PASSIVE_DATA: u32 = 64;
+/// Elements of the passive element segment.
+const PASSIVE_ELEMS: u32 = 4;
+
+const NUMBERS: [ValType; 4] = [ValType::I32, ValType::I64, ValType::F32, ValType::F64];
+
+/// The program that belongs to `seed`.
+pub fn generate(seed: u64) -> Program {
+    let mut rng = Rng::new(seed);
+    let mut shape = shape(&mut rng);
+    let code: Vec<enc::Function> = (0..shape.funcs.len()).map(|func| body::generate(&mut shape, &mut rng, func)).collect();
+    let wasm = assemble(&shape, &mut rng, &code);
+    let funcs: Vec<FuncType> = shape.funcs.iter().map(|&ty| shape.types[ty as usize].clone()).collect();
+    let calls = (0..3 * funcs.len())
+        .map(|i| {
+            let func = i % funcs.len();
+            let args = funcs[func].params.iter().map(|&ty| Value::random(ty, &mut rng)).collect();
+            Call { func: func as u32, args }
+        })
+        .collect();
+    Program { wasm, funcs, globals: shape.globals.iter().map(|(ty, _)| *ty).collect(), calls }
+}
+
+fn random_types(rng: &mut Rng, len: u32) -> Box<[ValType]> {
+    // Runs of one kind of register are what fills the registers of a calling convention.
+    let kind = rng.below(4);
+    let ty = |rng: &mut Rng| match kind {
+        0 => *rng.pick(&NUMBERS[..2]),
+        1 => *rng.pick(&NUMBERS[2..]),
+        _ => *rng.pick(&NUMBERS),
+    };
+    (0..len).map(|_| ty(rng)).collect()
+}
+
+fn shape(rng: &mut Rng) -> Shape {
+    // Few result lists, so that tail calls find targets.
+    let results: Vec<Box<[ValType]>> = (0..2 + rng.below(2))
+        .map(|_| {
+            let len = *rng.pick(&[0, 1, 1, 1, 1, 2, 3, 12]);
+            random_types(rng, len)
+        })
+        .collect();
+    let mut types: Vec<FuncType> = Vec::new();
+    for _ in 0..3 + rng.below(4) {
+        let len = if rng.one_in(5) { 5 + rng.below(8) } else { rng.below(5) };
+        let ty = FuncType { params: random_types(rng, len), results: rng.pick(&results).clone() };
+        if !types.contains(&ty) {
+            types.push(ty);
+        }
+    }
+    let funcs: Vec<u32> = (0..3 + rng.below(5)).map(|_| rng.below(types.len() as u32)).collect();
+    let globals = (0..4 + rng.below(6)).map(|i| (NUMBERS[i as usize % 4], i < 4 || rng.percent(70))).collect();
+    let table = 8 << rng.below(2);
+    let elements = (0..table - rng.below(3)).map(|_| rng.below(funcs.len() as u32)).collect();
+    let max_trips = if rng.one_in(12) { 3000 } else { 100 };
+    Shape { types, funcs, globals, table, elements, max_trips }
+}
+
+impl Shape {
+    /// Index of a type, which is added if it is new.
+    fn intern(&mut self, ty: FuncType) -> u32 {
+        let index = self.types.iter().position(|known| *known == ty).unwrap_or_else(|| {
+            self.types.push(ty);
+            self.types.len() - 1
+        });
+        index as u32
+    }
+
+    fn func_type(&self, func: u32) -> &FuncType {
+        &self.types[self.funcs[func as usize] as usize]
+    }
+
+    /// How many calls `reset` allows: the longer the loops, the fewer.
+    fn fuel(&self) -> i32 {
+        if self.max_trips > 100 { 10 } else { 150 }
+    }
+}
+
+fn encoder_type(ty: ValType) -> enc::ValType {
+    match ty {
+        ValType::I32 => enc::ValType::I32,
+        ValType::I64 => enc::ValType::I64,
+        ValType::F32 => enc::ValType::F32,
+        ValType::F64 => enc::ValType::F64,
+        _ => unreachable!("generated programs hold numbers only"),
+    }
+}
+
+fn constant(value: Value) -> enc::ConstExpr {
+    match value {
+        Value::I32(x) => enc::ConstExpr::i32_const(x),
+        Value::I64(x) => enc::ConstExpr::i64_const(x),
+        Value::F32(x) => enc::ConstExpr::f32_const(enc::Ieee32::new(x)),
+        Value::F64(x) => enc::ConstExpr::f64_const(enc::Ieee64::new(x)),
+    }
+}
+
+/// Puts the module together around its bodies.
+fn assemble(shape: &Shape, rng: &mut Rng, code: &[enc::Function]) -> Vec<u8> {
+    let mut types = enc::TypeSection::new();
+    for ty in &shape.types {
+        types.ty().function(ty.params.iter().copied().map(encoder_type), ty.results.iter().copied().map(encoder_type));
+    }
+    let reset_type = types.len();
+    types.ty().function([], []);
+    let mut funcs = enc::FunctionSection::new();
+    for &ty in &shape.funcs {
+        funcs.function(ty);
+    }
+    let reset = funcs.len();
+    funcs.function(reset_type);
+
+    let mut tables = enc::TableSection::new();
+    for (minimum, maximum) in [(shape.table, shape.table + 4), (SMALL_TABLE, SMALL_TABLE)] {
+        tables.table(enc::TableType {
+            element_type: enc::RefType::FUNCREF,
+            table64: false,
+            minimum: minimum.into(),
+            maximum: Some(maximum.into()),
+            shared: false,
+        });
+    }
+    let mut memories = enc::MemorySection::new();
+    memories.memory(enc::MemoryType {
+        minimum: 1 + u64::from(rng.below(2)),
+        maximum: Some(3),
+        memory64: false,
+        shared: false,
+        page_size_log2: None,
+    });
+
+    let mut globals = enc::GlobalSection::new();
+    let fuel_type = enc::GlobalType { val_type: enc::ValType::I32, mutable: true, shared: false };
+    globals.global(fuel_type, &enc::ConstExpr::i32_const(shape.fuel()));
+    let mut exports = enc::ExportSection::new();
+    for (i, &(ty, mutable)) in shape.globals.iter().enumerate() {
+        let ty_encoded = enc::GlobalType { val_type: encoder_type(ty), mutable, shared: false };
+        globals.global(ty_encoded, &constant(Value::random(ty, rng)));
+        exports.export(&format!("g{i}"), enc::ExportKind::Global, 1 + i as u32);
+    }
+    for i in 0..reset {
+        exports.export(&format!("f{i}"), enc::ExportKind::Func, i);
+    }
+    exports.export("reset", enc::ExportKind::Func, reset);
+    exports.export("mem", enc::ExportKind::Memory, 0);
+
+    let mut elems = enc::ElementSection::new();
+    let zero = enc::ConstExpr::i32_const(0);
+    elems.active(None, &zero, enc::Elements::Functions(Cow::Borrowed(&shape.elements)));
+    let passive: Vec<u32> = (0..PASSIVE_ELEMS).map(|_| rng.below(reset)).collect();
+    elems.passive(enc::Elements::Functions(passive.into()));
+    elems.declared(enc::Elements::Functions((0..reset).collect()));
+
+    let mut bodies = enc::CodeSection::new();
+    for body in code {
+        bodies.function(body);
+    }
+    let mut body = enc::Function::new([]);
+    body.instructions().i32_const(shape.fuel()).global_set(FUEL_GLOBAL).end();
+    bodies.function(&body);
+
+    let mut data = enc::DataSection::new();
+    let mut random_bytes = |len: u32| (0..len).map(|_| rng.bits() as u8).collect::<Vec<u8>>();
+    data.active(0, &zero, random_bytes(2048));
+    data.passive(random_bytes(PASSIVE_DATA));
+
+    let mut module = enc::Module::new();
+    module
+        .section(&types)
+        .section(&funcs)
+        .section(&tables)
+        .section(&memories)
+        .section(&globals)
+        .section(&exports)
+        .section(&elems)
+        .section(&enc::DataCountSection { count: data.len() })
+        .section(&bodies)
+        .section(&data);
+    module.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_bytecode::{Instrs, Opcode, validate};
+
+    #[test]
+    fn programs_are_valid_and_reach_every_opcode() {
+        let mut counts = std::collections::HashMap::new();
+        for seed in 0..300 {
+            let program = generate(seed);
+            let module = match validate::parse(program.wasm.into()) {
+                Ok(module) => module,
+                Err(error) => panic!("seed {seed}: {error}"),
+            };
+            for body in &module.bodies {
+                for instr in Instrs::new(&module, body.entry, body.end) {
+                    *counts.entry(instr.op).or_insert(0) += 1;
+                }
+            }
+        }
+        for &op in Opcode::ALL {
+            let count = counts.get(&op).copied().unwrap_or(0);
+            assert!(count >= 10, "{} occurs {count} times", op.mnemonic());
+        }
+    }
+
+    #[test]
+    fn a_seed_is_a_program() {
+        for seed in [0, 1, 77] {
+            assert_eq!(generate(seed).wasm, generate(seed).wasm);
+        }
+        assert_ne!(generate(0).wasm, generate(1).wasm);
+    }
+
+    #[test]
+    fn nans_are_the_same_whatever_their_bits() {
+        assert!(Value::F32(0x7FC0_0000).same(Value::F32(0xFFA0_0001)));
+        assert!(!Value::F64(0).same(Value::F64(1 << 63)));
+        assert!(!Value::I32(0).same(Value::I64(0)));
+    }
+}
