@@ -14,7 +14,7 @@ use weir_jit::contract::StoreCtx;
 pub(super) unsafe fn branch(
     stp: *const BranchEntry,
     sp: *mut u64,
-    scope: &Scope,
+    scope: *const Scope,
     body: *const Body,
 ) -> (*const u8, *const BranchEntry, *mut u64) {
     // SAFETY: validation has written the entry for this place.
@@ -24,7 +24,7 @@ pub(super) unsafe fn branch(
             0 => sp,
             drop => move_down(sp, entry.keep, sp.sub((entry.keep + drop) as usize)),
         };
-        (scope.bytes.add(entry.pc as usize), (*body).branches.add(entry.stp as usize), sp)
+        ((*scope).bytes.add(entry.pc as usize), (*body).branches.add(entry.stp as usize), sp)
     }
 }
 

@@ -6,13 +6,13 @@
 use super::calls::{self, Callee};
 use super::control::{self, Meter};
 use super::frame::{self, Body, Header, Scope};
+use super::memory::View;
 use super::{Exit, decode, memory, numeric};
-use crate::runtime::bulk;
+use crate::runtime::bulk::ref_func;
 use crate::runtime::records::instance_of;
 use weir_bytecode::semantics::{self, Slot};
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Trap, for_each_opcode};
-use weir_jit::contract::InstanceCtx;
 
 /// The codes of TABLE 1 as patterns.
 #[allow(non_upper_case_globals, reason = "named like the opcodes")]
@@ -48,15 +48,13 @@ pub(super) struct State {
     /// The function that runs.
     pub body: *const Body,
     /// The instance it runs in.
-    pub scope: Scope,
+    pub scope: *const Scope,
 }
 
 /// How it goes on after what was too big to be inline.
 pub(super) enum Step {
     /// With this state, at the head of a segment.
     Continue(State),
-    /// With a return, the results being below `sp`.
-    Return(State),
     /// With the end of the activation.
     Exit(Exit),
 }
@@ -67,23 +65,23 @@ impl State {
     #[inline(always)]
     pub unsafe fn reload_memory(&mut self) {
         // SAFETY: the caller's promise.
-        (self.base, self.len) = unsafe { self.scope.memory() };
+        (self.base, self.len) = unsafe { (*self.scope).memory() };
     }
 
-    /// Goes to another instance.
+    /// Goes to an instance, this one or another.
     ///
     /// # Safety
     /// It is live.
     #[inline(always)]
-    pub unsafe fn switch(&mut self, ctx: *mut InstanceCtx) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.scope = Scope::of(ctx);
-            self.reload_memory();
+    pub unsafe fn switch(&mut self, scope: *const Scope) {
+        if scope != self.scope {
+            self.scope = scope;
+            // SAFETY: the caller's promise.
+            unsafe { self.reload_memory() };
         }
     }
 
-    /// Goes to the caller, whose instance the scope already is; `sp` is left to do.
+    /// Goes to the caller; `sp` is left to do.
     ///
     /// # Safety
     /// `caller` comes from the frame that returns.
@@ -91,9 +89,27 @@ impl State {
     pub unsafe fn return_to(&mut self, caller: Header) {
         // SAFETY: the caller's promise.
         unsafe {
+            self.switch(caller.scope);
             (self.fp, self.body) = (caller.fp, caller.body);
-            self.pc = self.scope.bytes.add(caller.pc as usize);
+            self.pc = (*self.scope).bytes.add(caller.pc as usize);
             self.stp = (*caller.body).branches.add(caller.stp as usize);
+        }
+    }
+
+    /// Returns to the caller, the results being below `sp`.
+    ///
+    /// # Safety
+    /// `caller` is the frame's header, as it was before the results were moved.
+    #[inline(always)]
+    pub unsafe fn leave(mut self, caller: Header) -> Step {
+        // SAFETY: the results fit where the frame is.
+        unsafe {
+            self.sp = frame::move_down(self.sp, (*self.body).results, self.fp);
+            if caller.is_base() {
+                return Step::Exit(Exit::Return);
+            }
+            self.return_to(caller);
+            Step::Continue(self)
         }
     }
 
@@ -107,28 +123,27 @@ impl State {
         unsafe {
             Header {
                 fp: self.fp,
-                pc: next.offset_from_unsigned(self.scope.bytes) as u32,
+                pc: next.offset_from_unsigned((*self.scope).bytes) as u32,
                 stp: self.stp.offset_from_unsigned((*self.body).branches) as u32,
                 body: self.body,
-                instance: self.scope.ctx,
+                scope: self.scope,
             }
         }
     }
 }
 
-/// Runs `body` in an instance with context `ctx`, its parameters at `fp`.
+/// Runs `body` in the instance of `scope`, its parameters at `fp`.
 ///
 /// # Safety
 /// As for [`super::run`]; the frame does not overflow the value stack, and without `METERED` neither fuel nor polls are on.
-pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *const Body, fp: *mut u64, meter: Meter) -> Exit {
+pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const Body, fp: *mut u64, meter: Meter) -> Exit {
     // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
     // what its fields' comments say. Each arm keeps that up.
     unsafe {
-        let scope = Scope::of(ctx);
-        let (base, len) = scope.memory();
+        let (base, len) = (*scope).memory();
         let sp = frame::push(fp, body, Header::BASE);
         let mut state = State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope };
-        let stack = (*ctx).stack;
+        let stack = (*(*scope).ctx).stack;
 
         let trap = 'trap: {
             macro_rules! check {
@@ -143,7 +158,7 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
             macro_rules! enter_segment {
                 () => {
                     if METERED {
-                        check!(meter.enter(state.scope.bytes, state.body, state.pc));
+                        check!(meter.enter((*state.scope).bytes, state.body, state.pc));
                     }
                 };
             }
@@ -161,7 +176,7 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
             }
             macro_rules! branch {
                 () => {{
-                    (state.pc, state.stp, state.sp) = control::branch(state.stp, state.sp, &state.scope, state.body);
+                    (state.pc, state.stp, state.sp) = control::branch(state.stp, state.sp, state.scope, state.body);
                     enter_segment!();
                 }};
             }
@@ -187,21 +202,33 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
             }
             macro_rules! load {
                 ($op:ident, $at:expr) => {{
-                    let view = state.scope.view(state.base, state.len);
-                    state.pc = check!(memory::load::<{ code::$op }>($at, state.sp, view, state.scope.ctx));
+                    let view = View { base: state.base, len: state.len, address_mask: (*state.scope).address_mask };
+                    state.pc = check!(memory::load::<{ code::$op }>($at, state.sp, view, (*state.scope).ctx));
                 }};
             }
             macro_rules! store {
                 ($op:ident, $at:expr) => {{
-                    let view = state.scope.view(state.base, state.len);
-                    state.pc = check!(memory::store::<{ code::$op }>($at, state.sp, view, state.scope.ctx));
+                    let view = View { base: state.base, len: state.len, address_mask: (*state.scope).address_mask };
+                    state.pc = check!(memory::store::<{ code::$op }>($at, state.sp, view, (*state.scope).ctx));
                     state.sp = state.sp.sub(2);
+                }};
+            }
+
+            macro_rules! bulk {
+                ($code:expr, $at:expr) => {
+                    (state.pc, state.sp) = check!(memory::execute($code, $at, state.sp, (*state.scope).ctx))
+                };
+            }
+            macro_rules! invalid {
+                ($code:ident) => {{
+                    debug_assert!(false, "no opcode {:#x} in validated code", $code);
+                    std::hint::unreachable_unchecked()
                 }};
             }
 
             if METERED {
                 check!(meter.poll());
-                check!(meter.enter(state.scope.bytes, state.body, state.pc));
+                check!(meter.enter((*state.scope).bytes, state.body, state.pc));
             }
             'next: loop {
                 // It may go on elsewhere, or not at all.
@@ -213,7 +240,6 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                                 enter_segment!();
                                 continue 'next;
                             }
-                            Step::Return(next) => state = next,
                             Step::Exit(exit) => return exit,
                         }
                     };
@@ -227,15 +253,13 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                             code::Nop => state.pc = at,
                             code::Block => state.pc = decode::skip_block_type(at),
                             code::Loop => {
-                                let osr = calls::tick_loop(state.body, state.scope.ctx, (*state.stp).pc);
+                                let osr = calls::tick_loop(state.body, state.scope, (*state.stp).pc);
                                 if !osr.is_null() {
-                                    let caller = *frame::header(state.fp, state.body);
-                                    let callee = Callee { body: state.body, ctx: state.scope.ctx };
-                                    follow!(calls::leave(state, caller, callee, osr, true));
+                                    follow!(calls::enter_loop(state, osr));
                                 }
                                 if METERED {
                                     check!(meter.poll());
-                                    check!(meter.charge(state.scope.bytes, state.body, state.pc));
+                                    check!(meter.charge((*state.scope).bytes, state.body, state.pc));
                                 }
                                 state.stp = state.stp.add(1);
                                 state.pc = decode::skip_block_type(at);
@@ -278,25 +302,23 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                             // Calls
                             code::Call => {
                                 let (func, next) = decode::u32(at);
-                                break 'call (calls::direct(&state.scope, func), next);
+                                break 'call (calls::direct(state.scope, func), next);
                             }
                             code::CallIndirect => {
                                 let index = *state.sp.sub(1);
-                                let found = check!(calls::indirect(state.scope.ctx, at, index));
+                                let found = check!(calls::indirect(state.scope, at, index));
                                 state.sp = state.sp.sub(1);
                                 break 'call found;
                             }
                             code::ReturnCall => {
-                                let callee = calls::direct(&state.scope, decode::u32(at).0);
-                                follow!(check!(calls::tail_call(state, callee, METERED.then_some(meter))));
-                                break 'ret;
+                                let callee = calls::direct(state.scope, decode::u32(at).0);
+                                follow!(check!(calls::tail(state, callee, METERED.then_some(meter))));
                             }
                             code::ReturnCallIndirect => {
                                 let index = *state.sp.sub(1);
-                                let (callee, _) = check!(calls::indirect(state.scope.ctx, at, index));
+                                let (callee, _) = check!(calls::indirect(state.scope, at, index));
                                 state.sp = state.sp.sub(1);
-                                follow!(check!(calls::tail_call(state, callee, METERED.then_some(meter))));
-                                break 'ret;
+                                follow!(check!(calls::tail(state, callee, METERED.then_some(meter))));
                             }
 
                             // Operands, locals, globals
@@ -323,12 +345,12 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                             }
                             code::GlobalGet => {
                                 let (global, next) = decode::u32(at);
-                                push!(*state.scope.global(global));
+                                push!(*(*state.scope).global(global));
                                 state.pc = next;
                             }
                             code::GlobalSet => {
                                 let (global, next) = decode::u32(at);
-                                *state.scope.global(global) = pop!();
+                                *(*state.scope).global(global) = pop!();
                                 state.pc = next;
                             }
 
@@ -357,20 +379,16 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                             code::I64Store16 => store!(I64Store16, at),
                             code::I64Store32 => store!(I64Store32, at),
                             code::MemorySize => {
-                                let (pages, next) = memory::size(at, state.scope.ctx);
+                                let (pages, next) = memory::size(at, (*state.scope).ctx);
                                 push!(pages);
                                 state.pc = next;
                             }
                             code::MemoryGrow => {
-                                state.pc = memory::grow(at, state.sp, state.scope.ctx);
+                                state.pc = memory::grow(at, state.sp, (*state.scope).ctx);
                                 state.reload_memory();
                             }
-                            code::TableGet => {
-                                (state.pc, state.sp) = check!(memory::execute(code::TableGet, at, state.sp, state.scope.ctx));
-                            }
-                            code::TableSet => {
-                                (state.pc, state.sp) = check!(memory::execute(code::TableSet, at, state.sp, state.scope.ctx));
-                            }
+                            code::TableGet => bulk!(code::TableGet, at),
+                            code::TableSet => bulk!(code::TableSet, at),
 
                             // References
                             code::RefNull => {
@@ -384,7 +402,7 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                             }
                             code::RefFunc => {
                                 let (func, next) = decode::u32(at);
-                                push!(bulk::ref_func(instance_of(state.scope.ctx), func));
+                                push!(ref_func(instance_of((*state.scope).ctx), func));
                                 state.pc = next;
                             }
 
@@ -546,59 +564,55 @@ pub(super) unsafe fn run<const METERED: bool>(ctx: *mut InstanceCtx, body: *cons
                                     code::I64TruncSatF32U => unary!(i64_trunc_sat_f32_u, at),
                                     code::I64TruncSatF64S => unary!(i64_trunc_sat_f64_s, at),
                                     code::I64TruncSatF64U => unary!(i64_trunc_sat_f64_u, at),
-                                    code => {
-                                        (state.pc, state.sp) = check!(memory::execute(code, at, state.sp, state.scope.ctx));
-                                    }
+                                    code @ (code::MemoryInit
+                                    | code::DataDrop
+                                    | code::MemoryCopy
+                                    | code::MemoryFill
+                                    | code::TableInit
+                                    | code::ElemDrop
+                                    | code::TableCopy
+                                    | code::TableGrow
+                                    | code::TableSize
+                                    | code::TableFill) => bulk!(code, at),
+                                    code => invalid!(code),
                                 }
                             }
-                            code => {
-                                debug_assert!(false, "no opcode {code:#x} in validated code");
-                                std::hint::unreachable_unchecked();
-                            }
+                            code => invalid!(code),
                         }
                         continue 'next;
                     }
 
                     // The running function returns.
                     let caller = *frame::header(state.fp, state.body);
-                    state.sp = frame::move_down(state.sp, (*state.body).results, state.fp);
-                    if caller.is_base() {
-                        return Exit::Return;
-                    }
-                    if caller.instance != state.scope.ctx {
-                        state.switch(caller.instance);
-                    }
-                    state.return_to(caller);
-                    enter_segment!();
-                    continue 'next;
+                    follow!(state.leave(caller));
                 };
 
                 // The running function calls `callee` and continues at `next`.
-                let native = match callee.body.is_null() {
-                    true => std::ptr::null(),
-                    false => calls::tick(callee.body, callee.ctx),
+                let (body, scope) = match callee {
+                    Callee::Wasm { body, scope } => {
+                        let native = calls::tick(body, scope);
+                        if !native.is_null() {
+                            follow!(calls::native(state, body, scope, native, next));
+                        }
+                        (body, scope)
+                    }
+                    Callee::Host(host) => follow!(calls::host(state, &*host, next)),
                 };
-                if callee.body.is_null() || !native.is_null() {
-                    follow!(calls::call(state, callee, native, next));
-                    continue 'next;
-                }
-                let fp = state.sp.sub((*callee.body).params as usize);
-                if frame::overflows(stack, fp, callee.body) {
+                let fp = state.sp.sub((*body).params as usize);
+                if frame::overflows(stack, fp, body) {
                     break 'trap Trap::StackOverflow;
                 }
-                state.sp = frame::push(fp, callee.body, state.header(next));
-                (state.fp, state.body) = (fp, callee.body);
-                (state.pc, state.stp) = ((*callee.body).entry, (*callee.body).branches);
-                if callee.ctx != state.scope.ctx {
-                    state.switch(callee.ctx);
-                }
+                state.sp = frame::push(fp, body, state.header(next));
+                (state.fp, state.body) = (fp, body);
+                (state.pc, state.stp) = ((*body).entry, (*body).branches);
+                state.switch(scope);
                 if METERED {
                     check!(meter.poll());
-                    check!(meter.enter(state.scope.bytes, state.body, state.pc));
+                    check!(meter.enter((*state.scope).bytes, state.body, state.pc));
                 }
             }
         };
-        frame::trapped(trap, state.scope.ctx, state.body, state.fp, state.pc);
+        frame::trapped(trap, state.scope, state.body, state.fp, state.pc);
         Exit::Trap
     }
 }

@@ -9,7 +9,7 @@
 
 use super::memory::address_mask;
 use crate::error::MAX_FRAMES;
-use crate::runtime::records::{Failure, InstanceRecord, instance_of, store_of};
+use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, instance_of, store_of};
 use crate::tier::counters::FuncCode;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
@@ -89,14 +89,14 @@ pub(super) struct Header {
     /// Its function.
     pub body: *const Body,
     /// Its instance.
-    pub instance: *mut InstanceCtx,
+    pub scope: *const Scope,
 }
 
 const _: () = assert!(size_of::<Header>() == FRAME_HEADER as usize * size_of::<u64>());
 
 impl Header {
     /// That of an activation's base frame.
-    pub const BASE: Header = Header { fp: ptr::null_mut(), pc: 0, stp: 0, body: ptr::null(), instance: ptr::null_mut() };
+    pub const BASE: Header = Header { fp: ptr::null_mut(), pc: 0, stp: 0, body: ptr::null(), scope: ptr::null() };
 
     /// Whether the frame is the base of its activation.
     pub fn is_base(&self) -> bool {
@@ -171,9 +171,9 @@ pub(super) unsafe fn move_down(sp: *mut u64, count: u32, to: *mut u64) -> *mut u
     }
 }
 
-/// The instance that runs, as the loop needs it: read once when execution enters it.
-#[derive(Clone, Copy)]
-pub(super) struct Scope {
+/// An instance as the loop needs it: made with the instance, immutable.
+#[derive(Debug)]
+pub(crate) struct Scope {
     pub ctx: *mut InstanceCtx,
     /// The module's bytes.
     pub bytes: *const u8,
@@ -182,33 +182,28 @@ pub(super) struct Scope {
     pub imported_funcs: u32,
     pub imported_globals: u32,
     /// The slot of global 0.
-    pub globals: *mut u8,
-    /// Memory 0; null if there is none.
-    memory: *const MemoryCtx,
+    globals: *mut u8,
+    /// Where the context has memory 0; null if there is none.
+    memory: *const *const MemoryCtx,
     /// What to keep of a slot that is an address in memory 0.
     pub address_mask: u64,
 }
 
 impl Scope {
-    /// The scope of an instance.
-    ///
-    /// # Safety
-    /// `ctx` is the context of an instance of a live store.
-    pub unsafe fn of(ctx: *mut InstanceCtx) -> Scope {
-        // SAFETY: the caller's promise.
-        let instance = unsafe { instance_of(ctx) };
-        let record = instance.module.record();
-        let module = &record.bytecode;
-        let memory = module.memories.first();
+    /// The scope of the instance of `module` with context `ctx`.
+    pub fn new(ctx: *mut InstanceCtx, module: &ModuleRecord) -> Scope {
+        let ModuleRecord { bytecode, layout, bodies, .. } = module;
+        let tail = |offset: u32| ctx.cast::<u8>().wrapping_add(offset as usize);
+        let memory_type = bytecode.memories.first();
         Scope {
             ctx,
-            bytes: module.bytes.as_ptr(),
-            bodies: record.bodies.as_ptr(),
-            imported_funcs: module.imported_funcs,
-            imported_globals: module.imported_globals,
-            globals: ctx.cast::<u8>().wrapping_add(record.layout.global(0) as usize),
-            memory: if memory.is_some() { instance.memory(0).cast() } else { ptr::null() },
-            address_mask: memory.map_or(0, address_mask),
+            bytes: bytecode.bytes.as_ptr(),
+            bodies: bodies.as_ptr(),
+            imported_funcs: bytecode.imported_funcs,
+            imported_globals: bytecode.imported_globals,
+            globals: tail(layout.global(0)),
+            memory: memory_type.map_or(ptr::null(), |_| tail(layout.memory(0)).cast()),
+            address_mask: memory_type.map_or(0, address_mask),
         }
     }
 
@@ -232,19 +227,25 @@ impl Scope {
     #[inline(always)]
     pub unsafe fn memory(&self) -> (*mut u8, u64) {
         // SAFETY: the caller's promise.
-        unsafe { if self.memory.is_null() { (ptr::null_mut(), 0) } else { ((*self.memory).base, (*self.memory).len) } }
+        unsafe {
+            if self.memory.is_null() {
+                return (ptr::null_mut(), 0);
+            }
+            let memory = *self.memory;
+            ((*memory).base, (*memory).len)
+        }
     }
 }
 
 /// Adds the frames of an activation to `failure`, the innermost being that of `body` at `fp`, stopped at `pc`.
 ///
 /// # Safety
-/// There is such a frame, in the instance with context `ctx`.
+/// There is such a frame, in the instance of `scope`.
 #[cold]
-pub(super) unsafe fn describe(failure: &mut Failure, ctx: *mut InstanceCtx, body: *const Body, fp: *mut u64, pc: *const u8) {
+pub(super) unsafe fn describe(failure: &mut Failure, scope: *const Scope, body: *const Body, fp: *mut u64, pc: *const u8) {
     // SAFETY: the caller's promise.
     unsafe {
-        let module = &instance_of(ctx).module;
+        let module = &instance_of((*scope).ctx).module;
         let pc = pc.offset_from_unsigned(module.bytecode().bytes.as_ptr()) as u32;
         failure.push_frame(module, (*body).func, pc);
         describe_from(failure, *header(fp, body));
@@ -263,7 +264,7 @@ pub(super) unsafe fn describe_from(failure: &mut Failure, mut caller: Header) {
         }
         // SAFETY: the frames down to the base are intact, and their instances and functions live.
         unsafe {
-            let instance = instance_of(caller.instance);
+            let instance = instance_of((*caller.scope).ctx);
             // Beyond what is kept, only the number of frames matters.
             let kept = depth < MAX_FRAMES;
             let pc = if kept { call_before(instance, &*(*caller.body).source, caller.pc) } else { caller.pc };
@@ -283,11 +284,11 @@ fn call_before(instance: &InstanceRecord, source: &FuncBody, pc: u32) -> u32 {
 /// # Safety
 /// As for [`describe`]; the store is live.
 #[cold]
-pub(super) unsafe fn trapped(trap: Trap, ctx: *mut InstanceCtx, body: *const Body, fp: *mut u64, pc: *const u8) {
+pub(super) unsafe fn trapped(trap: Trap, scope: *const Scope, body: *const Body, fp: *mut u64, pc: *const u8) {
     let mut failure = Failure::trap(trap);
     // SAFETY: the caller's promise; nobody else refers to the store's failure.
     unsafe {
-        describe(&mut failure, ctx, body, fp, pc);
-        (*store_of(ctx)).failure = Some(failure);
+        describe(&mut failure, scope, body, fp, pc);
+        (*store_of((*scope).ctx)).failure = Some(failure);
     }
 }

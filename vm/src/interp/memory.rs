@@ -3,7 +3,6 @@
 //! A load or store with one-byte immediates, which means memory 0 and an offset below 128, is inline; others are out of line.
 
 use super::decode;
-use super::frame::Scope;
 use crate::runtime::bulk;
 use crate::runtime::records::{InstanceRecord, instance_of};
 use weir_bytecode::semantics::{Access, access};
@@ -281,12 +280,4 @@ fn memory_mask(instance: &InstanceRecord, memory: u32) -> u64 {
 /// What to keep of a slot that is an index into table `table`.
 fn index_mask(instance: &InstanceRecord, table: u32) -> u64 {
     if instance.module.bytecode().tables[table as usize].ty.table64 { u64::MAX } else { u64::from(u32::MAX) }
-}
-
-impl Scope {
-    /// Memory 0, given its base and length.
-    #[inline(always)]
-    pub fn view(&self, base: *mut u8, len: u64) -> View {
-        View { base, len, address_mask: self.address_mask }
-    }
 }

@@ -26,7 +26,7 @@ mod frame;
 mod memory;
 mod numeric;
 
-pub(crate) use frame::{Body, bodies};
+pub(crate) use frame::{Body, Scope, bodies};
 
 use crate::runtime::records::{Failure, StoreRecord, instance_of, store_of};
 use control::Meter;
@@ -67,9 +67,9 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
     // SAFETY: the caller's promise.
     unsafe {
         let record = instance_of(instance);
-        let module = record.module.record();
-        let body: *const Body = &raw const module.bodies[(func - module.bytecode.imported_funcs) as usize];
-        let code = calls::tick(body, instance);
+        let scope = &raw const record.scope;
+        let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
+        let code = calls::tick(body, scope);
         if !code.is_null() {
             return Exit::Dispatch { func, instance, code, args: fp, osr: false };
         }
@@ -84,9 +84,9 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let value_sp = (*stack).value_sp;
         let meter = meter(store);
         let exit = if meter.fuel || meter.polls {
-            dispatch::run::<true>(instance, body, fp, meter)
+            dispatch::run::<true>(scope, body, fp, meter)
         } else {
-            dispatch::run::<false>(instance, body, fp, meter)
+            dispatch::run::<false>(scope, body, fp, meter)
         };
         (*stack).value_sp = value_sp;
         exit
@@ -110,3 +110,6 @@ unsafe fn native_overflow(stack: *const StackCtx) -> bool {
     // SAFETY: the stack's context is live.
     std::hint::black_box(&raw const here).addr() < unsafe { (*stack).native_limit }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, cont
 use crate::runtime::signatures::canonical_table;
 use crate::runtime::table::TableRecord;
 use crate::runtime::{bulk, entry, host};
-use crate::{Module, Result, tier};
+use crate::{Module, Result, interp, tier};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
 use std::ptr::{self, NonNull};
@@ -78,6 +78,7 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
     let instance = InstanceRecord {
         ctx,
         module: module.clone(),
+        scope: interp::Scope::new(ctx, record),
         func_refs,
         data_live: record.bytecode.data.iter().map(|_| Cell::new(true)).collect(),
         elems: OnceCell::new(),

@@ -81,6 +81,8 @@ pub(crate) struct InstanceRecord {
     /// The context, with its tails; allocated with it and freed with it.
     pub ctx: *mut InstanceCtx,
     pub module: Module,
+    /// The same as the interpreter sees it.
+    pub scope: interp::Scope,
     /// One per function of the module's index space; those of imported functions are unused (the context's
     /// import tail points to the exporter's).
     pub func_refs: Box<[FuncRef]>,

@@ -1,0 +1,342 @@
+//! Runs scripts in the specification's `.wast` format: modules, invocations and assertions about both.
+//!
+//! One script runs in one store, with the specification's host module `spectest`. A directive that fails is reported,
+//! and the script goes on.
+
+use std::collections::HashMap;
+use std::fmt;
+use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
+use wast::lexer::Lexer;
+use wast::parser::{self, ParseBuffer};
+use wast::token::{Id, Span};
+use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
+use weir::{
+    Engine, Error, Extern, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory,
+    MemoryType, Module, Ref, RefType, Store, Table, TableType, Trap, Val, ValType,
+};
+
+/// What became of a script.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// How many directives did what the script says.
+    pub passed: u32,
+    /// How many could not be tried, because they refer to an instance whose module failed.
+    pub skipped: u32,
+    /// The others, in order.
+    pub failures: Vec<DirectiveFailure>,
+}
+
+/// A directive that did not do what the script says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DirectiveFailure {
+    /// Its line in the script, from 1.
+    pub line: usize,
+    /// What was expected and what happened.
+    pub message: String,
+}
+
+impl fmt::Display for DirectiveFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.message)
+    }
+}
+
+/// Runs a script.
+///
+/// # Errors
+/// The text is not a script.
+pub fn run(engine: &Engine, text: &str) -> Result<Report, wast::Error> {
+    let in_text = |mut error: wast::Error| {
+        error.set_text(text);
+        error
+    };
+    let mut lexer = Lexer::new(text);
+    // The specification's tests of names have it.
+    lexer.allow_confusing_unicode(true);
+    let buffer = ParseBuffer::new_with_lexer(lexer).map_err(in_text)?;
+    let script = parser::parse::<Wast<'_>>(&buffer).map_err(in_text)?;
+    let mut runner = match Runner::new(engine) {
+        Ok(runner) => runner,
+        Err(error) => {
+            let message = format!("no module spectest: {error}");
+            return Ok(Report { failures: vec![DirectiveFailure { line: 1, message }], ..Report::default() });
+        }
+    };
+    let mut report = Report::default();
+    for directive in script.directives {
+        let span = directive.span();
+        match runner.execute(directive) {
+            Ok(()) => report.passed += 1,
+            Err(Unmet::Skipped) => report.skipped += 1,
+            Err(Unmet::Failed(message)) => {
+                report.failures.push(DirectiveFailure { line: span.linecol_in(text).0 + 1, message });
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Why a directive was not met.
+enum Unmet {
+    Failed(String),
+    Skipped,
+}
+
+impl<T: Into<String>> From<T> for Unmet {
+    fn from(message: T) -> Unmet {
+        Unmet::Failed(message.into())
+    }
+}
+
+type Outcome<T = ()> = Result<T, Unmet>;
+
+/// The instances and modules of a script, `None` where one failed.
+struct Runner {
+    engine: Engine,
+    store: Store<()>,
+    linker: Linker<()>,
+    /// The latest instance, which directives without a name mean.
+    current: Option<Instance>,
+    instances: HashMap<String, Option<Instance>>,
+    latest_definition: Option<Module>,
+    definitions: HashMap<String, Option<Module>>,
+}
+
+impl Runner {
+    fn new(engine: &Engine) -> weir::Result<Runner> {
+        let mut store = Store::new(engine, ());
+        let mut linker = Linker::new(engine);
+        linker.allow_shadowing(true);
+        define_spectest(&mut linker, &mut store)?;
+        Ok(Runner {
+            engine: engine.clone(),
+            store,
+            linker,
+            current: None,
+            instances: HashMap::new(),
+            latest_definition: None,
+            definitions: HashMap::new(),
+        })
+    }
+
+    fn execute(&mut self, directive: WastDirective<'_>) -> Outcome {
+        match directive {
+            WastDirective::Module(mut module) => {
+                let name = module.name();
+                let result = self.compile(&mut module).and_then(|module| self.instantiate(&module));
+                self.enter(name, result)
+            }
+            WastDirective::ModuleDefinition(mut module) => {
+                let name = module.name();
+                let result = self.compile(&mut module);
+                self.latest_definition = result.as_ref().ok().cloned();
+                if let Some(name) = name {
+                    self.definitions.insert(name.name().into(), self.latest_definition.clone());
+                }
+                result.map(|_| ()).map_err(|error| chain(&error).into())
+            }
+            WastDirective::ModuleInstance { instance, module, .. } => {
+                let module = match module {
+                    Some(name) => self.definitions.get(name.name()).ok_or("no such module definition")?.clone(),
+                    None => self.latest_definition.clone(),
+                };
+                let result = match module {
+                    Some(module) => self.instantiate(&module),
+                    None => {
+                        self.enter(instance, Err(Error::msg("")))?;
+                        return Err(Unmet::Skipped);
+                    }
+                };
+                self.enter(instance, result)
+            }
+            WastDirective::Register { name, module, .. } => {
+                let instance = self.instance(module)?;
+                self.linker.instance(&mut self.store, name, instance).map_err(|error| chain(&error).into()).map(|_| ())
+            }
+            WastDirective::Invoke(invoke) => match self.invoke(invoke)? {
+                Ok(_) => Ok(()),
+                Err(error) => Err(chain(&error).into()),
+            },
+            WastDirective::AssertReturn { exec, results, .. } => match self.perform(exec)? {
+                Ok(found) => self.compare(&found, &results),
+                Err(error) => Err(chain(&error).into()),
+            },
+            WastDirective::AssertTrap { exec, message, .. } => trapped(self.perform(exec)?, message),
+            WastDirective::AssertExhaustion { call, message, .. } => trapped(self.invoke(call)?, message),
+            WastDirective::AssertUnlinkable { mut module, message, .. } => {
+                let bytes = module.encode().map_err(|error| error.to_string())?;
+                let module = Module::from_binary(&self.engine, &bytes).map_err(|error| chain(&error))?;
+                match self.instantiate(&module) {
+                    Ok(_) => Err("it links".into()),
+                    Err(error) if error.downcast_ref::<LinkError>().is_none() => Err(chain(&error).into()),
+                    Err(error) if chain(&error).contains(message) => Ok(()),
+                    Err(error) => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
+                }
+            }
+            WastDirective::AssertInvalid { module, .. }
+            | WastDirective::AssertMalformed { module, .. }
+            | WastDirective::AssertInvalidCustom { module, .. }
+            | WastDirective::AssertMalformedCustom { module, .. } => self.refused(module),
+            WastDirective::AssertException { .. } => Err("exceptions are not supported".into()),
+            WastDirective::AssertSuspension { .. } => Err("suspensions are not supported".into()),
+            WastDirective::Thread(_) | WastDirective::Wait { .. } => Err("threads are not supported".into()),
+        }
+    }
+
+    /// Makes the result of an instantiation the current instance.
+    fn enter(&mut self, name: Option<Id<'_>>, result: weir::Result<Instance>) -> Outcome {
+        self.current = result.as_ref().ok().copied();
+        if let Some(name) = name {
+            self.instances.insert(name.name().into(), self.current);
+        }
+        result.map(|_| ()).map_err(|error| chain(&error).into())
+    }
+
+    fn compile(&self, module: &mut QuoteWat<'_>) -> weir::Result<Module> {
+        Module::from_binary(&self.engine, &module.encode()?)
+    }
+
+    fn instantiate(&mut self, module: &Module) -> weir::Result<Instance> {
+        self.linker.instantiate(&mut self.store, module)
+    }
+
+    /// Whether the text or the bytes are refused as such, not for a limit of this implementation.
+    fn refused(&self, mut module: QuoteWat<'_>) -> Outcome {
+        let Ok(bytes) = module.encode() else { return Ok(()) };
+        match Module::from_binary(&self.engine, &bytes) {
+            Ok(_) => Err("the module is accepted".into()),
+            Err(error) if error.downcast_ref::<InvalidModule>().is_some() => Ok(()),
+            Err(error) => Err(chain(&error).into()),
+        }
+    }
+
+    fn instance(&self, name: Option<Id<'_>>) -> Outcome<Instance> {
+        let instance = match name {
+            Some(name) => *self.instances.get(name.name()).ok_or("no such instance")?,
+            None => self.current,
+        };
+        instance.ok_or(Unmet::Skipped)
+    }
+
+    fn perform(&mut self, exec: WastExecute<'_>) -> Outcome<weir::Result<Vec<Val>>> {
+        match exec {
+            WastExecute::Invoke(invoke) => self.invoke(invoke),
+            WastExecute::Wat(mut module) => {
+                let bytes = encode(&mut module)?;
+                let module = Module::from_binary(&self.engine, &bytes).map_err(|error| chain(&error))?;
+                Ok(self.instantiate(&module).map(|_| Vec::new()))
+            }
+            WastExecute::Get { module, global, .. } => {
+                let instance = self.instance(module)?;
+                let global = instance.get_global(&mut self.store, global).ok_or("no such global")?;
+                Ok(Ok(vec![global.get(&mut self.store)]))
+            }
+        }
+    }
+
+    fn invoke(&mut self, invoke: WastInvoke<'_>) -> Outcome<weir::Result<Vec<Val>>> {
+        let instance = self.instance(invoke.module)?;
+        let func = instance.get_func(&mut self.store, invoke.name).ok_or("no such function")?;
+        let args = invoke.args.iter().map(|arg| self.argument(arg)).collect::<Outcome<Vec<Val>>>()?;
+        let mut results = vec![Val::I32(0); func.ty(&self.store).results.len()];
+        Ok(func.call(&mut self.store, &args, &mut results).map(|()| results))
+    }
+
+    fn argument(&mut self, arg: &WastArg<'_>) -> Outcome<Val> {
+        let WastArg::Core(arg) = arg else { return Err("not an argument of a core module".into()) };
+        Ok(match arg {
+            WastArgCore::I32(value) => Val::I32(*value),
+            WastArgCore::I64(value) => Val::I64(*value),
+            WastArgCore::F32(value) => Val::F32(value.bits),
+            WastArgCore::F64(value) => Val::F64(value.bits),
+            WastArgCore::V128(value) => Val::V128(u128::from_le_bytes(value.to_le_bytes())),
+            WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Extern, .. }) => Val::ExternRef(None),
+            WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Func, .. }) => Val::FuncRef(None),
+            WastArgCore::RefExtern(value) => Val::from(ExternRef::new(&mut self.store, *value)),
+            other => return Err(format!("arguments like {other:?} are not supported").into()),
+        })
+    }
+
+    fn compare(&self, found: &[Val], expected: &[WastRet<'_>]) -> Outcome {
+        let matches = found.len() == expected.len()
+            && found.iter().zip(expected).all(|(found, expected)| match expected {
+                WastRet::Core(expected) => self.matches(*found, expected),
+                _ => false,
+            });
+        if matches { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}").into()) }
+    }
+
+    fn matches(&self, found: Val, expected: &WastRetCore<'_>) -> bool {
+        match (expected, found) {
+            (WastRetCore::I32(expected), Val::I32(found)) => *expected == found,
+            (WastRetCore::I64(expected), Val::I64(found)) => *expected == found,
+            (WastRetCore::F32(NanPattern::Value(expected)), Val::F32(found)) => expected.bits == found,
+            (WastRetCore::F32(NanPattern::CanonicalNan), Val::F32(found)) => found & 0x7FFF_FFFF == 0x7FC0_0000,
+            (WastRetCore::F32(NanPattern::ArithmeticNan), Val::F32(found)) => found & 0x7FC0_0000 == 0x7FC0_0000,
+            (WastRetCore::F64(NanPattern::Value(expected)), Val::F64(found)) => expected.bits == found,
+            (WastRetCore::F64(NanPattern::CanonicalNan), Val::F64(found)) => found & (u64::MAX >> 1) == QUIET_NAN,
+            (WastRetCore::F64(NanPattern::ArithmeticNan), Val::F64(found)) => found & QUIET_NAN == QUIET_NAN,
+            (WastRetCore::RefNull(_), Val::FuncRef(None) | Val::ExternRef(None)) => true,
+            (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
+            (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
+            (WastRetCore::RefExtern(Some(expected)), Val::ExternRef(Some(found))) => {
+                found.data(&self.store).downcast_ref::<u32>() == Some(expected)
+            }
+            (WastRetCore::Either(any), found) => any.iter().any(|expected| self.matches(found, expected)),
+            _ => false,
+        }
+    }
+}
+
+/// The canonical NaN of an f64, without sign.
+const QUIET_NAN: u64 = 0x7FF8_0000_0000_0000;
+
+/// Whether it ended with the trap that the specification calls `message`, or something longer.
+fn trapped(result: weir::Result<Vec<Val>>, message: &str) -> Outcome {
+    match result {
+        Ok(found) => Err(format!("expected \"{message}\", found {found:?}").into()),
+        Err(error) => match error.downcast_ref::<Trap>() {
+            Some(trap) if message.starts_with(trap.message()) || trap.message().starts_with(message) => Ok(()),
+            _ => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
+        },
+    }
+}
+
+fn encode(module: &mut Wat<'_>) -> Outcome<Vec<u8>> {
+    module.encode().map_err(|error| error.to_string().into())
+}
+
+/// The error and its causes on one line.
+fn chain(error: &Error) -> String {
+    format!("{error:#}")
+}
+
+/// The host module that the specification's scripts import from.
+fn define_spectest(linker: &mut Linker<()>, store: &mut Store<()>) -> weir::Result<()> {
+    linker.func_wrap("spectest", "print", || ())?;
+    linker.func_wrap("spectest", "print_i32", |_: i32| ())?;
+    linker.func_wrap("spectest", "print_i64", |_: i64| ())?;
+    linker.func_wrap("spectest", "print_f32", |_: f32| ())?;
+    linker.func_wrap("spectest", "print_f64", |_: f64| ())?;
+    linker.func_wrap("spectest", "print_i32_f32", |_: i32, _: f32| ())?;
+    linker.func_wrap("spectest", "print_f64_f64", |_: f64, _: f64| ())?;
+    for (name, value) in [
+        ("global_i32", Val::I32(666)),
+        ("global_i64", Val::I64(666)),
+        ("global_f32", Val::from(666.6f32)),
+        ("global_f64", Val::from(666.6f64)),
+    ] {
+        let global = Global::new(&mut *store, GlobalType { value: value.ty(), mutable: false }, value)?;
+        linker.define(&mut *store, "spectest", name, global)?;
+    }
+    for (name, table64) in [("table", false), ("table64", true)] {
+        let limits = Limits { min: 10, max: Some(20) };
+        let ty = TableType { limits, table64, element: RefType::FUNCREF };
+        let table = Table::new(&mut *store, ty, Ref::Func(None))?;
+        linker.define(&mut *store, "spectest", name, table)?;
+    }
+    let limits = Limits { min: 1, max: Some(2) };
+    let memory = Memory::new(&mut *store, MemoryType { limits, memory64: false, shared: false, page_size_log2: 16 })?;
+    linker.define(&mut *store, "spectest", "memory", memory)?;
+    Ok(())
+}

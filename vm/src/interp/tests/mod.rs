@@ -1,0 +1,59 @@
+//! The interpreter alone, through the public API.
+
+mod calls;
+mod control;
+mod memory;
+mod metering;
+mod opcodes;
+
+use crate::typed::{WasmParams, WasmResults};
+use crate::{Config, Engine, Error, Instance, Module, Result, Store, Tier, Trap};
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config.tier(Tier::Interpreter);
+    config
+}
+
+/// An instance without imports.
+fn instantiate(config: &Config, wat: &str) -> (Store<()>, Instance) {
+    let engine = Engine::new(config).unwrap();
+    let module = Module::new(&engine, wat).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    (store, instance)
+}
+
+fn call<P: WasmParams, R: WasmResults>(store: &mut Store<()>, instance: Instance, name: &str, params: P) -> Result<R> {
+    instance.get_typed_func::<P, R>(&mut *store, name)?.call(&mut *store, params)
+}
+
+/// What function `f` of the module returns.
+fn run<P: WasmParams, R: WasmResults>(wat: &str, params: P) -> Result<R> {
+    let (mut store, instance) = instantiate(&config(), wat);
+    call(&mut store, instance, "f", params)
+}
+
+fn trap(error: &Error) -> Trap {
+    *error.downcast_ref::<Trap>().unwrap_or_else(|| panic!("{error:?}"))
+}
+
+/// The trap that calling `f` ends with.
+fn run_trap<P: WasmParams>(wat: &str, params: P) -> Trap {
+    trap(&run::<P, ()>(wat, params).unwrap_err())
+}
+
+/// `(function, name of the instruction)` of each frame of the backtrace, innermost first.
+fn frames(error: &Error) -> Vec<(u32, &'static str)> {
+    let frames = error.wasm_backtrace().expect("a trap has a backtrace").frames();
+    frames
+        .iter()
+        .map(|frame| {
+            let module = frame.module().bytecode();
+            let pc = frame.module_offset() as u32;
+            let body = module.body(frame.func_index()).unwrap();
+            let instr = weir_bytecode::Instrs::new(module, body.entry, body.end).find(|instr| instr.pc == pc);
+            (frame.func_index(), instr.expect("a frame is at an instruction").op.mnemonic())
+        })
+        .collect()
+}
