@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Check that modules are well-formed and valid
     Validate(Validate),
+    /// Run scripts in the specification's .wast format and report the directives that fail
+    Wast(Wast),
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +93,15 @@ pub(crate) struct Validate {
     /// The modules (.wasm or .wat)
     #[arg(value_name = "MODULE", required = true)]
     pub modules: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Wast {
+    #[command(flatten)]
+    pub engine: EngineFlags,
+    /// The scripts
+    #[arg(value_name = "FILE", required = true)]
+    pub scripts: Vec<PathBuf>,
 }
 
 impl EngineFlags {

@@ -4,8 +4,10 @@ mod args;
 mod failure;
 mod invoke;
 mod run;
+mod script;
 mod stats;
 mod validate;
+pub mod wast;
 
 use args::{Command, Weir};
 use clap::Parser;
@@ -18,6 +20,7 @@ pub fn main() -> ExitCode {
     let done = match weir.command {
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Validate(validate)) => validate::validate(&validate),
+        Some(Command::Wast(wast)) => script::run(&wast),
         None => run::run(weir.run),
     };
     match done {

@@ -8,11 +8,11 @@ use std::fmt;
 use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
-use wast::token::{Id, Span};
+use wast::token::Id;
 use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 use weir::{
-    Engine, Error, Extern, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory,
-    MemoryType, Module, Ref, RefType, Store, Table, TableType, Trap, Val, ValType,
+    Engine, Error, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory, MemoryType, Module,
+    Ref, RefType, Store, Table, TableType, Trap, Val,
 };
 
 /// What became of a script.

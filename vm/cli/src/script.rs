@@ -1,0 +1,26 @@
+//! `weir wast`.
+
+use crate::args::Wast;
+use crate::failure::{Done, Failure};
+use crate::wast;
+use std::io::Write;
+use std::process::ExitCode;
+use weir::{Engine, Error};
+
+/// Runs every script and prints what fails, one line each, and a line of counts per script.
+pub(crate) fn run(args: &Wast) -> Done {
+    let engine = Engine::new(&args.engine.config()).map_err(Failure::Module)?;
+    let mut out = std::io::stdout().lock();
+    let mut failed = false;
+    for path in &args.scripts {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::Module(Error::new(error).context(name.to_string())))?;
+        let report = wast::run(&engine, &text).map_err(|error| Failure::Module(Error::new(error).context(name.to_string())))?;
+        for failure in &report.failures {
+            writeln!(out, "{name}:{failure}")?;
+        }
+        writeln!(out, "{name}: {} passed, {} failed, {} skipped", report.passed, report.failures.len(), report.skipped)?;
+        failed |= !report.failures.is_empty();
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
