@@ -35,10 +35,10 @@ fn file_type(stream: &Stream) -> u8 {
 
 pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Answer {
     let stream = ctx.stream(fd, rights::FD_READ)?;
-    guest.write_u32(read, 0)?;
+    guest.check_u32(read)?;
     // One buffer per call, because they may overlap; fewer bytes than asked for are no error.
     let Some(buffer) = guest.buffers(buffers, count)?.into_iter().find(|buffer| buffer.len > 0) else {
-        return if stream.readable() { Ok(()) } else { Err(Errno::Badf.into()) };
+        return if stream.readable() { Ok(guest.write_u32(read, 0)?) } else { Err(Errno::Badf.into()) };
     };
     let bytes = stream.read(guest.slice_mut(buffer)?)?;
     Ok(guest.write_u32(read, bytes as u32)?)
@@ -47,11 +47,9 @@ pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers
 pub(crate) fn fd_write(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, written: u32) -> Answer {
     let broken_pipe_ends = ctx.broken_pipe_ends;
     let stream = ctx.stream(fd, rights::FD_WRITE)?;
-    guest.write_u32(written, 0)?;
-    let mut slices = Vec::with_capacity(count as usize);
-    for buffer in guest.buffers(buffers, count)? {
-        slices.push(IoSlice::new(guest.slice(buffer)?));
-    }
+    guest.check_u32(written)?;
+    let buffers = guest.buffers(buffers, count)?;
+    let slices: Vec<_> = buffers.into_iter().map(|buffer| guest.slice(buffer).map(IoSlice::new)).collect::<Result<_, _>>()?;
     let bytes = match stream.write(&slices) {
         Err(Errno::Pipe) if broken_pipe_ends => return Err(Failure::End(BrokenPipe.into())),
         bytes => bytes?,

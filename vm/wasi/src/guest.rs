@@ -59,6 +59,11 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
+    /// That a result can be written there, before there is one: what a call has done cannot be undone.
+    pub fn check_u32(&self, at: u32) -> Result<(), Errno> {
+        self.read_u32(at).map(|_| ())
+    }
+
     pub fn write_u32(&mut self, at: u32, value: u32) -> Result<(), Errno> {
         self.write(at, &value.to_le_bytes())
     }

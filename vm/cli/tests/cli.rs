@@ -1,0 +1,286 @@
+//! The built `weir`: exit statuses, what it prints and where.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn weir(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().expect("weir starts")
+}
+
+/// A file with these contents, its name unique to the test that asks.
+fn file(name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, contents).expect("a writable folder");
+    path
+}
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name).join(format!("{name}.wasm"))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+/// It failed with this status, printed nothing, and one message that says all of this.
+fn assert_fails(output: &Output, status: i32, says: &[&str]) {
+    let message = stderr(output);
+    assert_eq!(output.status.code(), Some(status), "{message}");
+    assert_eq!(stdout(output), "");
+    assert_eq!(message.matches("weir: ").count(), 1, "{message}");
+    for text in says {
+        assert!(message.contains(text), "`{text}` is missing in: {message}");
+    }
+}
+
+/// Imports of WASI, and a memory.
+const WASI: &str = r#"
+    (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ_sizes_get (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "environ_get" (func $environ_get (param i32 i32) (result i32)))
+    (memory (export "memory") 1)"#;
+
+const LIBRARY: &str = r#"(module $library
+    (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+    (func (export "swap") (param i64 f64) (result f64 i64) (local.get 1) (local.get 0))
+    (func (export "half") (param f32) (result f32) (f32.mul (local.get 0) (f32.const 0.5)))
+    (func (export "divide") (param i32 i32) (result i32) (call $divide (local.get 0) (local.get 1)))
+    (func $divide (param i32 i32) (result i32) (i32.div_s (local.get 0) (local.get 1)))
+    (func (export "forever") (loop $l (br $l)))
+    (func $deeper (export "deeper") (result i32) (i32.add (i32.const 1) (call $deeper)))
+    (func (export "fd") (param externref)))"#;
+
+#[test]
+fn programs_run_with_their_arguments() {
+    let output = weir([program("hello").as_os_str(), "you".as_ref(), "--tier".as_ref(), "them".as_ref()]);
+    assert_eq!(stdout(&output), "Hello, you!\nHello, --tier!\nHello, them!\n");
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    for tier in ["auto", "interp", "native", "cranelift"] {
+        if tier == "cranelift" && !cfg!(feature = "cranelift") {
+            continue;
+        }
+        let output = weir(["run".as_ref(), "--tier".as_ref(), tier.as_ref(), program("fib").as_os_str(), "15".as_ref()]);
+        assert_eq!((stdout(&output), output.status.code()), ("fib 15: 610\n".into(), Some(0)), "{tier}: {}", stderr(&output));
+    }
+    let output = weir(["--no-jit".as_ref(), program("fib").as_os_str(), "10".as_ref()]);
+    assert_eq!(stdout(&output), "fib 10: 55\n");
+}
+
+#[test]
+fn the_exit_status_is_the_programs() {
+    for (status, seen) in [(0, 0), (1, 1), (42, 42), (255, 255), (256, 0)] {
+        let text = format!(r#"(module {WASI} (func (export "_start") (call $proc_exit (i32.const {status})) unreachable))"#);
+        let output = weir([file(&format!("exit{status}.wat"), text)]);
+        assert_eq!(output.status.code(), Some(seen));
+        assert_eq!(stderr(&output), "");
+    }
+}
+
+#[test]
+fn traps_exit_with_134_and_a_backtrace() {
+    let library = file("traps.wat", LIBRARY);
+    let invoke = |func: &str, args: &[&str]| weir([&["--invoke", func, library.to_str().expect("UTF-8")], args].concat());
+    assert_fails(
+        &invoke("divide", &["1", "0"]),
+        134,
+        &["trap: integer divide by zero\n", "0: library!divide at 0x", "1: library!"],
+    );
+    assert_fails(&invoke("deeper", &[]), 134, &["trap: call stack exhausted", "0: library!deeper", "more"]);
+    let text = format!(r#"(module {WASI} (func $main (export "_start") (drop (i32.load (i32.const -1)))))"#);
+    assert_fails(&weir([file("oob.wat", text)]), 134, &["trap: out of bounds memory access", "!main"]);
+    let output = weir([file("start.wat", "(module (func $init unreachable) (start $init))")]);
+    assert_fails(&output, 134, &["trap: unreachable", "!init"]);
+    let output = weir([file("segment.wat", r#"(module (memory 1) (data (i32.const 65536) "x") (func (export "_start")))"#)]);
+    assert_fails(&output, 134, &["out of bounds memory access"]);
+}
+
+#[test]
+fn fuel_runs_out() {
+    let library = file("fuel.wat", LIBRARY);
+    for tier in ["interp", "auto"] {
+        let args = ["--tier", tier, "--fuel", "100000", "--invoke", "forever", library.to_str().expect("UTF-8")];
+        assert_fails(&weir(args), 134, &["trap: all fuel consumed"]);
+    }
+    let enough = ["--fuel", "100", "--invoke", "add", library.to_str().expect("UTF-8"), "1", "2"];
+    assert_eq!(stdout(&weir(enough)), "3\n");
+}
+
+#[test]
+fn bad_modules_exit_with_1() {
+    assert_fails(&weir(["no-such-file.wasm"]), 1, &["no-such-file.wasm", "No such file"]);
+    assert_fails(&weir([env!("CARGO_TARGET_TMPDIR")]), 1, &["s a directory"]);
+    assert_fails(&weir([file("empty.wasm", "")]), 1, &["empty.wasm"]);
+    assert_fails(&weir([file("cut.wasm", &fs::read(program("hello")).expect("hello")[..5000])]), 1, &["cut.wasm"]);
+    assert_fails(&weir([file("version.wasm", b"\0asm\x02\0\0\0")]), 1, &["version.wasm"]);
+    assert_fails(&weir([file("syntax.wat", "(module (func (export")]), 1, &["syntax.wat"]);
+    assert_fails(&weir([file("type.wat", "(module (func (result i32) (i64.const 1)))")]), 1, &["type mismatch"]);
+    let unlinkable = r#"(module (import "moon" "rise" (func)) (func (export "_start")))"#;
+    assert_fails(&weir([file("moon.wat", unlinkable)]), 1, &["moon", "rise", "unknown import"]);
+    let wrong = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i64))) (func (export "_start")))"#;
+    assert_fails(&weir([file("wrong.wat", wrong)]), 1, &["incompatible import type", "proc_exit"]);
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let library = file("usage.wat", LIBRARY);
+    let library = library.to_str().expect("UTF-8");
+    let invoke = |args: &[&str]| weir([&["--invoke"], args].concat());
+    assert_fails(&weir([library]), 2, &["`_start`", "`add`", "`swap`"]);
+    assert_fails(&invoke(&["sub", library]), 2, &["`sub`", "`add`"]);
+    assert_fails(&invoke(&["add", library, "1"]), 2, &["add", "2 arguments, 1 given"]);
+    assert_fails(&invoke(&["add", library, "1", "two"]), 2, &["`two`", "i32"]);
+    assert_fails(&invoke(&["add", library, "1", "4294967296"]), 2, &["`4294967296`", "i32"]);
+    assert_fails(&invoke(&["fd", library, "0"]), 2, &["externref"]);
+    for args in [&["--tier", "warp", library][..], &["--fuel", "lots", library], &["--nonsense", library], &[], &["run"]] {
+        assert_eq!(weir(args).status.code(), Some(2), "{args:?}");
+    }
+    let help = weir(["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for word in ["Usage:", "Examples:", "--invoke", "validate", "134"] {
+        assert!(stdout(&help).contains(word), "--help lacks {word}");
+    }
+    assert!(stdout(&weir(["--version"])).starts_with("weir "));
+}
+
+#[test]
+fn invoke_prints_results_by_type() {
+    let library = file("invoke.wat", LIBRARY);
+    let library = library.to_str().expect("UTF-8");
+    let invoke = |args: &[&str]| stdout(&weir([&["--invoke"], args].concat()));
+    assert_eq!(invoke(&["add", library, "0x7fffffff", "1"]), "-2147483648\n");
+    assert_eq!(invoke(&["add", library, "4294967295", "-1"]), "-2\n");
+    assert_eq!(invoke(&["swap", library, "-9223372036854775808", "0.1"]), "0.1\n-9223372036854775808\n");
+    assert_eq!(invoke(&["half", library, "inf"]), "inf\n");
+    assert_eq!(invoke(&["half", library, "nan"]), "NaN\n");
+    assert_eq!(invoke(&["half", library, "-0.0"]), "-0\n");
+}
+
+#[test]
+fn libraries_are_initialised_and_start_functions_run() {
+    let text = r#"(module (global $g (mut i32) (i32.const 1))
+        (func (export "_initialize") (global.set $g (i32.const 2)))
+        (func (export "get") (result i32) (global.get $g)))"#;
+    let reactor = file("reactor.wat", text);
+    assert_eq!(stdout(&weir(["--invoke".as_ref(), "get".as_ref(), reactor.as_os_str()])), "2\n");
+    let text = format!(r#"(module {WASI} (func $main (call $proc_exit (i32.const 5))) (start $main))"#);
+    assert_eq!(weir([file("only-start.wat", text)]).status.code(), Some(5));
+}
+
+#[test]
+fn the_environment_is_what_is_asked_for() {
+    // Writes the environment's strings, as many bytes as there are.
+    let text = format!(
+        r#"(module {WASI} (func (export "_start")
+            (drop (call $environ_sizes_get (i32.const 0) (i32.const 20)))
+            (drop (call $environ_get (i32.const 1024) (i32.const 4096)))
+            (i32.store (i32.const 16) (i32.const 4096))
+            (drop (call $fd_write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 0)))))"#
+    );
+    let path = file("environ.wat", text);
+    let run = |flags: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(flags).arg(&path).env("WEIR_TEST_INHERITED", "yes").env_remove("WEIR_TEST_ABSENT");
+        stdout(&command.output().expect("weir starts"))
+    };
+    assert_eq!(run(&[]), "");
+    let flags = ["--env", "A=b=c", "--env", "WEIR_TEST_INHERITED", "--env", "WEIR_TEST_ABSENT", "--env=EMPTY="];
+    assert_eq!(run(&flags), "A=b=c\0WEIR_TEST_INHERITED=yes\0EMPTY=\0");
+}
+
+#[test]
+fn input_is_read_and_output_passed_on() {
+    // Copies standard input to standard output.
+    let text = format!(
+        r#"(module {WASI} (func (export "_start")
+            (loop $next
+                (i32.store (i32.const 0) (i32.const 1024))
+                (i32.store (i32.const 4) (i32.const 3000))
+                (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
+                (if (i32.load (i32.const 4))
+                    (then
+                        (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+                        (br $next))))))"#
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg(file("cat.wat", text))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("weir starts");
+    let sent: Vec<u8> = (0..20000u32).map(|i| (i % 251) as u8).collect();
+    child.stdin.take().expect("a pipe").write_all(&sent).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.stdout == sent, "{} bytes came back", output.stdout.len());
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// Reads a little of what a program writes for ever, then closes the pipe.
+#[test]
+fn a_closed_pipe_ends_the_program_quietly() {
+    let text = format!(
+        r#"(module {WASI} (data (i32.const 0) "\08\00\00\00\08\00\00\00again..\0a")
+            (func (export "_start")
+                (loop $next (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16))) (br $next))))"#
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg(file("yes.wat", text))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("weir starts");
+    let mut start = [0; 8];
+    child.stdout.take().expect("a pipe").read_exact(&mut start).expect("it writes");
+    assert_eq!(&start, b"again..\n");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), stderr(&output)), (Some(141), String::new()));
+}
+
+#[test]
+fn stats_go_to_standard_error() {
+    let output = weir(["--stats=json".as_ref(), program("fib").as_os_str(), "12".as_ref()]);
+    assert_eq!(stdout(&output), "fib 12: 144\n");
+    let stats: serde_json::Value = serde_json::from_str(&stderr(&output)).expect("one JSON object");
+    assert!(stats["wall_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{stats}");
+    assert!(stats["functions"]["total"].as_u64() > stats["functions"]["called"].as_u64(), "{stats}");
+    assert!(stats["functions"]["called"].as_u64() > Some(0), "{stats}");
+    for key in ["osr_entries", "tier_up", "compile_ms", "code_bytes", "ssa", "spills", "reloads", "traps", "peak_memory"] {
+        assert!(!stats[key].is_null(), "{key} is missing: {stats}");
+    }
+
+    let output = weir(["--stats".as_ref(), program("hello").as_os_str()]);
+    assert_eq!(stdout(&output), "Hello, world!\n");
+    assert!(stderr(&output).contains(" functions "), "{}", stderr(&output));
+
+    let library = file("stats.wat", LIBRARY);
+    let output = weir(["--stats=json", "--invoke", "divide", library.to_str().expect("UTF-8"), "1", "0"]);
+    assert_eq!(output.status.code(), Some(134));
+    assert!(stderr(&output).contains(r#""traps":1"#) && stderr(&output).contains("divide by zero"), "{}", stderr(&output));
+}
+
+#[test]
+fn validate_reports_the_first_bad_module() {
+    let good = file("good.wat", LIBRARY);
+    let bad = file("bad.wat", "(module (func (result i32)))");
+    let output = weir(["validate".as_ref(), good.as_os_str(), program("picture").as_os_str()]);
+    assert_eq!((output.status.code(), stdout(&output), stderr(&output)), (Some(0), String::new(), String::new()));
+    let output = weir(["validate".as_ref(), good.as_os_str(), bad.as_os_str()]);
+    assert_fails(&output, 1, &["bad.wat"]);
+    assert_fails(&weir(["validate", "no-such-file.wasm"]), 1, &["no-such-file.wasm"]);
+}
+
+#[test]
+fn stress_prints_nothing_of_its_own_and_changes_no_result() {
+    for seed in ["0", "1", "18446744073709551615"] {
+        let output = weir(["--stress".as_ref(), seed.as_ref(), program("nqueens").as_os_str(), "5".as_ref()]);
+        assert_eq!((stdout(&output), output.status.code()), ("nqueens 5: 10\n".into(), Some(0)), "seed {seed}");
+    }
+}
