@@ -1,7 +1,7 @@
 //! Instances as the embedder sees them.
 
 use crate::externs::Extern;
-use crate::linker::{Definition, check_import};
+use crate::linker::{Definition, check_engine, check_import};
 use crate::runtime::instantiate::{Import, instantiate};
 use crate::runtime::records::{InstanceRecord, instance_of};
 use crate::store::{AsContext, AsContextMut};
@@ -50,23 +50,21 @@ impl Instance {
     /// # Panics
     /// An import belongs to another store; or with the panic of a host function.
     pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
+        let store = store.as_context_mut();
+        check_engine(&store, module)?;
         let expected = module.bytecode().imports.len();
         if imports.len() != expected {
             return Err(LinkError::Count { expected, found: imports.len() }.into());
         }
-        let store = store.as_context_mut();
         let imports = (module.bytecode().imports.iter().zip(imports))
             .map(|(import, &item)| check_import(&store, module, import, &Definition::Extern(item)))
             .collect::<Result<Vec<Import>>>()?;
         Instance::link(store, module, imports)
     }
 
-    /// Instantiates a module with imports of the right types.
+    /// Instantiates a module of the store's engine with imports that were checked.
     pub(crate) fn link(mut store: impl AsContextMut, module: &Module, imports: Vec<Import>) -> Result<Instance> {
         let store = store.as_context_mut();
-        if !crate::Engine::same(store.engine(), module.engine()) {
-            return Err(Error::msg("the module and the store belong to different engines"));
-        }
         // SAFETY: the store is borrowed, and the imports were checked against it and the module.
         let ctx = unsafe { instantiate(store.record(), module, imports)? };
         Ok(Instance { store: store.id(), ctx })

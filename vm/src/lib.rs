@@ -93,7 +93,7 @@ pub use func::{Caller, Func};
 pub use global::Global;
 pub use instance::Instance;
 pub use limits::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
-pub use linker::Linker;
+pub use linker::{InstancePre, Linker};
 pub use memory::{Memory, MemoryAccessError};
 pub use module::Module;
 pub use stats::{Fallback, FunctionStats, SsaStats, Stats, TierUp};

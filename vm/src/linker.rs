@@ -165,20 +165,25 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Panics
     /// As [`Instance::new`].
-    pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
-        let store = store.as_context_mut();
+    pub fn instantiate(&self, store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
+        self.instantiate_pre(module)?.instantiate(store)
+    }
+
+    /// Looks a module's imports up, to instantiate it many times.
+    ///
+    /// # Errors
+    /// A [`LinkError`] if a name is not defined.
+    pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
         let imports = (module.bytecode().imports.iter())
-            .map(|import| match self.definition(&import.module, &import.name) {
-                Some(definition) => check_import(&store, module, import, definition),
-                None => Err(LinkError::Unknown {
+            .map(|import| {
+                self.definition(&import.module, &import.name).cloned().ok_or_else(|| LinkError::Unknown {
                     module: import.module.to_string(),
                     name: import.name.to_string(),
                     expected: expected_type(module, import).to_string(),
-                }
-                .into()),
+                })
             })
-            .collect::<Result<Vec<Import>>>()?;
-        Instance::link(store, module, imports)
+            .collect::<Result<_, LinkError>>()?;
+        Ok(InstancePre { module: module.clone(), imports, marker: PhantomData })
     }
 
     fn definition(&self, module: &str, name: &str) -> Option<&Definition> {
@@ -191,6 +196,42 @@ impl<T: 'static> Linker<T> {
         }
         self.definitions.entry(module.into()).or_default().insert(name.into(), definition);
         Ok(self)
+    }
+}
+
+/// A module and what its imports' names stand for: [`Linker::instantiate_pre`]. Usable from any thread.
+pub struct InstancePre<T: 'static> {
+    module: Module,
+    imports: Box<[Definition]>,
+    marker: PhantomData<fn(T)>,
+}
+
+impl<T: 'static> Clone for InstancePre<T> {
+    fn clone(&self) -> Self {
+        InstancePre { module: self.module.clone(), imports: self.imports.clone(), marker: PhantomData }
+    }
+}
+
+impl<T: 'static> InstancePre<T> {
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Instantiates the module and runs its start function.
+    ///
+    /// # Errors
+    /// As [`Instance::new`].
+    ///
+    /// # Panics
+    /// As [`Instance::new`].
+    pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
+        let store = store.as_context_mut();
+        check_engine(&store, &self.module)?;
+        let imports = (self.module.bytecode().imports.iter().zip(&self.imports))
+            .map(|(import, definition)| check_import(&store, &self.module, import, definition))
+            .collect::<Result<Vec<Import>>>()?;
+        Instance::link(store, &self.module, imports)
     }
 }
 
@@ -208,7 +249,18 @@ fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
     }
 }
 
-/// What an import becomes.
+/// Whether the module may be instantiated in the store at all.
+///
+/// # Errors
+/// They belong to different engines.
+pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
+    match Engine::same(store.as_context().engine(), module.engine()) {
+        true => Ok(()),
+        false => Err(Error::msg("the module and the store belong to different engines")),
+    }
+}
+
+/// What an import of a module of the store's engine becomes.
 ///
 /// # Errors
 /// [`LinkError::Incompatible`]
@@ -221,14 +273,23 @@ pub(crate) fn check_import(
     import: &ModuleImport,
     definition: &Definition,
 ) -> Result<Import> {
-    let expected = expected_type(module, import);
-    let found = match definition {
+    let found = || match definition {
         Definition::Extern(item) => item.ty(store),
         Definition::Host(func) => ExternType::Func(func.ty.clone()),
     };
-    if !matches(&expected, &found) {
+    let fits = match (&import.ty, definition) {
+        (IndexedType::Func(index), Definition::Extern(Extern::Func(func))) => {
+            module.record().sig_ids[*index as usize] == func.sig(store.as_context().id())
+        }
+        (IndexedType::Func(index), Definition::Host(func)) => {
+            let sig = module.record().sig_ids[*index as usize];
+            *module.engine().record().signatures.get(sig) == func.ty
+        }
+        _ => matches(&expected_type(module, import), &found()),
+    };
+    if !fits {
+        let (expected, found) = (expected_type(module, import).to_string(), found().to_string());
         let (module, name) = (import.module.to_string(), import.name.to_string());
-        let (expected, found) = (expected.to_string(), found.to_string());
         return Err(LinkError::Incompatible { module, name, expected, found }.into());
     }
     let id = store.as_context().id();
@@ -244,11 +305,10 @@ pub(crate) fn check_import(
     })
 }
 
-/// Whether what was found may serve as what is expected. Both have engine-wide type identities; a memory's or table's
+/// Whether what was found may serve as what is expected; functions are compared elsewhere. Both have engine-wide type identities; a memory's or table's
 /// minimal size is the size that it has now.
 fn matches(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {
-        (ExternType::Func(expected), ExternType::Func(found)) => expected == found,
         (ExternType::Table(expected), ExternType::Table(found)) => {
             expected.element == found.element && expected.table64 == found.table64 && limits_match(expected.limits, found.limits)
         }

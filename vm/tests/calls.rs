@@ -336,6 +336,23 @@ fn generic_code_works_with_any_context() {
 }
 
 #[test]
+fn what_threads_may_share() {
+    fn shared<T: Send + Sync>() {}
+    shared::<weir::Engine>();
+    shared::<Module>();
+    shared::<Linker<std::cell::Cell<u8>>>();
+    shared::<weir::InstancePre<std::cell::Cell<u8>>>();
+    shared::<Store<u8>>();
+    shared::<Func>();
+    shared::<weir::TypedFunc<i32, i32>>();
+    shared::<weir::Instance>();
+    shared::<Val>();
+    shared::<Error>();
+    fn sent<T: Send>() {}
+    sent::<Store<std::cell::Cell<u8>>>();
+}
+
+#[test]
 #[should_panic(expected = "a store that is not its own")]
 fn handles_do_not_work_in_other_stores() {
     let engine = weir::Engine::default();

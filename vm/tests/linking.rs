@@ -89,6 +89,41 @@ fn link_errors_say_what_was_expected_and_found() {
 }
 
 #[test]
+fn imports_are_looked_up_once_for_many_instances() {
+    each_engine(
+        |_| (),
+        |engine| {
+            let mut linker: Linker<u32> = Linker::new(engine);
+            linker
+                .func_wrap("host", "next", |mut caller: weir::Caller<'_, u32>| {
+                    *caller.data_mut() += 1;
+                    *caller.data()
+                })
+                .unwrap();
+            let wat = r#"(module
+                (import "host" "next" (func $next (result i32)))
+                (global (export "id") (mut i32) (i32.const 0))
+                (func $start (global.set 0 (call $next)))
+                (start $start))"#;
+            let template = linker.instantiate_pre(&module(engine, wat)).unwrap();
+            let run = |first: u32| {
+                let mut store = Store::new(engine, first);
+                let ids = [(); 3].map(|()| {
+                    let instance = template.instantiate(&mut store).unwrap();
+                    instance.get_global(&store, "id").unwrap().get(&store).unwrap_i32()
+                });
+                assert_eq!(ids, [1, 2, 3].map(|n| n + first as i32));
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(|| run(10));
+                run(0);
+            });
+            assert!(linker.instantiate_pre(&module(engine, r#"(module (import "a" "b" (func)))"#)).is_err());
+        },
+    );
+}
+
+#[test]
 fn unknown_imports_can_be_left_to_fail_when_called() {
     each_engine(
         |_| (),

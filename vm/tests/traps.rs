@@ -76,6 +76,27 @@ fn endless_recursion_is_a_clean_trap() {
     );
 }
 
+/// A thread with less native stack than the guest may use.
+#[test]
+fn endless_recursion_is_a_clean_trap_on_a_small_stack_too() {
+    each_engine(
+        |_| (),
+        |engine| {
+            for kib in [192, 320] {
+                let run = || {
+                    let (mut store, instance) = instance(engine, TRAPS);
+                    let deep = instance.get_typed_func::<i64, i64>(&mut store, "deep").unwrap();
+                    let error = deep.call(&mut store, 0).unwrap_err();
+                    assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::StackOverflow));
+                };
+                std::thread::scope(|scope| {
+                    std::thread::Builder::new().stack_size(kib << 10).spawn_scoped(scope, run).unwrap();
+                });
+            }
+        },
+    );
+}
+
 #[test]
 fn endless_recursion_through_the_host_is_a_clean_trap() {
     each_engine(

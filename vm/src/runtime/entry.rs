@@ -8,6 +8,7 @@
 
 use crate::interp::{self, Exit};
 use crate::runtime::records::{Failure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
+use crate::runtime::stack;
 use crate::{Error, tier};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use weir_bytecode::Trap;
@@ -132,11 +133,11 @@ impl Activation {
         // SAFETY: the promise of `invoke`.
         unsafe {
             let here = approximate_stack_pointer();
-            let stack = &raw mut (*(*store).stack).ctx;
-            let StackCtx { native_limit, value_sp, boundary, .. } = *stack;
+            let ctx = &raw mut (*(*store).stack).ctx;
+            let StackCtx { native_limit, value_sp, boundary, .. } = *ctx;
             if (*store).activations == 0 {
                 tier::prepare_thread(&(*store).engine)?;
-                (*stack).native_limit = here.saturating_sub((*store).engine.config().max_wasm_stack);
+                (*ctx).native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
             } else if here < native_limit {
                 return Err(Error::new(Trap::StackOverflow));
             }

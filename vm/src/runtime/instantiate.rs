@@ -233,29 +233,46 @@ fn address(is_64: bool, bits: u128) -> u64 {
 /// # Safety
 /// The instance has the globals and functions that the expression refers to.
 unsafe fn evaluate(instance: &InstanceRecord, expr: &ConstExpr) -> u128 {
-    let mut stack: Vec<u128> = Vec::with_capacity(2);
+    // SAFETY: the caller's promise.
+    let operand = |op: &ConstOp| unsafe { constant(instance, op) };
+    // Nearly all expressions are one instruction, and element segments have thousands.
+    if let [op] = &*expr.0 {
+        return operand(op).expect("a validated expression of one instruction needs no operands");
+    }
+    let mut stack: Vec<u128> = Vec::new();
     for op in &expr.0 {
-        let value = match *op {
-            ConstOp::I32(value) => u128::from(value as u32),
-            ConstOp::I64(value) => u128::from(value as u64),
-            ConstOp::F32(bits) => u128::from(bits),
-            ConstOp::F64(bits) => u128::from(bits),
-            ConstOp::V128(value) => value,
-            ConstOp::RefNull => 0,
-            ConstOp::RefFunc(func) => u128::from(bulk::ref_func(instance, func)),
-            ConstOp::GlobalGet(global) => {
-                let slot = instance.global(global);
-                // SAFETY: a global has 16 bytes.
-                unsafe { u128::from(slot.read()) | u128::from(slot.add(1).read()) << 64 }
-            }
+        let value = match op {
             ConstOp::Binary(op) => {
-                let mut operand = || stack.pop().expect("validated expressions have their operands") as u64;
-                let (b, a) = (operand(), operand());
-                let result = semantics::eval(op, &[a, b]).expect("only numeric instructions are constant");
+                let mut pop = || stack.pop().expect("validated expressions have their operands") as u64;
+                let (b, a) = (pop(), pop());
+                let result = semantics::eval(*op, &[a, b]).expect("only numeric instructions are constant");
                 u128::from(result.expect("no constant instruction traps"))
             }
+            op => operand(op).expect("it is not binary"),
         };
         stack.push(value);
     }
     stack.pop().expect("validated expressions leave one value")
+}
+
+/// The value of an instruction without operands.
+///
+/// # Safety
+/// As for [`evaluate`].
+unsafe fn constant(instance: &InstanceRecord, op: &ConstOp) -> Option<u128> {
+    Some(match *op {
+        ConstOp::I32(value) => u128::from(value as u32),
+        ConstOp::I64(value) => u128::from(value as u64),
+        ConstOp::F32(bits) => u128::from(bits),
+        ConstOp::F64(bits) => u128::from(bits),
+        ConstOp::V128(value) => value,
+        ConstOp::RefNull => 0,
+        ConstOp::RefFunc(func) => u128::from(bulk::ref_func(instance, func)),
+        ConstOp::GlobalGet(global) => {
+            let slot = instance.global(global);
+            // SAFETY: a global has 16 bytes.
+            unsafe { u128::from(slot.read()) | u128::from(slot.add(1).read()) << 64 }
+        }
+        ConstOp::Binary(_) => return None,
+    })
 }

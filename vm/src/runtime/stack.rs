@@ -3,42 +3,99 @@
 use crate::{Result, error::Context};
 use memmap2::{MmapOptions, MmapRaw};
 use std::ptr;
-use weir_jit::contract::{Dispatch, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
+use weir_jit::contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
 /// A stack of a store.
 #[repr(C)]
 pub(crate) struct StackRecord {
     pub ctx: StackCtx,
-    /// What `ctx.value_sp` and `ctx.value_limit` point into.
-    _values: MmapRaw,
-    /// What `ctx.overflow` points to.
-    _overflow: MmapRaw,
+    /// The overflow slots, then the values: what `ctx` points into.
+    _slots: MmapRaw,
 }
 
 impl StackRecord {
-    /// A stack whose frames may fill `bytes` of values; [`VALUE_STACK_RESERVE`] slots come on top.
+    /// A stack whose frames may fill `bytes` of values; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory only where it
+    /// is touched.
     ///
     /// # Errors
     /// No address space.
     pub fn new(bytes: usize) -> Result<StackRecord> {
         let slots = bytes / size_of::<u64>();
-        let values = map_slots(slots.saturating_add(VALUE_STACK_RESERVE)).context("mapping the value stack")?;
-        let overflow = map_slots(OVERFLOW_SLOTS)?;
-        let base = values.as_mut_ptr().cast::<u64>();
+        let all = slots.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
+        let mapping = MmapOptions::new().len(all).no_reserve_swap().map_anon().context("mapping the value stack")?;
+        let mapping = MmapRaw::from(mapping);
+        let overflow = mapping.as_mut_ptr().cast::<u64>();
+        let base = overflow.wrapping_add(OVERFLOW_SLOTS);
         let ctx = StackCtx {
             native_limit: 0,
             value_sp: base,
             value_limit: base.wrapping_add(slots),
             boundary: 0,
-            overflow: overflow.as_mut_ptr().cast(),
+            overflow,
             dispatch: Dispatch { code: ptr::null(), args: ptr::null_mut(), instance: ptr::null_mut() },
         };
-        Ok(StackRecord { ctx, _values: values, _overflow: overflow })
+        Ok(StackRecord { ctx, _slots: mapping })
     }
 }
 
-/// Zeroed slots that take memory only once they are touched.
-fn map_slots(slots: usize) -> std::io::Result<MmapRaw> {
-    let bytes = slots.saturating_mul(size_of::<u64>());
-    Ok(MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?.into())
+/// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than `max`
+/// bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
+pub(crate) fn native_limit(here: usize, max: usize) -> usize {
+    let limit = here.saturating_sub(max);
+    match thread_stack() {
+        // Code may run on a stack that is not its thread's, of which nothing is known.
+        Some((lowest, end)) if (lowest..end).contains(&here) => limit.max(lowest + NATIVE_STACK_RESERVE),
+        _ => limit,
+    }
+}
+
+/// The lowest usable address of the thread's own stack, and its end.
+#[cfg(target_os = "linux")]
+fn thread_stack() -> Option<(usize, usize)> {
+    thread_local! {
+        static BOUNDS: Option<(usize, usize)> = query_thread_stack();
+    }
+    BOUNDS.with(|&bounds| bounds)
+}
+
+/// Asking takes the system some microseconds, of the main thread some tens: so once per thread.
+#[cfg(target_os = "linux")]
+fn query_thread_stack() -> Option<(usize, usize)> {
+    // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled in are
+    // destroyed once.
+    unsafe {
+        let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let (mut lowest, mut size, mut guard) = (ptr::null_mut(), 0, 0);
+        let failed = libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size)
+            | libc::pthread_attr_getguardsize(&raw const attributes, &raw mut guard);
+        libc::pthread_attr_destroy(&raw mut attributes);
+        // Whether the guard is part of the size depends on the C library: assume that it is.
+        (failed == 0).then(|| (lowest.addr() + guard, lowest.addr() + size))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn thread_stack() -> Option<(usize, usize)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_stay_within_the_thread() {
+        static ELSEWHERE: u8 = 0;
+        let here = (&raw const ELSEWHERE).addr();
+        let local = 0u8;
+        let on_stack = (&raw const local).addr();
+        assert_eq!(native_limit(here, 1000), here - 1000, "a static is on no stack");
+        assert_eq!(native_limit(on_stack, 1000), on_stack - 1000);
+        let (lowest, end) = thread_stack().unwrap();
+        assert!((lowest..end).contains(&on_stack));
+        assert_eq!(native_limit(on_stack, usize::MAX), lowest + NATIVE_STACK_RESERVE);
+    }
 }
