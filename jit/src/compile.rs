@@ -1,8 +1,11 @@
 //! The pipeline.
 
+use crate::build::{BuildStats, build};
 use crate::contract::TrapSite;
 use crate::ir::{Entry, Func};
+use crate::opt;
 use bumpalo::Bump;
+use std::time::Instant;
 use weir_bytecode::Module;
 
 /// Which back end turns SSA into machine code.
@@ -139,12 +142,39 @@ pub struct Context {
     arena: Bump,
 }
 
-/// Compiles one function.
+/// Compiles one function: bytecode → SSA → optimised SSA → machine code.
 ///
 /// # Errors
 /// A [`Refusal`] when the back end cannot or will not compile it.
+///
+/// # Panics
+/// If [`Options::verify`] is on and some stage's result is malformed.
 pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refusal> {
     cx.arena.reset();
-    let _: Option<Func<'_>> = None;
-    Err(Refusal::Unsupported { backend: request.backend, what: "anything yet".into() })
+    let mut stats = CompileStats::default();
+    let mut func = construct(&cx.arena, request, &mut stats)?;
+    optimise(&mut func, request, &mut stats);
+    stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
+    match request.backend {
+        #[cfg(feature = "cranelift")]
+        Backend::Cranelift => crate::fallback::compile(&func, request, &mut stats),
+        backend => Err(Refusal::Unsupported { backend, what: "anything yet".into() }),
+    }
+}
+
+fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
+    let start = Instant::now();
+    let mut counts = BuildStats::default();
+    let func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
+    stats.phases.push(("build", start.elapsed().as_nanos() as u64));
+    (stats.phis, stats.trivial_phis) = (counts.phis, counts.trivial_phis);
+    Ok(func)
+}
+
+fn optimise(func: &mut Func<'_>, request: &Request<'_>, stats: &mut CompileStats) {
+    let mut passes = opt::Context::default();
+    passes.module = Some(request.module);
+    passes.verify = request.options.verify;
+    opt::run(func, &mut passes);
+    stats.phases.extend(passes.stats.iter().map(|pass| (pass.name, pass.nanos)));
 }

@@ -132,7 +132,7 @@ impl ModuleState {
         match entries.states.get(&(func, entry)) {
             Some(EntryState::Ready(code)) => return Found::Ready(*code),
             Some(EntryState::Queued) => return Found::Later(policy.next_ticks()),
-            Some(EntryState::Refused) => return Found::Later(NEVER),
+            Some(EntryState::Refused) => return Found::Later(policy.refused_ticks()),
             None => (),
         }
         if entry != Entry::Call && entries.osr_bodies.get(&func).is_some_and(|&bodies| bodies >= MAX_OSR_BODIES) {
@@ -155,13 +155,13 @@ impl ModuleState {
         match decision {
             Decision::Compile(backend) => match compile_and_install(module, func, entry, backend) {
                 Some(code) => Found::Ready(code),
-                None => Found::Later(NEVER),
+                None => Found::Later(policy.refused_ticks()),
             },
             Decision::Queue(backend) => {
                 engine.queue.push(Compilation { module: Arc::downgrade(module), func, entry, backend });
                 Found::Later(policy.next_ticks())
             }
-            Decision::Interpret(_) | Decision::Refuse => Found::Later(NEVER),
+            Decision::Interpret(_) | Decision::Refuse => Found::Later(policy.refused_ticks()),
         }
     }
 

@@ -67,11 +67,10 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next
     let code = module.func_code(func);
     let call = ModuleState::find(module, func, Entry::Call);
     if let Found::Ready(ready) = call {
-        if tier.policy.demotes() {
-            demote(module, func);
-        } else {
-            promote(module, func, ready.0);
-        }
+        promote(module, func, ready.0);
+    }
+    if let Some(victim) = tier.policy.demotes(module.code.len()) {
+        demote(module, module.bytecode.imported_funcs + victim as u32);
     }
     let Some(at) = at else {
         return match call {
@@ -115,7 +114,7 @@ fn promote(module: &ModuleRecord, func: u32, ready: *const u8) {
 
 /// Sends function `func` back to the interpreter; its code stays.
 fn demote(module: &ModuleRecord, func: u32) {
-    let native = &native_of(module).code;
+    let Some(native) = module.tier.native(module).map(|native| &native.code) else { return };
     native.cell(func).store(native.thunk(func).cast_mut(), Ordering::Release);
     module.func_code(func).native.store(ptr::null_mut(), Ordering::Release);
 }

@@ -102,9 +102,14 @@ impl Policy {
         self.stress.is_none()
     }
 
-    /// Under stress: whether to send a compiled function back to the interpreter now.
-    pub(crate) fn demotes(&self) -> bool {
-        self.stress.is_some() && self.random(8) == 0
+    /// Ticks until a function asks again whose entry was refused: another entry of it may still get code.
+    pub(crate) fn refused_ticks(&self) -> i32 {
+        if self.tier == Tier::Auto { self.next_ticks() } else { NEVER }
+    }
+
+    /// Under stress, now and then: which of a module's `functions` functions goes back to the interpreter.
+    pub(crate) fn demotes(&self, functions: usize) -> Option<usize> {
+        (self.stress.is_some() && self.random(4) == 0).then(|| self.random(functions as u64) as usize)
     }
 
     /// A random number below `bound`; only ever asked for under stress.
