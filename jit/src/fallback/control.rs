@@ -83,6 +83,8 @@ impl Translator<'_, '_> {
             Op::ReturnCallIndirect => self.return_call_indirect(value)?,
             _ => {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
+                // Cranelift would merge a block of a trap alone into the branch to it, with the branch's pc.
+                self.b.ins().sequence_point();
                 self.b.ins().trap(trap_code(trap));
             }
         }

@@ -10,13 +10,12 @@ use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 impl Translator<'_, '_> {
     pub(super) fn numeric(&mut self, value: Value) -> Result<clif::Value, Refusal> {
         let inst = self.func.inst(value);
-        let arity = inst.args.len();
-        Ok(match arity {
+        let result = match inst.args.len() {
             1 => self.unary(inst.op, clif_type(inst.ty), self.arg(value, 0)),
             2 => self.binary(inst.op, self.arg(value, 0), self.arg(value, 1)),
             _ => None,
-        }
-        .ok_or_else(|| unsupported(inst.op.name().into()))?)
+        };
+        result.ok_or_else(|| unsupported(inst.op.name().into()))
     }
 
     fn binary(&mut self, op: Op, a: clif::Value, b: clif::Value) -> Option<clif::Value> {

@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use signals::ensure_altstack;
-pub(crate) use stubs::{Enter, Hooks, Stubs};
+pub(crate) use stubs::{Hooks, Stubs};
 
 use map::CodeArena;
 use std::collections::HashMap;

@@ -2,70 +2,26 @@
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
+#[cfg(feature = "cranelift")]
+mod compiled;
+mod rig;
+
 use super::*;
 use crate::code::stubs::{FUNC_STUBS, Hooks};
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler, dynasm};
+use rig::World;
 use std::cell::RefCell;
 use std::mem::offset_of;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
 use weir_jit::compile::{CompileStats, Reloc};
 use weir_jit::contract::{
-    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, OVERFLOW_SLOTS, Outcome, Place, StackCtx, Status, StoreCtx,
-    param_places, result_places,
+    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
-
-/// The contexts of one store with one stack and one instance.
-struct World {
-    store: Box<StoreCtx>,
-    stack: Box<StackCtx>,
-    instance: Box<InstanceCtx>,
-    values: Vec<u64>,
-    _overflow: Vec<u64>,
-}
-
-impl World {
-    fn new() -> World {
-        ensure_altstack().unwrap();
-        let mut values = vec![0; 8192];
-        let mut overflow = vec![0; OVERFLOW_SLOTS];
-        let mut store =
-            Box::new(StoreCtx { fuel: 0, epoch: std::ptr::null(), deadline: u64::MAX, trap_pc: 0, trap_fp: 0, trap: 0 });
-        let mut stack = Box::new(StackCtx {
-            native_limit: 0,
-            value_sp: values.as_mut_ptr(),
-            value_limit: values.as_mut_ptr_range().end,
-            boundary: 0,
-            overflow: overflow.as_mut_ptr(),
-            dispatch: Dispatch { code: std::ptr::null(), args: std::ptr::null_mut(), instance: std::ptr::null_mut() },
-        });
-        let instance = Box::new(InstanceCtx {
-            store: &mut *store,
-            stack: &mut *stack,
-            memory0_base: std::ptr::null_mut(),
-            helpers: std::ptr::null(),
-            owner: std::ptr::null_mut(),
-        });
-        World { store, stack, instance, values, _overflow: overflow }
-    }
-
-    /// Enters `code` with `slots` at the bottom of the value stack, where the results are afterwards.
-    fn enter(&mut self, enter: Enter, code: *const u8, args: &[u64]) -> (Status, Vec<u64>) {
-        self.values[..args.len()].copy_from_slice(args);
-        let slots = self.values.as_mut_ptr();
-        // SAFETY: the first 2048 slots are below value_sp, more than any argument or result list here.
-        let status = unsafe {
-            self.stack.value_sp = slots.add(2048);
-            enter(code, slots, &mut *self.instance, &mut *self.stack)
-        };
-        assert_eq!(self.stack.boundary, 0, "the boundary was unlinked");
-        (status, self.values[..1100].to_vec())
-    }
-}
 
 /// What the next calls of [`to_rust`] do, and what was seen: per thread, as each test has its own.
 #[derive(Default)]
@@ -184,7 +140,7 @@ fn mixture(n: usize, salt: usize) -> Vec<ValType> {
 #[test]
 fn values_cross_in_every_place() {
     let space = space();
-    let mut world = World::new();
+    let mut world = World::new(&Module::default());
     for (salt, n_params, n_results) in
         [(0, 0, 0), (0, 1, 1), (1, 6, 8), (2, 20, 3), (4, 3, 30), (3, 17, 17), (0, 100, 100), (1, 1000, 1000)]
     {
@@ -254,7 +210,7 @@ fn places_are_those_of_the_contract() {
     let native = code.install(0, Entry::Call, &Code::default().finish(asm)).unwrap();
 
     let args: Vec<u64> = (0..24).map(|i| 0xdead_0000_0000 + i).collect();
-    let (status, slots) = World::new().enter(space.stubs(&ty).unwrap().enter, native, &args);
+    let (status, slots) = World::new(&Module::default()).enter(space.stubs(&ty).unwrap().enter, native, &args);
     assert_eq!(status, Status::Return);
     assert_eq!(dump, args);
     assert_eq!(slots[..24], (1000..1024).collect::<Vec<u64>>());
@@ -268,7 +224,7 @@ fn osr_bodies_get_the_frame() {
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov rax, [rdi + 8]; mov rcx, rdi; ret);
     let native = code.install(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
-    let mut world = World::new();
+    let mut world = World::new(&Module::default());
     let (status, slots) = world.enter(space.stubs(&ty).unwrap().enter_osr, native, &[1, 42]);
     assert_eq!((status, slots[0], slots[1]), (Status::Return, 42, world.values.as_ptr() as u64));
     assert_eq!(code.cell(0).load(Ordering::Relaxed).cast_const(), code.thunk(0), "the function itself stays interpreted");
@@ -310,7 +266,7 @@ fn faults_are_the_traps_of_their_sites() {
             Trap::MemoryOutOfBounds,
         ),
     ];
-    let mut world = World::new();
+    let mut world = World::new(&Module::default());
     for (func, (what, trap)) in (0..).zip(cases) {
         let native = code.install(func, Entry::Call, &faulting(what)).unwrap();
         // Directly, and from a native caller.
@@ -366,7 +322,7 @@ fn a_trap_unwinds_to_the_innermost_boundary_only() {
             RETURN
         });
     });
-    let mut world = World::new();
+    let mut world = World::new(&Module::default());
     let (status, slots) = world.enter(enter, outer, &[1]);
     assert_eq!((status, slots[0]), (Status::Return, 123));
     let (status, _) = world.enter(enter, outer, &[0]);
@@ -409,7 +365,7 @@ fn a_million_dispatches_need_no_stack() {
         });
     });
     let args: Vec<u64> = (0..20).map(|i| 7 * i).collect();
-    let (status, slots) = World::new().enter(stubs.enter, native, &args);
+    let (status, slots) = World::new(&Module::default()).enter(stubs.enter, native, &args);
     assert_eq!((status, slots[0]), (Status::Return, 99));
     assert_eq!(SCRIPT.with_borrow(|script| script.count), 1_000_000);
 }
@@ -435,7 +391,7 @@ fn dispatch_reaches_osr_bodies() {
             Outcome { status: Status::Dispatch, target: script.space.as_ref().unwrap().reenter_osr() }
         });
     });
-    let (status, slots) = World::new().enter(space.stubs(&ty).unwrap().enter, native, &[21]);
+    let (status, slots) = World::new(&Module::default()).enter(space.stubs(&ty).unwrap().enter, native, &[21]);
     assert_eq!((status, slots[0]), (Status::Return, 42));
 }
 
@@ -452,7 +408,7 @@ fn entry_stubs_follow_their_cells_and_host_functions_have_index_zero() {
             RETURN
         });
     });
-    let mut world = World::new();
+    let mut world = World::new(&Module::default());
     assert_eq!(world.enter(stubs.enter, code.entry(1), &[]).1[0], 101);
     assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 102);
     assert_eq!(world.enter(stubs.enter, stubs.host.as_ptr(), &[]).1[0], 100);
@@ -492,7 +448,7 @@ fn traps_on_several_threads_at_once() {
                     let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
                     let native = code.install(0, Entry::Call, &unreachable()).unwrap();
                     let enter = space.stubs(&ty).unwrap().enter;
-                    let mut world = World::new();
+                    let mut world = World::new(&Module::default());
                     for _ in 0..50 {
                         assert_eq!(world.enter(enter, native, &[]).0, Status::Trap);
                     }
@@ -558,7 +514,7 @@ fn a_fault_of_native_code_outside_its_trap_sites_kills() {
                 dynasm!(asm; .arch x64; nop; ud2);
             }),
         );
-        World::new().enter(space.stubs(&ty).unwrap().enter, native.unwrap(), &[]);
+        World::new(&Module::default()).enter(space.stubs(&ty).unwrap().enter, native.unwrap(), &[]);
     } else {
         assert_eq!(signal_of_child("a_fault_of_native_code_outside_its_trap_sites_kills"), Some(libc::SIGILL));
     }

@@ -1,0 +1,228 @@
+//! Functions given as SSA, compiled, and run in code memory against the SSA evaluator: every operation of TABLE 2, and
+//! every clause of the contract that compiled code has to keep.
+
+mod calls;
+mod control;
+mod memory;
+mod numeric;
+
+use super::rig::World;
+use super::{RETURN, SCRIPT, Script, on_unwind, to_rust};
+use crate::code::{CodeSpace, Hooks, ModuleCode};
+use bumpalo::Bump;
+use std::cell::RefCell;
+use std::sync::Arc;
+use weir_bytecode::{Module, Trap, ValType};
+use weir_jit::compile::{CompileStats, Options, Refusal};
+use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
+use weir_jit::ir::eval::{Callee, Outcome, Stop, World as _, eval};
+use weir_jit::ir::sandbox::Sandbox;
+use weir_jit::ir::{Func, Type, parse, verify};
+use weir_jit::{Backend, Compiled, Request, fallback};
+
+/// A module whose functions are given as SSA one by one. Those that are not are "interpreted": they answer like
+/// [`Sandbox`].
+struct Guest {
+    module: Arc<Module>,
+    sig_ids: Vec<u32>,
+    options: Options,
+    code: ModuleCode,
+    world: World,
+    /// Bytes of native stack that the code may use.
+    headroom: usize,
+}
+
+/// What the code of a [`Guest`] does outside of itself.
+#[derive(Default)]
+struct Outside {
+    module: Arc<Module>,
+    calls: Vec<(Callee, Vec<u64>)>,
+    helpers: Vec<(Helper, Vec<u64>)>,
+    /// What helpers return.
+    status: u64,
+}
+
+thread_local!(static OUTSIDE: RefCell<Outside> = RefCell::default());
+
+type Answer = Result<Vec<u64>, Trap>;
+
+impl Guest {
+    fn new(wat: &str) -> Guest {
+        Guest::with_options(wat, Options { verify: true, ..Options::default() })
+    }
+
+    fn with_options(wat: &str, options: Options) -> Guest {
+        let bytes = wat::parse_str(wat).unwrap();
+        let module = Arc::new(weir_bytecode::validate::parse(bytes.into()).unwrap());
+        let space = CodeSpace::new(Hooks { to_rust, on_unwind }).unwrap();
+        SCRIPT.set(Script { call: Some(answer), space: Some(space.clone()), ..Script::default() });
+        OUTSIDE.set(Outside { module: module.clone(), ..Outside::default() });
+        let code = space.add_module(1, &module).unwrap();
+        let mut world = World::new(&module);
+        world.set_helpers(helpers());
+        if options.guard_regions {
+            world.memories.iter().for_each(|memory| memory.guard());
+        }
+        // Type indices as they are, but not from 0, so that a missing translation shows.
+        let sig_ids = (0..module.types.len() as u32).map(|i| i + 100).collect();
+        Guest { module, sig_ids, options, code, world, headroom: 256 << 10 }
+    }
+
+    fn compile(&self, func: &Func<'_>) -> Result<Compiled, Refusal> {
+        verify::verify(func, Some(&self.module)).unwrap_or_else(|error| panic!("{error}\n{func}"));
+        let request = Request {
+            module: &self.module,
+            func: func.index,
+            entry: func.entry,
+            sig_ids: &self.sig_ids,
+            backend: Backend::Cranelift,
+            options: &self.options,
+        };
+        fallback::compile(func, &request, &mut CompileStats::default())
+    }
+
+    fn install(&self, func: &Func<'_>) -> *const u8 {
+        self.code.install(func.index, func.entry, &self.compile(func).unwrap()).unwrap()
+    }
+
+    /// Compiles and installs a function given as text.
+    fn define(&self, text: &str) -> *const u8 {
+        self.install(&parse::parse(&Bump::new(), text).unwrap())
+    }
+
+    /// Calls function `func` through its entry stub.
+    fn call(&mut self, func: u32, args: &[u64]) -> Answer {
+        let code = self.code.entry(func);
+        self.enter(func, code, args, false)
+    }
+
+    fn enter(&mut self, func: u32, code: *const u8, args: &[u64], osr: bool) -> Answer {
+        let ty = self.module.func_type(func);
+        let stubs = self.code.space().stubs(ty).unwrap();
+        let here = 0_u8;
+        self.world.stack.native_limit = (&raw const here).addr() - self.headroom;
+        let (status, slots) = self.world.enter(if osr { stubs.enter_osr } else { stubs.enter }, code, args);
+        match status {
+            Status::Return => Ok(ty.results.iter().zip(slots).map(|(&ty, slot)| truncate(ty, slot)).collect()),
+            Status::Trap => Err(self.trap().0),
+            Status::Dispatch => unreachable!("stubs dispatch by themselves"),
+        }
+    }
+
+    /// The trap that has just happened, and its pc.
+    fn trap(&self) -> (Trap, u32) {
+        // SAFETY: it has just happened, and the code is still there.
+        let (site, trap) = unsafe { self.code.space().trap_at(self.world.store.trap_pc) }.unwrap();
+        let trap = match trap {
+            TrapSite::Trap(trap) => trap,
+            TrapSite::Stored => Trap::from_code(self.world.store.trap as u8).unwrap(),
+        };
+        (trap, site.pc)
+    }
+
+    /// Runs a function given as text natively and by the evaluator, which must do the same.
+    fn agree(&mut self, text: &str, cases: &[&[u64]]) {
+        let arena = Bump::new();
+        let func = parse::parse(&arena, text).unwrap();
+        self.install(&func);
+        for &args in cases {
+            self.agree_on(&func, args, &format!("{args:x?} in\n{text}"));
+        }
+    }
+
+    fn agree_on(&mut self, func: &Func<'_>, args: &[u64], what: &str) {
+        let mut sandbox = Sandbox { memories: self.memories(), globals: self.globals(), ..Sandbox::default() };
+        OUTSIDE.with_borrow_mut(|outside| outside.calls.clear());
+        let expected = match eval(func, &mut sandbox, args, 1_000_000) {
+            Ok(Outcome::Return(results)) => Ok(results),
+            Ok(Outcome::TailCall(callee, args)) => sandbox.call(callee, &args).map(|mut results| {
+                results.truncate(func.results.len());
+                results.iter().zip(&func.results).map(|(&slot, &ty)| if wide(ty) { slot } else { slot as u32 as u64 }).collect()
+            }),
+            Err(Stop::Trap(trap)) => Err(trap),
+            Err(Stop::Steps) => panic!("it does not end: {what}"),
+        };
+        let actual = self.call(func.index, args);
+        match (&actual, &expected) {
+            (Ok(actual), Ok(expected)) => {
+                for ((&a, &e), &ty) in actual.iter().zip(expected).zip(&func.results) {
+                    assert!(same(ty, a, e), "{actual:x?} for {expected:x?}: {what}");
+                }
+                assert_eq!(actual.len(), expected.len());
+            }
+            _ => assert_eq!(actual, expected, "{what}"),
+        }
+        assert!(self.memories() == sandbox.memories, "the memories differ: {what}");
+        assert_eq!(self.globals(), sandbox.globals, "{what}");
+        let calls = OUTSIDE.with_borrow(|outside| outside.calls.clone());
+        assert_eq!(calls, sandbox.calls, "{what}");
+    }
+
+    fn memories(&mut self) -> Vec<Vec<u8>> {
+        self.world.memories.iter_mut().map(|memory| memory.bytes().to_vec()).collect()
+    }
+
+    fn globals(&mut self) -> Vec<u64> {
+        let layout = self.world.layout;
+        let imported = self.module.imported_globals;
+        (0..self.module.globals.len() as u32)
+            .map(|i| match i < imported {
+                true => self.world.imported_globals[i as usize] as u64,
+                false => *self.world.tail(layout.global(i)),
+            })
+            .collect()
+    }
+}
+
+fn wide(ty: Type) -> bool {
+    !matches!(ty, Type::I32 | Type::F32)
+}
+
+fn truncate(ty: ValType, slot: u64) -> u64 {
+    if wide(ty.into()) { slot } else { slot & 0xffff_ffff }
+}
+
+/// Equal bits, or two NaNs of which the actual one is quiet.
+fn same(ty: Type, actual: u64, expected: u64) -> bool {
+    let quiet_nan = match ty {
+        Type::F32 => f32::from_bits(expected as u32).is_nan() && actual & 0x7fc0_0000 == 0x7fc0_0000,
+        Type::F64 => f64::from_bits(expected).is_nan() && actual & 0x7ff8_0000_0000_0000 == 0x7ff8_0000_0000_0000,
+        _ => false,
+    };
+    actual == expected || quiet_nan
+}
+
+/// An "interpreted" function.
+fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> weir_jit::contract::Outcome {
+    OUTSIDE.with_borrow_mut(|outside| {
+        let ty = outside.module.func_type(func);
+        // SAFETY: the arguments are there, and room for the results.
+        unsafe {
+            let values: Vec<u64> = ty.params.iter().enumerate().map(|(i, &ty)| truncate(ty, *args.add(i))).collect();
+            let results = (Sandbox::default().answer)(Callee::Direct(func), &values).unwrap();
+            for i in 0..ty.results.len() {
+                // The upper half of a narrow value means nothing.
+                *args.add(i) = results[i % 4] | if wide(ty.results[i].into()) { 0 } else { 0xabc << 32 };
+            }
+            outside.calls.push((Callee::Direct(func), values));
+        }
+    });
+    RETURN
+}
+
+/// Helpers that only note that they were called.
+fn helpers() -> &'static [HelperAddress; Helper::COUNT] {
+    type Noted = extern "sysv64" fn(*mut InstanceCtx, u64, u64, u64, u64) -> u64;
+    extern "sysv64" fn note<const HELPER: usize>(_: *mut InstanceCtx, a: u64, b: u64, c: u64, d: u64) -> u64 {
+        OUTSIDE.with_borrow_mut(|outside| {
+            let helper = Helper::ALL[HELPER];
+            outside.helpers.push((helper, [a, b, c, d][..helper.arity()].to_vec()));
+            outside.status
+        })
+    }
+    let noted: [Noted; Helper::COUNT] = [
+        note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
+        note::<11>, note::<12>,
+    ];
+    Box::leak(Box::new(noted.map(|noted| noted as HelperAddress)))
+}
