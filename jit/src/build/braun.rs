@@ -23,7 +23,7 @@
 
 use crate::ir::{Block, Func, Op, Type, Value};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -41,7 +41,7 @@ pub struct Braun {
     /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
     /// takes its place. Most reads and writes are of the block at hand and never get further.
     recent: Vec<Definition>,
-    table: HashMap<Key, Value, BuildHasherDefault<KeyHasher>>,
+    table: NumberMap<Key, Value>,
     phis: Vec<Phi>,
     /// Index in `phis` by value, `NONE` for what is no phi.
     phi_of: Vec<u32>,
@@ -202,7 +202,7 @@ impl Braun {
         }
     }
 
-    /// All predecessors of `block` are known now: completes its phis.
+    /// All predecessors of `block` are known now: completes its phis. The entry block is sealed before it is read.
     pub fn seal_block(&mut self, func: &mut Func<'_>, variables: &mut impl Variables, block: Block) {
         let state = self.state(block);
         state.sealed = true;
@@ -369,9 +369,11 @@ impl Braun {
         value
     }
 
-    /// Records a definition found by the search, past the cache.
+    /// Records a definition found by the search on its way; the block that it started from goes to the cache in the end.
     fn define(&mut self, variable: u32, block: Block, value: Value) {
-        self.table.insert(Key(block.0, variable), value);
+        if !self.visits.is_empty() {
+            self.table.insert(Key(block.0, variable), value);
+        }
     }
 
     /// Examines the suspects, and whatever the removal of one makes suspect.
@@ -455,21 +457,45 @@ impl Hash for Key {
     }
 }
 
-/// A hasher for one `u64` of program numbers: a multiplication, folded.
-#[derive(Default)]
-struct KeyHasher(u64);
+/// A map from numbers of the program. The hash is fast, and keyed, because a guest chooses the numbers.
+pub(super) type NumberMap<K, V> = HashMap<K, V, NumberState>;
 
-impl Hasher for KeyHasher {
+/// The random key of a [`NumberMap`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberState(u64);
+
+impl Default for NumberState {
+    fn default() -> NumberState {
+        NumberState(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for NumberState {
+    type Hasher = NumberHasher;
+
+    fn build_hasher(&self) -> NumberHasher {
+        NumberHasher(self.0)
+    }
+}
+
+/// A multiplication per number, folded.
+pub(super) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+        for chunk in bytes.chunks(8) {
+            let mut number = [0; 8];
+            number[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(number));
+        }
     }
 
-    fn write_u64(&mut self, key: u64) {
-        let product = u128::from(self.0 ^ key ^ 0x9E37_79B9_7F4A_7C15) * 0xD6E8_FEB8_6659_FD93;
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
 }

@@ -19,11 +19,10 @@ mod tests;
 
 use crate::compile::{Options, Refusal};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
-use braun::Braun;
+use braun::{Braun, NumberMap};
 use bumpalo::Bump;
 use control::Frame;
 use osr::Osr;
-use std::collections::HashMap;
 use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, ValType};
 
 /// What construction counted.
@@ -39,10 +38,11 @@ pub struct BuildStats {
     pub work: u64,
 }
 
-/// Steps of SSA construction allowed to any function, and those allowed for each byte of its code. Ordinary code takes
-/// less than one step per byte; only functions made to be quadratic come near.
-const WORK_LIMIT: u64 = 10_000_000;
-const WORK_PER_BYTE: u64 = 16;
+/// Steps of SSA construction allowed to any function, and those allowed for each byte of its code. Compilers' output
+/// takes one step per byte, and four at the most; only functions made to be quadratic come near. A step takes up to 30
+/// bytes of memory.
+const WORK_LIMIT: u64 = 2_000_000;
+const WORK_PER_BYTE: u64 = 8;
 
 /// Builds the SSA of function `func` of `module`: no replacement is pending in it, every block can be reached
 /// and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
@@ -138,7 +138,7 @@ struct Variables<'m> {
     osr: Option<Osr<'m>>,
     /// What is to stand at the head of the entry block.
     leaders: Vec<Value>,
-    constants: HashMap<(Type, u64), Value>,
+    constants: NumberMap<(Type, u64), Value>,
 }
 
 impl Variables<'_> {
@@ -180,7 +180,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         let mut func = Func::new(arena, index, entry, types(&ty.params), types(&ty.results));
         let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
         let mut ssa = Braun::new(body.locals.len() + operands, work_limit(body));
-        let mut vars = Variables { body, osr: None, leaders: Vec::new(), constants: HashMap::new() };
+        let mut vars = Variables { body, osr: None, leaders: Vec::new(), constants: NumberMap::default() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
         Builder {

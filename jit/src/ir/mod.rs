@@ -11,7 +11,7 @@ pub mod print;
 pub mod sandbox;
 pub mod verify;
 
-pub use eval::{Outcome, Stop, World, eval};
+pub use eval::{Callee, Outcome, Stop, World, eval};
 pub use func::{Block, Entry, Func, Inst, Value};
 pub use ops::{Effect, Fields, Op, Type};
 pub use parse::{ParseError, parse};
