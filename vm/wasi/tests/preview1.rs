@@ -1,0 +1,439 @@
+//! The calls of WASI preview 1, made by a guest that does nothing else: it exports a function for each of them that passes
+//! its arguments on.
+
+use std::time::{Duration, Instant};
+use weir::{Engine, Instance, Linker, Memory, Module, Store, Trap, Val};
+use weir_wasi::{I32Exit, OutputBuffer, WasiCtx, WasiCtxBuilder};
+
+const SUCCESS: i32 = 0;
+const BADF: i32 = 8;
+const FAULT: i32 = 21;
+const INVAL: i32 = 28;
+const NOSPC: i32 = 51;
+const NOSYS: i32 = 52;
+const NOTDIR: i32 = 54;
+const NOTSOCK: i32 = 57;
+const NOTSUP: i32 = 58;
+const SPIPE: i32 = 70;
+const NOTCAPABLE: i32 = 76;
+
+/// Every function and its parameters, `i` for i32 and `I` for i64; the result is an i32.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("args_get", "ii"),
+    ("args_sizes_get", "ii"),
+    ("clock_res_get", "ii"),
+    ("clock_time_get", "iIi"),
+    ("environ_get", "ii"),
+    ("environ_sizes_get", "ii"),
+    ("fd_advise", "iIIi"),
+    ("fd_allocate", "iII"),
+    ("fd_close", "i"),
+    ("fd_datasync", "i"),
+    ("fd_fdstat_get", "ii"),
+    ("fd_fdstat_set_flags", "ii"),
+    ("fd_fdstat_set_rights", "iII"),
+    ("fd_filestat_get", "ii"),
+    ("fd_filestat_set_size", "iI"),
+    ("fd_filestat_set_times", "iIIi"),
+    ("fd_pread", "iiiIi"),
+    ("fd_prestat_dir_name", "iii"),
+    ("fd_prestat_get", "ii"),
+    ("fd_pwrite", "iiiIi"),
+    ("fd_read", "iiii"),
+    ("fd_readdir", "iiiIi"),
+    ("fd_renumber", "ii"),
+    ("fd_seek", "iIii"),
+    ("fd_sync", "i"),
+    ("fd_tell", "ii"),
+    ("fd_write", "iiii"),
+    ("path_create_directory", "iii"),
+    ("path_filestat_get", "iiiii"),
+    ("path_filestat_set_times", "iiiiIIi"),
+    ("path_link", "iiiiiii"),
+    ("path_open", "iiiiiIIii"),
+    ("path_readlink", "iiiiii"),
+    ("path_remove_directory", "iii"),
+    ("path_rename", "iiiiii"),
+    ("path_symlink", "iiiii"),
+    ("path_unlink_file", "iii"),
+    ("poll_oneoff", "iiii"),
+    ("proc_raise", "i"),
+    ("random_get", "ii"),
+    ("sched_yield", ""),
+    ("sock_accept", "iii"),
+    ("sock_recv", "iiiiii"),
+    ("sock_send", "iiiii"),
+    ("sock_shutdown", "ii"),
+];
+
+/// Size of the guest's memory.
+const PAGE: u32 = 65536;
+
+struct Guest {
+    store: Store<WasiCtx>,
+    instance: Instance,
+}
+
+impl Guest {
+    fn new(ctx: WasiCtxBuilder) -> Guest {
+        Guest::with_memory(ctx, r#"(memory (export "memory") 1)"#)
+    }
+
+    fn with_memory(ctx: WasiCtxBuilder, memory: &str) -> Guest {
+        let (mut imports, mut exports) = (String::new(), String::new());
+        for (name, params) in FUNCTIONS {
+            let types: String = params.chars().map(|c| if c == 'I' { " i64" } else { " i32" }).collect();
+            let args: String = (0..params.len()).map(|i| format!("(local.get {i})")).collect();
+            imports += &format!(r#"(import "wasi_snapshot_preview1" "{name}" (func ${name} (param{types}) (result i32)))"#);
+            exports += &format!(r#"(func (export "{name}") (param{types}) (result i32) (call ${name} {args}))"#);
+        }
+        imports += r#"(import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))"#;
+        exports += r#"(func (export "proc_exit") (param i32) (call $proc_exit (local.get 0)) unreachable)"#;
+        let engine = Engine::default();
+        let module = Module::new(&engine, format!("(module {imports} {memory} {exports})")).unwrap();
+        let mut store = Store::new(&engine, ctx.build());
+        let mut linker = Linker::new(&engine);
+        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
+        let instance = linker.instantiate(&mut store, &module).unwrap();
+        Guest { store, instance }
+    }
+
+    /// Calls the function with arguments that are converted to what it takes.
+    fn try_call(&mut self, name: &str, args: &[u64]) -> weir::Result<i32> {
+        let (_, params) = FUNCTIONS.iter().find(|(known, _)| *known == name).expect("a function of WASI");
+        assert_eq!(params.len(), args.len(), "arguments of {name}");
+        let params = params.chars().zip(args);
+        let args: Vec<Val> = params.map(|(c, x)| if c == 'I' { Val::I64(*x as i64) } else { Val::I32(*x as i32) }).collect();
+        let func = self.instance.get_func(&mut self.store, name).expect("exported");
+        let mut results = [Val::I32(-1)];
+        func.call(&mut self.store, &args, &mut results)?;
+        Ok(results[0].i32().expect("an i32"))
+    }
+
+    fn call(&mut self, name: &str, args: &[u64]) -> i32 {
+        self.try_call(name, args).unwrap_or_else(|error| panic!("{name}: {error:?}"))
+    }
+
+    fn memory(&mut self) -> Memory {
+        self.instance.get_memory(&mut self.store, "memory").expect("exported")
+    }
+
+    fn write(&mut self, at: u32, bytes: &[u8]) {
+        self.memory().write(&mut self.store, at as usize, bytes).expect("within memory");
+    }
+
+    fn write_words(&mut self, at: u32, words: &[u32]) {
+        self.write(at, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+    }
+
+    fn read(&mut self, at: u32, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        self.memory().read(&self.store, at as usize, &mut bytes).expect("within memory");
+        bytes
+    }
+
+    fn word(&mut self, at: u32) -> u32 {
+        u32::from_le_bytes(self.read(at, 4).try_into().expect("four bytes"))
+    }
+
+    fn long(&mut self, at: u32) -> u64 {
+        u64::from_le_bytes(self.read(at, 8).try_into().expect("eight bytes"))
+    }
+
+    /// Writes with `fd_write`, from two buffers; what was answered and how many bytes it took.
+    fn print(&mut self, fd: u64, first: &str, second: &str) -> (i32, u32) {
+        self.write(1000, first.as_bytes());
+        self.write(2000, second.as_bytes());
+        self.write_words(0, &[1000, first.len() as u32, 2000, second.len() as u32]);
+        (self.call("fd_write", &[fd, 0, 2, 100]), self.word(100))
+    }
+}
+
+/// The arrays and the strings that `*_get` wrote where `*_sizes_get` said how much there is.
+fn strings(guest: &mut Guest, family: &str) -> Vec<String> {
+    assert_eq!(guest.call(&format!("{family}_sizes_get"), &[0, 4]), SUCCESS);
+    let (count, size) = (guest.word(0), guest.word(4));
+    assert_eq!(guest.call(&format!("{family}_get"), &[100, 1000]), SUCCESS);
+    let bytes = guest.read(1000, size as usize);
+    let pointers: Vec<u32> = (0..count).map(|i| guest.word(100 + 4 * i)).collect();
+    let texts = bytes.split_inclusive(|byte| *byte == 0);
+    let expected: Vec<u32> = texts.clone().scan(1000, |at, text| Some(std::mem::replace(at, *at + text.len() as u32))).collect();
+    assert_eq!(pointers, expected, "each pointer names the start of its string");
+    texts.map(|text| String::from_utf8(text[..text.len() - 1].to_vec()).unwrap()).collect()
+}
+
+#[test]
+fn arguments_and_environment() {
+    let ctx = WasiCtx::builder().args(["prog", "", "two words"]).unwrap().env("A", "b=c").unwrap().env("E", "").unwrap();
+    let mut guest = Guest::new(ctx);
+    assert_eq!(strings(&mut guest, "args"), ["prog", "", "two words"]);
+    assert_eq!(strings(&mut guest, "environ"), ["A=b=c", "E="]);
+    assert_eq!(guest.call("args_get", &[u64::from(PAGE) - 4, 0]), FAULT);
+    assert_eq!(guest.call("args_get", &[0, u64::from(PAGE) - 4]), FAULT);
+    assert_eq!(guest.call("args_sizes_get", &[0, u64::from(PAGE) - 3]), FAULT);
+
+    let mut guest = Guest::new(WasiCtx::builder());
+    assert!(strings(&mut guest, "args").is_empty() && strings(&mut guest, "environ").is_empty());
+    assert!(WasiCtx::builder().arg("a\0b").is_err());
+    assert!(WasiCtx::builder().env("a", "b\0").is_err());
+}
+
+#[test]
+fn writing() {
+    let (out, err) = (OutputBuffer::new(10), OutputBuffer::new(100));
+    let mut guest = Guest::new(WasiCtx::builder().stdout(out.clone()).stderr(err.clone()));
+    assert_eq!(guest.print(1, "abc", "def"), (SUCCESS, 6));
+    assert_eq!(guest.print(2, "", "x"), (SUCCESS, 1));
+    assert_eq!(guest.print(1, "gh", "ijkl"), (SUCCESS, 4), "as much as fits");
+    assert_eq!(guest.print(1, "m", "").0, NOSPC);
+    assert_eq!(guest.print(1, "", ""), (SUCCESS, 0));
+    assert_eq!((out.contents(), err.contents()), (b"abcdefghij".to_vec(), b"x".to_vec()));
+
+    assert_eq!(guest.print(0, "a", "b").0, BADF, "standard input");
+    assert_eq!(guest.print(3, "a", "b").0, BADF);
+    guest.write_words(0, &[1000, 1, PAGE, 1]);
+    assert_eq!(guest.call("fd_write", &[2, 0, 2, 100]), FAULT, "a buffer past the end");
+    assert_eq!(guest.call("fd_write", &[2, 0, 1, u64::from(PAGE) - 3]), FAULT, "no place for the result");
+    assert_eq!(guest.call("fd_write", &[2, u64::from(PAGE) - 4, 1, 100]), FAULT, "a list past the end");
+    assert_eq!(guest.call("fd_write", &[2, 0, 0xffff_ffff, 100]), INVAL, "too many buffers");
+    assert_eq!(err.contents(), b"x", "what fails writes nothing");
+}
+
+#[test]
+fn reading() {
+    let mut guest = Guest::new(WasiCtx::builder().stdin("hello, world"));
+    // The result goes where the list is: it must have been read before.
+    guest.write_words(0, &[0, 0, 1000, 5]);
+    assert_eq!(guest.call("fd_read", &[0, 0, 2, 12]), SUCCESS);
+    assert_eq!((guest.word(12), guest.read(1000, 6)), (5, b"hello\0".to_vec()));
+    guest.write_words(0, &[1000, 100]);
+    assert_eq!(guest.call("fd_read", &[0, 0, 1, 8]), SUCCESS);
+    assert_eq!((guest.word(8), guest.read(1000, 7)), (7, b", world".to_vec()));
+    assert_eq!((guest.call("fd_read", &[0, 0, 1, 8]), guest.word(8)), (SUCCESS, 0), "the end");
+    assert_eq!(guest.call("fd_read", &[1, 0, 1, 8]), BADF);
+    guest.write_words(0, &[PAGE - 1, 2]);
+    assert_eq!(guest.call("fd_read", &[0, 0, 1, 8]), FAULT);
+}
+
+#[test]
+fn what_descriptors_are() {
+    const WRITE: u64 = 1 << 6;
+    let mut guest = Guest::new(WasiCtx::builder());
+    assert_eq!(guest.call("fd_fdstat_get", &[1, 0]), SUCCESS);
+    assert_eq!(guest.read(0, 4), [0; 4], "of unknown type, without flags");
+    let rights = guest.long(8);
+    assert_eq!(rights & (WRITE | 1 << 1 | 1 << 2 | 1 << 5), WRITE, "can be written, not read, sought or told");
+    assert_eq!(guest.call("fd_filestat_get", &[1, 0]), SUCCESS);
+    assert_eq!((guest.read(16, 1), guest.long(24), guest.long(32)), (vec![0], 1, 0), "type, links, size");
+    assert_eq!(guest.call("fd_filestat_get", &[1, u64::from(PAGE) - 63]), FAULT);
+
+    assert_eq!(guest.call("fd_fdstat_set_flags", &[1, 1]), SUCCESS);
+    assert_eq!(guest.call("fd_fdstat_set_flags", &[1, 4]), NOTSUP);
+    assert_eq!(guest.call("fd_fdstat_get", &[1, 0]), SUCCESS);
+    assert_eq!(guest.read(2, 2), [1, 0]);
+
+    assert_eq!(guest.call("fd_fdstat_set_rights", &[1, rights | 1 << 2, 0]), NOTCAPABLE, "none can be gained");
+    assert_eq!(guest.call("fd_fdstat_set_rights", &[1, rights & !WRITE, 0]), SUCCESS);
+    assert_eq!(guest.print(1, "a", "").0, NOTCAPABLE);
+    assert_eq!(guest.call("fd_fdstat_set_rights", &[1, rights, 0]), NOTCAPABLE, "nor regained");
+
+    for fd in [3, 1000, 0xffff_ffff] {
+        assert_eq!(guest.call("fd_fdstat_get", &[fd, 0]), BADF);
+        assert_eq!(guest.call("fd_prestat_get", &[fd, 0]), BADF);
+        assert_eq!(guest.call("path_create_directory", &[fd, 0, 0]), BADF);
+        assert_eq!(guest.call("sock_shutdown", &[fd, 0]), BADF);
+    }
+}
+
+#[test]
+fn closing_and_renumbering() {
+    let (out, err) = (OutputBuffer::new(100), OutputBuffer::new(100));
+    let mut guest = Guest::new(WasiCtx::builder().stdout(out.clone()).stderr(err.clone()));
+    assert_eq!(guest.call("fd_renumber", &[2, 7]), BADF);
+    assert_eq!(guest.call("fd_renumber", &[7, 2]), BADF);
+    assert_eq!(guest.call("fd_renumber", &[1, 1]), SUCCESS);
+    assert_eq!(guest.call("fd_renumber", &[2, 1]), SUCCESS);
+    assert_eq!(guest.print(1, "to error", ""), (SUCCESS, 8));
+    assert_eq!(guest.print(2, "to nowhere", "").0, BADF);
+    assert_eq!((out.contents(), err.contents()), (vec![], b"to error".to_vec()));
+    assert_eq!(guest.call("fd_close", &[1]), SUCCESS);
+    assert_eq!(guest.call("fd_close", &[1]), BADF);
+    assert_eq!(guest.print(1, "a", "").0, BADF);
+}
+
+#[test]
+fn streams_are_neither_files_nor_directories_nor_sockets() {
+    let mut guest = Guest::new(WasiCtx::builder());
+    let expected = [
+        ("fd_advise", SPIPE),
+        ("fd_allocate", SPIPE),
+        ("fd_datasync", INVAL),
+        ("fd_filestat_set_size", INVAL),
+        ("fd_filestat_set_times", INVAL),
+        ("fd_pread", SPIPE),
+        ("fd_prestat_dir_name", BADF),
+        ("fd_prestat_get", BADF),
+        ("fd_pwrite", SPIPE),
+        ("fd_readdir", NOTDIR),
+        ("fd_seek", SPIPE),
+        ("fd_sync", INVAL),
+        ("fd_tell", SPIPE),
+        ("path_create_directory", NOTDIR),
+        ("path_filestat_get", NOTDIR),
+        ("path_filestat_set_times", NOTDIR),
+        ("path_link", NOTDIR),
+        ("path_open", NOTDIR),
+        ("path_readlink", NOTDIR),
+        ("path_remove_directory", NOTDIR),
+        ("path_rename", NOTDIR),
+        ("path_symlink", NOTDIR),
+        ("path_unlink_file", NOTDIR),
+        ("proc_raise", NOSYS),
+        ("sock_accept", NOTSOCK),
+        ("sock_recv", NOTSOCK),
+        ("sock_send", NOTSOCK),
+        ("sock_shutdown", NOTSOCK),
+    ];
+    for (name, errno) in expected {
+        let params = FUNCTIONS.iter().find(|(known, _)| *known == name).unwrap().1;
+        assert_eq!(guest.call(name, &vec![1; params.len()]), errno, "{name}");
+    }
+}
+
+#[test]
+fn clocks() {
+    let mut guest = Guest::new(WasiCtx::builder());
+    for clock in 0..4 {
+        assert_eq!(guest.call("clock_res_get", &[clock, 0]), SUCCESS);
+        let resolution = guest.long(0);
+        assert!((1..=1_000_000_000).contains(&resolution), "{resolution} ns");
+        assert_eq!(guest.call("clock_time_get", &[clock, 0, 8]), SUCCESS);
+        assert_eq!(guest.call("clock_time_get", &[clock, 0, 16]), SUCCESS);
+        assert!(clock == 0 || guest.long(8) <= guest.long(16), "clock {clock} goes backwards");
+    }
+    guest.call("clock_time_get", &[0, 0, 0]);
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap();
+    assert!(now.abs_diff(Duration::from_nanos(guest.long(0))) < Duration::from_secs(60));
+    assert_eq!(guest.call("clock_time_get", &[4, 0, 0]), INVAL);
+    assert_eq!(guest.call("clock_res_get", &[0xffff_ffff, 0]), INVAL);
+    assert_eq!(guest.call("clock_time_get", &[1, 0, u64::from(PAGE) - 7]), FAULT);
+}
+
+#[test]
+fn random_bytes() {
+    let mut guest = Guest::new(WasiCtx::builder());
+    assert_eq!(guest.call("random_get", &[0, 5000]), SUCCESS);
+    let first = guest.read(0, 5001);
+    assert!(first[..5000].chunks(50).all(|chunk| chunk.iter().any(|byte| *byte != 0)), "fifty zeros in a row");
+    assert_eq!(first[5000], 0, "no more than was asked for");
+    guest.call("random_get", &[0, 5000]);
+    assert_ne!(guest.read(0, 5001), first);
+    assert_eq!(guest.call("random_get", &[u64::from(PAGE), 0]), SUCCESS);
+    assert_eq!(guest.call("random_get", &[1, u64::from(PAGE)]), FAULT);
+    assert_eq!(guest.call("random_get", &[0xffff_ffff, 0xffff_ffff]), FAULT);
+}
+
+/// A subscription to a clock.
+fn clock(userdata: u64, clock: u32, nanoseconds: u64, absolute: bool) -> [u8; 48] {
+    let mut record = [0; 48];
+    record[0..8].copy_from_slice(&userdata.to_le_bytes());
+    record[16..20].copy_from_slice(&clock.to_le_bytes());
+    record[24..32].copy_from_slice(&nanoseconds.to_le_bytes());
+    record[40] = u8::from(absolute);
+    record
+}
+
+/// A subscription to reading (1) or writing (2).
+fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
+    let mut record = [0; 48];
+    record[0..8].copy_from_slice(&userdata.to_le_bytes());
+    record[8] = kind;
+    record[16..20].copy_from_slice(&fd.to_le_bytes());
+    record
+}
+
+/// Polls; user data, errno, type and bytes of what happened, and how long that took.
+fn poll(guest: &mut Guest, subscriptions: &[[u8; 48]]) -> (Vec<(u64, u16, u8, u64)>, Duration) {
+    guest.write(0, &subscriptions.concat());
+    let start = Instant::now();
+    assert_eq!(guest.call("poll_oneoff", &[0, 8192, subscriptions.len() as u64, 8000]), SUCCESS);
+    let took = start.elapsed();
+    let events = (0..guest.word(8000)).map(|i| {
+        let event = guest.read(8192 + 32 * i, 32);
+        let long = |at: usize| u64::from_le_bytes(event[at..at + 8].try_into().unwrap());
+        (long(0), u16::from_le_bytes([event[8], event[9]]), event[10], long(16))
+    });
+    (events.collect(), took)
+}
+
+#[test]
+fn polling() {
+    const MS: u64 = 1_000_000;
+    let mut guest = Guest::new(WasiCtx::builder().stdin("abc"));
+    let (events, took) = poll(&mut guest, &[clock(7, 1, 20 * MS, false), clock(8, 0, 3_600_000 * MS, false)]);
+    assert_eq!(events, [(7, 0, 0, 0)]);
+    assert!(took >= Duration::from_millis(20), "{took:?}");
+
+    // Both clocks have been there already; user data comes back whole.
+    let (events, _) = poll(&mut guest, &[clock(u64::MAX, 0, 1, true), clock(1 << 32, 1, 1, true)]);
+    assert_eq!(events, [(u64::MAX, 0, 0, 0), (1 << 32, 0, 0, 0)]);
+
+    let far = clock(0, 1, u64::MAX, false);
+    let (events, _) = poll(&mut guest, &[far, descriptor(1, 1, 0), descriptor(2, 2, 1)]);
+    assert_eq!(events, [(1, 0, 1, 3), (2, 0, 2, 0)], "input of three bytes, and output");
+    let (events, _) = poll(&mut guest, &[descriptor(1, 1, 1), descriptor(2, 2, 0), descriptor(3, 1, 9), far]);
+    assert_eq!(events, [(1, BADF as u16, 1, 0), (2, BADF as u16, 2, 0), (3, BADF as u16, 1, 0)]);
+    let (events, _) = poll(&mut guest, &[clock(1, 2, 0, false), clock(2, 77, 0, false)]);
+    assert_eq!(events, [(1, NOTSUP as u16, 0, 0), (2, NOTSUP as u16, 0, 0)], "clocks that can't be waited for");
+
+    assert_eq!(guest.call("poll_oneoff", &[0, 8192, 0, 8000]), INVAL, "nothing to wait for");
+    guest.write(0, &descriptor(0, 3, 0));
+    assert_eq!(guest.call("poll_oneoff", &[0, 8192, 1, 8000]), INVAL, "no such kind");
+    assert_eq!(guest.call("poll_oneoff", &[0, 8192, 0xffff_ffff, 8000]), FAULT);
+    assert_eq!(guest.call("poll_oneoff", &[0, 0xffff_ffff, 1, 8000]), FAULT);
+}
+
+#[test]
+fn exit() {
+    for status in [0, 1, 255, -1] {
+        let mut guest = Guest::new(WasiCtx::builder());
+        let exit = guest.instance.get_typed_func::<i32, ()>(&mut guest.store, "proc_exit").unwrap();
+        let error = exit.call(&mut guest.store, status).unwrap_err();
+        assert_eq!(error.downcast_ref::<I32Exit>(), Some(&I32Exit(status)));
+        assert!(!error.is::<Trap>());
+    }
+}
+
+#[test]
+fn without_a_memory_only_what_takes_no_pointers_works() {
+    for memory in ["", "(memory 1)", r#"(global (export "memory") i32 (i32.const 0))"#] {
+        let mut guest = Guest::with_memory(WasiCtx::builder(), memory);
+        assert_eq!(guest.call("sched_yield", &[]), SUCCESS);
+        assert_eq!(guest.call("fd_close", &[0]), SUCCESS);
+        assert_eq!(guest.call("random_get", &[0, 1]), FAULT);
+        assert_eq!(guest.call("fd_write", &[1, 0, 1, 8]), FAULT);
+    }
+}
+
+/// Whatever a guest passes, it gets an error number, and no more than that.
+#[test]
+fn hostile_arguments() {
+    const INTERESTING: &[u64] = &[0, 1, 2, 3, 8, 47, 4096, 65528, 65535, 65536, 0x7fff_ffff, 0xffff_fff8, u64::MAX];
+    let mut random = 88172645463325252u64;
+    for (name, params) in FUNCTIONS {
+        let mut guest = Guest::new(WasiCtx::builder().arg("program").unwrap().stdin("input"));
+        for _ in 0..200 {
+            let args: Vec<u64> = params
+                .chars()
+                .map(|_| {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    INTERESTING[(random % INTERESTING.len() as u64) as usize]
+                })
+                .collect();
+            let errno = guest.call(name, &args);
+            assert!((0..=76).contains(&errno), "{name} {args:?}: {errno}");
+        }
+    }
+}
