@@ -2,3 +2,8 @@
 
 pub mod generate;
 pub mod rng;
+
+/// The README's Rust examples, run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

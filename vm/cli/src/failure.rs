@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::ExitCode;
-use weir::{Error, Trap};
+use weir::{Error, Trap, WasmBacktrace};
 use weir_wasi::{BrokenPipe, I32Exit};
 
 /// How a subcommand ends.
@@ -35,8 +35,7 @@ impl Failure {
             Failure::Guest(error) if error.is::<I32Exit>() || error.is::<BrokenPipe>() => return None,
             Failure::Guest(error) => {
                 let kind = if error.is::<Trap>() { "trap: " } else { "" };
-                let backtrace = error.wasm_backtrace().map(|backtrace| format!("\n{backtrace}"));
-                format!("weir: {kind}{error:#}{}", backtrace.unwrap_or_default())
+                format!("weir: {kind}{error:#}{}", error.wasm_backtrace().map(backtrace).unwrap_or_default())
             }
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return None,
             Failure::Output(error) => format!("weir: standard output: {error}"),
@@ -57,6 +56,23 @@ impl Failure {
         };
         code.into()
     }
+}
+
+/// Frames that are printed: enough to see where, few enough that the message stays in sight.
+const MAX_FRAMES: usize = 20;
+
+/// The guest's functions, a line each.
+fn backtrace(backtrace: &WasmBacktrace) -> String {
+    let frames = backtrace.frames();
+    let mut text = String::from("\nwasm backtrace (innermost first):");
+    for (i, frame) in frames.iter().take(MAX_FRAMES).enumerate() {
+        text.push_str(&format!("\n  {i:>3}: {frame}"));
+    }
+    let more = backtrace.omitted() + frames.len().saturating_sub(MAX_FRAMES) as u64;
+    if more > 0 {
+        text.push_str(&format!("\n  … and {more} more"));
+    }
+    text
 }
 
 impl From<io::Error> for Failure {

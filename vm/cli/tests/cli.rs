@@ -284,3 +284,16 @@ fn stress_prints_nothing_of_its_own_and_changes_no_result() {
         assert_eq!((stdout(&output), output.status.code()), ("nqueens 5: 10\n".into(), Some(0)), "seed {seed}");
     }
 }
+
+#[test]
+fn scripts_report_what_fails() {
+    let add = r#"(module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))"#;
+    let right = r#"(assert_return (invoke "add" (i32.const 1) (i32.const 2)) (i32.const 3))"#;
+    let wrong = r#"(assert_return (invoke "add" (i32.const 1) (i32.const 2)) (i32.const 4))"#;
+    let output = weir(["wast".as_ref(), file("right.wast", format!("{add}\n{right}\n")).as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let output = weir(["wast".as_ref(), file("wrong.wast", format!("{add}\n{right}\n{wrong}\n")).as_os_str()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("wrong.wast:3"), "{}", stdout(&output));
+    assert_fails(&weir(["wast", "no-such.wast"]), 1, &["no-such.wast"]);
+}
