@@ -67,7 +67,8 @@ impl Config {
         self
     }
 
-    /// Charges fuel for every instruction; a store out of fuel traps. The amount is the same in every tier. Default: off.
+    /// Charges fuel for every instruction; a store out of fuel traps. The amount is the same in every tier. Default:
+    /// off.
     pub fn consume_fuel(&mut self, enable: bool) -> &mut Config {
         self.consume_fuel = enable;
         self
@@ -100,14 +101,15 @@ impl Config {
         self
     }
 
-    /// Compiles on the thread that runs, at once, so that runs are reproducible, instead of in the background. Default: off.
+    /// Compiles on the thread that runs, at once, so that runs are reproducible, instead of in the background.
+    /// Default: off.
     pub fn synchronous_compilation(&mut self, enable: bool) -> &mut Config {
         self.synchronous_compilation = enable;
         self
     }
 
-    /// After how many calls and loop iterations a function is compiled, whatever its size. Default: `None`, which weighs the cost of
-    /// compiling it.
+    /// After how many calls and loop iterations a function is compiled, whatever its size. Default: `None`, which
+    /// weighs the cost of compiling it.
     pub fn tier_up_threshold(&mut self, ticks: Option<u32>) -> &mut Config {
         self.tier_up_threshold = ticks;
         self

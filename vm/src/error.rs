@@ -14,8 +14,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// [`LinkError`], an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest was running it also
 /// holds a [`WasmBacktrace`].
 ///
-/// `Display` writes the outermost context or, without one, the cause; `{:#}` writes the chain on one line; `Debug` writes
-/// the chain and the backtrace.
+/// `Display` writes the outermost context or, without one, the cause; `{:#}` writes the chain on one line; `Debug`
+/// writes the chain and the backtrace.
 ///
 /// ```
 /// use weir::{Error, Trap};

@@ -33,8 +33,8 @@ unsafe impl Send for Func {}
 unsafe impl Sync for Func {}
 
 impl Func {
-    /// A host function of any type, which gets its arguments and gives its results as [`Val`]s. The results are zero or null
-    /// at first.
+    /// A host function of any type, which gets its arguments and gives its results as [`Val`]s. The results are zero
+    /// or null at first.
     pub fn new<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         ty: FuncType,
@@ -64,8 +64,8 @@ impl Func {
     /// Calls it with arguments of any types.
     ///
     /// # Errors
-    /// The arguments do not match the function's type, or `results` its number of results; a [`Trap`](crate::Trap), with a
-    /// backtrace; the error of a host function that was called on the way.
+    /// The arguments do not match the function's type, or `results` its number of results; a [`Trap`](crate::Trap),
+    /// with a backtrace; the error of a host function that was called on the way.
     ///
     /// # Panics
     /// With the panic of a host function; or if it, or an argument, belongs to another store.
@@ -182,7 +182,8 @@ pub(crate) fn dynamic<T: 'static>(
     Arc::new(HostFunc { ty, call: Box::new(call) })
 }
 
-/// What a host function gets to see of its caller: the store, and the exports of the instance that imports the function.
+/// What a host function gets to see of its caller: the store, and the exports of the instance that imports the
+/// function.
 pub struct Caller<'a, T: 'static> {
     store: StoreContextMut<'a, T>,
     /// Null if the function was not called as an import.
@@ -191,8 +192,8 @@ pub struct Caller<'a, T: 'static> {
 
 impl<'a, T: 'static> Caller<'a, T> {
     /// # Safety
-    /// The store's data is a `T`, the store lives for `'a` and nobody else uses it meanwhile; `importer` is null or one of its
-    /// instances.
+    /// The store's data is a `T`, the store lives for `'a` and nobody else uses it meanwhile; `importer` is null or
+    /// one of its instances.
     pub(crate) unsafe fn new(store: *mut StoreRecord, importer: *mut InstanceCtx) -> Caller<'a, T> {
         // SAFETY: the caller's promise.
         Caller { store: unsafe { StoreContextMut::from_raw(store) }, importer }

@@ -55,7 +55,8 @@ impl Global {
     pub fn get(&self, store: impl AsContext) -> Val {
         let id = store.as_context().id();
         let slot = self.in_store(id);
-        // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes with a value of its type.
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes with a value of its
+        // type.
         unsafe {
             let bits = u128::from(slot.read()) | u128::from(slot.add(1).read()) << 64;
             Val::from_bits(bits, id, self.ty.value)

@@ -39,13 +39,13 @@ unsafe impl Send for Instance {}
 unsafe impl Sync for Instance {}
 
 impl Instance {
-    /// Instantiates a module with imports given in the module's order, and runs its start function. [`crate::Linker`] finds
-    /// imports by name.
+    /// Instantiates a module with imports given in the module's order, and runs its start function. [`crate::Linker`]
+    /// finds imports by name.
     ///
     /// # Errors
-    /// A [`LinkError`] if the imports are not what the module imports; a [`Trap`](crate::Trap) if an active segment does not fit or the
-    /// start function traps, in which case what was written to imported memories and tables before stays; whatever the start
-    /// function's host functions return.
+    /// A [`LinkError`] if the imports are not what the module imports; a [`Trap`](crate::Trap) if an active segment
+    /// does not fit or the start function traps, in which case what was written to imported memories and tables
+    /// before stays; whatever the start function's host functions return.
     ///
     /// # Panics
     /// An import belongs to another store; or with the panic of a host function.

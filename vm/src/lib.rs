@@ -1,7 +1,7 @@
 //! Weir: a WebAssembly virtual machine for Rust programs to embed.
 //!
-//! An interpreter starts any module at once; what proves hot is compiled in the background while it runs. The API has the
-//! shape that the ecosystem knows from wasmtime:
+//! An interpreter starts any module at once; what proves hot is compiled in the background while it runs. The API has
+//! the shape that the ecosystem knows from wasmtime:
 //!
 //! - an [`Engine`] holds settings ([`Config`]) and what modules share;
 //! - a [`Module`] is loaded and validated once, and instantiated any number of times;
@@ -45,9 +45,9 @@
 //!
 //! # Failure
 //!
-//! Whatever ends the guest's execution comes back as an [`Error`] that downcasts to its cause: a [`Trap`], or the error of a
-//! host function. It carries a [`WasmBacktrace`]. The store stays usable. A panic in a host function passes through the
-//! guest and goes on in the Rust code that called it.
+//! Whatever ends the guest's execution comes back as an [`Error`] that downcasts to its cause: a [`Trap`], or the
+//! error of a host function. It carries a [`WasmBacktrace`]. The store stays usable. A panic in a host function
+//! passes through the guest and goes on in the Rust code that called it.
 //!
 //! # Limits
 //!
@@ -56,8 +56,8 @@
 //!
 //! # Cargo features
 //!
-//! All are on by default. `jit`: native code; without it no executable memory is ever made. `cranelift`: the second back
-//! end. `wat`: [`Module::new`] accepts the text format.
+//! All are on by default. `jit`: native code; without it no executable memory is ever made. `cranelift`: the second
+//! back end. `wat`: [`Module::new`] accepts the text format.
 
 // What only native code asks for has no caller where there is none.
 #![cfg_attr(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")), allow(dead_code))]

@@ -5,13 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Default of [`Config::max_wasm_stack`](crate::Config::max_wasm_stack).
 pub(crate) const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
-/// Default of [`Config::value_stack_size`](crate::Config::value_stack_size): room for the depth of recursion that the default native stack
-/// gives compiled code.
+/// Default of [`Config::value_stack_size`](crate::Config::value_stack_size): room for the depth of recursion that the
+/// default native stack gives compiled code.
 pub(crate) const DEFAULT_VALUE_STACK: usize = 4 << 20;
 
 /// Decides what a store may use; see [`Store::limiter`](crate::Store::limiter). [`StoreLimits`] serves most needs.
 pub trait ResourceLimiter {
-    /// Asked when a memory is made (`current` is then 0) or is to grow, in bytes. On `Ok(false)`, `memory.grow` returns -1.
+    /// Asked when a memory is made (`current` is then 0) or is to grow, in bytes. On `Ok(false)`, `memory.grow`
+    /// returns -1.
     ///
     /// # Errors
     /// Making the memory fails with the error. `memory.grow` treats it, and a panic, like `Ok(false)`.

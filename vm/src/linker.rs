@@ -305,8 +305,8 @@ pub(crate) fn check_import(
     })
 }
 
-/// Whether what was found may serve as what is expected; functions are compared elsewhere. Both have engine-wide type identities; a memory's or table's
-/// minimal size is the size that it has now.
+/// Whether what was found may serve as what is expected; functions are compared elsewhere. Both have engine-wide type
+/// identities; a memory's or table's minimal size is the size that it has now.
 fn matches(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {
         (ExternType::Table(expected), ExternType::Table(found)) => {

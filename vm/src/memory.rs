@@ -64,7 +64,8 @@ impl Memory {
 
     /// Its bytes.
     pub fn data<'a>(&self, store: &'a impl AsContext) -> &'a [u8] {
-        // SAFETY: `in_store` proves that it exists; neither guest nor host writes to it, or shrinks it, while the store is borrowed.
+        // SAFETY: `in_store` proves that it exists; neither guest nor host writes to it, or shrinks it, while the
+        // store is borrowed.
         unsafe {
             let memory = &*self.in_store(store.as_context().id());
             slice::from_raw_parts(memory.ctx.base, memory.len())

@@ -26,12 +26,12 @@ use crate::types::{ExportType, ExternType, ImportType};
 pub struct Module(Arc<ModuleRecord>);
 
 impl Module {
-    /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only the
-    /// private copy is validated and run.
+    /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only
+    /// the private copy is validated and run.
     ///
     /// # Errors
-    /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed, invalid or need what Weir lacks; the parser's error if the
-    /// text is malformed.
+    /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed, invalid or need what Weir lacks; the
+    /// parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         Module::from_binary(engine, &binary(bytes.as_ref(), None)?)
     }
@@ -171,9 +171,9 @@ impl std::ops::Deref for Contents {
 
 fn read_file(path: &Path) -> Result<Contents> {
     let file = std::fs::File::open(path)?;
-    // SAFETY: the mapping is only ever copied, to private memory, before anything is validated. Another process that writes
-    // the file meanwhile changes what is copied, nothing more; one that truncates it may end this process by SIGBUS, as with
-    // any mapped file.
+    // SAFETY: the mapping is only ever copied, to private memory, before anything is validated. Another process that
+    // writes the file meanwhile changes what is copied, nothing more; one that truncates it may end this process by
+    // SIGBUS, as with any mapped file.
     match unsafe { memmap2::Mmap::map(&file) } {
         Ok(map) => Ok(Contents::Mapped(map)),
         Err(_) => Ok(Contents::Read(std::fs::read(path)?)),

@@ -9,8 +9,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_jit::contract::StoreCtx;
 
-/// Holds instances, their memories, tables and globals, host functions, and the embedder's `T`. All of it is freed when the
-/// store is dropped, nothing earlier.
+/// Holds instances, their memories, tables and globals, host functions, and the embedder's `T`. All of it is freed
+/// when the store is dropped, nothing earlier.
 ///
 /// ```
 /// use weir::{Engine, Store};
@@ -24,8 +24,8 @@ pub struct Store<T: 'static> {
     marker: PhantomData<T>,
 }
 
-// SAFETY: the store owns everything that its records point to, except what its engine and modules share, which is `Sync`.
-// Host functions and host values are `Send`.
+// SAFETY: the store owns everything that its records point to, except what its engine and modules share, which is
+// `Sync`. Host functions and host values are `Send`.
 unsafe impl<T: Send> Send for Store<T> {}
 // SAFETY: what a shared borrow allows only reads.
 unsafe impl<T: Sync> Sync for Store<T> {}
@@ -139,8 +139,8 @@ impl<T: 'static> Store<T> {
         self.as_context_mut().set_fuel(fuel)
     }
 
-    /// Makes running code trap with [`Trap::Interrupt`](crate::Trap::Interrupt) once the engine's epoch has advanced by `ticks_beyond_current`
-    /// from now. A new store has no deadline.
+    /// Makes running code trap with [`Trap::Interrupt`](crate::Trap::Interrupt) once the engine's epoch has advanced
+    /// by `ticks_beyond_current` from now. A new store has no deadline.
     pub fn set_epoch_deadline(&mut self, ticks_beyond_current: u64) {
         self.as_context_mut().set_epoch_deadline(ticks_beyond_current);
     }
@@ -161,7 +161,8 @@ unsafe fn drop_data<T>(data: *mut ()) {
 
 impl<T: 'static> Drop for Store<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointers came from boxes, are freed once, and no handle dereferences them without a borrow of this store.
+        // SAFETY: the pointers came from boxes, are freed once, and no handle dereferences them without a borrow of
+        // this store.
         unsafe {
             let record = Box::from_raw(self.record.as_ptr());
             let Owned { owners, memories, tables, globals, externs, instances: _ } = &record.owned;

@@ -90,8 +90,8 @@ impl Table {
     /// Appends `delta` elements; the old size.
     ///
     /// # Errors
-    /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type; nothing
-    /// changes then.
+    /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type;
+    /// nothing changes then.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
         let store = store.as_context_mut();
         let record: *mut StoreRecord = store.record();

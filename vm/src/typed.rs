@@ -285,8 +285,8 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
 ) -> HostFunction {
     let ty = FuncType { params: P::types().into(), results: R::Results::types().into() };
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::call_host` gives a live store whose data is a `T`, the parameters in the slots, and room for the
-        // results.
+        // SAFETY: `entry::call_host` gives a live store whose data is a `T`, the parameters in the slots, and room
+        // for the results.
         unsafe {
             let id = (*store).id;
             let params = P::read(slots, id);
@@ -339,7 +339,8 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         let store = store.as_context_mut();
         let id = store.id();
         let func = self.func.in_store(id);
-        // SAFETY: the store is borrowed, the function belongs to it, and its type was checked when this handle was made.
+        // SAFETY: the store is borrowed, the function belongs to it, and its type was checked when this handle was
+        // made.
         unsafe {
             let slots = const { if P::COUNT > R::COUNT { P::COUNT } else { R::COUNT } };
             entry::invoke(store.record(), func, slots, |args| params.write(args, id), |args| R::read(args, id))

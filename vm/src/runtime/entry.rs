@@ -24,8 +24,8 @@ use weir_jit::contract::{FuncRef, InstanceCtx, StackCtx, Status};
 /// With the panic of a host function that was called on the way.
 ///
 /// # Safety
-/// `func` belongs to the live store `store`, which nobody else uses and into which no reference is held. `write` writes the
-/// function's parameters, of the right types, and nothing beyond; `read` reads no more than its results.
+/// `func` belongs to the live store `store`, which nobody else uses and into which no reference is held. `write`
+/// writes the function's parameters, of the right types, and nothing beyond; `read` reads no more than its results.
 pub(crate) unsafe fn invoke<R>(
     store: *mut StoreRecord,
     func: *const FuncRef,
@@ -77,8 +77,8 @@ unsafe fn dispatch(func: *const FuncRef, args: *mut u64) -> Status {
 
 /// Enters compiled code of function `func`, for its call or, with `osr`, for a loop of it.
 unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, slots: usize, osr: bool) -> Status {
-    // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything that
-    // could write above `value_sp`.
+    // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything
+    // that could write above `value_sp`.
     unsafe {
         (*(*instance).stack).value_sp = args.wrapping_add(slots);
         match osr {
@@ -92,11 +92,12 @@ unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, ar
 /// [`StoreRecord::failure`].
 ///
 /// # Safety
-/// The host function belongs to a live store that no other thread uses, and no reference is held into the store's records or the
-/// embedder's data. The slots at `args` are on the value stack, hold the parameters, and [`HostFunc::slots`](crate::runtime::records::HostFunc::slots) of them
-/// are free to use.
+/// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
+/// records or the embedder's data. The slots at `args` are on the value stack, hold the parameters, and
+/// [`HostFunc::slots`](crate::runtime::records::HostFunc::slots) of them are free to use.
 pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
-    // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these locals.
+    // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
+    // locals.
     unsafe {
         let store: *mut StoreRecord = host.ctx.store.cast();
         let stack = &raw mut (*(*store).stack).ctx;
@@ -116,7 +117,8 @@ pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
     }
 }
 
-/// An activation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or `read`.
+/// An activation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or
+/// `read`.
 struct Activation {
     store: *mut StoreRecord,
     native_limit: usize,

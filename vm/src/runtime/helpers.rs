@@ -13,8 +13,8 @@ use std::ptr;
 use weir_bytecode::Trap;
 use weir_jit::contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
 
-/// What a `to_rust` stub calls: runs function `func` of `instance` outside of compiled code, its arguments and results in
-/// slots at `args`, which is `value_sp`.
+/// What a `to_rust` stub calls: runs function `func` of `instance` outside of compiled code, its arguments and
+/// results in slots at `args`, which is `value_sp`.
 ///
 /// # Safety
 /// Called by compiled code, with a function of the store that runs.

@@ -9,7 +9,8 @@ use weir_jit::contract::{FuncRef, InstanceCtx};
 /// Gives a host function to a store, as the import of `importer` or, if that is null, as nobody's.
 ///
 /// # Safety
-/// `store` is live, not used by anybody else, and no reference into it is held; `importer` is null or an instance of it.
+/// `store` is live, not used by anybody else, and no reference into it is held; `importer` is null or an instance of
+/// it.
 pub(crate) unsafe fn add(store: *mut StoreRecord, func: Arc<HostFunc>, importer: *mut InstanceCtx) -> NonNull<FuncRef> {
     // SAFETY: the caller's promise.
     let engine = unsafe { &(*store).engine };

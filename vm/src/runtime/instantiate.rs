@@ -32,8 +32,8 @@ pub(crate) enum Import {
 /// memories and tables by then stays, and so the instance, which they may refer to, lives on.
 ///
 /// # Safety
-/// `store` is live, nobody else uses it and no reference into it is held. The imports belong to it and are of the types that
-/// the module, which is of the store's engine, imports.
+/// `store` is live, nobody else uses it and no reference into it is held. The imports belong to it and are of the
+/// types that the module, which is of the store's engine, imports.
 pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, imports: Vec<Import>) -> Result<NonNull<InstanceCtx>> {
     // SAFETY: the caller's promise. From `adopt` on, the record is only ever shared.
     unsafe {
@@ -85,8 +85,8 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
         elem_live: record.bytecode.elems.iter().map(|_| Cell::new(true)).collect(),
     };
     let owner = Box::into_raw(Box::new(Owner::Instance(instance)));
-    // SAFETY: the context was allocated above and nobody else knows it; the store is the caller's; the owner lives as long as
-    // the store and is only shared from here on.
+    // SAFETY: the context was allocated above and nobody else knows it; the store is the caller's; the owner lives as
+    // long as the store and is only shared from here on.
     unsafe {
         ctx.write(context(store, owner));
         (*store).owned.owners.push(owner);

@@ -122,7 +122,8 @@ impl HostFunc {
 }
 
 /// Arguments come in slots at the pointer, results go to the same slots; there is room for the longer of the two.
-/// The first argument is the store, the second [`HostRecord::importer`]. May panic. Only [`crate::runtime::entry`] calls it.
+/// The first argument is the store, the second [`HostRecord::importer`]. May panic. Only [`crate::runtime::entry`]
+/// calls it.
 pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync;
 
 /// Why execution ended abnormally, on its way up through engines to whoever called.
@@ -144,8 +145,8 @@ impl Failure {
         Failure::Trap { trap, frames: WasmBacktrace::default() }
     }
 
-    /// Adds a function that was active: the caller of the last one added. `pc` is that of the instruction that trapped or
-    /// of the call.
+    /// Adds a function that was active: the caller of the last one added. `pc` is that of the instruction that
+    /// trapped or of the call.
     pub fn push_frame(&mut self, module: &Module, func: u32, pc: u32) {
         match self {
             Failure::Trap { frames, .. } => frames.push(module, func, pc),
@@ -169,8 +170,8 @@ pub(crate) struct StoreRecord {
     pub engine: Engine,
     /// The stack that runs now.
     pub stack: *mut StackRecord,
-    /// Set by whoever returns `Exit::Trap` or [`weir_jit::contract::Status::Trap`], before native frames are unwound, and
-    /// taken by whoever hands the failure to a caller in Rust: [`take_failure`].
+    /// Set by whoever returns `Exit::Trap` or [`weir_jit::contract::Status::Trap`], before native frames are unwound,
+    /// and taken by whoever hands the failure to a caller in Rust: [`take_failure`].
     pub failure: Option<Failure>,
     /// How many activations of the guest by Rust are on the native stack.
     pub activations: u32,

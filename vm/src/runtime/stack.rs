@@ -14,8 +14,8 @@ pub(crate) struct StackRecord {
 }
 
 impl StackRecord {
-    /// A stack whose frames may fill `bytes` of values; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory only where it
-    /// is touched.
+    /// A stack whose frames may fill `bytes` of values; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory
+    /// only where it is touched.
     ///
     /// # Errors
     /// No address space.
@@ -38,8 +38,8 @@ impl StackRecord {
     }
 }
 
-/// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than `max`
-/// bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
+/// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than
+/// `max` bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
 pub(crate) fn native_limit(here: usize, max: usize) -> usize {
     let limit = here.saturating_sub(max);
     match thread_stack() {
@@ -61,8 +61,8 @@ fn thread_stack() -> Option<(usize, usize)> {
 /// Asking takes the system some microseconds, of the main thread some tens: so once per thread.
 #[cfg(target_os = "linux")]
 fn query_thread_stack() -> Option<(usize, usize)> {
-    // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled in are
-    // destroyed once.
+    // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled
+    // in are destroyed once.
     unsafe {
         let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
