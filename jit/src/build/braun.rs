@@ -135,10 +135,15 @@ impl Braun {
         }
     }
 
-    /// Blocks asked, operands collected and phis examined so far. Past the limit the phis are no longer completed: the
-    /// caller checks [`Braun::exhausted`] and gives up.
+    /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit phis
+    /// are no longer completed: the caller checks [`Braun::exhausted`] and gives up.
     pub fn work(&self) -> u64 {
         self.work
+    }
+
+    /// Counts work done elsewhere.
+    pub fn spend(&mut self, steps: usize) {
+        self.work += steps as u64;
     }
 
     /// Whether the limit is passed.
@@ -223,6 +228,7 @@ impl Braun {
 
     /// A new phi in `block`, to be given its operands by [`Braun::complete_phi`].
     pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
+        self.work += 1;
         let value = func.create(Op::Phi, ty, 0, 0, 0, &[]);
         self.phi_of.resize(value.index(), NONE);
         self.phi_of.push(self.phis.len() as u32);

@@ -332,6 +332,7 @@ impl Builder<'_, '_> {
 
     /// The topmost operands, as the arguments of an edge.
     fn label_args(&mut self, count: usize) -> u32 {
+        self.ssa.spend(count);
         let start = self.label_args.len() as u32;
         for i in self.stack.len() - count..self.stack.len() {
             let value = self.operand(i);

@@ -34,15 +34,17 @@ pub struct BuildStats {
     pub trivial_phis: u32,
     /// Values, constants and phis included.
     pub values: u32,
-    /// Steps of SSA construction: see [`Braun::work`].
+    /// Steps taken: instructions, their operands, and [`Braun::work`].
     pub work: u64,
 }
 
-/// Steps of SSA construction allowed to any function, and those allowed for each byte of its code. Compilers' output
-/// takes one step per byte, and four at the most; only functions made to be quadratic come near. A step takes up to 30
-/// bytes of memory.
+/// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps per byte, and
+/// five at the most in small functions; only what was made to be quadratic comes near: many variables live across many
+/// blocks, or labels and calls with hundreds of results. A step takes up to 60 bytes of memory.
 const WORK_LIMIT: u64 = 2_000_000;
-const WORK_PER_BYTE: u64 = 8;
+const WORK_PER_BYTE: u64 = 4;
+/// Locals and operands that an OSR body may have.
+const SLOT_LIMIT: usize = 1 << 20;
 
 /// Builds the SSA of function `func` of `module`: no replacement is pending in it, every block can be reached
 /// and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
@@ -64,6 +66,9 @@ pub fn build<'a>(
     let body = module.body(func).expect("an imported function has no body");
     if mentions_v128(module, body) {
         return Err(Refusal::Untranslated { what: "v128" });
+    }
+    if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
+        return Err(Refusal::Budget { what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
     let mut builder = Builder::new(arena, module, func, entry, options);
     let instrs = match entry {
@@ -347,6 +352,7 @@ impl<'a, 'm> Builder<'a, 'm> {
 
     /// Appends an instruction to the block at hand.
     fn emit(&mut self, op: Op, ty: Type, aux: u32, imm: u64, args: &[Value]) -> Value {
+        self.ssa.spend(1 + args.len());
         self.func.append(self.here(), op, ty, self.pc, aux, imm, args)
     }
 

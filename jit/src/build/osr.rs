@@ -28,6 +28,8 @@ pub(super) const ENCLOSING: u32 = u32::MAX;
 pub(super) struct Osr<'m> {
     /// The `loop` opcode.
     pc: u32,
+    /// The `loop` opcodes around it and itself, ascending.
+    enclosing: Vec<u32>,
     /// Whether it has been reached.
     pub(super) entered: bool,
     /// Number of locals.
@@ -57,7 +59,7 @@ impl Osr<'_> {
 impl<'m> Builder<'_, 'm> {
     /// Sets up the state at the outermost loop around the loop at `pc`, and opens it. Returns what follows.
     pub(super) fn enter_osr(&mut self, pc: u32) -> Result<Instrs<'m>, Refusal> {
-        let outermost = outermost_loop(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
+        let (enclosing, outermost) = enclosing_loops(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
         let prefix = Prefix::walk(self.module, self.body, outermost.pc)?;
         self.frames = prefix.frames;
         self.stack = prefix.operands.into_iter().map(Operand::Slot).collect();
@@ -65,6 +67,7 @@ impl<'m> Builder<'_, 'm> {
         let Some(Instr { imm: Imm::Block(ty), .. }) = instrs.next() else { unreachable!("there is a `loop`") };
         self.vars.osr = Some(Osr {
             pc,
+            enclosing,
             entered: false,
             locals: self.body.locals.len() as u32,
             assigned_locals: &outermost.assigned,
@@ -93,10 +96,7 @@ impl<'m> Builder<'_, 'm> {
 
     /// The region of the loop at hand, and the block whose variables pass through it. `from` leads to the loop.
     pub(super) fn region(&self, from: Option<Block>) -> (Block, u32) {
-        if let Some(osr) = &self.vars.osr
-            && self.pc <= osr.pc
-            && encloses(self.body, self.pc, osr.pc)
-        {
+        if self.vars.osr.as_ref().is_some_and(|osr| osr.enclosing.binary_search(&self.pc).is_ok()) {
             return (Block::ENTRY, ENCLOSING);
         }
         let index = self.body.loops.partition_point(|info| info.pc < self.pc);
@@ -119,25 +119,16 @@ impl<'m> Builder<'_, 'm> {
     }
 }
 
-/// The outermost of the loops that hold the loop at `pc`.
-fn outermost_loop(body: &FuncBody, pc: u32) -> Option<&LoopInfo> {
+/// The opcodes of the loop at `pc` and of those that hold it, ascending, and the outermost of them.
+fn enclosing_loops(body: &FuncBody, pc: u32) -> Option<(Vec<u32>, &LoopInfo)> {
     let mut info = body.loop_at(pc)?;
+    let mut pcs = vec![pc];
     while let Some(parent) = info.parent {
         info = &body.loops[parent as usize];
+        pcs.push(info.pc);
     }
-    Some(info)
-}
-
-/// Whether the loop at `outer` is the one at `pc` or holds it.
-fn encloses(body: &FuncBody, outer: u32, pc: u32) -> bool {
-    let mut next = body.loop_at(pc);
-    while let Some(info) = next {
-        if info.pc == outer {
-            return true;
-        }
-        next = info.parent.map(|parent| &body.loops[parent as usize]);
-    }
-    false
+    pcs.reverse();
+    Some((pcs, info))
 }
 
 /// Open blocks and types of the operands somewhere outside all loops.

@@ -71,7 +71,7 @@ fn deeply_nested_blocks() {
 
 #[test]
 fn deeply_nested_loops() {
-    const DEPTH: usize = 20_000;
+    const DEPTH: usize = 100_000;
     let code = [LOOP.repeat(DEPTH), INCREMENT.to_vec(), [GET_0, BR_IF_0, END].concat().repeat(DEPTH)].concat();
     let (stats, blocks) = build_small(0, code.clone(), false).unwrap();
     assert_eq!((stats.phis as usize, stats.trivial_phis, blocks), (DEPTH, 0, 1 + 2 * DEPTH));
@@ -120,4 +120,15 @@ fn quadratic_functions_are_refused() {
     }
     let refusal = build_small(SIDE, code, false).unwrap_err();
     assert!(matches!(refusal, Refusal::Budget { what: "SSA construction", .. }), "{refusal}");
+    // A branch that takes a thousand operands, many times.
+    const RESULTS: usize = 1000;
+    let results = "i32 ".repeat(RESULTS);
+    let branches = "local.get 0 br_if 0 ".repeat(20_000);
+    let text = format!(
+        "(module (func $f (param i32) (result {results}) unreachable)
+        (func (param i32) (result {results}) block (result {results}) local.get 0 call $f {branches} end))"
+    );
+    let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
+    let refusal = build(&Bump::new(), &module, 1, Entry::Call, &Options::default(), &mut BuildStats::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::Budget { .. }), "{refusal}");
 }
