@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Engine, Linker, Module, Store, Tier};
+use weir::{Config, Engine, Linker, Module, Stats, Store, Tier};
 use weir_wasi::{OutputBuffer, WasiCtx};
 
 /// The folders with a program.
@@ -21,8 +21,15 @@ fn name(folder: &Path) -> &str {
     folder.file_name().and_then(|name| name.to_str()).expect("a name")
 }
 
-/// What the program prints with its small arguments.
-fn run(folder: &Path, config: &Config) -> weir::Result<String> {
+/// What a run came to.
+struct Run {
+    output: String,
+    stats: Stats,
+    fuel: Option<u64>,
+}
+
+/// Runs the program with its small arguments.
+fn run(folder: &Path, config: &Config) -> weir::Result<Run> {
     let arguments = fs::read_to_string(folder.join("args.txt"))?;
     let small = arguments.lines().find_map(|line| line.strip_prefix("small")).expect("a line `small`");
     let output = OutputBuffer::new(1 << 20);
@@ -31,41 +38,86 @@ fn run(folder: &Path, config: &Config) -> weir::Result<String> {
     let engine = Engine::new(config)?;
     let module = Module::from_file(&engine, folder.join(format!("{}.wasm", name(folder))))?;
     let mut store = Store::new(&engine, ctx);
+    let _ = store.set_fuel(FUEL);
     let mut linker = Linker::new(&engine);
     weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
     let instance = linker.instantiate(&mut store, &module)?;
     instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
-    Ok(String::from_utf8_lossy(&output.contents()).into_owned())
+    let output = String::from_utf8_lossy(&output.contents()).into_owned();
+    Ok(Run { output, stats: module.stats(), fuel: store.get_fuel().ok().map(|left| FUEL - left) })
 }
 
-fn all_programs_on(tier: Tier) {
+/// More than any program needs.
+const FUEL: u64 = 1 << 40;
+
+/// Runs all programs and checks what they print; the names and runs.
+fn all_programs_with(config: &Config) -> Vec<(String, Run)> {
     let folders = folders();
     assert!(folders.len() >= 14, "only {} programs found", folders.len());
-    for folder in folders {
+    let check = |folder: PathBuf| {
         let expected = fs::read_to_string(folder.join("expected.txt")).expect("expected.txt");
-        let output = run(&folder, Config::new().tier(tier)).unwrap_or_else(|error| panic!("{}: {error:?}", name(&folder)));
-        assert_eq!(output, expected, "{} on {tier:?}", name(&folder));
-    }
+        let run = run(&folder, config).unwrap_or_else(|error| panic!("{}: {error:?}", name(&folder)));
+        assert_eq!(run.output, expected, "{}", name(&folder));
+        (name(&folder).to_string(), run)
+    };
+    folders.into_iter().map(check).collect()
+}
+
+/// Everything is compiled at once, where it happens, so that what happens does not depend on time.
+fn eager() -> Config {
+    let mut config = Config::new();
+    config.synchronous_compilation(true).tier_up_threshold(Some(1));
+    config
 }
 
 #[test]
 fn interpreter() {
-    all_programs_on(Tier::Interpreter);
-}
-
-#[test]
-fn auto() {
-    all_programs_on(Tier::Auto);
+    for (name, run) in all_programs_with(Config::new().tier(Tier::Interpreter)) {
+        let functions = run.stats.functions;
+        assert_eq!((functions.native, functions.cranelift), (0, 0), "{name}");
+        assert_eq!(functions.interpreted, functions.called, "{name}");
+    }
 }
 
 #[test]
 fn native() {
-    all_programs_on(Tier::Native);
+    for (name, run) in all_programs_with(Config::new().tier(Tier::Native)) {
+        let functions = run.stats.functions;
+        assert!(functions.native > 0 && functions.interpreted == 0, "{name}: {functions:?}");
+    }
 }
 
 #[test]
 fn cranelift() {
-    all_programs_on(Tier::Cranelift);
+    for (name, run) in all_programs_with(Config::new().tier(Tier::Cranelift)) {
+        let functions = run.stats.functions;
+        assert!(functions.cranelift > 0 && functions.native == 0 && functions.interpreted == 0, "{name}: {functions:?}");
+    }
+}
+
+#[test]
+fn in_the_background() {
+    all_programs_with(&Config::new());
+}
+
+#[test]
+fn eagerly() {
+    let runs = all_programs_with(&eager());
+    let entered: Vec<&str> = runs.iter().filter(|(_, run)| run.stats.osr_entries > 0).map(|(name, _)| name.as_str()).collect();
+    assert!(entered.len() >= 10, "only {entered:?} went on in compiled code within a loop");
+    assert!(runs.iter().all(|(_, run)| run.stats.functions.native + run.stats.functions.cranelift > 0));
+}
+
+#[test]
+fn every_tier_uses_the_same_fuel() {
+    let fuel = |config: &mut Config| -> Vec<(String, Option<u64>)> {
+        all_programs_with(config.consume_fuel(true)).into_iter().map(|(name, run)| (name, run.fuel)).collect()
+    };
+    let interpreted = fuel(Config::new().tier(Tier::Interpreter));
+    assert!(interpreted.iter().all(|(_, fuel)| fuel.is_some_and(|fuel| fuel > 100)), "{interpreted:?}");
+    assert_eq!(fuel(Config::new().tier(Tier::Native)), interpreted);
+    assert_eq!(fuel(Config::new().tier(Tier::Cranelift)), interpreted);
+    assert_eq!(fuel(&mut eager()), interpreted);
 }
 
 /// A program written in the text format is committed in the binary format too, for runtimes that read nothing else.
