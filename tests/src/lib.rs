@@ -2,6 +2,7 @@
 
 pub mod generate;
 pub mod rng;
+pub mod spec;
 
 /// The README's Rust examples, run as documentation tests.
 #[cfg(doctest)]

