@@ -172,9 +172,7 @@ fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStat
 }
 
 fn optimise(func: &mut Func<'_>, request: &Request<'_>, stats: &mut CompileStats) {
-    let mut passes = opt::Context::default();
-    passes.module = Some(request.module);
-    passes.verify = request.options.verify;
+    let mut passes = opt::Context { module: Some(request.module), verify: request.options.verify, ..opt::Context::default() };
     opt::run(func, &mut passes);
     stats.phases.extend(passes.stats.iter().map(|pass| (pass.name, pass.nanos)));
 }

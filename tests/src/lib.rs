@@ -1,8 +1,11 @@
 //! Shared parts of the test suites.
 
+pub mod filetest;
 pub mod generate;
+pub mod random_ssa;
 pub mod rng;
 pub mod spec;
+pub mod ssa_world;
 
 /// The README's Rust examples, run as documentation tests.
 #[cfg(doctest)]

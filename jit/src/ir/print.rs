@@ -160,8 +160,11 @@ fn write_phi(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, phi: Value) -
     Ok(())
 }
 
-/// A constant: decimal where that gives the same bits, NaNs with their payload, anything else in hexadecimal.
-pub(super) fn write_bits(f: &mut impl Write, ty: Type, bits: u64) -> fmt::Result {
+/// Writes a constant: decimal where that gives the same bits, NaNs with their payload, anything else in hexadecimal.
+///
+/// # Errors
+/// Those of `f`.
+pub fn write_bits(f: &mut impl Write, ty: Type, bits: u64) -> fmt::Result {
     match ty {
         Type::I32 if bits >> 32 == 0 => write!(f, "{}", bits as i32),
         Type::I64 => write!(f, "{}", bits as i64),

@@ -187,7 +187,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 Op::BrTable => succs >= 1,
                 _ => succs == 0,
             };
-            self.check(3, right, || format!("{succs} successors"))?;
+            self.check(3, right, || format!("a wrong number of successors, {succs}"))?;
         }
         match inst.op {
             Op::Phi => {
@@ -288,7 +288,10 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Op::Const => self.check(7, inst.ty != void, || "a constant has a type".into()),
             Op::Param => {
                 let ty = func.params.get(inst.imm as usize).copied();
-                self.check(7, ty == Some(inst.ty), || format!("the signature says {ty:?}"))
+                self.check(7, ty == Some(inst.ty), || match ty {
+                    Some(ty) => format!("the signature says {ty}"),
+                    None => "the signature has no such parameter".into(),
+                })
             }
             Op::OsrSlot => self.check(7, inst.ty != void, || "a frame slot has a type".into()),
             Op::Phi => {

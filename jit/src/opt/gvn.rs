@@ -84,11 +84,12 @@ impl Table {
     }
 }
 
-/// Operation and first two arguments in the order that stands for both orders.
+/// Operation and first two arguments in the order that stands for both orders. Sums and products of floats keep their order,
+/// which decides whose bits a NaN has.
 fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>) {
     let op = func.op(value);
     match (op.swapped(), func.args(value)) {
-        (Some(swapped), &[a, b]) => (op, Some(a), Some(b)).min((swapped, Some(b), Some(a))),
+        (Some(swapped), &[a, b]) if !func.ty(value).is_float() => (op, Some(a), Some(b)).min((swapped, Some(b), Some(a))),
         (_, args) => (op, args.first().copied(), args.get(1).copied()),
     }
 }

@@ -79,6 +79,13 @@ pub struct Context<'c> {
     pub dump: Option<Dump<'c>>,
     /// One entry per pass that ran, in order.
     pub stats: Vec<PassStats>,
+    /// Analyses that hold now.
+    pub analyses: Analyses,
+}
+
+/// Cached analyses of the function at hand.
+#[derive(Default)]
+pub struct Analyses {
     cfg: Option<Cfg>,
     dom: Option<Dominators>,
     loops: Option<Loops>,
@@ -102,19 +109,29 @@ impl Context<'_> {
     /// # Panics
     /// If the pass that runs does not list it among its needs; so do the others.
     pub fn cfg(&self) -> &Cfg {
-        self.cfg.as_ref().expect("a pass that uses the order of blocks needs Analysis::Cfg")
+        self.analyses.cfg.as_ref().expect("a pass that uses the order of blocks needs Analysis::Cfg")
     }
 
     /// The dominator tree.
     pub fn dom(&self) -> &Dominators {
-        self.dom.as_ref().expect("a pass that uses dominators needs Analysis::Dominators")
+        self.analyses.dom.as_ref().expect("a pass that uses dominators needs Analysis::Dominators")
     }
 
     /// The loops.
     pub fn loops(&self) -> &Loops {
-        self.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
+        self.analyses.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
     }
 
+    fn check(&self, func: &Func<'_>, stage: &str) {
+        if self.verify
+            && let Err(error) = verify(func, self.module)
+        {
+            panic!("malformed after {stage}: {error}\n{func}");
+        }
+    }
+}
+
+impl Analyses {
     fn compute(&mut self, func: &Func<'_>, needs: &[Analysis]) {
         if needs.is_empty() {
             return;
@@ -139,14 +156,6 @@ impl Context<'_> {
             self.loops = None;
         }
     }
-
-    fn check(&self, func: &Func<'_>, stage: &str) {
-        if self.verify
-            && let Err(error) = verify(func, self.module)
-        {
-            panic!("malformed after {stage}: {error}\n{func}");
-        }
-    }
 }
 
 /// Runs every pass, in order.
@@ -155,7 +164,7 @@ impl Context<'_> {
 /// If the context wants verification and it fails.
 pub fn run(func: &mut Func<'_>, cx: &mut Context<'_>) {
     cx.check(func, "construction");
-    cx.forget_all_but(&[]);
+    cx.analyses.forget_all_but(&[]);
     for pass in passes::ORDER {
         run_pass(pass, func, cx);
     }
@@ -170,14 +179,14 @@ pub fn run_pass(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) {
         return;
     }
     let start = Instant::now();
-    cx.compute(func, pass.needs);
+    cx.analyses.compute(func, pass.needs);
     let Changed(changes) = (pass.run)(func, cx);
     let nanos = start.elapsed().as_nanos() as u64;
     cx.stats.push(PassStats { name: pass.name, changes, nanos });
     if changes == 0 {
         return;
     }
-    cx.forget_all_but(pass.keeps);
+    cx.analyses.forget_all_but(pass.keeps);
     cx.check(func, pass.name);
     if let Some(dump) = &mut cx.dump {
         dump(pass.name, func);

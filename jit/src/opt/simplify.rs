@@ -125,12 +125,15 @@ fn fold(func: &Func<'_>, value: Value) -> Option<u64> {
         *slot = func.as_const(arg)?;
     }
     let bits = semantics::eval(opcode, &args[..inst.args.len()])?.ok()?;
-    let nan = match inst.ty {
+    (!is_nan(inst.ty, bits)).then_some(bits)
+}
+
+fn is_nan(ty: Type, bits: u64) -> bool {
+    match ty {
         Type::F32 => f32::from_bits(bits as u32).is_nan(),
         Type::F64 => f64::from_bits(bits).is_nan(),
         _ => false,
-    };
-    (!nan).then_some(bits)
+    }
 }
 
 fn select(func: &Func<'_>, condition: Value, a: Value, b: Value) -> Option<Rewrite> {
@@ -211,10 +214,10 @@ fn unary(func: &Func<'_>, op: Op, ty: Type, a: Value) -> Option<Rewrite> {
 
 fn binary(func: &Func<'_>, op: Op, a: Value, b: Value) -> Option<Rewrite> {
     if let Some(swapped) = op.swapped()
-        && func.as_const(a).is_some()
+        && func.as_const(a).is_some_and(|bits| !is_nan(func.ty(a), bits))
         && func.as_const(b).is_none()
     {
-        // c op x = x op' c
+        // c op x = x op' c, which for floats leaves the choice between two NaNs as it is: c is none
         return Some(Binary(swapped, b, a));
     }
     if a == b

@@ -1,0 +1,230 @@
+//! Filetests: a text that names a stage, is its input, and ends with the exact output expected of it.
+//!
+//! ```text
+//! ;; test: simplify gvn             stages: print, verify, build, opt (every pass) or names of passes
+//! ;; run: f(1, -2) -> 3             evaluated before and after; a trap is written `trap unreachable`
+//! func 0 (i32, i32) -> i32          SSA in a .ssa file, a module in a .wat file
+//! …
+//! ;; expect
+//! ;; func 0 (i32, i32) -> i32
+//! ;; …
+//! ```
+//!
+//! A module is built first; `;; func: 2` picks one function instead of all, `;; osr: 0` the entry at its loop with this
+//! number, `;; fuel` and `;; poll` switch those on. Runs name a function by its export. With `WEIR_BLESS=1` in the
+//! environment, what comes out replaces what is expected.
+
+use crate::ssa_world::ModuleWorld;
+use bumpalo::Bump;
+use std::fmt::Write;
+use std::path::Path;
+use weir_bytecode::module::ExternIndex;
+use weir_bytecode::{Module, validate};
+use weir_jit::Options;
+use weir_jit::build::{BuildStats, build};
+use weir_jit::ir::parse::parse_bits;
+use weir_jit::ir::print::write_bits;
+use weir_jit::ir::sandbox::Sandbox;
+use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval, parse, print, verify};
+use weir_jit::opt::{self, Context, passes};
+
+/// Line between input and output.
+const EXPECT: &str = ";; expect";
+/// Instructions that a run may take.
+const STEPS: u64 = 1_000_000;
+
+/// Checks the filetest at `path`, or if `bless`, rewrites what it expects.
+///
+/// # Errors
+/// What differs, or is wrong with the file.
+pub fn check(path: &Path, bless: bool) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let (input, expected) = match text.split_once(&format!("\n{EXPECT}\n")) {
+        Some((input, expected)) => (input.to_string() + "\n", uncomment(expected)),
+        None => (text.clone(), String::new()),
+    };
+    let test = Test::new(&input)?;
+    let actual = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("ssa") => test.ssa()?,
+        Some("wat") => test.wat()?,
+        other => return Err(format!("a filetest ends in .ssa or .wat, not {other:?}")),
+    };
+    if actual == expected {
+        return Ok(());
+    }
+    if bless {
+        let new = format!("{input}{EXPECT}\n{}", comment(&actual));
+        return std::fs::write(path, new).map_err(|error| error.to_string());
+    }
+    Err(format!("expected:\n{expected}\nfound:\n{actual}\nWEIR_BLESS=1 accepts what was found"))
+}
+
+fn comment(text: &str) -> String {
+    text.lines().map(|line| format!(";; {line}").trim_end().to_string() + "\n").collect()
+}
+
+fn uncomment(text: &str) -> String {
+    text.lines().map(|line| line.strip_prefix(";; ").unwrap_or_default().to_string() + "\n").collect()
+}
+
+/// What the head of a file says.
+#[derive(Default)]
+struct Test<'t> {
+    input: &'t str,
+    stages: Vec<&'t str>,
+    runs: Vec<&'t str>,
+    func: Option<u32>,
+    osr: Option<usize>,
+    options: Options,
+}
+
+impl<'t> Test<'t> {
+    fn new(input: &'t str) -> Result<Test<'t>, String> {
+        let mut test = Test { input, ..Test::default() };
+        for line in input.lines().filter_map(|line| line.strip_prefix(";; ")) {
+            match line.split_once(": ").map(|(key, value)| (key, value.trim())) {
+                Some(("test", stages)) => test.stages = stages.split_whitespace().collect(),
+                Some(("run", run)) => test.runs.push(run),
+                Some(("func", func)) => test.func = Some(func.parse().map_err(|_| format!("no function index: {func}"))?),
+                Some(("osr", osr)) => test.osr = Some(osr.parse().map_err(|_| format!("no loop index: {osr}"))?),
+                None if line == "fuel" => test.options.fuel = true,
+                None if line == "poll" => test.options.poll = true,
+                _ => {}
+            }
+        }
+        if test.stages.is_empty() { Err("no line `;; test: stage`".into()) } else { Ok(test) }
+    }
+
+    /// Output for a function in SSA.
+    fn ssa(&self) -> Result<String, String> {
+        let arena = Bump::new();
+        let mut func = parse(&arena, self.input).map_err(|error| error.to_string())?;
+        if self.stages == ["verify"] {
+            return Ok(verify(&func, None).map_or_else(|error| error.to_string(), |()| "ok".into()) + "\n");
+        }
+        if parse(&arena, &print(&func)).as_ref() != Ok(&func) {
+            return Err(format!("this text is not parsed to the function that it prints:\n{func}"));
+        }
+        if self.stages == ["print"] {
+            return Ok(print(&func));
+        }
+        self.run_ssa(&func)?;
+        self.passes(&mut func, None)?;
+        self.run_ssa(&func)?;
+        Ok(print(&func))
+    }
+
+    fn run_ssa(&self, func: &Func<'_>) -> Result<(), String> {
+        for run in &self.runs {
+            let (_, args, expected) = split_run(run)?;
+            let args = arguments(&args, &func.params)?;
+            let outcome = match eval(func, &mut Sandbox::default(), &args, STEPS) {
+                Ok(Outcome::Return(results)) => Ok(results),
+                Ok(outcome) => return Err(format!("run {run}: {outcome:?}")),
+                Err(stop) => Err(stop),
+            };
+            compare(run, expected, &show(outcome, &func.results), func)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the passes that the test names, in that order.
+    fn passes(&self, func: &mut Func<'_>, module: Option<&Module>) -> Result<(), String> {
+        let well_formed = |func: &Func<'_>, stage: &str| {
+            verify(func, module).map_err(|error| format!("malformed after {stage}: {error}\n{func}"))
+        };
+        well_formed(func, "construction")?;
+        let mut cx = Context { module, ..Context::default() };
+        for stage in &self.stages {
+            match *stage {
+                "build" => {}
+                "opt" => opt::run(func, &mut cx),
+                name => {
+                    let pass = passes::by_name(name).ok_or_else(|| format!("no stage {name}"))?;
+                    opt::run_pass(pass, func, &mut cx);
+                }
+            }
+            well_formed(func, stage)?;
+        }
+        Ok(())
+    }
+
+    /// Output for a module.
+    fn wat(&self) -> Result<String, String> {
+        let bytes = wat::parse_str(self.input).map_err(|error| error.to_string())?;
+        let module = validate::parse(bytes.into()).map_err(|error| error.to_string())?;
+        let defined = module.imported_funcs..module.funcs.len() as u32;
+        let mut text = String::new();
+        for func in defined.filter(|func| self.func.is_none_or(|only| only == *func)) {
+            let entry = match (self.osr, module.body(func)) {
+                (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
+                _ => Entry::Call,
+            };
+            let arena = Bump::new();
+            let mut ssa = build(&arena, &module, func, entry, &self.options, &mut BuildStats::default())
+                .map_err(|refusal| refusal.to_string())?;
+            self.passes(&mut ssa, Some(&module))?;
+            write!(text, "{ssa}").map_err(|error| error.to_string())?;
+        }
+        self.run_module(&module, &|_| {})?;
+        self.run_module(&module, &|func| {
+            if let Err(error) = self.passes(func, Some(&module)) {
+                panic!("{error}");
+            }
+        })?;
+        Ok(text)
+    }
+
+    fn run_module(&self, module: &Module, transform: &dyn Fn(&mut Func<'_>)) -> Result<(), String> {
+        for run in &self.runs {
+            let (name, args, expected) = split_run(run)?;
+            let export = module.exports.iter().find(|export| *export.name == *name);
+            let Some(ExternIndex::Func(func)) = export.map(|export| export.item) else {
+                return Err(format!("run {run}: no function is exported as {name}"));
+            };
+            let types = |types: &[weir_bytecode::ValType]| types.iter().map(|&ty| ty.into()).collect::<Vec<Type>>();
+            let ty = module.func_type(func);
+            let args = arguments(&args, &types(&ty.params))?;
+            let outcome = ModuleWorld::new(module, &self.options, transform).run(func, &args, STEPS);
+            compare(run, expected, &show(outcome, &types(&ty.results)), &name)?;
+        }
+        Ok(())
+    }
+}
+
+/// `name(a, b) -> expected`
+fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
+    let parts = run.split_once('(').and_then(|(name, rest)| {
+        let (args, expected) = rest.split_once(')')?;
+        Some((name.trim(), args, expected.trim().strip_prefix("->")?.trim()))
+    });
+    let (name, args, expected) = parts.ok_or_else(|| format!("not of the form `f(1, 2) -> 3`: {run}"))?;
+    let args = args.split(',').map(|arg| arg.trim().to_string()).filter(|arg| !arg.is_empty()).collect();
+    Ok((name.to_string(), args, expected))
+}
+
+fn arguments(args: &[String], types: &[Type]) -> Result<Vec<u64>, String> {
+    if args.len() != types.len() {
+        return Err(format!("{} arguments for {} parameters", args.len(), types.len()));
+    }
+    args.iter().zip(types).map(|(arg, &ty)| parse_bits(ty, arg).ok_or_else(|| format!("{arg} is no {ty}"))).collect()
+}
+
+fn show(outcome: Result<Vec<u64>, Stop>, types: &[Type]) -> String {
+    match outcome {
+        Ok(results) => {
+            let mut text = String::new();
+            for (i, (bits, &ty)) in results.iter().zip(types).enumerate() {
+                text += if i > 0 { ", " } else { "" };
+                write_bits(&mut text, ty, *bits).expect("writing to a string does not fail");
+            }
+            text
+        }
+        Err(Stop::Trap(trap)) => format!("trap {trap}"),
+        Err(Stop::Steps) => "no end".into(),
+    }
+}
+
+fn compare(run: &str, expected: &str, found: &str, of: &dyn std::fmt::Display) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("run {run}: found {found}, in\n{of}")) }
+}

@@ -1,0 +1,270 @@
+//! Random well-formed functions: any control flow, reducible or not, any operation, over few values so that they meet.
+
+use crate::rng::Rng;
+use bumpalo::Bump;
+use weir_bytecode::{Opcode, Trap};
+use weir_jit::analysis::{Cfg, Dominators};
+use weir_jit::ir::{Block, Entry, Fields, Func, Op, Type, Value};
+
+/// Types of values.
+pub const TYPES: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
+
+/// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so that
+/// a world can end every run.
+pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
+    let results: Vec<Type> = (0..rng.below(4)).map(|_| *rng.pick(&TYPES)).collect();
+    let mut func = Func::new(arena, 0, Entry::Call, TYPES, results);
+    control_flow(&mut func, rng);
+    let cfg = Cfg::compute(&func);
+    let dom = Dominators::compute(&func, &cfg);
+    let mut filler = Filler { rng, pc: 0, available: vec![Vec::new(); func.num_blocks()] };
+    for &block in dom.preorder() {
+        if let Some(idom) = dom.idom(block) {
+            filler.available[block.index()] = filler.available[idom.index()].clone();
+        }
+        let loops = func.block(block).preds.iter().any(|&pred| cfg.position(pred) >= cfg.position(block));
+        filler.fill(&mut func, block, loops);
+    }
+    for &block in cfg.order() {
+        let phis: Vec<Value> = func.phis(block).collect();
+        for phi in phis {
+            let preds = func.block(block).preds.to_vec();
+            let args: Vec<Value> = preds.iter().map(|pred| filler.value(&func, *pred, func.ty(phi))).collect();
+            func.set_args(phi, &args);
+        }
+    }
+    func
+}
+
+/// A constant of type `ty`, an interesting one or any.
+pub fn constant(rng: &mut Rng, ty: Type) -> u64 {
+    let bits = rng.bits();
+    let small = i64::from(rng.below(5)) - 2;
+    match (ty, rng.below(4)) {
+        (Type::I32, 0) => bits & 0xFFFF_FFFF,
+        (Type::I32, 1) => 1 << rng.below(32),
+        (Type::I32, _) => u64::from(small as u32),
+        (Type::I64, 0) => bits,
+        (Type::I64, 1) => 1 << rng.below(64),
+        (Type::I64, _) => small as u64,
+        (Type::F32, 0) => bits & 0xFFFF_FFFF,
+        (Type::F32, _) => (small as f32).to_bits().into(),
+        (_, 0) => bits,
+        _ => (small as f64).to_bits(),
+    }
+}
+
+/// Blocks and edges; blocks that the entry does not reach get no edges.
+fn control_flow(func: &mut Func<'_>, rng: &mut Rng) {
+    let count = 1 + rng.below(10) as usize;
+    let succs: Vec<Vec<usize>> = (0..count)
+        .map(|block| {
+            let degree = if count == 1 { 0 } else { *rng.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 4]) };
+            // Mostly forward, so that most functions get somewhere.
+            let succ = |rng: &mut Rng| {
+                let from = if rng.one_in(4) { 1 } else { (block + 1).min(count - 1) };
+                from + rng.below((count - from) as u32) as usize
+            };
+            (0..degree).map(|_| succ(rng)).collect()
+        })
+        .collect();
+    let mut reachable = vec![false; count];
+    let mut work = vec![0];
+    while let Some(block) = work.pop() {
+        if !std::mem::replace(&mut reachable[block], true) {
+            work.extend(&succs[block]);
+        }
+    }
+    for _ in 0..count {
+        func.create_block();
+    }
+    for (block, succs) in succs.iter().enumerate().filter(|&(block, _)| reachable[block]) {
+        for &succ in succs {
+            func.add_edge(Block(block as u32), Block(succ as u32));
+        }
+    }
+}
+
+struct Filler<'r> {
+    rng: &'r mut Rng,
+    pc: u32,
+    /// Values that dominate the end of each block.
+    available: Vec<Vec<Value>>,
+}
+
+impl Filler<'_> {
+    fn emit(&mut self, func: &mut Func<'_>, block: Block, op: Op, ty: Type, (aux, imm): (u32, u64), args: &[Value]) {
+        self.pc += 1;
+        let value = func.append(block, op, ty, self.pc, aux, imm, args);
+        if ty != Type::Void {
+            self.available[block.index()].push(value);
+        }
+    }
+
+    /// A value of type `ty` that is available at the end of `block`, rather a recent one.
+    fn value(&mut self, func: &Func<'_>, block: Block, ty: Type) -> Value {
+        let all: Vec<Value> = self.available[block.index()].iter().copied().filter(|&value| func.ty(value) == ty).collect();
+        let oldest = if self.rng.one_in(2) { 0 } else { all.len().saturating_sub(3) };
+        *self.rng.pick(&all[oldest..])
+    }
+
+    /// A value for an operand: like `value`, or a constant made for it.
+    fn operand(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
+        if !self.rng.one_in(4) {
+            return self.value(func, block, ty);
+        }
+        let bits = constant(self.rng, ty);
+        self.emit(func, block, Op::Const, ty, (0, bits), &[]);
+        *self.available[block.index()].last().expect("the constant has just been made")
+    }
+
+    fn fill(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
+        if block == Block::ENTRY {
+            for (i, ty) in TYPES.into_iter().enumerate() {
+                self.emit(func, block, Op::Param, ty, (0, i as u64), &[]);
+            }
+        } else {
+            for _ in 0..self.rng.below(4) {
+                let ty = *self.rng.pick(&TYPES);
+                self.emit(func, block, Op::Phi, ty, (0, 0), &[]);
+            }
+        }
+        if loops {
+            self.emit(func, block, Op::Poll, Type::Void, (0, 0), &[]);
+        }
+        for _ in 0..self.rng.below(10) {
+            self.instruction(func, block);
+        }
+        if self.rng.one_in(2) {
+            self.show(func, block);
+        }
+        self.terminator(func, block);
+    }
+
+    /// Calls a function with every value made in `block`, so that the world sees them.
+    fn show(&mut self, func: &mut Func<'_>, block: Block) {
+        let made: Vec<Value> = func.block(block).insts.iter().copied().filter(|&value| func.ty(value) != Type::Void).collect();
+        self.emit(func, block, Op::Call, Type::Void, (9, 0), &made);
+    }
+
+    fn instruction(&mut self, func: &mut Func<'_>, block: Block) {
+        let none = (0, 0);
+        match self.rng.below(30) {
+            0..3 => {
+                let ty = *self.rng.pick(&TYPES);
+                let bits = constant(self.rng, ty);
+                self.emit(func, block, Op::Const, ty, (0, bits), &[]);
+            }
+            3 => {
+                let args = [self.value(func, block, Type::I32)];
+                self.emit(func, block, Op::Eqz, Type::I32, none, &args);
+            }
+            4 => {
+                let ty = *self.rng.pick(&TYPES);
+                let args = [self.value(func, block, Type::I32), self.value(func, block, ty), self.value(func, block, ty)];
+                self.emit(func, block, Op::Select, ty, none, &args);
+            }
+            5 => {
+                let ty = *self.rng.pick(&TYPES);
+                let args = [self.value(func, block, ty)];
+                let global = self.rng.below(3);
+                self.emit(func, block, Op::GlobalSet, Type::Void, (global, 0), &args);
+            }
+            6 => {
+                let (ty, global) = (*self.rng.pick(&TYPES), self.rng.below(3));
+                self.emit(func, block, Op::GlobalGet, ty, (global, 0), &[]);
+            }
+            7 => self.call(func, block),
+            8 => self.memory(func, block),
+            9 => {
+                let cost = u64::from(self.rng.below(9));
+                self.emit(func, block, Op::Fuel, Type::Void, (0, cost), &[]);
+            }
+            _ => self.numeric(func, block),
+        }
+    }
+
+    /// Any operation that stands for a numeric instruction, load or store.
+    fn numeric(&mut self, func: &mut Func<'_>, block: Block) {
+        let (op, operand, result) = loop {
+            if let Some(found) = Op::from_opcode(*self.rng.pick(Opcode::ALL)) {
+                break found;
+            }
+        };
+        if op.fields() != Fields::Access {
+            let args: Vec<Value> = (0..op.arity().unwrap_or(0)).map(|_| self.operand(func, block, operand)).collect();
+            return self.emit(func, block, op, result, (0, 0), &args);
+        }
+        // An address that is mostly in bounds.
+        let address = self.value(func, block, Type::I32);
+        if !self.rng.one_in(20) {
+            self.emit(func, block, Op::Const, Type::I32, (0, 0xFF), &[]);
+            let bound = self.available[block.index()][self.available[block.index()].len() - 1];
+            self.emit(func, block, Op::And, Type::I32, (0, 0), &[address, bound]);
+        }
+        let address = self.available[block.index()].iter().rev().copied().find(|&value| func.ty(value) == Type::I32);
+        let address = address.expect("there is an i32 parameter");
+        let offset = *self.rng.pick(&[0, 0, 4, 100, 65_533]);
+        if op.arity() == Some(1) {
+            self.emit(func, block, op, result, (0, offset), &[address]);
+        } else {
+            let stored = self.value(func, block, operand);
+            self.emit(func, block, op, Type::Void, (0, offset), &[address, stored]);
+        }
+    }
+
+    fn call(&mut self, func: &mut Func<'_>, block: Block) {
+        let mut args: Vec<Value> = (0..self.rng.below(3))
+            .map(|_| {
+                let ty = *self.rng.pick(&TYPES);
+                self.value(func, block, ty)
+            })
+            .collect();
+        let ty = *self.rng.pick(&[Type::Void, Type::I32, Type::F64]);
+        if self.rng.one_in(2) {
+            args.push(self.value(func, block, Type::I32));
+            self.emit(func, block, Op::CallIndirect, ty, (2, 1), &args);
+        } else {
+            self.emit(func, block, Op::Call, ty, (7, 0), &args);
+        }
+        if ty != Type::Void {
+            let &call = self.available[block.index()].last().expect("the call has just been made");
+            for number in 1..1 + u64::from(self.rng.below(3)) {
+                let ty = *self.rng.pick(&TYPES);
+                self.emit(func, block, Op::Result, ty, (0, number), &[call]);
+            }
+        }
+    }
+
+    fn memory(&mut self, func: &mut Func<'_>, block: Block) {
+        let index = |this: &mut Self, func: &Func<'_>| this.value(func, block, Type::I32);
+        match self.rng.below(5) {
+            0 => self.emit(func, block, Op::MemorySize, Type::I32, (0, 0), &[]),
+            1 => {
+                let args = [index(self, func)];
+                self.emit(func, block, Op::MemoryGrow, Type::I32, (0, 0), &args);
+            }
+            2 => self.emit(func, block, Op::DataDrop, Type::Void, (0, 0), &[]),
+            kind => {
+                let args = [index(self, func), index(self, func), index(self, func)];
+                let op = if kind == 3 { Op::MemoryFill } else { Op::MemoryCopy };
+                self.emit(func, block, op, Type::Void, (0, 0), &args);
+            }
+        }
+    }
+
+    fn terminator(&mut self, func: &mut Func<'_>, block: Block) {
+        let (op, args, aux) = match func.block(block).succs.len() {
+            0 if self.rng.one_in(8) => (Op::Trap, vec![], Trap::Unreachable as u32),
+            0 if self.rng.one_in(8) => (Op::ReturnCall, vec![self.value(func, block, Type::I64)], 3),
+            0 => {
+                let results = func.results.to_vec();
+                (Op::Return, results.into_iter().map(|ty| self.value(func, block, ty)).collect(), 0)
+            }
+            1 => (Op::Jump, vec![], 0),
+            2 if !self.rng.one_in(8) => (Op::Branch, vec![self.value(func, block, Type::I32)], 0),
+            _ => (Op::BrTable, vec![self.value(func, block, Type::I32)], 0),
+        };
+        self.emit(func, block, op, Type::Void, (aux, 0), &args);
+    }
+}

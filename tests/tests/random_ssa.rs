@@ -1,0 +1,104 @@
+//! Properties of SSA, over random functions: text round trips, and no pass changes what a function does.
+
+use bumpalo::Bump;
+use weir_bytecode::Trap;
+use weir_jit::ir::sandbox::Sandbox;
+use weir_jit::ir::{Func, Outcome, Stop, eval, parse, print, verify};
+use weir_jit::opt::{self, Context, Pass, passes};
+use weir_tests::random_ssa::{TYPES, constant, function};
+use weir_tests::rng::Rng;
+
+const FUNCTIONS: u64 = 1000;
+
+#[test]
+fn random_functions_are_well_formed_and_survive_text() {
+    for seed in 0..FUNCTIONS {
+        let arena = Bump::new();
+        let func = function(&arena, &mut Rng::new(seed));
+        if let Err(error) = verify(&func, None) {
+            panic!("seed {seed}: {error}\n{func}");
+        }
+        let text = print(&func);
+        let parsed = parse(&arena, &text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+        assert!(parsed == func, "seed {seed}:\n{text}\nis read as\n{parsed}");
+    }
+}
+
+/// Everything that can be observed of a few runs.
+fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> {
+    let mut rng = Rng::new(seed ^ 0xA5A5);
+    (0..4)
+        .map(|_| {
+            let args = TYPES.map(|ty| constant(&mut rng, ty));
+            let mut world = Sandbox { polls: Some(30), fuel: Some(60), ..Sandbox::default() };
+            let end = eval(func, &mut world, &args, 100_000);
+            (end, world)
+        })
+        .collect()
+}
+
+/// The function of `seed` after `passes` with rewrite fuel, and how many rewrites there were.
+fn transformed<'a>(arena: &'a Bump, seed: u64, passes: &[&Pass], fuel: u64) -> (Func<'a>, u64) {
+    let mut func = function(arena, &mut Rng::new(seed));
+    let mut cx = Context { verify: true, ..Context::default() };
+    cx.fuel.set(Some(fuel));
+    for pass in passes {
+        opt::run_pass(pass, &mut func, &mut cx);
+    }
+    let left = cx.fuel.get().unwrap_or_default();
+    (func, fuel - left)
+}
+
+/// Checks that `passes` keep what functions do, and returns how many rewrites they made. A failure is narrowed down to
+/// the first rewrite that causes it.
+fn keep_meaning(passes: &[&Pass]) -> u64 {
+    let mut rewrites = 0;
+    for seed in 0..FUNCTIONS {
+        let arena = Bump::new();
+        let expected = observe(&function(&arena, &mut Rng::new(seed)), seed);
+        let (func, made) = transformed(&arena, seed, passes, u64::MAX);
+        rewrites += made;
+        if observe(&func, seed) == expected {
+            continue;
+        }
+        let culprit = (1..=made).find(|&fuel| observe(&transformed(&arena, seed, passes, fuel).0, seed) != expected);
+        let culprit = culprit.expect("all rewrites together fail");
+        let (before, _) = transformed(&arena, seed, passes, culprit - 1);
+        let (after, _) = transformed(&arena, seed, passes, culprit);
+        panic!("seed {seed}, rewrite {culprit} of {made} is wrong: before\n{before}\nafter\n{after}");
+    }
+    rewrites
+}
+
+#[test]
+fn every_pass_keeps_meaning() {
+    for pass in passes::ORDER {
+        let rewrites = keep_meaning(&[pass]);
+        assert!(rewrites > FUNCTIONS / 50, "{} made only {rewrites} rewrites", pass.name);
+    }
+}
+
+#[test]
+fn all_passes_together_keep_meaning() {
+    keep_meaning(passes::ORDER);
+}
+
+/// The properties above mean something only if the functions get somewhere.
+#[test]
+fn random_functions_end_in_many_ways() {
+    let (mut returns, mut traps, mut interrupted, mut endless) = (0, 0, 0, 0);
+    for seed in 0..FUNCTIONS {
+        let arena = Bump::new();
+        for (end, _) in observe(&function(&arena, &mut Rng::new(seed)), seed) {
+            match end {
+                Ok(_) => returns += 1,
+                Err(Stop::Trap(Trap::Interrupt | Trap::OutOfFuel)) => interrupted += 1,
+                Err(Stop::Trap(_)) => traps += 1,
+                Err(Stop::Steps) => endless += 1,
+            }
+        }
+    }
+    let runs = 4 * FUNCTIONS;
+    assert!(returns > runs / 5 && traps > runs / 50 && interrupted > runs / 100, "{returns} {traps} {interrupted}");
+    assert_eq!(endless, 0);
+}
