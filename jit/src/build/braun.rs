@@ -2,8 +2,8 @@
 //! Static Single Assignment Form", CC 2013.
 //!
 //! Every block has its own current definition of every variable. [`Braun::write_variable`] records one and
-//! [`Braun::read_variable`] looks for one, upward through the predecessors. A block is *sealed* when its predecessors are
-//! all known; reading in an unsealed block places an operandless phi that [`Braun::seal_block`] completes.
+//! [`Braun::read_variable`] looks for one, upward through the predecessors. A block is *sealed* when its predecessors
+//! are all known; reading in an unsealed block places an operandless phi that [`Braun::seal_block`] completes.
 //!
 //! Refinements of the paper that are in use:
 //! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have answered, and none at all
@@ -116,7 +116,8 @@ struct Watch {
 }
 
 impl Braun {
-    /// The state before any block is known, for this many variables. `limit` is the [`Braun::work`] after which it stops.
+    /// The state before any block is known, for this many variables. `limit` is the [`Braun::work`] after which it
+    /// stops.
     pub fn new(variables: usize, limit: u64) -> Braun {
         Braun {
             blocks: Vec::new(),
@@ -135,8 +136,8 @@ impl Braun {
         }
     }
 
-    /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit phis
-    /// are no longer completed: the caller checks [`Braun::exhausted`] and gives up.
+    /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit
+    /// phis are no longer completed: the caller checks [`Braun::exhausted`] and gives up.
     pub fn work(&self) -> u64 {
         self.work
     }
@@ -245,7 +246,8 @@ impl Braun {
         func.find(phi)
     }
 
-    /// The value of a variable that is `args[k]` at the end of the k-th predecessor of `block`: a phi, unless all are one.
+    /// The value of a variable that is `args[k]` at the end of the k-th predecessor of `block`: a phi, unless all are
+    /// one.
     pub fn join(&mut self, func: &mut Func<'_>, block: Block, ty: Type, args: &[Value]) -> Value {
         self.work += args.len() as u64;
         let first = func.find(args[0]);
@@ -375,7 +377,8 @@ impl Braun {
         value
     }
 
-    /// Records a definition found by the search on its way; the block that it started from goes to the cache in the end.
+    /// Records a definition found by the search on its way; the block that it started from goes to the cache in the
+    /// end.
     fn define(&mut self, variable: u32, block: Block, value: Value) {
         if !self.visits.is_empty() {
             self.table.insert(Key(block.0, variable), value);

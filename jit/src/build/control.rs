@@ -1,8 +1,8 @@
 //! Blocks, loops, branches and what goes through labels.
 //!
-//! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any; until
-//! then they wait in its frame, and the successor's place in the branching block is held by [`PENDING`]. A loop's header
-//! is made at once and sealed at its `end`. The function's label is never a block: each branch to it returns on the spot.
+//! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any; until then
+//! they wait in its frame, and the successor's place in the branching block is held by [`PENDING`]. A loop's header is
+//! made at once and sealed at its `end`. The function's label is never a block: each branch to it returns on the spot.
 
 use super::{Builder, Operand};
 use crate::ir::{Block, Op, Type, Value};
@@ -64,7 +64,7 @@ impl Frame {
     }
 }
 
-/// Types of the parameters of a block.
+/// Type of parameter `i` of a block.
 pub(super) fn param_type(module: &Module, ty: BlockType, i: usize) -> Type {
     match ty {
         BlockType::Func(index) => module.types[index as usize].params[i].into(),

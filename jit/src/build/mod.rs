@@ -1,12 +1,12 @@
 //! Bytecode to SSA in one pass, without a prior CFG analysis.
 //!
-//! [`build`] walks the instructions once with an abstract operand stack. Locals are variables of [`braun`]; operands are
-//! plain values, merged by phis only where a label takes operands. Everything emitted is folded, simplified and, if pure,
-//! shared within its block on the way ([`numeric`]), and a branch on a constant drops its other edge, so
-//! that the graph is never bigger than it must be. Dead code is skipped: a block is made only once an edge reaches it, and
+//! [`build`] walks the instructions once with an abstract operand stack. Locals are variables of [`braun`]; operands
+//! are plain values, merged by phis only where a label takes operands. Everything emitted is folded, simplified and, if
+//! pure, shared within its block on the way (`numeric`), and a branch on a constant drops its other edge, so that the
+//! graph is never bigger than it must be. Dead code is skipped: a block is made only once an edge reaches it, and
 //! blocks are numbered in the order of the code.
 //!
-//! [`osr`] is the form that the interpreter enters at a loop. The sub-files have the names that the interpreter's have.
+//! `osr` is the form that the interpreter enters at a loop. The sub-files have the names that the interpreter's have.
 
 pub mod braun;
 mod calls;
@@ -38,16 +38,16 @@ pub struct BuildStats {
     pub work: u64,
 }
 
-/// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps per byte, and
-/// five at the most in small functions; only what was made to be quadratic comes near: many variables live across many
-/// blocks, or labels and calls with hundreds of results. A step takes up to 60 bytes of memory.
+/// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps
+/// per byte, and five at the most in small functions; only what was made to be quadratic comes near: many variables
+/// live across many blocks, or labels and calls with hundreds of results. A step takes up to 60 bytes of memory.
 const WORK_LIMIT: u64 = 2_000_000;
 const WORK_PER_BYTE: u64 = 4;
 /// Locals and operands that an OSR body may have.
 const SLOT_LIMIT: usize = 1 << 20;
 
-/// Builds the SSA of function `func` of `module`: no replacement is pending in it, every block can be reached
-/// and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
+/// Builds the SSA of function `func` of `module`: no replacement is pending in it, blocks that cannot be reached are
+/// empty, and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
 /// in registers but makes them anew at each use.)
 ///
 /// # Errors

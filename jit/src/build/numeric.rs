@@ -110,8 +110,8 @@ enum Simpler {
     Nothing,
 }
 
-/// Identities of the integers; `constant` is `b`'s value if it is constant. None is used for floats, where NaNs and signed
-/// zeros leave few of them true.
+/// Identities of the integers; `constant` is `b`'s value if it is constant. None is used for floats, where NaNs and
+/// signed zeros leave few of them true.
 fn simplify(op: Op, ty: Type, a: Value, b: Value, constant: Option<u64>) -> Simpler {
     use Simpler::{Constant, Eqz, Nothing, Value};
     let (ones, width) = match ty {

@@ -1,14 +1,14 @@
 //! The form of a function that the interpreter enters at a loop, with its frame.
 //!
-//! The entry block loads what is live from the frame, a slot when it is first asked for, and jumps to the loop's header.
-//! Structured code can come back only to the loops around it: so translation starts at the outermost loop around the entry,
-//! and what stands before that is walked for the types on the operand stack only ([`Osr::at`]). The headers of the loops around the
-//! entry have no edge from outside, or only one from inside the outermost of them, and yet they are reached, from behind
-//! the entry. What nothing comes back to is taken out in the end.
+//! The entry block loads what is live from the frame, a slot when it is first asked for, and jumps to the loop's
+//! header. Structured code can come back only to the loops around it: so translation starts at the outermost loop
+//! around the entry, and what stands before that is walked for the types on the operand stack only. The headers of the
+//! loops around the entry have no edge from outside, or only one from inside the outermost of them, and yet they are
+//! reached, from behind the entry. What nothing comes back to is taken out in the end.
 //!
 //! Two things differ from the ordinary form until the entry has been passed:
-//! - A local is unchanged at the header of such a loop only if *none* of them assigns it, since the code before the entry
-//!   runs after it, on the next round of an outer loop. Then its value is the one in the frame.
+//! - A local is unchanged at the header of such a loop only if *none* of them assigns it, since the code before the
+//!   entry runs after it, on the next round of an outer loop. Then its value is the one in the frame.
 //! - An operand below a block that may hold the entry is there in two ways, computed on the path through the code and
 //!   found in the frame. It becomes a variable, [`Operand::Slot`], read where it is popped.
 
@@ -79,7 +79,8 @@ impl<'m> Builder<'_, 'm> {
         Ok(instrs)
     }
 
-    /// If the loop at hand is the one of the entry, adds the edge from the entry block to its header. Returns the edge's arguments.
+    /// If the loop at hand is the one of the entry, adds the edge from the entry block to its header. Returns the
+    /// edge's arguments.
     pub(super) fn osr_edge(&mut self, header: Block, ty: BlockType) -> Option<u32> {
         let osr = self.vars.osr.as_mut().filter(|osr| osr.pc == self.pc)?;
         osr.entered = true;

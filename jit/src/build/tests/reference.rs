@@ -27,7 +27,8 @@ pub struct Reference<'m, W> {
 }
 
 impl<'m, W: World> Reference<'m, W> {
-    /// Runs `func` for at most `steps` instructions, `None` if that is too few. `arrive` sees every arrival at a `loop`.
+    /// Runs `func` for at most `steps` instructions, `None` if that is too few. `arrive` sees every arrival at a
+    /// `loop`.
     pub fn run(
         module: &'m Module,
         func: u32,
