@@ -6,9 +6,10 @@
 //! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
 //! [`numeric`], [`memory`], [`calls`] and [`control`].
 //!
-//! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is only a test's loader: it places code in
-//! memory of its own, drops the trap tables, frees everything or nothing, and calls by symbol, while code here shares
-//! W^X memory with the other back end, needs the tables, is freed by module and calls through cells.
+//! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is the loader of one test only. Its memory
+//! provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot work on two
+//! views of the same memory; it drops the trap tables, calls by symbol instead of through cells, and frees everything or
+//! nothing.
 
 mod calls;
 mod control;
