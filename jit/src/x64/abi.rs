@@ -1,0 +1,91 @@
+//! Registers: names, who preserves them, and where arguments and results travel, from the contract.
+
+use crate::contract::{self, Place};
+use crate::regalloc::{Class, Reg, RegSet};
+use weir_bytecode::ValType;
+
+/// `rax`
+pub const RAX: Reg = Reg::int(0);
+/// `rcx`
+pub const RCX: Reg = Reg::int(1);
+/// `rdx`
+pub const RDX: Reg = Reg::int(2);
+/// `rsp`
+pub const RSP: Reg = Reg::int(4);
+/// `rbp`
+pub const RBP: Reg = Reg::int(5);
+/// `rdi`, which holds the interpreter's frame when an OSR body is entered.
+pub const RDI: Reg = Reg::int(7);
+/// The instance.
+pub const INSTANCE: Reg = Reg::int(contract::PINNED_REG);
+/// Where a call through a reference finds it: no argument travels here and the epilogue leaves it alone.
+pub const CALLEE: Reg = Reg::int(11);
+
+/// Destroyed by calls: rax rcx rdx rsi rdi r8–r11, xmm0–xmm15.
+pub const CALLER_SAVED: RegSet = {
+    let mut set = RegSet::EMPTY;
+    let mut i = 0;
+    while i < 16 {
+        set = set.with(Reg::float(i));
+        if i < 3 || i >= 6 && i < 12 {
+            set = set.with(Reg::int(i));
+        }
+        i += 1;
+    }
+    set
+};
+
+/// Preserved by calls, and allocatable: rbx r12 r13 r14.
+pub const CALLEE_SAVED: RegSet = {
+    let mut set = RegSet::EMPTY;
+    let mut i = 0;
+    while i < contract::PRESERVED_REGS.len() {
+        set = set.with(Reg::int(contract::PRESERVED_REGS[i]));
+        i += 1;
+    }
+    set
+};
+
+/// Integer arguments of the System V convention, by which helpers are called: rdi rsi rdx rcx r8 r9.
+pub const SYSTEM_V_ARGS: [Reg; 6] = [Reg::int(7), Reg::int(6), Reg::int(2), Reg::int(1), Reg::int(8), Reg::int(9)];
+
+/// Where a value travels: a register, or a slot of the overflow area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Travel {
+    /// In this register.
+    Reg(Reg),
+    /// In this slot.
+    Overflow(u32),
+}
+
+/// Where parameters travel.
+pub fn params(types: &[ValType]) -> impl Iterator<Item = Travel> + '_ {
+    contract::param_places(types).map(|place| travel(place, &contract::INT_ARG_REGS))
+}
+
+/// Where results travel.
+pub fn results(types: &[ValType]) -> impl Iterator<Item = Travel> + '_ {
+    contract::result_places(types).map(|place| travel(place, &contract::INT_RESULT_REGS))
+}
+
+fn travel(place: Place, ints: &[u8]) -> Travel {
+    match place {
+        Place::Int(n) => Travel::Reg(Reg::int(ints[n as usize])),
+        Place::Float(n) => Travel::Reg(Reg::float(n)),
+        Place::Overflow(slot) => Travel::Overflow(slot),
+    }
+}
+
+/// Name of a physical register, of 64 or 128 bits.
+pub fn name(reg: Reg) -> &'static str {
+    const INT: [&str; 16] =
+        ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+    const FLOAT: [&str; 16] = [
+        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+        "xmm14", "xmm15",
+    ];
+    match reg.class() {
+        Class::Int => INT[reg.encoding() as usize],
+        Class::Float => FLOAT[reg.encoding() as usize],
+    }
+}

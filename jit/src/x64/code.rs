@@ -1,0 +1,166 @@
+//! A function as machine instructions in blocks, and its side of the conversation with the register allocator.
+
+use super::abi;
+use super::insts::{Asm, Inst};
+use crate::contract::Helper;
+use crate::regalloc::{Class, Operand, Reg, RegSet};
+
+/// The registers of a call, a return or the function's entry, and the rest of what those need.
+#[derive(Clone, Debug)]
+pub struct RegList {
+    /// Read, each in its register.
+    pub uses: Vec<(Reg, Reg)>,
+    /// Written, each in its register.
+    pub defs: Vec<(Reg, Reg)>,
+    /// Destroyed besides.
+    pub clobbers: RegSet,
+    /// Whom it calls.
+    pub target: Target,
+    /// Whether the pinned register is to be restored behind it.
+    pub restore: bool,
+}
+
+/// Whom a call calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Nobody: it is no call.
+    None,
+    /// This very code.
+    Itself,
+    /// A function of this module, through its cell.
+    Cell(u32),
+    /// The function whose `FuncRef` or `TableEntry` is at [`abi::CALLEE`].
+    Reference,
+    /// A function of the runtime.
+    Helper(Helper),
+}
+
+/// A basic block: ranges in [`Code`]'s pools.
+#[derive(Clone, Debug, Default)]
+pub struct CodeBlock {
+    /// Its instructions.
+    pub insts: std::ops::Range<u32>,
+    /// Its successors, as its last instruction orders them.
+    pub succs: Vec<u32>,
+    /// Its predecessors, one entry per edge.
+    pub preds: Vec<u32>,
+    /// Registers it defines at its head.
+    pub params: Vec<Reg>,
+    /// What it passes to its only successor.
+    pub args: Vec<Reg>,
+    /// Not expected to be executed.
+    pub cold: bool,
+}
+
+/// A function as machine instructions.
+#[derive(Debug, Default)]
+pub struct Code {
+    /// All instructions, block after block.
+    pub insts: Vec<Inst>,
+    /// Blocks, the entry first, loops contiguous.
+    pub blocks: Vec<CodeBlock>,
+    /// Loops as ranges of blocks, each with its head first; properly nested, outer before inner.
+    pub loops: Vec<std::ops::Range<u32>>,
+    /// Register lists that instructions name by index.
+    pub lists: Vec<RegList>,
+    /// Targets of jump tables, as indices into the block's successors; the default is the last successor.
+    pub tables: Vec<Vec<u32>>,
+    /// Constants in memory.
+    pub pool: Vec<u8>,
+    /// How many virtual registers there are.
+    pub num_regs: u32,
+    /// Whether it calls anything.
+    pub calls: bool,
+    /// Whether a call may come back with another instance in the pinned register.
+    pub restores: bool,
+    /// Offset of the function's first Wasm instruction.
+    pub pc: u32,
+    operands: Vec<Operand>,
+    operand_starts: Vec<u32>,
+}
+
+impl Code {
+    /// A new virtual register.
+    pub fn new_reg(&mut self, class: Class) -> Reg {
+        let reg = Reg::new_virtual(class, self.num_regs);
+        self.num_regs += 1;
+        reg
+    }
+
+    /// Offset in the pool of a constant of `width` bytes, 4, 8 or 16.
+    pub fn constant(&mut self, bits: u128, width: usize) -> u32 {
+        let bytes = &bits.to_le_bytes()[..width];
+        if let Some(found) = self.pool.chunks_exact(width).position(|chunk| chunk == bytes) {
+            return (found * width) as u32;
+        }
+        self.pool.resize(self.pool.len().next_multiple_of(width), 0);
+        self.pool.extend_from_slice(bytes);
+        (self.pool.len() - width) as u32
+    }
+
+    /// Collects the operands of all instructions for the allocator.
+    pub fn collect_operands(&mut self) {
+        self.operands.clear();
+        self.operand_starts = vec![0];
+        for inst in &mut self.insts {
+            inst.visit(&mut self.lists, |field, constraint, role, position| {
+                self.operands.push(Operand { reg: field.get(), constraint, role, position });
+            });
+            self.operand_starts.push(self.operands.len() as u32);
+        }
+    }
+}
+
+impl crate::regalloc::Client for Code {
+    fn num_regs(&self) -> usize {
+        self.num_regs as usize
+    }
+
+    fn num_insts(&self) -> usize {
+        self.insts.len()
+    }
+
+    fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn insts(&self, block: usize) -> std::ops::Range<u32> {
+        self.blocks[block].insts.clone()
+    }
+
+    fn succs(&self, block: usize) -> &[u32] {
+        &self.blocks[block].succs
+    }
+
+    fn preds(&self, block: usize) -> &[u32] {
+        &self.blocks[block].preds
+    }
+
+    fn params(&self, block: usize) -> &[Reg] {
+        &self.blocks[block].params
+    }
+
+    fn args(&self, block: usize) -> &[Reg] {
+        &self.blocks[block].args
+    }
+
+    fn is_return(&self, inst: usize) -> bool {
+        matches!(self.insts[inst].op, Asm::Ret | Asm::TailCall | Asm::Ud2)
+    }
+
+    fn operands(&self, inst: usize) -> &[Operand] {
+        &self.operands[self.operand_starts[inst] as usize..self.operand_starts[inst + 1] as usize]
+    }
+
+    fn clobbers(&self, inst: usize) -> RegSet {
+        self.insts[inst].clobbers(&self.lists)
+    }
+
+    fn preferred(&self) -> RegSet {
+        abi::CALLER_SAVED
+    }
+
+    fn others(&self) -> RegSet {
+        abi::CALLEE_SAVED
+    }
+}

@@ -1,0 +1,518 @@
+//! From allocated instructions to bytes. The only place with `dynasm!`, which writes what has a fixed form: frames, calls,
+//! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
+//!
+//! Emission runs twice: the first run has every jump in its long form and so shows an upper bound of every distance;
+//! the second uses the short form where that bound allows.
+
+use super::abi;
+use super::code::{Code, Target};
+use super::encode::Bytes;
+use super::frame::Frame;
+use super::insts::{Asm, Cond, Inst, Mem, Rm, STORED, Width};
+use super::layout::Order;
+use crate::compile::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
+use crate::contract::{FuncRef, InstanceCtx, StackCtx, TableEntry, TrapSite};
+use crate::regalloc::{Class, Move, Place};
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+use std::mem::offset_of;
+use weir_bytecode::Trap;
+
+mod sequences;
+
+/// Alignment of the top of an innermost loop.
+const LOOP_ALIGNMENT: usize = 16;
+/// Jump tables with at most this many entries besides the default become comparisons.
+const MAX_COMPARISONS: usize = 3;
+
+/// Emits `code`, whose registers are physical, with the allocator's `moves`, in `order`.
+///
+/// # Errors
+/// [`Refusal::Budget`] if a displacement exceeds its field.
+pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order) -> Result<Compiled, Refusal> {
+    let mut first = Emitter::new(code, moves, frame, order, None);
+    first.run();
+    let distances = Distances { blocks: first.block_offsets, jumps: first.jump_offsets, aligned: first.aligned_offsets };
+    let mut second = Emitter::new(code, moves, frame, order, Some(distances));
+    second.run();
+    second.finish().map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
+}
+
+/// Offsets in the long form.
+struct Distances {
+    /// By block.
+    blocks: Vec<usize>,
+    /// Of jumps to blocks, in the order of emission.
+    jumps: Vec<usize>,
+    /// Of aligned blocks, ascending.
+    aligned: Vec<usize>,
+}
+
+impl Distances {
+    /// Whether jump number `jump` reaches `block` with a signed byte, whatever padding the other form needs.
+    fn is_short(&self, jump: usize, block: usize) -> bool {
+        let (from, to) = (self.jumps[jump], self.blocks[block]);
+        let (low, high) = (from.min(to), from.max(to));
+        let paddings = self.aligned.iter().filter(|offset| (low..=high).contains(offset)).count();
+        high - low + paddings * (LOOP_ALIGNMENT - 1) < 120
+    }
+}
+
+/// Something that is emitted behind the function: a trap, or the rare case of a sequence.
+struct Cold {
+    entry: DynamicLabel,
+    back: DynamicLabel,
+    inst: Inst,
+}
+
+/// A 32-bit field at the end of its instruction, to hold the distance from there to a jump table.
+struct TableField {
+    field: usize,
+    table: usize,
+    /// Whose successors the table's entries are.
+    block: usize,
+}
+
+struct Emitter<'c> {
+    out: Bytes,
+    code: &'c Code,
+    moves: &'c [Move],
+    frame: &'c Frame,
+    order: &'c Order,
+    /// From an earlier run.
+    distances: Option<Distances>,
+    labels: Vec<DynamicLabel>,
+    cold: Vec<Cold>,
+    block_offsets: Vec<usize>,
+    jump_offsets: Vec<usize>,
+    aligned_offsets: Vec<usize>,
+    table_fields: Vec<TableField>,
+    relocs: Vec<Reloc>,
+    traps: Vec<TrapEntry>,
+    calls: Vec<(u32, u32)>,
+    stats: CompileStats,
+}
+
+impl<'c> Emitter<'c> {
+    fn new(code: &'c Code, moves: &'c [Move], frame: &'c Frame, order: &'c Order, distances: Option<Distances>) -> Self {
+        let mut out = Bytes::new();
+        let labels = code.blocks.iter().map(|_| out.asm.new_dynamic_label()).collect();
+        Emitter {
+            out,
+            code,
+            moves,
+            frame,
+            order,
+            distances,
+            labels,
+            cold: Vec::new(),
+            block_offsets: vec![0; code.blocks.len()],
+            jump_offsets: Vec::new(),
+            aligned_offsets: Vec::new(),
+            table_fields: Vec::new(),
+            relocs: Vec::new(),
+            traps: Vec::new(),
+            calls: Vec::new(),
+            stats: CompileStats::default(),
+        }
+    }
+
+    fn run(&mut self) {
+        self.prologue();
+        let order = self.order;
+        for (i, &block) in order.blocks.iter().enumerate() {
+            if order.aligned[block as usize] {
+                self.align();
+            }
+            let label = self.labels[block as usize];
+            dynasm!(self.out.asm; .arch x64; =>label);
+            self.block_offsets[block as usize] = self.offset();
+            self.block(block as usize, order.blocks.get(i + 1).copied());
+        }
+        for cold in std::mem::take(&mut self.cold) {
+            self.cold(&cold);
+        }
+    }
+
+    fn offset(&self) -> usize {
+        self.out.asm.offset().0
+    }
+
+    fn align(&mut self) {
+        // The recommended instructions of 1 to 9 bytes that do nothing.
+        const NOPS: [&[u8]; 9] = [
+            &[0x90],
+            &[0x66, 0x90],
+            &[0x0F, 0x1F, 0x00],
+            &[0x0F, 0x1F, 0x40, 0x00],
+            &[0x0F, 0x1F, 0x44, 0x00, 0x00],
+            &[0x66, 0x0F, 0x1F, 0x44, 0x00, 0x00],
+            &[0x0F, 0x1F, 0x80, 0x00, 0x00, 0x00, 0x00],
+            &[0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+            &[0x66, 0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+        ];
+        let mut padding = self.offset().wrapping_neg() % LOOP_ALIGNMENT;
+        while padding > 0 {
+            let nop = NOPS[padding.min(NOPS.len()) - 1];
+            self.out.asm.extend(nop);
+            padding -= nop.len();
+        }
+        self.aligned_offsets.push(self.offset());
+    }
+
+    fn block(&mut self, block: usize, next: Option<u32>) {
+        let range = self.code.blocks[block].insts.clone();
+        let insts = &self.code.insts[range.start as usize..range.end as usize];
+        let flags_needed = flags_needed(insts);
+        let mut next_move = self.moves.partition_point(|m| m.before < range.start);
+        for ((i, inst), flags_needed) in range.zip(insts).zip(flags_needed) {
+            while let Some(m) = self.moves.get(next_move).filter(|m| m.before == i) {
+                self.copy(m.from, m.to);
+                next_move += 1;
+            }
+            self.inst(inst, flags_needed, block, next);
+        }
+    }
+
+    /// A copy of the allocator's.
+    fn copy(&mut self, from: Place, to: Place) {
+        let inst = |op, width: Width| Inst::new(op, width);
+        match (from, to) {
+            (Place::Reg(src), Place::Reg(dst)) => self.out.copy(dst, src),
+            (Place::Reg(src), Place::Slot(slot)) => {
+                self.stats.spills += 1;
+                let op = if src.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
+                self.out.encode(&inst(op, Width::Q).src(src).mem(self.frame.slot(slot)));
+            }
+            (Place::Slot(slot), Place::Reg(dst)) => {
+                self.stats.reloads += 1;
+                let op = if dst.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
+                self.out.encode(&inst(op, Width::Q).dst(dst).mem(self.frame.slot(slot)));
+            }
+            (Place::Slot(_), Place::Slot(_)) => unreachable!("the allocator has no such copies"),
+        }
+    }
+
+    fn inst(&mut self, inst: &Inst, flags_needed: bool, block: usize, next: Option<u32>) {
+        if let Rm::Mem(Mem { pc, .. }) = inst.rm
+            && pc != Mem::SAFE
+        {
+            self.trap(TrapSite::Trap(Trap::MemoryOutOfBounds), pc);
+        }
+        match inst.op {
+            Asm::Jmp => self.jump_unless_next(self.code.blocks[block].succs[0], next),
+            Asm::Jcc => self.branch(inst.cond, block, next),
+            Asm::JmpTable => self.jump_table(inst, block, next),
+            Asm::Call => self.call(inst),
+            Asm::TailCall => self.tail_call(inst),
+            Asm::Ret => {
+                self.epilogue();
+                dynasm!(self.out.asm; .arch x64; ret);
+            }
+            Asm::Ud2 => self.ud2(inst.imm, inst.pc),
+            Asm::Args => {}
+            Asm::TrapIf => {
+                let trap = self.push_cold(inst);
+                self.jump_cold(inst.cond, trap);
+            }
+            Asm::MovImm if inst.imm == 0 && !flags_needed => self.out.clear(inst.dst),
+            Asm::MovImm => self.out.constant(inst.dst, inst.imm),
+            Asm::Vzero => self.out.clear(inst.dst),
+            Asm::Lea => self.lea(inst, flags_needed),
+            // A pair of conditions takes two; either may find the other's work done.
+            Asm::Cmov if inst.cond == Cond::FloatNE => {
+                self.out.encode(&inst.cond(Cond::P));
+                self.out.encode(&inst.cond(Cond::NE));
+            }
+            _ if inst.op.encoding() == super::insts::Encoding::Sequence => self.sequence(inst),
+            _ => self.out.encode(inst),
+        }
+    }
+
+    /// `lea`, or a shorter instruction with the same result if it may write flags.
+    fn lea(&mut self, inst: &Inst, flags_needed: bool) {
+        let Rm::Mem(mem) = inst.rm else { unreachable!("lea computes an address") };
+        let dst = inst.dst;
+        let add = Inst::new(Asm::Add, inst.width).dst(dst).src(dst);
+        let shorter = match mem {
+            Mem { index, disp: 0, .. } if index.is_none() => Some(Inst::new(Asm::Mov, inst.width).dst(dst).reg(mem.base)),
+            _ if flags_needed => None,
+            // 128 has no form with one byte, -128 has.
+            Mem { index, disp: 128, .. } if index.is_none() && mem.base == dst => {
+                Some(Inst::new(Asm::Sub, inst.width).dst(dst).src(dst).imm(-128))
+            }
+            Mem { index, disp, .. } if index.is_none() && mem.base == dst => Some(add.imm(disp.into())),
+            Mem { base, shift: 0, disp: 0, .. } if base == dst => Some(add.reg(mem.index)),
+            Mem { index, shift: 0, disp: 0, .. } if index == dst => Some(add.reg(mem.base)),
+            Mem { base, index, shift, disp: 0, .. } if base.is_none() && index == dst => {
+                Some(Inst::new(Asm::Shl, inst.width).dst(dst).src(dst).imm(shift.into()))
+            }
+            _ => None,
+        };
+        self.out.encode(&shorter.unwrap_or(*inst));
+    }
+
+    fn prologue(&mut self) {
+        dynasm!(self.out.asm; .arch x64; push rbp; mov rbp, rsp);
+        for saved in &self.frame.saved {
+            dynasm!(self.out.asm; .arch x64; push Rq(saved.encoding()));
+        }
+        if self.frame.keeps_instance {
+            dynasm!(self.out.asm; .arch x64; push r15);
+        }
+        if self.frame.spill_bytes != 0 {
+            dynasm!(self.out.asm; .arch x64; sub rsp, self.frame.spill_bytes);
+        }
+        if self.frame.checked {
+            let mut inst = Inst::new(Asm::TrapIf, Width::Q).cond(Cond::B).imm(Trap::StackOverflow as i64);
+            inst.pc = self.code.pc;
+            let trap = self.push_cold(&inst);
+            dynasm!(self.out.asm
+                ; .arch x64
+                ; mov r11, [r15 + offset_of!(InstanceCtx, stack) as i32]
+                ; cmp rsp, [r11 + offset_of!(StackCtx, native_limit) as i32]
+                ; jb =>trap
+            );
+        }
+    }
+
+    /// Leaves `r11`, the argument and the result registers alone.
+    fn epilogue(&mut self) {
+        let below = self.frame.spill_bytes + 8 * i32::from(self.frame.keeps_instance);
+        if self.frame.saved.is_empty() && below != 0 {
+            return dynasm!(self.out.asm; .arch x64; leave);
+        }
+        if below != 0 {
+            dynasm!(self.out.asm; .arch x64; add rsp, below);
+        }
+        for saved in self.frame.saved.iter().rev() {
+            dynasm!(self.out.asm; .arch x64; pop Rq(saved.encoding()));
+        }
+        dynasm!(self.out.asm; .arch x64; pop rbp);
+    }
+
+    fn jump_unless_next(&mut self, block: u32, next: Option<u32>) {
+        let target = self.order.targets[block as usize];
+        if next != Some(target) {
+            self.jump(target);
+        }
+    }
+
+    fn is_short(&mut self, block: u32) -> bool {
+        let number = self.jump_offsets.len();
+        self.jump_offsets.push(self.offset());
+        self.distances.as_ref().is_some_and(|distances| distances.is_short(number, block as usize))
+    }
+
+    fn jump(&mut self, block: u32) {
+        let label = self.labels[block as usize];
+        match self.is_short(block) {
+            true => dynasm!(self.out.asm; .arch x64; jmp BYTE =>label),
+            false => dynasm!(self.out.asm; .arch x64; jmp =>label),
+        }
+    }
+
+    /// To a block on a simple condition.
+    fn jump_if(&mut self, cond: Cond, block: u32) {
+        let label = self.labels[block as usize];
+        match self.is_short(block) {
+            true => {
+                self.out.asm.push(0x70 | cond as u8);
+                dynasm!(self.out.asm; .arch x64; .rel8 =>label);
+            }
+            false => self.jump_cold(cond, label),
+        }
+    }
+
+    /// On a simple condition, in the long form.
+    fn jump_cold(&mut self, cond: Cond, label: DynamicLabel) {
+        self.out.asm.extend([0x0F, 0x80 | cond as u8]);
+        dynasm!(self.out.asm; .arch x64; .rel32 =>label);
+    }
+
+    fn branch(&mut self, cond: Cond, block: usize, next: Option<u32>) {
+        let succs = &self.code.blocks[block].succs;
+        let (mut then, mut otherwise) = (self.order.targets[succs[0] as usize], self.order.targets[succs[1] as usize]);
+        if then == otherwise {
+            return self.jump_unless_next(then, next);
+        }
+        let mut cond = cond;
+        if next == Some(then) {
+            (then, otherwise, cond) = (otherwise, then, cond.inverted());
+        }
+        match cond {
+            Cond::FloatE => {
+                // Unordered operands set the zero flag too.
+                self.jump_if(Cond::P, otherwise);
+                self.jump_if(Cond::E, then);
+            }
+            Cond::FloatNE => {
+                self.jump_if(Cond::P, then);
+                self.jump_if(Cond::NE, then);
+            }
+            simple => self.jump_if(simple, then),
+        }
+        if next != Some(otherwise) {
+            self.jump(otherwise);
+        }
+    }
+
+    fn jump_table(&mut self, inst: &Inst, block: usize, next: Option<u32>) {
+        let Rm::Reg(index) = inst.rm else { unreachable!("the index is in a register") };
+        let succs = &self.code.blocks[block].succs;
+        let targets = &self.code.tables[inst.imm as usize];
+        let (&default, entries) = targets.split_last().expect("a table has a default");
+        let target = |entry: u32| self.order.targets[succs[entry as usize] as usize];
+        let default = target(default);
+        if entries.len() <= MAX_COMPARISONS {
+            let entries: Vec<u32> = entries.iter().map(|&entry| target(entry)).collect();
+            for (i, target) in entries.into_iter().enumerate() {
+                self.out.encode(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(i as i64));
+                self.jump_if(Cond::E, target);
+            }
+            return self.jump_unless_next(default, next);
+        }
+        self.out.encode(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(entries.len() as i64));
+        self.jump_if(Cond::AE, default);
+        let (table, entry, index) = (inst.dst.encoding(), inst.src.encoding(), index.encoding());
+        // lea table, [rip + …]
+        self.out.asm.extend([0x48 | table >> 3 << 2, 0x8D, 5 | (table & 7) << 3]);
+        self.table_fields.push(TableField { field: self.offset(), table: inst.imm as usize, block });
+        self.out.asm.push_i32(0);
+        dynasm!(self.out.asm
+            ; .arch x64
+            ; movsxd Rq(entry), DWORD [Rq(table) + Rq(index) * 4]
+            ; add Rq(entry), Rq(table)
+            ; jmp Rq(entry)
+        );
+    }
+
+    fn call(&mut self, inst: &Inst) {
+        let list = &self.code.lists[inst.imm as usize];
+        match list.target {
+            Target::Itself => {
+                // The function begins at offset 0.
+                let distance = -(self.offset() as i32 + 5);
+                self.out.asm.push(0xE8);
+                self.out.asm.push_i32(distance);
+            }
+            Target::Cell(func) => {
+                self.out.asm.extend([0xFF, 0x15]);
+                self.reloc(func);
+            }
+            Target::Reference => {
+                self.load_instance();
+                dynasm!(self.out.asm; .arch x64; call QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
+            }
+            Target::Helper(helper) => dynasm!(self.out.asm
+                ; .arch x64
+                ; mov rdi, r15
+                ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
+                ; call QWORD [rax + 8 * helper as i32]
+            ),
+            Target::None => unreachable!("a call has a target"),
+        }
+        self.calls.push((self.offset() as u32, inst.pc));
+        if list.restore {
+            self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(self.frame.instance()));
+        }
+    }
+
+    fn tail_call(&mut self, inst: &Inst) {
+        self.epilogue();
+        match self.code.lists[inst.imm as usize].target {
+            Target::Itself => {
+                let distance = -(self.offset() as i32 + 5);
+                self.out.asm.push(0xE9);
+                self.out.asm.push_i32(distance);
+            }
+            Target::Cell(func) => {
+                self.out.asm.extend([0xFF, 0x25]);
+                self.reloc(func);
+            }
+            Target::Reference => {
+                self.load_instance();
+                dynasm!(self.out.asm; .arch x64; jmp QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
+            }
+            Target::Helper(_) | Target::None => unreachable!("a tail call has a function as target"),
+        }
+    }
+
+    /// A `FuncRef` has the fields of a `TableEntry` that matter in the same places.
+    fn load_instance(&mut self) {
+        const {
+            assert!(offset_of!(FuncRef, entry) == offset_of!(TableEntry, entry));
+            assert!(offset_of!(FuncRef, instance) == offset_of!(TableEntry, instance));
+        }
+        dynasm!(self.out.asm; .arch x64; mov r15, [r11 + offset_of!(TableEntry, instance) as i32]);
+    }
+
+    fn reloc(&mut self, func: u32) {
+        self.relocs.push(Reloc { offset: self.offset() as u32, func, addend: -4 });
+        self.out.asm.push_i32(0);
+    }
+
+    /// Notes that the next instruction may fault.
+    fn trap(&mut self, site: TrapSite, pc: u32) {
+        self.traps.push(TrapEntry { offset: self.offset() as u32, site, pc });
+    }
+
+    fn ud2(&mut self, trap: i64, pc: u32) {
+        let site = match trap {
+            STORED => TrapSite::Stored,
+            code => TrapSite::Trap(Trap::from_code(code as u8).expect("selection made it from a trap")),
+        };
+        self.trap(site, pc);
+        dynasm!(self.out.asm; .arch x64; ud2);
+    }
+
+    fn push_cold(&mut self, inst: &Inst) -> DynamicLabel {
+        self.push_cold_with_return(inst).0
+    }
+
+    fn push_cold_with_return(&mut self, inst: &Inst) -> (DynamicLabel, DynamicLabel) {
+        let (entry, back) = (self.out.asm.new_dynamic_label(), self.out.asm.new_dynamic_label());
+        self.cold.push(Cold { entry, back, inst: *inst });
+        (entry, back)
+    }
+
+    /// Appends pool and jump tables and fills in what refers to them.
+    fn finish(mut self) -> Result<Compiled, dynasmrt::DynasmError> {
+        let mut code = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize()?;
+        let patch = |field: usize, code: &mut Vec<u8>, value: usize| {
+            code[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
+        };
+        if !self.code.pool.is_empty() {
+            code.resize(code.len().next_multiple_of(16), 0xCC);
+            let pool = code.len();
+            code.extend_from_slice(&self.code.pool);
+            for field in &self.out.fields {
+                patch(field.field, &mut code, (pool + field.constant as usize).wrapping_sub(field.end));
+            }
+        }
+        code.resize(code.len().next_multiple_of(4), 0xCC);
+        for &TableField { field, table, block } in &self.table_fields {
+            let start = code.len();
+            patch(field, &mut code, start - (field + 4));
+            let targets = &self.code.tables[table];
+            for &target in &targets[..targets.len() - 1] {
+                let target = self.order.targets[self.code.blocks[block].succs[target as usize] as usize];
+                let distance = self.block_offsets[target as usize].wrapping_sub(start);
+                code.extend_from_slice(&(distance as i32).to_le_bytes());
+            }
+        }
+        self.traps.sort_unstable_by_key(|trap| trap.offset);
+        let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, self.stats);
+        Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, stats })
+    }
+}
+
+/// For each instruction whether flags that were set before it are read behind it.
+fn flags_needed(insts: &[Inst]) -> Vec<bool> {
+    let mut needed = false;
+    let mut all = vec![false; insts.len()];
+    for (i, inst) in insts.iter().enumerate().rev() {
+        all[i] = needed;
+        needed = inst.op.reads_flags() || needed && inst.op.keeps_flags();
+    }
+    all
+}

@@ -1,0 +1,280 @@
+//! The rows of TABLE 3 that are several instructions. The likely path is written in place, the rare one behind the function.
+
+use super::{Cold, Emitter};
+use crate::contract::{NULL_SIG, TableEntry, TrapSite};
+use crate::regalloc::Reg;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+use std::mem::offset_of;
+use weir_bytecode::Trap;
+
+impl Emitter<'_> {
+    pub(super) fn sequence(&mut self, inst: &Inst) {
+        match inst.op {
+            Asm::DivS | Asm::RemS | Asm::DivU | Asm::RemU => self.divide(inst),
+            Asm::Set => self.set(inst),
+            Asm::Fmin | Asm::Fmax => {
+                // Equal or unordered.
+                let (special, back) = self.push_cold_with_return(inst);
+                self.out.encode(&Inst::new(Asm::Vucomi, inst.width).src(inst.src).rm(inst.rm));
+                self.jump_cold(Cond::E, special);
+                let op = if inst.op == Asm::Fmin { Asm::Vmin } else { Asm::Vmax };
+                self.out.encode(&Inst { op, ..*inst });
+                dynasm!(self.out.asm; .arch x64; =>back);
+            }
+            Asm::FloatSelect => self.float_select(inst),
+            Asm::FromFloat => self.from_float(inst),
+            Asm::CvtUnsignedSs | Asm::CvtUnsignedSd => {
+                let (negative, back) = self.push_cold_with_return(inst);
+                let src = rm_reg(inst);
+                self.out.encode(&Inst::new(Asm::Test, Width::Q).src(src).reg(src));
+                self.jump_cold(Cond::S, negative);
+                self.out.encode(&Inst::new(signed_conversion(inst.op), Width::Q).dst(inst.dst).reg(src));
+                dynasm!(self.out.asm; .arch x64; =>back);
+            }
+            Asm::Trunc => self.truncate(inst),
+            Asm::CheckSignature => {
+                let other = self.push_cold(inst);
+                let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
+                self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(inst.imm as i32)));
+                self.jump_cold(Cond::NE, other);
+            }
+            op => unreachable!("{op:?} is no sequence"),
+        }
+    }
+
+    pub(super) fn cold(&mut self, cold: &Cold) {
+        let (inst, entry, back) = (&cold.inst, cold.entry, cold.back);
+        dynasm!(self.out.asm; .arch x64; =>entry);
+        match inst.op {
+            Asm::TrapIf => self.ud2(inst.imm, inst.pc),
+            Asm::DivS => {
+                // A quotient by -1 is the negation, which overflows exactly when it does.
+                self.out.encode(&Inst::new(Asm::Neg, inst.width).dst(inst.dst));
+                self.jump_cold(Cond::NO, back);
+                self.ud2(Trap::IntegerOverflow as i64, inst.pc);
+            }
+            Asm::RemS => {
+                self.out.clear(inst.dst);
+                dynasm!(self.out.asm; .arch x64; jmp =>back);
+            }
+            Asm::Fmin | Asm::Fmax => {
+                // Of equal operands the bits differ only if they are zeros: then "or" is the lesser, "and" the greater.
+                let merge = if inst.op == Asm::Fmin { Asm::Vor } else { Asm::Vand };
+                let nan = self.out.asm.new_dynamic_label();
+                self.jump_cold(Cond::P, nan);
+                self.out.encode(&Inst { op: merge, ..*inst });
+                dynasm!(self.out.asm; .arch x64; jmp =>back; =>nan);
+                self.out.encode(&Inst { op: Asm::Vadd, ..*inst });
+                dynasm!(self.out.asm; .arch x64; jmp =>back);
+            }
+            Asm::CvtUnsignedSs | Asm::CvtUnsignedSd => self.convert_large(inst, back),
+            Asm::Trunc => self.truncate_rest(inst, back),
+            Asm::CheckSignature => {
+                let mismatch = self.out.asm.new_dynamic_label();
+                let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
+                self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
+                self.jump_cold(Cond::NE, mismatch);
+                self.ud2(Trap::UninitializedElement as i64, inst.pc);
+                dynasm!(self.out.asm; .arch x64; =>mismatch);
+                self.ud2(Trap::IndirectCallTypeMismatch as i64, inst.pc);
+            }
+            op => unreachable!("{op:?} has no rare case"),
+        }
+    }
+
+    fn divide(&mut self, inst: &Inst) {
+        let divisor = rm_reg(inst);
+        let back = match inst.op {
+            Asm::DivS | Asm::RemS => {
+                let (minus_one, back) = self.push_cold_with_return(inst);
+                self.out.encode(&Inst::new(Asm::Cmp, inst.width).reg(divisor).imm(-1));
+                self.jump_cold(Cond::E, minus_one);
+                match inst.width {
+                    Width::Q => dynasm!(self.out.asm; .arch x64; cqo),
+                    _ => dynasm!(self.out.asm; .arch x64; cdq),
+                }
+                Some(back)
+            }
+            _ => {
+                dynasm!(self.out.asm; .arch x64; xor edx, edx);
+                None
+            }
+        };
+        self.trap(TrapSite::Trap(Trap::IntegerDivideByZero), inst.pc);
+        let n = divisor.encoding();
+        match (back.is_some(), inst.width) {
+            (true, Width::Q) => dynasm!(self.out.asm; .arch x64; idiv Rq(n)),
+            (true, _) => dynasm!(self.out.asm; .arch x64; idiv Rd(n)),
+            (false, Width::Q) => dynasm!(self.out.asm; .arch x64; div Rq(n)),
+            (false, _) => dynasm!(self.out.asm; .arch x64; div Rd(n)),
+        }
+        if let Some(back) = back {
+            dynasm!(self.out.asm; .arch x64; =>back);
+        }
+    }
+
+    fn set(&mut self, inst: &Inst) {
+        let n = inst.dst.encoding();
+        self.out.asm.extend([0x40 | n >> 3, 0x0F, 0x90 | inst.cond as u8, 0xC0 | n & 7]);
+        self.out.encode(&Inst::new(Asm::Movzx8, Width::D).dst(inst.dst).reg(inst.dst));
+    }
+
+    /// The destination already holds the other value.
+    fn float_select(&mut self, inst: &Inst) {
+        let (take, keep) = (self.out.asm.new_dynamic_label(), self.out.asm.new_dynamic_label());
+        match inst.cond {
+            Cond::FloatE => {
+                self.jump_cold(Cond::P, keep);
+                self.jump_cold(Cond::NE, keep);
+            }
+            Cond::FloatNE => {
+                self.jump_cold(Cond::P, take);
+                self.jump_cold(Cond::E, keep);
+            }
+            simple => self.jump_cold(simple.inverted(), keep),
+        }
+        dynasm!(self.out.asm; .arch x64; =>take);
+        self.out.encode(&Inst::new(Asm::Vmov, inst.width).dst(inst.dst).rm(inst.rm));
+        dynasm!(self.out.asm; .arch x64; =>keep);
+    }
+
+    fn from_float(&mut self, inst: &Inst) {
+        let dst = inst.dst.encoding();
+        match (inst.rm, inst.width) {
+            (Rm::Reg(src), Width::Q) => dynasm!(self.out.asm; .arch x64; vmovq Rq(dst), Rx(src.encoding())),
+            (Rm::Reg(src), _) => dynasm!(self.out.asm; .arch x64; vmovd Rd(dst), Rx(src.encoding())),
+            (slot, width) => self.out.encode(&Inst::new(Asm::Mov, width).dst(inst.dst).rm(slot)),
+        }
+    }
+
+    /// An unsigned integer above the signed ones: halved, with the lost bit kept for rounding, converted and doubled.
+    fn convert_large(&mut self, inst: &Inst, back: DynamicLabel) {
+        let (half, src) = (inst.src, rm_reg(inst));
+        let even = self.out.asm.new_dynamic_label();
+        self.out.copy(half, src);
+        dynasm!(self.out.asm; .arch x64; shr Rq(half.encoding()), 1; jnc =>even; or Rq(half.encoding()), 1; =>even);
+        self.out.encode(&Inst::new(signed_conversion(inst.op), Width::Q).dst(inst.dst).reg(half));
+        let width = if inst.op == Asm::CvtUnsignedSs { Width::D } else { Width::Q };
+        self.out.encode(&Inst::new(Asm::Vadd, width).dst(inst.dst).src(inst.dst).reg(inst.dst));
+        dynasm!(self.out.asm; .arch x64; jmp =>back);
+    }
+
+    /// `dst ← src`, a float of width `from`, as a signed integer of width `to`; the least one if it is none.
+    fn convert(&mut self, dst: Reg, src: Reg, from: Width, to: Width) {
+        let (dst, src) = (dst.encoding(), src.encoding());
+        match (from, to) {
+            (Width::Q, Width::Q) => dynasm!(self.out.asm; .arch x64; vcvttsd2si Rq(dst), Rx(src)),
+            (Width::Q, _) => dynasm!(self.out.asm; .arch x64; vcvttsd2si Rd(dst), Rx(src)),
+            (_, Width::Q) => dynasm!(self.out.asm; .arch x64; vcvttss2si Rq(dst), Rx(src)),
+            (..) => dynasm!(self.out.asm; .arch x64; vcvttss2si Rd(dst), Rx(src)),
+        }
+    }
+
+    fn truncate(&mut self, inst: &Inst) {
+        let Trunc { signed, from, .. } = Trunc::from_imm(inst.imm);
+        let (dst, src) = (inst.dst, rm_reg(inst));
+        let (rest, back) = self.push_cold_with_return(inst);
+        match (signed, inst.width) {
+            (true, width) => {
+                // Only the least integer minus 1 overflows.
+                self.convert(dst, src, from, width);
+                self.out.encode(&Inst::new(Asm::Cmp, width).reg(dst).imm(1));
+                self.jump_cold(Cond::O, rest);
+            }
+            (false, Width::Q) => {
+                self.convert(dst, src, from, Width::Q);
+                self.out.encode(&Inst::new(Asm::Test, Width::Q).src(dst).reg(dst));
+                self.jump_cold(Cond::S, rest);
+            }
+            (false, _) => {
+                self.convert(dst, src, from, Width::Q);
+                self.out.encode(&Inst::new(Asm::Mov, Width::D).dst(inst.src).reg(dst));
+                self.out.encode(&Inst::new(Asm::Cmp, Width::Q).src(inst.src).reg(dst));
+                self.jump_cold(Cond::NE, rest);
+            }
+        }
+        dynasm!(self.out.asm; .arch x64; =>back);
+    }
+
+    /// What the likely path could not represent.
+    fn truncate_rest(&mut self, inst: &Inst, back: DynamicLabel) {
+        let Trunc { signed, saturating, from } = Trunc::from_imm(inst.imm);
+        let (dst, src) = (inst.dst, rm_reg(inst));
+        match (signed, inst.width) {
+            _ if signed && saturating => {}
+            // The least integer itself, which also stands for failure, is what a fraction above it is truncated to as well.
+            (true, Width::Q) => {
+                self.from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
+                let bits = if from == Width::Q {
+                    dynasm!(self.out.asm; .arch x64; rol Rq(dst.encoding()), 12);
+                    (-(2f64.powi(63))).to_bits().rotate_left(12) as i64
+                } else {
+                    (-(2f32.powi(63))).to_bits() as i32 as i64
+                };
+                self.out.encode(&Inst::new(Asm::Cmp, from).reg(dst).imm(bits));
+                self.out.constant(dst, i64::MIN);
+                self.jump_cold(Cond::E, back);
+            }
+            (true, _) => {
+                let failed = self.out.asm.new_dynamic_label();
+                self.convert(dst, src, from, Width::Q);
+                self.out.encode(&Inst::new(Asm::Cmp, Width::Q).reg(dst).imm(i32::MIN.into()));
+                self.jump_cold(Cond::NE, failed);
+                self.out.encode(&Inst::new(Asm::Mov, Width::D).dst(dst).reg(dst));
+                dynasm!(self.out.asm; .arch x64; jmp =>back; =>failed);
+            }
+            // From 2⁶³ up: 2⁶³ less, and added again.
+            (false, Width::Q) => {
+                let failed = self.out.asm.new_dynamic_label();
+                self.float_bits(dst, 2f64.powi(63), from);
+                self.out.encode(&Inst::new(Asm::ToFloat, from).dst(inst.src).reg(dst));
+                self.out.encode(&Inst::new(Asm::Vsub, from).dst(inst.src).src(src).reg(inst.src));
+                self.convert(dst, inst.src, from, Width::Q);
+                self.out.encode(&Inst::new(Asm::Test, Width::Q).src(dst).reg(dst));
+                self.jump_cold(Cond::S, failed);
+                dynasm!(self.out.asm; .arch x64; bts Rq(dst.encoding()), 63; jmp =>back; =>failed);
+            }
+            (false, _) => {}
+        }
+        let nan = self.out.asm.new_dynamic_label();
+        self.out.encode(&Inst::new(Asm::Vucomi, from).src(src).reg(src));
+        self.jump_cold(Cond::P, nan);
+        if !saturating {
+            self.ud2(Trap::IntegerOverflow as i64, inst.pc);
+            dynasm!(self.out.asm; .arch x64; =>nan);
+            return self.ud2(Trap::InvalidConversion as i64, inst.pc);
+        }
+        let (least, greatest) = match (signed, inst.width) {
+            (true, Width::Q) => (i64::MIN, i64::MAX),
+            (true, _) => (i32::MIN as u32 as i64, i32::MAX.into()),
+            (false, Width::Q) => (0, -1),
+            (false, _) => (0, u32::MAX.into()),
+        };
+        self.from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
+        self.out.encode(&Inst::new(Asm::Test, from).src(dst).reg(dst));
+        self.out.constant(dst, least);
+        self.jump_cold(Cond::S, back);
+        self.out.constant(dst, greatest);
+        dynasm!(self.out.asm; .arch x64; jmp =>back; =>nan);
+        self.out.clear(dst);
+        dynasm!(self.out.asm; .arch x64; jmp =>back);
+    }
+
+    /// `dst ← bits of value` as a float of `width`.
+    fn float_bits(&mut self, dst: Reg, value: f64, width: Width) {
+        let bits = if width == Width::Q { value.to_bits() as i64 } else { (value as f32).to_bits().into() };
+        self.out.constant(dst, bits);
+    }
+}
+
+fn rm_reg(inst: &Inst) -> Reg {
+    match inst.rm {
+        Rm::Reg(reg) => reg,
+        _ => unreachable!("the shape of {:?} wants a register", inst.op),
+    }
+}
+
+fn signed_conversion(op: Asm) -> Asm {
+    if op == Asm::CvtUnsignedSs { Asm::CvtSs } else { Asm::CvtSd }
+}

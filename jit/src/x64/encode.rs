@@ -1,0 +1,366 @@
+//! Bytes of single instructions: prefixes, opcode, ModRM, SIB, displacement, immediate.
+//!
+//! Written by hand, not with `dynasm!`, because of the r/m operand: `dynasm!` fixes scale and displacement size when *we* are
+//! compiled, always spends a SIB byte and a displacement on a register known only at run time, and wants one macro call
+//! per instruction and operand form. Here one function serves every row of TABLE 3.
+
+use super::insts::{Asm, Encoding, Inst, Mem, Rm, Shape, Width};
+use crate::regalloc::{Class, Reg};
+use dynasmrt::x64::X64Relocation;
+use dynasmrt::{DynasmApi, VecAssembler};
+
+/// A constant's displacement to be filled in once the pool has its place.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolField {
+    /// Offset of the 32-bit field.
+    pub field: usize,
+    /// Offset of the constant in the pool.
+    pub constant: u32,
+    /// Where the instruction ends.
+    pub end: usize,
+}
+
+/// Instructions as bytes.
+#[derive(Debug)]
+pub struct Bytes {
+    /// The bytes.
+    pub asm: VecAssembler<X64Relocation>,
+    /// References to the pool.
+    pub fields: Vec<PoolField>,
+}
+
+/// One that needs no VEX prefix.
+struct Legacy<'r> {
+    /// A mandatory or operand-size prefix, or 0.
+    prefix: u8,
+    map: u8,
+    opcode: u8,
+    wide: bool,
+    /// Register number, or opcode extension.
+    reg: u8,
+    rm: &'r Rm,
+    /// Whether `reg`, or `rm` if a register, is a byte register: without REX, 4 to 7 would be ah to bh.
+    byte_reg: bool,
+    byte_rm: bool,
+    immediate: usize,
+}
+
+/// One with VEX prefix, 128 bits or scalar.
+struct Vex<'r> {
+    pp: u8,
+    map: u8,
+    opcode: u8,
+    wide: bool,
+    reg: u8,
+    left: u8,
+    rm: &'r Rm,
+    immediate: usize,
+}
+
+impl Bytes {
+    /// None yet.
+    pub fn new() -> Bytes {
+        Bytes { asm: VecAssembler::new(0), fields: Vec::new() }
+    }
+
+    fn put(&mut self, byte: u8) {
+        self.asm.push(byte);
+    }
+
+    fn put_imm(&mut self, imm: i64, bytes: usize) {
+        self.asm.extend(&imm.to_le_bytes()[..bytes]);
+    }
+
+    fn legacy(&mut self, inst: &Legacy<'_>) {
+        if inst.prefix != 0 {
+            self.put(inst.prefix);
+        }
+        let (x, b) = extensions(inst.rm);
+        let rex = u8::from(inst.wide) << 3 | inst.reg >> 3 << 2 | x << 1 | b;
+        let byte_rm = inst.byte_rm && matches!(inst.rm, Rm::Reg(reg) if reg.encoding() >= 4);
+        if rex != 0 || byte_rm || inst.byte_reg && inst.reg >= 4 {
+            self.put(0x40 | rex);
+        }
+        match inst.map {
+            0 => {}
+            1 => self.put(0x0F),
+            2 => self.asm.extend([0x0F, 0x38]),
+            _ => self.asm.extend([0x0F, 0x3A]),
+        }
+        self.put(inst.opcode);
+        self.modrm(inst.reg, inst.rm, inst.immediate);
+    }
+
+    fn vex(&mut self, inst: &Vex<'_>) {
+        let (x, b) = extensions(inst.rm);
+        let last = (!inst.left & 15) << 3 | inst.pp;
+        let r = !inst.reg >> 3 << 7;
+        if x == 0 && b == 0 && !inst.wide && inst.map == 1 {
+            self.asm.extend([0xC5, r | last]);
+        } else {
+            self.asm.extend([0xC4, r | (x ^ 1) << 6 | (b ^ 1) << 5 | inst.map, u8::from(inst.wide) << 7 | last]);
+        }
+        self.put(inst.opcode);
+        self.modrm(inst.reg, inst.rm, inst.immediate);
+    }
+
+    /// `immediate` bytes follow, to be counted in rip-relative displacements.
+    fn modrm(&mut self, reg: u8, rm: &Rm, immediate: usize) {
+        let reg = (reg & 7) << 3;
+        let mem = match rm {
+            Rm::Reg(rm) => return self.put(0xC0 | reg | rm.encoding() & 7),
+            Rm::Mem(mem) => mem,
+            Rm::None => unreachable!("the instruction has an r/m operand"),
+        };
+        if mem.pooled {
+            self.put(reg | 5);
+            let field = self.asm.offset().0;
+            self.fields.push(PoolField { field, constant: mem.disp as u32, end: field + 4 + immediate });
+            return self.put_imm(0, 4);
+        }
+        if mem.base.is_none() {
+            self.asm.extend([reg | 4, mem.shift << 6 | (mem.index.encoding() & 7) << 3 | 5]);
+            return self.put_imm(mem.disp.into(), 4);
+        }
+        let (base, index) = (mem.base.encoding(), mem.index);
+        // Base rbp or r13 without displacement means something else.
+        let size = match mem.disp {
+            0 if base & 7 != 5 => 0,
+            -128..=127 => 1,
+            _ => 4,
+        };
+        let mode = [0, 0x40, 0, 0, 0x80][size];
+        if index.is_none() && base & 7 != 4 {
+            self.put(mode | reg | base & 7);
+        } else {
+            // Index 4, rsp, means none.
+            let index = if index.is_none() { 4 } else { index.encoding() & 7 };
+            self.asm.extend([mode | reg | 4, mem.shift << 6 | index << 3 | base & 7]);
+        }
+        self.put_imm(mem.disp.into(), size);
+    }
+
+    /// Encodes `inst`, which is in physical registers and no [`Encoding::Sequence`].
+    pub fn encode(&mut self, inst: &Inst) {
+        debug_assert!(!matches!(inst.rm, Rm::Mem(Mem { index, .. }) if index == super::abi::RSP));
+        match inst.op.encoding() {
+            Encoding::Legacy(prefix, map, opcode) => self.encode_legacy(inst, prefix, map, opcode),
+            Encoding::Alu(n) => self.encode_alu(inst, n),
+            Encoding::Test => self.encode_test(inst),
+            Encoding::Store(reg, imm) => self.encode_store(inst, reg, imm),
+            Encoding::Group(opcode, extension) => self.encode_group(inst, opcode, extension),
+            Encoding::Cond(opcode) => {
+                let opcode = opcode + inst.cond as u8;
+                self.legacy(&Legacy { reg: inst.dst.encoding(), ..simple(inst, 1, opcode) });
+            }
+            Encoding::Vex(pp, map, opcode) => self.encode_vex(inst, pp, map, opcode),
+            Encoding::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
+            Encoding::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
+            Encoding::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
+            Encoding::Packed(opcode) => {
+                let reg = inst.src.encoding();
+                self.vex(&Vex { pp: double(inst), map: 1, opcode, wide: false, reg, left: 0, rm: &inst.rm, immediate: 0 });
+            }
+            Encoding::Sequence => unreachable!("{:?} is a sequence", inst.op),
+        }
+    }
+
+    fn encode_legacy(&mut self, inst: &Inst, prefix: u8, map: u8, opcode: u8) {
+        let byte_rm = matches!(inst.op, Asm::Movzx8 | Asm::Movsx8);
+        let legacy = Legacy { prefix, reg: inst.dst.encoding(), byte_rm, ..simple(inst, map, opcode) };
+        if inst.op.shape() != Shape::MoveImm {
+            return self.legacy(&legacy);
+        }
+        // `imul`: the opcode for a byte is 2 higher.
+        let short = i8::try_from(inst.imm).is_ok();
+        let (opcode, immediate) = if short { (opcode + 2, 1) } else { (opcode, 4) };
+        self.legacy(&Legacy { opcode, immediate, ..legacy });
+        self.put_imm(inst.imm, immediate);
+    }
+
+    fn encode_alu(&mut self, inst: &Inst, n: u8) {
+        let byte = inst.width == Width::B;
+        let (left, reg_to_rm) = match inst.op.shape() {
+            Shape::TwoAddress => (inst.dst, false),
+            Shape::Compare => (inst.src, false),
+            _ => (inst.src, true),
+        };
+        let of_immediate = match inst.op.shape() {
+            Shape::TwoAddress if inst.rm == Rm::None => Some(Rm::Reg(inst.dst)),
+            Shape::TwoAddress => None,
+            _ => inst.src.is_none().then_some(inst.rm),
+        };
+        if let Some(rm) = of_immediate {
+            let (opcode, immediate) = match inst.width {
+                Width::B => (0x80, 1),
+                _ if i8::try_from(inst.imm).is_ok() => (0x83, 1),
+                Width::W => (0x81, 2),
+                _ => (0x81, 4),
+            };
+            let prefix = operand_size(inst);
+            self.legacy(&Legacy { prefix, reg: n, rm: &rm, immediate, byte_rm: byte, ..simple(inst, 0, opcode) });
+            return self.put_imm(inst.imm, immediate);
+        }
+        let opcode = 8 * n + if reg_to_rm { 1 } else { 3 } - u8::from(byte);
+        let (prefix, reg) = (operand_size(inst), left.encoding());
+        self.legacy(&Legacy { prefix, reg, byte_reg: byte, byte_rm: byte, ..simple(inst, 0, opcode) });
+    }
+
+    fn encode_test(&mut self, inst: &Inst) {
+        if !inst.src.is_none() {
+            return self.legacy(&Legacy { reg: inst.src.encoding(), ..simple(inst, 0, 0x85) });
+        }
+        self.legacy(&Legacy { reg: 0, immediate: 4, ..simple(inst, 0, 0xF7) });
+        self.put_imm(inst.imm, 4);
+    }
+
+    fn encode_store(&mut self, inst: &Inst, from_reg: u8, from_imm: u8) {
+        let byte = u8::from(inst.width == Width::B);
+        let prefix = operand_size(inst);
+        if !inst.src.is_none() {
+            let reg = inst.src.encoding();
+            return self.legacy(&Legacy { prefix, reg, byte_reg: byte != 0, ..simple(inst, 0, from_reg - byte) });
+        }
+        let immediate = match inst.width {
+            Width::B => 1,
+            Width::W => 2,
+            _ => 4,
+        };
+        self.legacy(&Legacy { prefix, reg: 0, immediate, ..simple(inst, 0, from_imm - byte) });
+        self.put_imm(inst.imm, immediate);
+    }
+
+    fn encode_group(&mut self, inst: &Inst, opcode: u8, extension: u8) {
+        let rm = Rm::Reg(inst.dst);
+        let by_imm = opcode == 0xC1;
+        // Shifts by 1 have their own opcode.
+        let (opcode, immediate) = match by_imm {
+            true if inst.imm == 1 => (0xD1, 0),
+            _ => (opcode, usize::from(by_imm)),
+        };
+        self.legacy(&Legacy { reg: extension, rm: &rm, immediate, ..simple(inst, 0, opcode) });
+        self.put_imm(inst.imm, immediate);
+    }
+
+    fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
+        let reg = inst.dst.encoding();
+        let immediate = usize::from(inst.op.shape() == Shape::MoveImm);
+        let left = match inst.op {
+            // Result and lower half are one register: the upper half remains.
+            Asm::Mulx => reg,
+            Asm::CvtSs | Asm::CvtSd => {
+                self.clear(inst.dst);
+                reg
+            }
+            _ if inst.src.is_none() => 0,
+            _ => inst.src.encoding(),
+        };
+        // Of instructions on packed floats the width says what their lanes are, not the encoding.
+        let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
+        self.vex(&Vex { pp, map, opcode, wide, reg, left, rm: &inst.rm, immediate });
+        self.put_imm(inst.imm, immediate);
+    }
+
+    fn encode_scalar(&mut self, inst: &Inst, map: u8, opcode: u8) {
+        let pp = 2 + double(inst);
+        let vex = Vex { pp, map, opcode, wide: false, reg: 0, left: 0, rm: &inst.rm, immediate: 0 };
+        match inst.op.shape() {
+            Shape::Store => self.vex(&Vex { reg: inst.src.encoding(), ..vex }),
+            Shape::Move => match inst.rm {
+                Rm::Reg(src) => self.copy(inst.dst, src),
+                _ => self.vex(&Vex { reg: inst.dst.encoding(), ..vex }),
+            },
+            _ => self.vex(&Vex { reg: inst.dst.encoding(), left: inst.src.encoding(), ..vex }),
+        }
+    }
+
+    /// The upper part of the result comes from a register: the operand itself, or the cleared destination. Otherwise the
+    /// instruction would wait for whatever wrote the destination last.
+    fn encode_merge(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, imm: Option<i64>) {
+        let left = match inst.rm {
+            Rm::Reg(reg) => reg,
+            _ => {
+                self.clear(inst.dst);
+                inst.dst
+            }
+        };
+        let (reg, left) = (inst.dst.encoding(), left.encoding());
+        let immediate = usize::from(imm.is_some());
+        self.vex(&Vex { pp, map, opcode, wide: false, reg, left, rm: &inst.rm, immediate });
+        self.put_imm(imm.unwrap_or(0), immediate);
+    }
+
+    /// Sets a register to zero; for a general-purpose one that destroys the flags.
+    pub fn clear(&mut self, reg: Reg) {
+        let (n, rm) = (reg.encoding(), Rm::Reg(reg));
+        match reg.class() {
+            Class::Int => self.legacy(&Legacy { reg: n, rm: &rm, ..simple(&Inst::new(Asm::Xor, Width::D), 0, 0x33) }),
+            Class::Float => {
+                self.vex(&Vex { pp: 0, map: 1, opcode: 0x57, wide: false, reg: n, left: n, rm: &rm, immediate: 0 });
+            }
+        }
+    }
+
+    /// Copies all 64 or 128 bits of a register.
+    pub fn copy(&mut self, dst: Reg, src: Reg) {
+        let (reg, rm) = (dst.encoding(), Rm::Reg(src));
+        match dst.class() {
+            Class::Int => self.encode(&Inst::new(Asm::Mov, Width::Q).dst(dst).rm(rm)),
+            // Of the two directions, the one in which the register that needs a bit of REX is `reg` is shorter.
+            Class::Float => {
+                self.vex(&Vex { pp: 0, map: 1, opcode: 0x28, wide: false, reg, left: 0, rm: &rm, immediate: 0 });
+            }
+        }
+    }
+
+    /// Puts a constant into a general-purpose register, flags untouched.
+    pub fn constant(&mut self, dst: Reg, imm: i64) {
+        let n = dst.encoding();
+        let rex = |wide: u8| 0x40 | wide << 3 | n >> 3;
+        if let Ok(imm) = u32::try_from(imm) {
+            if n >= 8 {
+                self.put(rex(0));
+            }
+            self.put(0xB8 | n & 7);
+            self.put_imm(imm.into(), 4);
+        } else if i32::try_from(imm).is_ok() {
+            self.asm.extend([rex(1), 0xC7, 0xC0 | n & 7]);
+            self.put_imm(imm, 4);
+        } else {
+            self.asm.extend([rex(1), 0xB8 | n & 7]);
+            self.put_imm(imm, 8);
+        }
+    }
+}
+
+/// REX.X and REX.B.
+fn extensions(rm: &Rm) -> (u8, u8) {
+    let high = |reg: Reg| if reg.is_none() { 0 } else { reg.encoding() >> 3 };
+    match rm {
+        Rm::None => (0, 0),
+        Rm::Reg(reg) => (0, high(*reg)),
+        Rm::Mem(mem) => (high(mem.index), high(mem.base)),
+    }
+}
+
+fn simple<'r>(inst: &'r Inst, map: u8, opcode: u8) -> Legacy<'r> {
+    Legacy {
+        prefix: 0,
+        map,
+        opcode,
+        wide: inst.width == Width::Q,
+        reg: 0,
+        rm: &inst.rm,
+        byte_reg: false,
+        byte_rm: false,
+        immediate: 0,
+    }
+}
+
+fn operand_size(inst: &Inst) -> u8 {
+    if inst.width == Width::W { 0x66 } else { 0 }
+}
+
+fn double(inst: &Inst) -> u8 {
+    u8::from(inst.width == Width::Q)
+}

@@ -1,0 +1,249 @@
+//! The blocks of the machine function: those of the SSA that can be reached, and one more on every critical edge. In
+//! reverse postorder, but with each loop's blocks contiguous, so that live ranges in a loop don't span code outside it.
+
+use crate::ir::{Block, Func, Op};
+use std::ops::Range;
+
+/// Where a machine block comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A block.
+    Block(Block),
+    /// The edge from a block to its successor number n.
+    Edge(Block, u32),
+}
+
+/// The machine function's control flow. Everything is indexed by machine block; the entry is 0.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// Where each comes from.
+    pub origins: Vec<Origin>,
+    /// Successors, without duplicates.
+    pub succs: Vec<Vec<u32>>,
+    /// For each successor index in the SSA, the index in `succs`.
+    pub targets: Vec<Vec<u32>>,
+    /// Predecessors.
+    pub preds: Vec<Vec<u32>>,
+    /// Loops, outer before inner, each with its head first.
+    pub loops: Vec<Range<u32>>,
+    /// Leads nowhere but into a trap.
+    pub cold: Vec<bool>,
+}
+
+impl Flow {
+    /// The control flow of `func`.
+    pub fn of(func: &Func<'_>) -> Flow {
+        let mut flow = Flow::with_edges_split(func);
+        let order = flow.reverse_postorder();
+        flow.renumber(&order);
+        flow.make_loops_contiguous();
+        flow.find_cold(func);
+        flow
+    }
+
+    /// Which argument of the phis in `block`'s successor number `k` belongs to that edge.
+    pub fn phi_index(func: &Func<'_>, block: Block, k: usize) -> usize {
+        let succs = &func.block(block).succs;
+        let occurrence = succs[..k].iter().filter(|&&succ| succ == succs[k]).count();
+        let preds = func.block(succs[k]).preds.iter().enumerate();
+        let mut entries = preds.filter(|&(_, &pred)| pred == block);
+        entries.nth(occurrence).expect("preds hold one entry per edge").0
+    }
+
+    fn with_edges_split(func: &Func<'_>) -> Flow {
+        let reachable = reachable(func);
+        let mut incoming = vec![0u32; func.num_blocks()];
+        for &block in &reachable {
+            func.block(block).succs.iter().for_each(|succ| incoming[succ.index()] += 1);
+        }
+        let mut flow = Flow::default();
+        let mut node = vec![u32::MAX; func.num_blocks()];
+        for &block in &reachable {
+            node[block.index()] = flow.add(Origin::Block(block));
+        }
+        for &block in &reachable {
+            let from = node[block.index()] as usize;
+            let succs = &func.block(block).succs;
+            for (k, succ) in succs.iter().enumerate() {
+                let target = if succs.len() > 1 && incoming[succ.index()] > 1 {
+                    let twin = (0..k).find(|&other| succs[other] == *succ && same_arguments(func, block, other, k));
+                    match twin {
+                        Some(other) => flow.succs[from][flow.targets[from][other] as usize],
+                        None => {
+                            let edge = flow.add(Origin::Edge(block, k as u32));
+                            flow.succs[edge as usize].push(node[succ.index()]);
+                            flow.targets[edge as usize].push(0);
+                            edge
+                        }
+                    }
+                } else {
+                    node[succ.index()]
+                };
+                let index = flow.succs[from].iter().position(|&s| s == target).unwrap_or_else(|| {
+                    flow.succs[from].push(target);
+                    flow.succs[from].len() - 1
+                });
+                flow.targets[from].push(index as u32);
+            }
+        }
+        flow
+    }
+
+    fn add(&mut self, origin: Origin) -> u32 {
+        self.origins.push(origin);
+        self.succs.push(Vec::new());
+        self.targets.push(Vec::new());
+        self.origins.len() as u32 - 1
+    }
+
+    /// The last successor of a block comes right behind it where possible: for `br_if` that is the fall-through.
+    fn reverse_postorder(&self) -> Vec<u32> {
+        let mut order = Vec::with_capacity(self.origins.len());
+        let mut seen = vec![false; self.origins.len()];
+        let mut stack = vec![(0u32, 0usize)];
+        seen[0] = true;
+        while let Some((node, next)) = stack.last_mut() {
+            match self.succs[*node as usize].get(*next) {
+                Some(&succ) => {
+                    *next += 1;
+                    if !std::mem::replace(&mut seen[succ as usize], true) {
+                        stack.push((succ, 0));
+                    }
+                }
+                None => {
+                    order.push(*node);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// Gives block `order[i]` the number i, and fills in `preds`.
+    fn renumber(&mut self, order: &[u32]) {
+        let mut number = vec![0u32; order.len()];
+        for (i, &node) in order.iter().enumerate() {
+            number[node as usize] = i as u32;
+        }
+        self.origins = order.iter().map(|&node| self.origins[node as usize]).collect();
+        self.targets = order.iter().map(|&node| std::mem::take(&mut self.targets[node as usize])).collect();
+        let succs = order.iter().map(|&node| self.succs[node as usize].iter().map(|&s| number[s as usize]).collect());
+        self.succs = succs.collect();
+        self.preds = vec![Vec::new(); order.len()];
+        for (node, succs) in self.succs.iter().enumerate() {
+            succs.iter().for_each(|&succ| self.preds[succ as usize].push(node as u32));
+        }
+    }
+
+    /// Innermost loop head of every block in reverse postorder. A head is the target of an edge that does not go
+    /// forward; its loop is what reaches that edge without passing the head.
+    fn loop_heads(&self) -> (Vec<Option<u32>>, Vec<Option<u32>>) {
+        let blocks = self.origins.len();
+        let mut innermost: Vec<Option<u32>> = vec![None; blocks];
+        let mut parent: Vec<Option<u32>> = vec![None; blocks];
+        // Inner heads have higher numbers than outer ones.
+        for head in (0..blocks as u32).rev() {
+            let mut work: Vec<u32> = self.preds[head as usize].iter().copied().filter(|&pred| pred >= head).collect();
+            if work.is_empty() {
+                continue;
+            }
+            innermost[head as usize] = Some(head);
+            while let Some(block) = work.pop() {
+                // An inner loop is passed over as a whole, by way of its outermost head so far.
+                let mut outermost = block;
+                while let Some(up) = match innermost[outermost as usize] {
+                    Some(inner) if inner != outermost => Some(inner),
+                    Some(_) => parent[outermost as usize],
+                    None => None,
+                } {
+                    outermost = up;
+                }
+                if outermost == head {
+                    continue;
+                }
+                match innermost[outermost as usize] {
+                    Some(_) => parent[outermost as usize] = Some(head),
+                    None => innermost[outermost as usize] = Some(head),
+                }
+                // A predecessor before the head would be a second entry to an irreducible loop.
+                work.extend(self.preds[outermost as usize].iter().filter(|&&pred| pred > head));
+            }
+        }
+        (innermost, parent)
+    }
+
+    fn make_loops_contiguous(&mut self) {
+        enum Item {
+            Block(u32),
+            Loop(u32),
+        }
+        let (innermost, parent) = self.loop_heads();
+        // What each loop (by head), or the function (last), holds directly.
+        let function = self.origins.len();
+        let mut contents: Vec<Vec<Item>> = (0..=function).map(|_| Vec::new()).collect();
+        let slot = |head: Option<u32>| head.map_or(function, |head| head as usize);
+        for block in 0..function as u32 {
+            if innermost[block as usize] == Some(block) {
+                contents[slot(parent[block as usize])].push(Item::Loop(block));
+            }
+            contents[slot(innermost[block as usize])].push(Item::Block(block));
+        }
+        let mut order = Vec::with_capacity(function);
+        let mut open: Vec<usize> = Vec::new();
+        let mut stack = vec![std::mem::take(&mut contents[function]).into_iter()];
+        while let Some(items) = stack.last_mut() {
+            match items.next() {
+                Some(Item::Block(block)) => order.push(block),
+                Some(Item::Loop(head)) => {
+                    open.push(self.loops.len());
+                    self.loops.push(order.len() as u32..0);
+                    stack.push(std::mem::take(&mut contents[head as usize]).into_iter());
+                }
+                None => {
+                    stack.pop();
+                    if let Some(closed) = open.pop() {
+                        self.loops[closed].end = order.len() as u32;
+                    }
+                }
+            }
+        }
+        self.renumber(&order);
+    }
+
+    fn find_cold(&mut self, func: &Func<'_>) {
+        self.cold = vec![false; self.origins.len()];
+        for block in (0..self.origins.len()).rev() {
+            let traps = match self.origins[block] {
+                Origin::Block(origin) => func.terminator(origin).is_some_and(|last| func.op(last) == Op::Trap),
+                Origin::Edge(..) => false,
+            };
+            let succs = &self.succs[block];
+            let leads_to_trap = !succs.is_empty() && succs.iter().all(|&succ| self.cold[succ as usize]);
+            self.cold[block] = block != 0 && (traps || leads_to_trap);
+        }
+    }
+}
+
+fn reachable(func: &Func<'_>) -> Vec<Block> {
+    let mut seen = vec![false; func.num_blocks()];
+    let mut found = vec![Block::ENTRY];
+    seen[0] = true;
+    let mut next = 0;
+    while let Some(&block) = found.get(next) {
+        next += 1;
+        for &succ in &func.block(block).succs {
+            if !std::mem::replace(&mut seen[succ.index()], true) {
+                found.push(succ);
+            }
+        }
+    }
+    found
+}
+
+/// Whether two edges from `block` to one successor carry the same phi arguments.
+fn same_arguments(func: &Func<'_>, block: Block, a: usize, b: usize) -> bool {
+    let succ = func.block(block).succs[a];
+    let (a, b) = (Flow::phi_index(func, block, a), Flow::phi_index(func, block, b));
+    func.phis(succ).all(|phi| func.args(phi)[a] == func.args(phi)[b])
+}

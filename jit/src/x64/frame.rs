@@ -1,0 +1,71 @@
+//! The native frame of an allocated function.
+//!
+//! ```text
+//! rbp + 8   return address
+//! rbp       the caller's rbp
+//!           preserved registers that the function uses
+//!           the instance, if calls may come back with another one
+//!           spill slots
+//! ```
+
+use super::abi;
+use super::code::Code;
+use super::insts::Mem;
+use crate::compile::{Backend, Refusal};
+use crate::contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
+use crate::regalloc::{Assignment, Place, Reg};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Frame {
+    /// Preserved registers to save, in the order of pushing.
+    pub saved: Vec<Reg>,
+    /// Whether the instance is kept.
+    pub keeps_instance: bool,
+    /// Bytes below what is pushed.
+    pub spill_bytes: i32,
+    /// Whether the prologue must compare `rsp` with the stack's limit.
+    pub checked: bool,
+}
+
+impl Frame {
+    /// The frame that `code` needs under `assignment`.
+    ///
+    /// # Errors
+    /// [`Refusal::Budget`] if it is larger than [`MAX_NATIVE_FRAME`].
+    pub fn of(code: &Code, assignment: &Assignment) -> Result<Frame, Refusal> {
+        let moved = assignment.moves.iter().map(|m| m.to);
+        let placed = assignment.places.iter().copied().chain(moved);
+        let used = |saved: &Reg| placed.clone().any(|place| place == Place::Reg(*saved));
+        let saved: Vec<Reg> = abi::CALLEE_SAVED.iter().filter(used).collect();
+        let pushed = 8 * (saved.len() + usize::from(code.restores));
+        let total = pushed + 8 * assignment.slots as usize;
+        // Pushing rbp has aligned rsp.
+        let aligned = if code.calls { total.next_multiple_of(16) } else { total };
+        if aligned > MAX_NATIVE_FRAME {
+            return Err(Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
+        }
+        Ok(Frame {
+            saved,
+            keeps_instance: code.restores,
+            spill_bytes: (aligned - pushed) as i32,
+            checked: code.calls || aligned > UNCHECKED_LEAF_FRAME,
+        })
+    }
+
+    /// Where the instance is kept.
+    pub fn instance(&self) -> Mem {
+        Mem::at(abi::RBP, -8 * (self.saved.len() as i32 + 1))
+    }
+
+    /// A spill slot.
+    pub fn slot(&self, slot: u32) -> Mem {
+        let pushed = self.saved.len() as i32 + i32::from(self.keeps_instance);
+        Mem::at(abi::RBP, -8 * (pushed + slot as i32 + 1))
+    }
+}
+
+/// The refusal of code for which there is no allocation.
+pub fn refuse(error: &crate::regalloc::borrowed::Impossible) -> Refusal {
+    Refusal::Unsupported { backend: Backend::Native, what: error.to_string() }
+}

@@ -1,0 +1,608 @@
+//! TABLE 3: machine instructions, one row each.
+//!
+//! A row is `Name, "mnemonic", Shape, Encoding`. The shape says which fields of an [`Inst`] are its operands, what it
+//! does with them and where they may be; the allocator's operands, the printer and the encoder all derive from it.
+//! Some rows are sequences of several instructions that the allocator must see as one; `emit` writes those.
+//!
+//! The general rule for the fields: `dst` is written, `src` is the left operand, `rm` the right one (a register, or
+//! memory), and where `rm` (or, behind a memory destination, `src`) is absent, `imm` takes its place.
+
+use super::abi;
+use super::code::RegList;
+use crate::regalloc::{Constraint, Position, Reg, RegSet, Role};
+
+/// Calls `$m` with every row of TABLE 3.
+macro_rules! for_each_asm {
+    ($m:ident) => {
+        $m! {
+            // Moves. `Mov` loads when `rm` is memory; 32-bit forms clear the upper half.
+            Mov, "mov", Move, legacy(0, 0, 0x8B);
+            Movzx8, "movzx8", Move, legacy(0, 1, 0xB6);
+            Movzx16, "movzx16", Move, legacy(0, 1, 0xB7);
+            Movsx8, "movsx8", Move, legacy(0, 1, 0xBE);
+            Movsx16, "movsx16", Move, legacy(0, 1, 0xBF);
+            Movsxd, "movsxd", Move, legacy(0, 0, 0x63);
+            // An addition whenever that is shorter.
+            Lea, "lea", Move, legacy(0, 0, 0x8D);
+            MovImm, "mov", Const, sequence;
+            MovTo, "mov", Store, store(0x89, 0xC7);
+
+            // Integer arithmetic.
+            Add, "add", TwoAddress, alu(0);
+            Or, "or", TwoAddress, alu(1);
+            And, "and", TwoAddress, alu(4);
+            Sub, "sub", TwoAddress, alu(5);
+            Xor, "xor", TwoAddress, alu(6);
+            Imul, "imul", TwoAddress, legacy(0, 1, 0xAF);
+            ImulImm, "imul", MoveImm, legacy(0, 0, 0x69);
+            Neg, "neg", Unary, group(0xF7, 3);
+            Not, "not", Unary, group(0xF7, 2);
+            Shl, "shl", Unary, group(0xC1, 4);
+            Shr, "shr", Unary, group(0xC1, 5);
+            Sar, "sar", Unary, group(0xC1, 7);
+            Rorx, "rorx", MoveImm, vex(3, 3, 0xF0);
+            // Count in `src`.
+            Shlx, "shlx", ThreeAddress, vex(1, 2, 0xF7);
+            Shrx, "shrx", ThreeAddress, vex(3, 2, 0xF7);
+            Sarx, "sarx", ThreeAddress, vex(2, 2, 0xF7);
+            RolCl, "rol", ByCl, group(0xD3, 0);
+            RorCl, "ror", ByCl, group(0xD3, 1);
+            // !src & rm.
+            Andn, "andn", ThreeAddress, vex(0, 2, 0xF2);
+            // Upper half of rdx * rm; rdx is `src`.
+            Mulx, "mulx", HighProduct, vex(3, 2, 0xF6);
+            Popcnt, "popcnt", Move, legacy(0xF3, 1, 0xB8);
+            Lzcnt, "lzcnt", Move, legacy(0xF3, 1, 0xBD);
+            Tzcnt, "tzcnt", Move, legacy(0xF3, 1, 0xBC);
+            // rax by rm; -1 as divisor is taken care of, 0 faults.
+            DivS, "div_s", Quotient, sequence;
+            DivU, "div_u", Quotient, sequence;
+            RemS, "rem_s", Remainder, sequence;
+            RemU, "rem_u", Remainder, sequence;
+
+            // Memory as destination.
+            AddTo, "add", Update, alu(0);
+            OrTo, "or", Update, alu(1);
+            AndTo, "and", Update, alu(4);
+            SubTo, "sub", Update, alu(5);
+            XorTo, "xor", Update, alu(6);
+
+            // Flags. With an immediate the left operand is `rm`.
+            Cmp, "cmp", Compare, alu(7);
+            Test, "test", Compare, test;
+            Set, "set", Set, sequence;
+            Cmov, "cmov", TwoAddress, cond(0x40);
+
+            // Floats; the width says which.
+            Vmov, "vmov", Move, scalar(1, 0x10);
+            VmovTo, "vmov", Store, scalar(1, 0x11);
+            // The constant with bits 0.
+            Vzero, "vzero", Const, sequence;
+            Vadd, "vadd", ThreeAddress, scalar(1, 0x58);
+            Vmul, "vmul", ThreeAddress, scalar(1, 0x59);
+            Vsub, "vsub", ThreeAddress, scalar(1, 0x5C);
+            Vdiv, "vdiv", ThreeAddress, scalar(1, 0x5E);
+            // src < rm ? src : rm, and src > rm ? src : rm.
+            Vmin, "vmin", ThreeAddress, scalar(1, 0x5D);
+            Vmax, "vmax", ThreeAddress, scalar(1, 0x5F);
+            Vsqrt, "vsqrt", Move, merge(1, 0x51);
+            Vround, "vround", MoveImm, round;
+            // From the width to the other one.
+            Vconvert, "vconvert", Move, merge(1, 0x5A);
+            // On all 128 bits.
+            Vand, "vandps", ThreeRegister, vex(0, 1, 0x54);
+            Vandn, "vandnps", ThreeRegister, vex(0, 1, 0x55);
+            Vor, "vorps", ThreeRegister, vex(0, 1, 0x56);
+            Vxor, "vxorps", ThreeRegister, vex(0, 1, 0x57);
+            Vucomi, "vucomi", Compare, packed(0x2E);
+            // WebAssembly's minimum and maximum.
+            Fmin, "fmin", ThreeRegister, sequence;
+            Fmax, "fmax", ThreeRegister, sequence;
+            // `rm` if the condition holds, else `src`.
+            FloatSelect, "select", TwoAddress, sequence;
+            // Bits between the banks.
+            ToFloat, "vmov", Move, vex(1, 1, 0x6E);
+            FromFloat, "vmov", Move, sequence;
+            // From an integer of the width, signed.
+            CvtSs, "cvtss", Move, vex(2, 1, 0x2A);
+            CvtSd, "cvtsd", Move, vex(3, 1, 0x2A);
+            // From an unsigned 64-bit integer.
+            CvtUnsignedSs, "cvtss_u64", WithScratch, sequence;
+            CvtUnsignedSd, "cvtsd_u64", WithScratch, sequence;
+            // To an integer of the width; `imm` is a `Trunc`.
+            Trunc, "trunc", WithScratch, sequence;
+
+            // Control. `imm` of a `TrapIf` is a `TrapCode`.
+            TrapIf, "trap_if", Nullary, sequence;
+            // Traps unless the signature of the table entry at `src` is `imm`.
+            CheckSignature, "check_signature", OneUse, sequence;
+            Args, "args", List, sequence;
+            Call, "call", List, sequence;
+            TailCall, "tail_call", List, sequence;
+            Ret, "ret", List, sequence;
+            Ud2, "ud2", Nullary, sequence;
+            Jmp, "jmp", Nullary, sequence;
+            Jcc, "j", Nullary, sequence;
+            JmpTable, "jmp_table", Table, sequence;
+        }
+    };
+}
+
+/// Which fields of an instruction are operands, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// dst ← rm
+    Move,
+    /// dst ← rm, imm
+    MoveImm,
+    /// dst ← imm
+    Const,
+    /// dst ← src, rm or imm; dst is src's register
+    TwoAddress,
+    /// dst ← src, imm; dst is src's register
+    Unary,
+    /// dst ← src, rm; dst is src's register, rm is rcx
+    ByCl,
+    /// dst ← src, rm
+    ThreeAddress,
+    /// The same, rm not in a spill slot
+    ThreeRegister,
+    /// dst ← rdx = src, rm
+    HighProduct,
+    /// rax = dst ← rax = src, rm; rdx destroyed
+    Quotient,
+    /// rdx = dst ← rax = src, rm; rax destroyed
+    Remainder,
+    /// dst ← rm, with src, if any, as scratch register
+    WithScratch,
+    /// src, rm; or rm, imm
+    Compare,
+    /// memory ← src or imm
+    Store,
+    /// memory ← memory, src or imm
+    Update,
+    /// dst ← flags
+    Set,
+    /// src
+    OneUse,
+    /// nothing
+    Nullary,
+    /// a [`RegList`]
+    List,
+    /// rm, with dst and src as scratch registers
+    Table,
+}
+
+/// How an instruction becomes bytes. Legacy prefixes are given as the byte (0 for none), those of VEX as its `pp`; the map is 0 for
+/// one-byte opcodes, then 0F, 0F38, 0F3A.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Encoding {
+    /// prefix, map, opcode
+    Legacy(u8, u8, u8),
+    /// The eight arithmetic operations of the one-byte map.
+    Alu(u8),
+    /// `test`
+    Test,
+    /// Opcode with register, opcode with immediate.
+    Store(u8, u8),
+    /// Opcode, and extension in the reg field.
+    Group(u8, u8),
+    /// 0F opcode plus condition.
+    Cond(u8),
+    /// pp, map, opcode
+    Vex(u8, u8, u8),
+    /// Map, opcode; pp says single or double.
+    Scalar(u8, u8),
+    /// The same; the upper part of the result comes from a register, for which the source or the destination is taken.
+    Merge(u8, u8),
+    /// `vroundss`, `vroundsd`
+    Round,
+    /// Opcode; pp says single or double, as for packed floats.
+    Packed(u8),
+    /// Written by hand in `emit`.
+    Sequence,
+}
+
+macro_rules! encoding {
+    (legacy($a:literal, $b:literal, $c:literal)) => {
+        Encoding::Legacy($a, $b, $c)
+    };
+    (vex($a:literal, $b:literal, $c:literal)) => {
+        Encoding::Vex($a, $b, $c)
+    };
+    (alu($a:literal)) => {
+        Encoding::Alu($a)
+    };
+    (store($a:literal, $b:literal)) => {
+        Encoding::Store($a, $b)
+    };
+    (group($a:literal, $b:literal)) => {
+        Encoding::Group($a, $b)
+    };
+    (cond($a:literal)) => {
+        Encoding::Cond($a)
+    };
+    (scalar($a:literal, $b:literal)) => {
+        Encoding::Scalar($a, $b)
+    };
+    (merge($a:literal, $b:literal)) => {
+        Encoding::Merge($a, $b)
+    };
+    (packed($a:literal)) => {
+        Encoding::Packed($a)
+    };
+    (test) => {
+        Encoding::Test
+    };
+    (round) => {
+        Encoding::Round
+    };
+    (sequence) => {
+        Encoding::Sequence
+    };
+}
+
+macro_rules! define_asm {
+    ($($name:ident, $text:literal, $shape:ident, $encoding:ident $(($($n:literal),*))?;)*) => {
+        /// A machine instruction's identity.
+        #[allow(missing_docs, reason = "TABLE 3 is the documentation")]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(u8)]
+        pub enum Asm {
+            $($name,)*
+        }
+
+        impl Asm {
+            /// Its name in listings.
+            pub const fn mnemonic(self) -> &'static str {
+                match self {
+                    $(Asm::$name => $text,)*
+                }
+            }
+
+            /// Its operands.
+            pub const fn shape(self) -> Shape {
+                match self {
+                    $(Asm::$name => Shape::$shape,)*
+                }
+            }
+
+            /// Its bytes.
+            pub const fn encoding(self) -> Encoding {
+                match self {
+                    $(Asm::$name => encoding!($encoding $(($($n),*))?),)*
+                }
+            }
+        }
+    };
+}
+
+for_each_asm!(define_asm);
+
+impl Asm {
+    /// Whether it reads the flags.
+    pub fn reads_flags(self) -> bool {
+        matches!(self, Asm::Set | Asm::Cmov | Asm::FloatSelect | Asm::TrapIf | Asm::Jcc)
+    }
+
+    /// Whether it leaves the flags as they were.
+    pub fn keeps_flags(self) -> bool {
+        matches!(self.shape(), Shape::Move | Shape::Const | Shape::Store | Shape::Nullary | Shape::Set)
+            || matches!(self, Asm::Cmov | Asm::FloatSelect)
+    }
+}
+
+/// Operand width: of a float instruction, `D` is single and `Q` double precision.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Width {
+    /// 8 bits.
+    B,
+    /// 16 bits.
+    W,
+    /// 32 bits.
+    D,
+    /// 64 bits.
+    Q,
+}
+
+/// A condition on the flags.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the processor's own names; discriminants are its encodings")]
+pub enum Cond {
+    O = 0,
+    NO = 1,
+    B = 2,
+    AE = 3,
+    E = 4,
+    NE = 5,
+    BE = 6,
+    A = 7,
+    S = 8,
+    NS = 9,
+    P = 10,
+    NP = 11,
+    L = 12,
+    GE = 13,
+    LE = 14,
+    G = 15,
+    /// Floats equal: E and NP.
+    FloatE,
+    /// Floats unequal or unordered: NE or P.
+    FloatNE,
+}
+
+impl Cond {
+    /// The simple conditions, by encoding.
+    const SIMPLE: [Cond; 16] = {
+        use Cond::{A, AE, B, BE, E, G, GE, L, LE, NE, NO, NP, NS, O, P, S};
+        [O, NO, B, AE, E, NE, BE, A, S, NS, P, NP, L, GE, LE, G]
+    };
+
+    /// The condition that holds exactly when this one doesn't.
+    #[must_use]
+    pub fn inverted(self) -> Cond {
+        match self {
+            Cond::FloatE => Cond::FloatNE,
+            Cond::FloatNE => Cond::FloatE,
+            simple => Cond::SIMPLE[simple as usize ^ 1],
+        }
+    }
+
+    /// The condition on `b ? a` that holds exactly when this one does on `a ? b`.
+    #[must_use]
+    pub fn swapped(self) -> Cond {
+        match self {
+            Cond::B => Cond::A,
+            Cond::A => Cond::B,
+            Cond::AE => Cond::BE,
+            Cond::BE => Cond::AE,
+            Cond::L => Cond::G,
+            Cond::G => Cond::L,
+            Cond::LE => Cond::GE,
+            Cond::GE => Cond::LE,
+            other => other,
+        }
+    }
+}
+
+/// What stands in an instruction's r/m place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rm {
+    /// Nothing.
+    None,
+    /// A register.
+    Reg(Reg),
+    /// Memory.
+    Mem(Mem),
+}
+
+/// A place in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mem {
+    /// Base register, or none.
+    pub base: Reg,
+    /// Index register, or none.
+    pub index: Reg,
+    /// log2 of the factor of the index.
+    pub shift: u8,
+    /// Displacement; offset in the function's pool for [`Mem::constant`].
+    pub disp: i32,
+    /// Whether it is in the function's constant pool.
+    pub pooled: bool,
+    /// The pc of the Wasm instruction for which a fault here is an access out of bounds; [`Mem::SAFE`] if none can be.
+    pub pc: u32,
+}
+
+impl Mem {
+    /// No fault.
+    pub const SAFE: u32 = u32::MAX;
+
+    /// `[base + disp]`
+    pub const fn at(base: Reg, disp: i32) -> Mem {
+        Mem { base, index: Reg::NONE, shift: 0, disp, pooled: false, pc: Mem::SAFE }
+    }
+
+    /// `[base + index << shift + disp]`
+    pub const fn indexed(base: Reg, index: Reg, shift: u8, disp: i32) -> Mem {
+        Mem { base, index, shift, disp, pooled: false, pc: Mem::SAFE }
+    }
+
+    /// At an offset in the constant pool.
+    pub const fn constant(offset: u32) -> Mem {
+        Mem { base: Reg::NONE, index: Reg::NONE, shift: 0, disp: offset as i32, pooled: true, pc: Mem::SAFE }
+    }
+}
+
+/// What a [`Asm::Trunc`] does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trunc {
+    /// To a signed integer.
+    pub signed: bool,
+    /// Saturating instead of trapping.
+    pub saturating: bool,
+    /// Width of the float.
+    pub from: Width,
+}
+
+impl Trunc {
+    /// As an immediate.
+    pub fn to_imm(self) -> i64 {
+        i64::from(self.signed) | i64::from(self.saturating) << 1 | i64::from(self.from == Width::Q) << 2
+    }
+
+    /// From an immediate.
+    pub fn from_imm(imm: i64) -> Trunc {
+        let from = if imm & 4 != 0 { Width::Q } else { Width::D };
+        Trunc { signed: imm & 1 != 0, saturating: imm & 2 != 0, from }
+    }
+}
+
+/// The `imm` of a trap that a helper has stored; otherwise it is the trap's own code, which is never 0.
+pub const STORED: i64 = 0;
+
+/// A machine instruction. See the head of this file for the meaning of the fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// What it does.
+    pub op: Asm,
+    /// On how many bits.
+    pub width: Width,
+    /// If it reads flags, which.
+    pub cond: Cond,
+    /// Written.
+    pub dst: Reg,
+    /// Left operand.
+    pub src: Reg,
+    /// Right operand.
+    pub rm: Rm,
+    /// A constant; index of a list or jump table.
+    pub imm: i64,
+    /// Offset of the Wasm instruction it stems from.
+    pub pc: u32,
+}
+
+impl Inst {
+    /// An instruction without operands.
+    pub fn new(op: Asm, width: Width) -> Inst {
+        Inst { op, width, cond: Cond::O, dst: Reg::NONE, src: Reg::NONE, rm: Rm::None, imm: 0, pc: 0 }
+    }
+
+    /// With this destination.
+    #[must_use]
+    pub fn dst(self, dst: Reg) -> Inst {
+        Inst { dst, ..self }
+    }
+
+    /// With this left operand.
+    #[must_use]
+    pub fn src(self, src: Reg) -> Inst {
+        Inst { src, ..self }
+    }
+
+    /// With this right operand.
+    #[must_use]
+    pub fn rm(self, rm: Rm) -> Inst {
+        Inst { rm, ..self }
+    }
+
+    /// With this register as right operand.
+    #[must_use]
+    pub fn reg(self, reg: Reg) -> Inst {
+        Inst { rm: Rm::Reg(reg), ..self }
+    }
+
+    /// With this memory operand.
+    #[must_use]
+    pub fn mem(self, mem: Mem) -> Inst {
+        Inst { rm: Rm::Mem(mem), ..self }
+    }
+
+    /// With this constant.
+    #[must_use]
+    pub fn imm(self, imm: i64) -> Inst {
+        Inst { imm, ..self }
+    }
+
+    /// With this condition.
+    #[must_use]
+    pub fn cond(self, cond: Cond) -> Inst {
+        Inst { cond, ..self }
+    }
+
+    /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands. This is
+    /// the one definition of the shapes: operands are collected and later replaced through it.
+    pub fn visit(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
+        use Constraint::{Any, Fixed, Reg as InReg, Reuse};
+        use Position::{Early, Late};
+        use Role::{Def, Use};
+        let shape = self.op.shape();
+        let (in_rm, rm_position) = match shape {
+            Shape::ThreeRegister | Shape::WithScratch | Shape::Table => (InReg, Early),
+            Shape::Quotient | Shape::Remainder => (InReg, Late),
+            Shape::ByCl => (Fixed(abi::RCX), Early),
+            _ => (Any, Early),
+        };
+        match shape {
+            Shape::List => {
+                let list = &mut lists[self.imm as usize];
+                list.uses.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Use, Early));
+                list.defs.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Def, Late));
+                return;
+            }
+            Shape::Move | Shape::MoveImm | Shape::Const | Shape::Set => f(Field::Reg(&mut self.dst), InReg, Def, Late),
+            Shape::TwoAddress | Shape::Unary | Shape::ByCl => {
+                f(Field::Reg(&mut self.src), InReg, Use, Early);
+                f(Field::Reg(&mut self.dst), Reuse(0), Def, Late);
+            }
+            Shape::ThreeAddress | Shape::ThreeRegister => {
+                f(Field::Reg(&mut self.src), InReg, Use, Early);
+                f(Field::Reg(&mut self.dst), InReg, Def, Late);
+            }
+            Shape::HighProduct => {
+                f(Field::Reg(&mut self.src), Fixed(abi::RDX), Use, Early);
+                f(Field::Reg(&mut self.dst), InReg, Def, Late);
+            }
+            Shape::Quotient | Shape::Remainder => {
+                let result = if shape == Shape::Quotient { abi::RAX } else { abi::RDX };
+                f(Field::Reg(&mut self.src), Fixed(abi::RAX), Use, Early);
+                f(Field::Reg(&mut self.dst), Fixed(result), Def, Late);
+            }
+            Shape::WithScratch => {
+                f(Field::Reg(&mut self.dst), InReg, Def, Late);
+                if !self.src.is_none() {
+                    f(Field::Reg(&mut self.src), InReg, Def, Early);
+                }
+            }
+            Shape::Table => {
+                f(Field::Reg(&mut self.dst), InReg, Def, Early);
+                f(Field::Reg(&mut self.src), InReg, Def, Early);
+            }
+            Shape::Compare | Shape::Store | Shape::Update | Shape::OneUse if !self.src.is_none() => {
+                f(Field::Reg(&mut self.src), InReg, Use, Early);
+            }
+            Shape::Compare | Shape::Store | Shape::Update | Shape::OneUse | Shape::Nullary => {}
+        }
+        match &mut self.rm {
+            Rm::None => {}
+            Rm::Mem(mem) => {
+                for reg in [&mut mem.base, &mut mem.index] {
+                    if reg.is_virtual() {
+                        f(Field::Reg(reg), InReg, Use, rm_position);
+                    }
+                }
+            }
+            rm @ Rm::Reg(_) => f(Field::Rm(rm), in_rm, Use, rm_position),
+        }
+    }
+
+    /// Registers that it destroys besides its definitions.
+    pub fn clobbers(&self, lists: &[RegList]) -> RegSet {
+        match self.op.shape() {
+            Shape::Quotient => RegSet::EMPTY.with(abi::RDX),
+            Shape::Remainder => RegSet::EMPTY.with(abi::RAX),
+            Shape::List => lists[self.imm as usize].clobbers,
+            _ => RegSet::EMPTY,
+        }
+    }
+}
+
+/// A field that names a register.
+#[derive(Debug)]
+pub enum Field<'a> {
+    /// Only ever a register.
+    Reg(&'a mut Reg),
+    /// May become a spill slot.
+    Rm(&'a mut Rm),
+}
+
+impl Field<'_> {
+    /// The register it names.
+    pub fn get(&self) -> Reg {
+        match self {
+            Field::Reg(reg) => **reg,
+            Field::Rm(Rm::Reg(reg)) => *reg,
+            Field::Rm(_) => unreachable!("visited as a register"),
+        }
+    }
+}

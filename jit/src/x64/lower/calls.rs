@@ -1,0 +1,199 @@
+//! Selection of calls, tail calls, returns and calls of the runtime's helpers.
+
+use super::{Lower, Travel, class};
+use crate::contract::{Helper, InstanceCtx, StackCtx, TableCtx, TableEntry};
+use crate::ir::{Effect, Entry, Op, Type, Value};
+use crate::regalloc::{Class, Reg, RegSet};
+use crate::x64::abi;
+use crate::x64::code::{RegList, Target};
+use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
+use std::mem::offset_of;
+use weir_bytecode::{FuncType, Trap};
+
+impl<'l> Lower<'l, '_> {
+    pub(super) fn push_list(&mut self, op: Asm, list: RegList) {
+        self.code.lists.push(list);
+        let index = self.code.lists.len() as i64 - 1;
+        self.push(Inst::new(op, Width::Q).imm(index));
+    }
+
+    /// The signature, the target and the arguments of a call; for an indirect one, after all its checks. The reference, if there is
+    /// one, is the second part of the answer.
+    fn callee(&mut self, value: Value) -> (&'l FuncType, Target, Option<Reg>, &'l [Value]) {
+        let func = self.func;
+        let module = self.request.module;
+        let inst = func.inst(value);
+        if matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect) {
+            let (index, args) = inst.args.split_last().expect("the index is an argument");
+            let entry = self.table_entry(inst.imm as u32, *index, self.request.sig_ids[inst.aux as usize]);
+            return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
+        }
+        let ty = module.func_type(inst.aux);
+        if inst.aux < module.imported_funcs {
+            let reference = self.field(abi::INSTANCE, self.layout.import(inst.aux) as usize);
+            return (ty, Target::Reference, Some(reference), inst.args);
+        }
+        let itself = inst.aux == func.index && func.entry == Entry::Call;
+        (ty, if itself { Target::Itself } else { Target::Cell(inst.aux) }, None, inst.args)
+    }
+
+    /// The address of a table's element, checked to be a function of the signature `sig`.
+    fn table_entry(&mut self, table: u32, index: Value, sig: u32) -> Reg {
+        let index = self.reg(index);
+        let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);
+        self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
+        self.trap_if(Cond::AE, Trap::UndefinedElement);
+        let (offset, entry) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
+        const { assert!(size_of::<TableEntry>() == 1 << 5) };
+        self.push(Inst::new(Asm::Shl, Width::Q).dst(offset).src(index).imm(5));
+        let entries = Mem::at(record, offset_of!(TableCtx, entries) as i32);
+        self.push(Inst::new(Asm::Add, Width::Q).dst(entry).src(offset).mem(entries));
+        self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(sig.into()));
+        entry
+    }
+
+    /// The address of the overflow area.
+    fn overflow(&mut self) -> Reg {
+        let stack = self.field(abi::INSTANCE, offset_of!(InstanceCtx, stack));
+        self.field(stack, offset_of!(StackCtx, overflow))
+    }
+
+    /// Puts values where `places` says: those that travel in registers are answered, the others stored.
+    fn send(&mut self, values: &[Value], places: impl Iterator<Item = Travel>) -> Vec<(Reg, Reg)> {
+        let mut uses = Vec::with_capacity(values.len());
+        let mut overflow = None;
+        for (&value, place) in values.iter().zip(places) {
+            let reg = self.reg(value);
+            match place {
+                Travel::Reg(place) => uses.push((reg, place)),
+                Travel::Overflow(slot) => {
+                    let area = *overflow.get_or_insert_with(|| self.overflow());
+                    let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
+                    self.push(Inst::new(op, Width::Q).src(reg).mem(Mem::at(area, 8 * slot as i32)));
+                }
+            }
+        }
+        uses
+    }
+
+    /// Loads values that came in slots of the overflow area.
+    pub(super) fn load_overflow(&mut self, values: &[(Value, u32)]) {
+        if values.is_empty() {
+            return;
+        }
+        let area = self.overflow();
+        for &(value, slot) in values {
+            self.load(value, Mem::at(area, 8 * slot as i32));
+        }
+    }
+
+    pub(super) fn lower_call(&mut self, value: Value) {
+        let (ty, target, reference, args) = self.callee(value);
+        let mut uses = self.send(args, abi::params(&ty.params));
+        uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
+        let mut defs = Vec::new();
+        let mut clobbers = abi::CALLER_SAVED;
+        let mut extended = Vec::new();
+        let mut overflow = Vec::new();
+        for (result, place) in self.results(value).into_iter().zip(abi::results(&ty.results)) {
+            let Some(result) = result else { continue };
+            match place {
+                Travel::Overflow(slot) => overflow.push((result, slot)),
+                Travel::Reg(place) => {
+                    let reg = self.reg(result);
+                    clobbers = clobbers.without(place);
+                    if self.func.ty(result) == Type::I32 && self.facts.upper[result.index()] {
+                        let raw = self.code.new_reg(Class::Int);
+                        defs.push((raw, place));
+                        extended.push(Inst::new(Asm::Mov, Width::D).dst(reg).reg(raw));
+                    } else {
+                        defs.push((reg, place));
+                    }
+                }
+            }
+        }
+        let restore = reference.is_some() || self.request.module.foreign_tail_calls;
+        self.code.calls = true;
+        self.code.restores |= restore;
+        self.push_list(Asm::Call, RegList { uses, defs, clobbers, target, restore });
+        extended.into_iter().for_each(|inst| self.push(inst));
+        self.load_overflow(&overflow);
+    }
+
+    /// The results of a call that are used, by index.
+    fn results(&self, call: Value) -> Vec<Option<Value>> {
+        let used = |value: Value| Some(value).filter(|value| !self.regs[value.index()].is_none());
+        let mut results = vec![used(call)];
+        let insts = &self.func.block(self.block).insts;
+        let behind = insts.iter().skip_while(|&&value| value != call).skip(1);
+        for &value in behind.take_while(|&&value| self.func.op(value) == Op::Result) {
+            let index = self.func.inst(value).imm as usize;
+            results.resize(results.len().max(index + 1), None);
+            results[index] = used(value);
+        }
+        results
+    }
+
+    pub(super) fn lower_tail_call(&mut self, value: Value) {
+        let (ty, target, reference, args) = self.callee(value);
+        let mut uses = self.send(args, abi::params(&ty.params));
+        uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
+        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target, restore: false };
+        self.push_list(Asm::TailCall, list);
+    }
+
+    pub(super) fn lower_return(&mut self, value: Value) {
+        let ty = self.request.module.func_type(self.func.index);
+        let uses = self.send(self.func.args(value), abi::results(&ty.results));
+        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+        self.push_list(Asm::Ret, list);
+    }
+
+    /// Calls a helper with these arguments behind the instance; answers the register its result is in.
+    fn call_helper(&mut self, helper: Helper, args: &[Reg]) -> Reg {
+        debug_assert_eq!(args.len(), helper.arity());
+        let uses = args.iter().copied().zip(abi::SYSTEM_V_ARGS[1..].iter().copied()).collect();
+        let result = self.code.new_reg(Class::Int);
+        self.code.calls = true;
+        self.push_list(
+            Asm::Call,
+            RegList {
+                uses,
+                defs: vec![(result, abi::RAX)],
+                clobbers: abi::CALLER_SAVED.without(abi::RAX),
+                target: Target::Helper(helper),
+                restore: false,
+            },
+        );
+        result
+    }
+
+    pub(super) fn lower_memory_grow(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        let (memory, delta) = (self.constant_reg(inst.aux.into(), Type::I64), self.reg(inst.args[0]));
+        let old = self.call_helper(Helper::MemoryGrow, &[memory, delta]);
+        let dst = self.result(value);
+        self.push(Inst::new(Asm::Mov, super::width(inst.ty)).dst(dst).reg(old));
+    }
+
+    /// Operations whose helper answers a status.
+    pub(super) fn lower_bulk(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        debug_assert_eq!(inst.op.effect(), Effect::Write);
+        let (aux, imm) = (u64::from(inst.aux), inst.imm);
+        let (helper, selector) = match inst.op {
+            Op::MemoryFill => (Helper::MemoryFill, aux),
+            Op::MemoryCopy => (Helper::MemoryCopy, aux | imm << 32),
+            Op::MemoryInit => (Helper::MemoryInit, aux | imm << 32),
+            _ => (Helper::DataDrop, imm),
+        };
+        let mut args = vec![self.constant_reg(selector, Type::I64)];
+        for &arg in inst.args.iter() {
+            debug_assert_eq!(class(self.func.ty(arg)), Class::Int);
+            args.push(self.reg(arg));
+        }
+        let status = self.call_helper(helper, &args);
+        self.push(Inst::new(Asm::Test, Width::D).src(status).reg(status));
+        self.push(Inst::new(Asm::TrapIf, Width::Q).cond(Cond::NE).imm(STORED));
+    }
+}

@@ -1,0 +1,32 @@
+//! Selection of terminators.
+
+use super::Lower;
+use crate::ir::{Op, Value};
+use crate::regalloc::Class;
+use crate::x64::flow::Flow;
+use crate::x64::insts::{Asm, Inst, Width};
+
+impl Lower<'_, '_> {
+    /// Every terminator but `jump`.
+    pub(super) fn lower_terminator(&mut self, value: Value, flow: &Flow, node: usize) {
+        let inst = self.func.inst(value);
+        match inst.op {
+            // All edges of a branch may have become one.
+            Op::Branch | Op::BrTable if flow.succs[node].len() == 1 => self.push(Inst::new(Asm::Jmp, Width::Q)),
+            Op::Branch => {
+                let cond = self.flags(inst.args[0]);
+                self.push(Inst::new(Asm::Jcc, Width::Q).cond(cond));
+            }
+            Op::BrTable => {
+                let index = self.reg(inst.args[0]);
+                let (a, b) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
+                self.code.tables.push(flow.targets[node].clone());
+                let table = self.code.tables.len() as i64 - 1;
+                self.push(Inst::new(Asm::JmpTable, Width::D).dst(a).src(b).reg(index).imm(table));
+            }
+            Op::Return => self.lower_return(value),
+            Op::ReturnCall | Op::ReturnCallIndirect => self.lower_tail_call(value),
+            _ => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),
+        }
+    }
+}

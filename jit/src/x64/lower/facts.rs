@@ -1,0 +1,116 @@
+//! What selection needs to know of every value before it starts.
+
+use crate::ir::{Block, Effect, Func, Op, Type, Value};
+
+/// Facts about the values in reachable blocks, by value number.
+#[derive(Debug)]
+pub struct Facts {
+    /// The value whose register this one shares: see [`Facts::find_aliases`]. Itself for most.
+    pub alias: Vec<Value>,
+    /// How often a value is used, counting the uses of its aliases, by code that matters.
+    pub uses: Vec<u32>,
+    /// i32 values of whose register somebody reads the upper half.
+    pub upper: Vec<bool>,
+    /// The block a value is defined in.
+    pub home: Vec<Block>,
+    /// How many instructions that may trap or write stand before it in its block.
+    pub effects_before: Vec<u32>,
+}
+
+impl Facts {
+    /// The facts about `func`, whose reachable blocks are `order`, dominators first.
+    pub fn of(func: &Func<'_>, order: &[Block]) -> Facts {
+        let values = func.num_values();
+        let mut facts = Facts {
+            alias: (0..values as u32).map(Value).collect(),
+            uses: vec![0; values],
+            upper: vec![false; values],
+            home: vec![Block(u32::MAX); values],
+            effects_before: vec![0; values],
+        };
+        let mut reachable = vec![false; func.num_blocks()];
+        for &block in order {
+            reachable[block.index()] = true;
+            let mut effects = 0;
+            for &value in &func.block(block).insts {
+                facts.home[value.index()] = block;
+                facts.effects_before[value.index()] = effects;
+                effects += u32::from(!matches!(func.op(value).effect(), Effect::Pure | Effect::Read));
+            }
+        }
+        facts.find_upper(func, order);
+        facts.find_aliases(func, order, &reachable);
+        facts.count_uses(func, order, &reachable);
+        facts
+    }
+
+    fn find_upper(&mut self, func: &Func<'_>, order: &[Block]) {
+        let mut work = Vec::new();
+        for &block in order {
+            for &value in &func.block(block).insts {
+                let args = func.args(value);
+                let needed = match func.op(value) {
+                    Op::ExtendU | Op::ConvertU | Op::BrTable => &args[..1],
+                    op if op.access_width(Type::I32).is_some() => &args[..1],
+                    Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit => args,
+                    // Division by a constant multiplies in 64 bits.
+                    Op::DivU | Op::RemU | Op::DivS | Op::RemS => &args[..1],
+                    Op::CallIndirect | Op::ReturnCallIndirect => &args[args.len() - 1..],
+                    _ => &[],
+                };
+                work.extend_from_slice(needed);
+            }
+        }
+        while let Some(value) = work.pop() {
+            if func.ty(value) == Type::I32
+                && !std::mem::replace(&mut self.upper[value.index()], true)
+                && func.op(value) == Op::Phi
+            {
+                work.extend_from_slice(func.args(value));
+            }
+        }
+    }
+
+    /// `extend_u` shares its argument's register, which is zero-extended because `extend_u` asks for it; `wrap` does
+    /// unless somebody reads its upper half; and so does a phi with one argument.
+    fn find_aliases(&mut self, func: &Func<'_>, order: &[Block], reachable: &[bool]) {
+        for &block in order {
+            for &value in &func.block(block).insts {
+                let args = func.args(value);
+                let same = match func.op(value) {
+                    Op::ExtendU => args[0],
+                    Op::Wrap if !self.upper[value.index()] => args[0],
+                    Op::Phi => {
+                        let preds = &func.block(block).preds;
+                        let mut live = preds.iter().zip(args).filter(|(pred, _)| reachable[pred.index()]);
+                        match (live.next(), live.next()) {
+                            (Some((_, &only)), None) => only,
+                            _ => continue,
+                        }
+                    }
+                    _ => continue,
+                };
+                self.alias[value.index()] = self.alias[same.index()];
+            }
+        }
+    }
+
+    fn count_uses(&mut self, func: &Func<'_>, order: &[Block], reachable: &[bool]) {
+        let roots = order.iter().flat_map(|&block| &func.block(block).insts).copied();
+        let has_effect = |&value: &Value| !func.op(value).is_removable();
+        let mut work: Vec<Value> = roots.filter(has_effect).collect();
+        while let Some(value) = work.pop() {
+            let preds = &func.block(self.home[value.index()]).preds;
+            for (i, arg) in func.args(value).iter().enumerate() {
+                if func.op(value) == Op::Phi && !reachable[preds[i].index()] {
+                    continue;
+                }
+                let arg = self.alias[arg.index()];
+                self.uses[arg.index()] += 1;
+                if self.uses[arg.index()] == 1 && func.op(arg).is_removable() {
+                    work.push(arg);
+                }
+            }
+        }
+    }
+}

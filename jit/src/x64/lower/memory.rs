@@ -1,0 +1,336 @@
+//! Selection of memory accesses, globals, and the accounting of fuel and time.
+
+use super::{Lower, width};
+use crate::contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
+use crate::ir::{Op, Type, Value};
+use crate::regalloc::{Class, Reg};
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use std::mem::offset_of;
+use weir_bytecode::Trap;
+
+impl Lower<'_, '_> {
+    /// Address of the access `value`, behind a bounds check if it needs one.
+    pub(super) fn access(&mut self, value: Value) -> Mem {
+        let inst = self.func.inst(value);
+        let (address, memory, offset) = (inst.args[0], inst.aux, inst.imm);
+        let bytes = inst.op.access_width(self.func.operand_type(value)).expect("an access");
+        let ty = &self.request.module.memories[memory as usize];
+        let pc = std::mem::replace(&mut self.pc, inst.pc);
+        let mem = match Bounds::of(ty, offset, self.request.options.guard_regions) {
+            Bounds::Guard => Mem { pc: inst.pc, ..self.guarded(address, memory, offset as i32) },
+            Bounds::Explicit => self.checked(address, memory, offset, bytes, ty.memory64),
+        };
+        self.pc = pc;
+        mem
+    }
+
+    fn guarded(&mut self, address: Value, memory: u32, offset: i32) -> Mem {
+        let base = self.base(memory);
+        if let Some(constant) = self.constant(address)
+            && let Ok(disp) = i32::try_from(constant + offset as u64)
+        {
+            return Mem::at(base, disp);
+        }
+        if let Some((index, shift, disp)) = self.address_parts(address)
+            && let Some(disp) = disp.checked_add(offset)
+        {
+            return Mem::indexed(base, self.reg(index), shift, disp);
+        }
+        Mem::indexed(base, self.reg(address), 0, offset)
+    }
+
+    /// An address as `index << shift + disp`, where neither shift nor addition can wrap around in 32 bits.
+    fn address_parts(&self, address: Value) -> Option<(Value, u8, i32)> {
+        let mut inner = self.single(address, Type::I32)?;
+        let mut disp = 0;
+        if self.func.op(inner) == Op::Add {
+            let args = self.func.args(inner);
+            disp = i32::try_from(self.constant(args[1])?).ok()?;
+            let bound = self.largest(args[0], 4)?;
+            u32::try_from(bound + disp as u64).ok()?;
+            match self.single(args[0], Type::I32) {
+                Some(shifted) if self.func.op(shifted) == Op::Shl => inner = shifted,
+                _ => return Some((args[0], 0, disp)),
+            }
+        }
+        let args = self.func.args(inner);
+        if self.func.op(inner) != Op::Shl {
+            return None;
+        }
+        let shift = self.constant(args[1])?;
+        let bound = self.largest(args[0], 4)?;
+        (shift <= 3 && bound << shift <= u64::from(u32::MAX)).then_some((args[0], shift as u8, disp))
+    }
+
+    /// An upper bound of an i32 whose register is zero-extended without anybody's asking, read off its definition.
+    fn largest(&self, value: Value, depth: u32) -> Option<u64> {
+        let value = self.resolve(value);
+        let args = self.func.args(value);
+        if self.func.ty(value) != Type::I32 || depth == 0 {
+            return None;
+        }
+        match self.func.op(value) {
+            Op::Load8U => Some(0xFF),
+            Op::Load16U => Some(0xFFFF),
+            Op::Clz | Op::Ctz | Op::Popcnt => Some(32),
+            Op::And => self.constant(args[1]).or(self.constant(args[0])),
+            Op::ShrU => {
+                let count = self.constant(args[1])? & 31;
+                Some(self.largest(args[0], depth - 1).unwrap_or(u32::MAX.into()) >> count)
+            }
+            Op::Shl => {
+                let bound = self.largest(args[0], depth - 1)? << (self.constant(args[1])? & 31);
+                (bound <= u32::MAX.into()).then_some(bound)
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes `address + offset + bytes`, traps if that exceeds the memory's length, and answers the operand that lies
+    /// `bytes` below it.
+    fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, memory64: bool) -> Mem {
+        let record = self.record(memory);
+        let base = self.base(memory);
+        let index = self.reg(address);
+        let end = self.code.new_reg(Class::Int);
+        let trap = Trap::MemoryOutOfBounds;
+        let distance = offset.checked_add(bytes.into()).unwrap_or_else(|| {
+            // No address is low enough; the store's address, never null, makes the condition.
+            self.push(Inst::new(Asm::Cmp, Width::Q).mem(Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32)));
+            self.trap_if(Cond::NE, trap);
+            bytes.into()
+        });
+        let sum = match (i32::try_from(distance), memory64) {
+            // Both terms are below 2³³.
+            (Ok(distance), false) => Inst::new(Asm::Lea, Width::Q).mem(Mem::at(index, distance)),
+            (Err(_), false) => {
+                let distance = self.constant_reg(distance, Type::I64);
+                Inst::new(Asm::Lea, Width::Q).mem(Mem::indexed(index, distance, 0, 0))
+            }
+            (Ok(distance), true) => Inst::new(Asm::Add, Width::Q).src(index).imm(distance.into()),
+            (Err(_), true) => {
+                let distance = self.constant_reg(distance, Type::I64);
+                Inst::new(Asm::Add, Width::Q).src(index).reg(distance)
+            }
+        };
+        self.push(sum.dst(end));
+        if memory64 {
+            self.trap_if(Cond::B, trap);
+        }
+        self.push(Inst::new(Asm::Cmp, Width::Q).src(end).mem(Mem::at(record, offset_of!(MemoryCtx, len) as i32)));
+        self.trap_if(Cond::A, trap);
+        Mem::indexed(base, end, 0, -(bytes as i32))
+    }
+
+    pub(super) fn trap_if(&mut self, cond: Cond, trap: Trap) {
+        self.push(Inst::new(Asm::TrapIf, Width::Q).cond(cond).imm(trap as i64));
+    }
+
+    /// A register with the base of a memory.
+    fn base(&mut self, memory: u32) -> Reg {
+        if memory != 0 {
+            let (record, base) = (self.record(memory), self.code.new_reg(Class::Int));
+            self.push(Inst::new(Asm::Mov, Width::Q).dst(base).mem(Mem::at(record, offset_of!(MemoryCtx, base) as i32)));
+            return base;
+        }
+        if self.memory_base.is_none() {
+            self.memory_base = self.code.new_reg(Class::Int);
+        }
+        self.memory_base
+    }
+
+    /// A register with the address of a memory's record.
+    fn record(&mut self, memory: u32) -> Reg {
+        let i = memory as usize;
+        if self.memory_records[i].is_none() {
+            self.memory_records[i] = self.code.new_reg(Class::Int);
+        }
+        self.memory_records[i]
+    }
+
+    /// Defines, in the entry block, the registers that [`Lower::base`] and [`Lower::record`] gave out.
+    pub(super) fn load_memory_records(&mut self) {
+        if !self.memory_base.is_none() {
+            self.load_field(self.memory_base, abi::INSTANCE, offset_of!(InstanceCtx, memory0_base));
+        }
+        for memory in 0..self.memory_records.len() {
+            if !self.memory_records[memory].is_none() {
+                self.load_field(self.memory_records[memory], abi::INSTANCE, self.layout.memory(memory as u32) as usize);
+            }
+        }
+    }
+
+    /// `dst ← [base + offset]`, a pointer or a 64-bit number of the runtime's.
+    pub(super) fn load_field(&mut self, dst: Reg, base: Reg, offset: usize) {
+        self.push(Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset as i32)));
+    }
+
+    /// The same into a new register.
+    pub(super) fn field(&mut self, base: Reg, offset: usize) -> Reg {
+        let dst = self.code.new_reg(Class::Int);
+        self.load_field(dst, base, offset);
+        dst
+    }
+
+    /// The slot of a global.
+    pub(super) fn global(&mut self, global: u32) -> Mem {
+        let offset = self.layout.global(global);
+        match self.layout.global_is_pointer(global) {
+            true => Mem::at(self.field(abi::INSTANCE, offset as usize), 0),
+            false => Mem::at(abi::INSTANCE, offset as i32),
+        }
+    }
+
+    pub(super) fn lower_access(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        let ty = self.func.operand_type(value);
+        let (load, load_width) = match inst.op {
+            Op::Load if ty.is_float() => (Asm::Vmov, width(ty)),
+            Op::Load => (Asm::Mov, width(ty)),
+            Op::Load8U => (Asm::Movzx8, Width::D),
+            Op::Load16U => (Asm::Movzx16, Width::D),
+            Op::Load32U => (Asm::Mov, Width::D),
+            Op::Load8S => (Asm::Movsx8, width(ty)),
+            Op::Load16S => (Asm::Movsx16, width(ty)),
+            Op::Load32S => (Asm::Movsxd, Width::Q),
+            Op::Store8 => return self.lower_store(value, Width::B),
+            Op::Store16 => return self.lower_store(value, Width::W),
+            Op::Store32 => return self.lower_store(value, Width::D),
+            _ => return self.lower_store(value, width(ty)),
+        };
+        let dst = self.result(value);
+        let mem = self.access(value);
+        self.push(Inst::new(load, load_width).dst(dst).mem(mem));
+    }
+
+    fn lower_store(&mut self, store: Value, width: Width) {
+        if self.lower_update(store, width) {
+            return;
+        }
+        let stored = self.func.args(store)[1];
+        let ty = self.func.ty(stored);
+        // A constant's bits need no register of their type.
+        let source = match self.constant(stored) {
+            Some(bits) => match self.immediate(stored, width) {
+                Some(imm) => Err(imm),
+                None => Ok(self.constant_reg(bits, Type::I64)),
+            },
+            None => Ok(self.reg(stored)),
+        };
+        let op = if ty.is_float() && self.constant(stored).is_none() { Asm::VmovTo } else { Asm::MovTo };
+        let mem = self.access(store);
+        let inst = Inst::new(op, width).mem(mem);
+        self.push(match source {
+            Ok(reg) => inst.src(reg),
+            Err(imm) => inst.imm(imm),
+        });
+    }
+
+    /// `store(a, op(load(a), x))` as one instruction.
+    fn lower_update(&mut self, store: Value, width: Width) -> bool {
+        let (address, stored) = (self.func.args(store)[0], self.func.args(store)[1]);
+        let ty = self.func.ty(stored);
+        let Some(inner) = self.single(stored, ty) else {
+            return false;
+        };
+        let op = match self.func.op(inner) {
+            Op::Add => Asm::AddTo,
+            Op::Sub => Asm::SubTo,
+            Op::And => Asm::AndTo,
+            Op::Or => Asm::OrTo,
+            Op::Xor => Asm::XorTo,
+            _ => return false,
+        };
+        let (a, b) = (self.func.args(inner)[0], self.func.args(inner)[1]);
+        let (load, other) = if self.loads_from(a, store, address, ty) {
+            (a, b)
+        } else if self.func.op(inner) != Op::Sub && self.loads_from(b, store, address, ty) {
+            (b, a)
+        } else {
+            return false;
+        };
+        let source = match self.immediate(other, width) {
+            Some(imm) => Err(imm),
+            None => Ok(self.reg(other)),
+        };
+        let load = self.resolve(load);
+        let mem = self.take(load);
+        let inst = Inst::new(op, width).mem(mem);
+        self.push(match source {
+            Ok(reg) => inst.src(reg),
+            Err(imm) => inst.imm(imm),
+        });
+        true
+    }
+
+    /// Whether `value` is a load that may be taken, of the very bytes that `store` writes.
+    fn loads_from(&self, value: Value, store: Value, address: Value, ty: Type) -> bool {
+        let value = self.resolve(value);
+        let (load, store) = (self.func.inst(value), self.func.inst(store));
+        let widths_match = matches!(
+            (load.op, store.op),
+            (Op::Load, Op::Store)
+                | (Op::Load8S | Op::Load8U, Op::Store8)
+                | (Op::Load16S | Op::Load16U, Op::Store16)
+                | (Op::Load32S | Op::Load32U, Op::Store32)
+        );
+        widths_match
+            && (load.aux, load.imm) == (store.aux, store.imm)
+            && self.resolve(load.args[0]) == self.resolve(address)
+            && self.can_take_load(value, ty)
+    }
+
+    pub(super) fn lower_state(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        match inst.op {
+            Op::GlobalGet => {
+                let mem = self.global(inst.aux);
+                self.load(value, mem);
+            }
+            Op::GlobalSet => self.lower_global_set(inst.aux, inst.args[0]),
+            Op::MemorySize => {
+                let page_size_log2 = self.request.module.memories[inst.aux as usize].page_size_log2;
+                let (dst, record) = (self.result(value), self.record(inst.aux));
+                let len = self.field(record, offset_of!(MemoryCtx, len));
+                self.push(Inst::new(Asm::Shr, Width::Q).dst(dst).src(len).imm(page_size_log2.into()));
+            }
+            _ => self.lower_memory_grow(value),
+        }
+    }
+
+    fn lower_global_set(&mut self, global: u32, stored: Value) {
+        let ty = self.func.ty(stored);
+        let width = width(ty);
+        let inst = match self.constant(stored) {
+            Some(_) if self.immediate(stored, width).is_some() => {
+                Inst::new(Asm::MovTo, width).imm(self.immediate(stored, width).unwrap_or_default())
+            }
+            Some(bits) => Inst::new(Asm::MovTo, width).src(self.constant_reg(bits, Type::I64)),
+            None => {
+                let op = if ty.is_float() { Asm::VmovTo } else { Asm::MovTo };
+                Inst::new(op, width).src(self.reg(stored))
+            }
+        };
+        let mem = self.global(global);
+        self.push(inst.mem(mem));
+    }
+
+    pub(super) fn lower_accounting(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        let store = self.field(abi::INSTANCE, offset_of!(InstanceCtx, store));
+        if inst.op == Op::Fuel {
+            let charge = Inst::new(Asm::SubTo, Width::Q).mem(Mem::at(store, offset_of!(StoreCtx, fuel) as i32));
+            let charge = match i32::try_from(inst.imm) {
+                Ok(cost) => charge.imm(cost.into()),
+                Err(_) => charge.src(self.constant_reg(inst.imm, Type::I64)),
+            };
+            self.push(charge);
+            return self.trap_if(Cond::S, Trap::OutOfFuel);
+        }
+        let epoch = self.field(store, offset_of!(StoreCtx, epoch));
+        let now = self.field(epoch, 0);
+        self.push(Inst::new(Asm::Cmp, Width::Q).src(now).mem(Mem::at(store, offset_of!(StoreCtx, deadline) as i32)));
+        self.trap_if(Cond::AE, Trap::Interrupt);
+    }
+}

@@ -1,0 +1,384 @@
+//! Instruction selection: from SSA to [`Code`].
+//!
+//! Blocks are walked from the last to the first and each from its end, so that every user is seen before what it uses.
+//! Selecting an instruction asks for its operands as registers, memory operands or immediates; an operand that is used once
+//! and stands in the same block may be taken *into* its user: a comparison into a branch, a load into an addition.
+//! A pure value of which nobody asked for the register is then never computed. A load is taken only if nothing that
+//! traps or writes stands between it and its user, so the order of effects is untouched.
+//!
+//! **The upper half of an i32.** Every machine instruction on 32 bits clears the upper half of its destination, so the
+//! register of an i32 value is zero-extended, and addresses and `extend_u` need no instruction. Exceptions are what
+//! arrives from outside or from an i64: parameters, results of calls, `wrap`. Those are zero-extended where they are
+//! defined, but only if somebody reads the upper half ([`facts::Facts::upper`]). The upper half of a spilled i32 is kept too.
+//!
+//! Constants are made anew at every use and never live long.
+
+mod calls;
+mod control;
+mod division;
+mod facts;
+mod memory;
+mod numeric;
+
+use super::abi::{self, Travel};
+use super::code::{Code, CodeBlock, RegList, Target};
+use super::flow::{Flow, Origin};
+use super::insts::{Asm, Inst, Mem, Rm, Width};
+use crate::compile::{Backend, Refusal, Request};
+use crate::contract::Layout;
+use crate::ir::{Block, Effect, Entry, Func, Op, Type, Value};
+use crate::regalloc::{Class, Reg, RegSet};
+use facts::Facts;
+
+/// Selects instructions for `func`.
+///
+/// # Errors
+/// [`Refusal::Unsupported`] for vectors.
+pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
+    let flow = Flow::of(func);
+    let order: Vec<Block> = flow
+        .origins
+        .iter()
+        .filter_map(|origin| match origin {
+            Origin::Block(block) => Some(*block),
+            Origin::Edge(..) => None,
+        })
+        .collect();
+    refuse_vectors(func, &order)?;
+    let lower = Lower {
+        func,
+        request,
+        layout: Layout::of(request.module),
+        facts: Facts::of(func, &order),
+        regs: vec![Reg::NONE; func.num_values()],
+        taken: vec![false; func.num_values()],
+        code: Code::default(),
+        reversed: Vec::new(),
+        pending: Vec::new(),
+        block: Block::ENTRY,
+        effects: 0,
+        pc: 0,
+        memory_base: Reg::NONE,
+        memory_records: vec![Reg::NONE; request.module.memories.len()],
+        frame: Reg::NONE,
+    };
+    Ok(lower.run(flow))
+}
+
+fn refuse_vectors(func: &Func<'_>, order: &[Block]) -> Result<(), Refusal> {
+    let values = order.iter().flat_map(|&block| &func.block(block).insts);
+    let mut types = values.map(|&value| func.ty(value)).chain(func.params.iter().copied()).chain(func.results.iter().copied());
+    match types.any(|ty| ty == Type::V128) {
+        true => Err(Refusal::Unsupported { backend: Backend::Native, what: "v128".into() }),
+        false => Ok(()),
+    }
+}
+
+/// The state of selection.
+struct Lower<'l, 'a> {
+    func: &'l Func<'a>,
+    request: &'l Request<'l>,
+    layout: Layout,
+    facts: Facts,
+    /// Registers of the values that somebody asked for.
+    regs: Vec<Reg>,
+    /// Loads that became part of their user.
+    taken: Vec<bool>,
+    code: Code,
+    /// All code so far, last instruction first.
+    reversed: Vec<Inst>,
+    /// Code of the value being selected, first instruction first.
+    pending: Vec<Inst>,
+    /// Where that value stands.
+    block: Block,
+    effects: u32,
+    pc: u32,
+    /// Holds memory 0's base, if asked for.
+    memory_base: Reg,
+    /// Hold the addresses of the memories' records, if asked for.
+    memory_records: Vec<Reg>,
+    /// Holds the interpreter's frame, if asked for.
+    frame: Reg,
+}
+
+/// Width of the registers' part that holds a value.
+fn width(ty: Type) -> Width {
+    match ty {
+        Type::I32 | Type::F32 => Width::D,
+        _ => Width::Q,
+    }
+}
+
+fn class(ty: Type) -> Class {
+    if ty.is_float() { Class::Float } else { Class::Int }
+}
+
+impl Lower<'_, '_> {
+    fn run(mut self, mut flow: Flow) -> Code {
+        for node in (0..flow.origins.len()).rev() {
+            let end = self.reversed.len() as u32;
+            let args = match flow.origins[node] {
+                Origin::Block(block) => self.lower_block(block, &flow, node),
+                Origin::Edge(block, k) => self.lower_jump(block, k as usize),
+            };
+            if node == 0 {
+                self.lower_entry();
+            }
+            self.flush();
+            let insts = end..self.reversed.len() as u32;
+            let succs = std::mem::take(&mut flow.succs[node]);
+            let preds = std::mem::take(&mut flow.preds[node]);
+            self.code.blocks.push(CodeBlock { insts, succs, preds, params: Vec::new(), args, cold: flow.cold[node] });
+        }
+        self.finish(flow)
+    }
+
+    /// Puts everything in forward order.
+    fn finish(mut self, flow: Flow) -> Code {
+        let total = self.reversed.len() as u32;
+        self.reversed.reverse();
+        self.code.blocks.reverse();
+        for (block, origin) in self.code.blocks.iter_mut().zip(&flow.origins) {
+            block.insts = total - block.insts.end..total - block.insts.start;
+            if let Origin::Block(origin) = *origin {
+                block.params = live_phis(self.func, &self.facts, origin).map(|phi| self.regs[phi.index()]).collect();
+            }
+        }
+        self.code.insts = self.reversed;
+        self.code.loops = flow.loops;
+        self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
+        self.code
+    }
+
+    /// Selects a block's instructions; answers what it passes to its successor.
+    fn lower_block(&mut self, block: Block, flow: &Flow, node: usize) -> Vec<Reg> {
+        self.block = block;
+        let func = self.func;
+        let mut args = Vec::new();
+        for &value in func.block(block).insts.iter().rev() {
+            let inst = func.inst(value);
+            self.pc = inst.pc;
+            self.effects = self.facts.effects_before[value.index()];
+            match inst.op {
+                Op::Jump => args = self.lower_jump(block, 0),
+                op if op.is_terminator() => self.lower_terminator(value, flow, node),
+                _ if self.is_wanted(value) => self.lower_value(value),
+                _ => {}
+            }
+            self.flush();
+        }
+        args
+    }
+
+    /// A jump along an edge that passes arguments.
+    fn lower_jump(&mut self, block: Block, k: usize) -> Vec<Reg> {
+        let succ = self.func.block(block).succs[k];
+        let index = Flow::phi_index(self.func, block, k);
+        let phis: Vec<Value> = live_phis(self.func, &self.facts, succ).collect();
+        let args = phis.into_iter().map(|phi| {
+            self.reg(phi);
+            self.reg(self.func.args(phi)[index])
+        });
+        let args = args.collect();
+        self.push(Inst::new(Asm::Jmp, Width::Q));
+        args
+    }
+
+    /// Whether a value must be computed at its place.
+    fn is_wanted(&self, value: Value) -> bool {
+        match self.func.op(value) {
+            Op::Param | Op::Phi | Op::Result | Op::Const => false,
+            op if op.is_removable() => !self.regs[value.index()].is_none() && self.resolve(value) == value,
+            _ => !self.taken[value.index()],
+        }
+    }
+
+    /// What stands first in the function: the arguments, and what is loaded once for the whole of it.
+    fn lower_entry(&mut self) {
+        self.pc = 0;
+        let func = self.func;
+        let mut defs = Vec::new();
+        let mut extended = Vec::new();
+        let mut overflow = Vec::new();
+        if !self.frame.is_none() {
+            defs.push((self.frame, abi::RDI));
+        }
+        if func.entry == Entry::Call {
+            let places: Vec<Travel> = abi::params(&self.request.module.func_type(func.index).params).collect();
+            for &param in func.block(Block::ENTRY).insts.iter().filter(|&&value| func.op(value) == Op::Param) {
+                let reg = self.regs[param.index()];
+                if reg.is_none() {
+                    continue;
+                }
+                match places[func.inst(param).imm as usize] {
+                    Travel::Overflow(slot) => overflow.push((param, slot)),
+                    Travel::Reg(place) if func.ty(param) == Type::I32 && self.facts.upper[param.index()] => {
+                        let raw = self.code.new_reg(Class::Int);
+                        defs.push((raw, place));
+                        extended.push(Inst::new(Asm::Mov, Width::D).dst(reg).reg(raw));
+                    }
+                    Travel::Reg(place) => defs.push((reg, place)),
+                }
+            }
+        }
+        let list = RegList { uses: Vec::new(), defs, clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+        self.push_list(Asm::Args, list);
+        extended.into_iter().for_each(|inst| self.push(inst));
+        self.load_overflow(&overflow);
+        self.load_memory_records();
+    }
+
+    fn push(&mut self, inst: Inst) {
+        self.pending.push(Inst { pc: self.pc, ..inst });
+    }
+
+    fn flush(&mut self) {
+        self.reversed.extend(self.pending.drain(..).rev());
+    }
+
+    /// The value whose register `value` is in.
+    fn resolve(&self, value: Value) -> Value {
+        self.facts.alias[value.index()]
+    }
+
+    /// The bits of a constant, extended with zeros.
+    fn constant(&self, value: Value) -> Option<u64> {
+        self.func.as_const(self.resolve(value))
+    }
+
+    /// A constant as an immediate, if it is one that 32 bits can hold.
+    fn immediate(&self, value: Value, width: Width) -> Option<i64> {
+        let bits = self.constant(value)?;
+        match width {
+            Width::Q => i32::try_from(bits as i64).ok().map(i64::from),
+            _ => Some(i64::from(bits as i32)),
+        }
+    }
+
+    /// The instruction behind `value` if it may become part of the one being selected: pure, of the type that the
+    /// user takes it for, and in the same block.
+    fn local(&self, value: Value, ty: Type) -> Option<Value> {
+        let value = self.resolve(value);
+        let op = self.func.op(value);
+        let pure = op.effect() == Effect::Pure && !matches!(op, Op::Phi | Op::Param | Op::OsrSlot | Op::Result | Op::Const);
+        (pure && self.func.ty(value) == ty && self.facts.home[value.index()] == self.block).then_some(value)
+    }
+
+    /// The same if nobody else uses it.
+    fn single(&self, value: Value, ty: Type) -> Option<Value> {
+        self.local(value, ty).filter(|value| self.facts.uses[value.index()] == 1)
+    }
+
+    fn fresh(&mut self, ty: Type) -> Reg {
+        self.code.new_reg(class(ty))
+    }
+
+    /// The register that `value` is in; a constant is put into a new one.
+    fn reg(&mut self, value: Value) -> Reg {
+        let value = self.resolve(value);
+        if let Some(bits) = self.func.as_const(value) {
+            return self.constant_reg(bits, self.func.ty(value));
+        }
+        if self.regs[value.index()].is_none() {
+            self.regs[value.index()] = self.fresh(self.func.ty(value));
+        }
+        self.regs[value.index()]
+    }
+
+    fn constant_reg(&mut self, bits: u64, ty: Type) -> Reg {
+        let reg = self.fresh(ty);
+        let inst = match ty {
+            Type::F32 | Type::F64 if bits == 0 => Inst::new(Asm::Vzero, width(ty)),
+            Type::F32 | Type::F64 => Inst::new(Asm::Vmov, width(ty)).mem(self.constant_mem(bits, ty)),
+            _ => Inst::new(Asm::MovImm, Width::Q).imm(bits as i64),
+        };
+        self.push(inst.dst(reg));
+        reg
+    }
+
+    fn constant_mem(&mut self, bits: u64, ty: Type) -> Mem {
+        let bytes = if ty == Type::F32 { 4 } else { 8 };
+        Mem::constant(self.code.constant(bits.into(), bytes))
+    }
+
+    /// The register that the selected instruction defines for `value`, asked for or not.
+    fn result(&mut self, value: Value) -> Reg {
+        match self.regs[value.index()] {
+            reg if reg.is_none() => self.fresh(self.func.ty(value)),
+            reg => reg,
+        }
+    }
+
+    /// `value` as right operand: in memory if it is a load that may be taken or a float constant, else in a register.
+    fn rm(&mut self, value: Value, ty: Type) -> Rm {
+        if let Some(mem) = self.take_load(value, ty) {
+            return Rm::Mem(mem);
+        }
+        match self.constant(value) {
+            Some(bits) if ty.is_float() => Rm::Mem(self.constant_mem(bits, ty)),
+            _ => Rm::Reg(self.reg(value)),
+        }
+    }
+
+    /// Whether [`Lower::rm`] would find a load to take.
+    fn can_take_load(&self, value: Value, ty: Type) -> bool {
+        let value = self.resolve(value);
+        let (i, op) = (value.index(), self.func.op(value));
+        let available =
+            self.func.ty(value) == ty && self.facts.home[i] == self.block && self.facts.uses[i] == 1 && self.regs[i].is_none();
+        available
+            && match op {
+                Op::GlobalGet => self.facts.effects_before[i] == self.effects,
+                _ => op.access_width(ty).is_some() && self.facts.effects_before[i] + 1 == self.effects,
+            }
+    }
+
+    fn take_load(&mut self, value: Value, ty: Type) -> Option<Mem> {
+        let value = self.resolve(value);
+        let op = self.func.op(value);
+        if !matches!(op, Op::Load | Op::GlobalGet) || !self.can_take_load(value, ty) {
+            return None;
+        }
+        Some(self.take(value))
+    }
+
+    /// Makes an access or `global_get` part of the instruction being selected.
+    fn take(&mut self, value: Value) -> Mem {
+        self.taken[value.index()] = true;
+        match self.func.op(value) {
+            Op::GlobalGet => self.global(self.func.inst(value).aux),
+            _ => self.access(value),
+        }
+    }
+
+    fn lower_value(&mut self, value: Value) {
+        match self.func.op(value) {
+            Op::OsrSlot => {
+                if self.frame.is_none() {
+                    self.frame = self.code.new_reg(Class::Int);
+                }
+                let mem = Mem::at(self.frame, 8 * self.func.inst(value).imm as i32);
+                self.load(value, mem);
+            }
+            Op::GlobalGet | Op::GlobalSet | Op::MemorySize | Op::MemoryGrow => self.lower_state(value),
+            Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop => self.lower_bulk(value),
+            Op::Fuel | Op::Poll => self.lower_accounting(value),
+            Op::Call | Op::CallIndirect => self.lower_call(value),
+            op if op.access_width(Type::I32).is_some() => self.lower_access(value),
+            _ => self.lower_numeric(value),
+        }
+    }
+
+    /// Loads a value of `value`'s type from a slot.
+    fn load(&mut self, value: Value, mem: Mem) {
+        let ty = self.func.ty(value);
+        let op = if ty.is_float() { Asm::Vmov } else { Asm::Mov };
+        let dst = self.result(value);
+        self.push(Inst::new(op, width(ty)).dst(dst).mem(mem));
+    }
+}
+
+/// The phis of `block` that become its parameters.
+fn live_phis<'l>(func: &'l Func<'_>, facts: &'l Facts, block: Block) -> impl Iterator<Item = Value> + 'l {
+    func.phis(block).filter(|phi| facts.uses[phi.index()] > 0 && facts.alias[phi.index()] == *phi)
+}

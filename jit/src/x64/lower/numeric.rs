@@ -1,0 +1,605 @@
+//! Selection of numeric operations, comparisons and `select`.
+
+use super::{Lower, class, width};
+use crate::ir::{Op, Type, Value};
+use crate::regalloc::{Class, Reg};
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
+
+/// Rounding modes of `vround`, exceptions suppressed.
+const NEAREST: i64 = 8;
+const FLOOR: i64 = 9;
+const CEIL: i64 = 10;
+const TRUNC: i64 = 11;
+
+impl Lower<'_, '_> {
+    pub(super) fn lower_numeric(&mut self, value: Value) {
+        let op = self.func.op(value);
+        match op {
+            Op::Add => self.lower_add(value),
+            Op::Sub => self.lower_sub(value),
+            Op::Mul => self.lower_mul(value),
+            Op::And => self.lower_and(value),
+            Op::Or => self.lower_two_address(value, Asm::Or),
+            Op::Xor => self.lower_xor(value),
+            Op::DivS | Op::DivU | Op::RemS | Op::RemU => self.lower_division(value),
+            Op::Shl | Op::ShrS | Op::ShrU => self.lower_shift(value),
+            Op::Rotl | Op::Rotr => self.lower_rotate(value),
+            Op::Clz => self.lower_move(value, Asm::Lzcnt),
+            Op::Ctz => self.lower_move(value, Asm::Tzcnt),
+            Op::Popcnt => self.lower_move(value, Asm::Popcnt),
+            Op::Sext8 => self.lower_move_narrow(value, Asm::Movsx8),
+            Op::Sext16 => self.lower_move_narrow(value, Asm::Movsx16),
+            Op::Sext32 => self.lower_move_narrow(value, Asm::Movsxd),
+            Op::Wrap => {
+                let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
+                self.push(Inst::new(Asm::Mov, Width::D).dst(dst).reg(src));
+            }
+            Op::ExtendS => self.lower_convert(value, Asm::Movsxd, Width::Q),
+            Op::Eqz | Op::Eq | Op::Ne | Op::Feq | Op::Fne | Op::Flt | Op::Fgt | Op::Fle | Op::Fge => self.lower_set(value),
+            Op::LtS | Op::LtU | Op::GtS | Op::GtU | Op::LeS | Op::LeU | Op::GeS | Op::GeU => self.lower_set(value),
+            Op::Fadd => self.lower_float(value, Asm::Vadd, true),
+            Op::Fmul => self.lower_float(value, Asm::Vmul, true),
+            Op::Fsub => self.lower_float(value, Asm::Vsub, false),
+            Op::Fdiv => self.lower_float(value, Asm::Vdiv, false),
+            Op::Fmin => self.lower_min_max(value, Asm::Fmin),
+            Op::Fmax => self.lower_min_max(value, Asm::Fmax),
+            Op::Fabs | Op::Fneg => self.lower_sign(value),
+            Op::Fcopysign => self.lower_copysign(value),
+            Op::Fceil => self.lower_round(value, CEIL),
+            Op::Ffloor => self.lower_round(value, FLOOR),
+            Op::Ftrunc => self.lower_round(value, TRUNC),
+            Op::Fnearest => self.lower_round(value, NEAREST),
+            Op::Fsqrt => self.lower_move(value, Asm::Vsqrt),
+            Op::Demote => self.lower_convert(value, Asm::Vconvert, Width::Q),
+            Op::Promote => self.lower_convert(value, Asm::Vconvert, Width::D),
+            Op::ConvertS | Op::ConvertU => self.lower_from_integer(value),
+            Op::TruncS | Op::TruncU | Op::TruncSatS | Op::TruncSatU => self.lower_to_integer(value),
+            Op::Reinterpret => self.lower_reinterpret(value),
+            Op::Select => self.lower_select(value),
+            _ => unreachable!("{} is not numeric", op.name()),
+        }
+    }
+
+    fn args(&self, value: Value) -> (Value, Value) {
+        let args = self.func.args(value);
+        (args[0], args[1])
+    }
+
+    /// `dst ← op(argument)`, both of one type.
+    fn lower_move(&mut self, value: Value, op: Asm) {
+        self.lower_convert(value, op, width(self.func.ty(value)));
+    }
+
+    /// `dst ← op(argument)`; `width` is the instruction's.
+    fn lower_convert(&mut self, value: Value, op: Asm, width: Width) {
+        let arg = self.func.args(value)[0];
+        let (dst, rm) = (self.result(value), self.rm(arg, self.func.ty(arg)));
+        self.push(Inst::new(op, width).dst(dst).rm(rm));
+    }
+
+    /// The same for an argument of which fewer bits are read: loading it would read fewer bytes and so trap less.
+    fn lower_move_narrow(&mut self, value: Value, op: Asm) {
+        let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
+        self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).reg(src));
+    }
+
+    /// A two-address instruction's left operand is destroyed: it should be the one that nobody needs any more.
+    fn order_commutative(&self, a: Value, b: Value, ty: Type) -> (Value, Value) {
+        let needed = |value: Value| !self.regs[self.resolve(value).index()].is_none();
+        let swap = self.constant(b).is_none()
+            && (self.constant(a).is_some()
+                || self.can_take_load(a, ty) && !self.can_take_load(b, ty)
+                || !self.can_take_load(b, ty) && needed(a) && !needed(b));
+        if swap { (b, a) } else { (a, b) }
+    }
+
+    /// A commutative integer operation.
+    fn lower_two_address(&mut self, value: Value, op: Asm) {
+        let ty = self.func.ty(value);
+        let (a, b) = self.args(value);
+        let (a, b) = self.order_commutative(a, b, ty);
+        self.push_two_address(value, op, a, b);
+    }
+
+    fn push_two_address(&mut self, value: Value, op: Asm, a: Value, b: Value) {
+        let ty = self.func.ty(value);
+        let (dst, src) = (self.result(value), self.reg(a));
+        let inst = Inst::new(op, width(ty)).dst(dst).src(src);
+        let inst = match self.immediate(b, width(ty)) {
+            Some(imm) => inst.imm(imm),
+            None => {
+                let rm = self.rm(b, ty);
+                inst.rm(rm)
+            }
+        };
+        self.push(inst);
+    }
+
+    fn lower_add(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (a, b) = self.args(value);
+        let (a, b) = self.order_commutative(a, b, ty);
+        if self.can_take_load(b, ty) {
+            return self.push_two_address(value, Asm::Add, a, b);
+        }
+        if self.constant(b).is_some() && self.immediate(b, width(ty)).is_none() {
+            return self.push_two_address(value, Asm::Add, a, b);
+        }
+        let mem = self.sum(a, b, ty);
+        let dst = self.result(value);
+        self.push(Inst::new(Asm::Lea, width(ty)).dst(dst).mem(mem));
+    }
+
+    /// `a + b` as an address, for `lea`: base, scaled index and displacement where the tree has them.
+    fn sum(&mut self, a: Value, b: Value, ty: Type) -> Mem {
+        if let Some(disp) = self.immediate(b, width(ty)) {
+            if let Some(inner) = self.single(a, ty).filter(|&inner| self.func.op(inner) == Op::Add) {
+                let (x, y) = self.args(inner);
+                if self.constant(x).is_none() && self.constant(y).is_none() {
+                    return Mem { disp: disp as i32, ..self.sum(x, y, ty) };
+                }
+            }
+            return match self.scaled(a, ty) {
+                Some((index, shift)) => Mem::indexed(Reg::NONE, self.reg(index), shift, disp as i32),
+                None => Mem::at(self.reg(a), disp as i32),
+            };
+        }
+        if let Some((index, shift)) = self.scaled(b, ty) {
+            return Mem::indexed(self.reg(a), self.reg(index), shift, 0);
+        }
+        if let Some((index, shift)) = self.scaled(a, ty) {
+            return Mem::indexed(self.reg(b), self.reg(index), shift, 0);
+        }
+        Mem::indexed(self.reg(a), self.reg(b), 0, 0)
+    }
+
+    /// `value` as another one shifted left by 1 to 3.
+    fn scaled(&self, value: Value, ty: Type) -> Option<(Value, u8)> {
+        let inst = self.func.inst(self.single(value, ty).filter(|&inner| self.func.op(inner) == Op::Shl)?);
+        let shift = self.constant(inst.args[1])? & u64::from(bits(ty) - 1);
+        (1..=3).contains(&shift).then_some((inst.args[0], shift as u8))
+    }
+
+    fn lower_sub(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (a, b) = self.args(value);
+        let dst = self.result(value);
+        if self.constant(a) == Some(0) {
+            let src = self.reg(b);
+            return self.push(Inst::new(Asm::Neg, width(ty)).dst(dst).src(src));
+        }
+        match self.immediate(b, width(ty)).and_then(|imm| (imm as i32).checked_neg()) {
+            Some(disp) => {
+                let src = self.reg(a);
+                self.push(Inst::new(Asm::Lea, width(ty)).dst(dst).mem(Mem::at(src, disp)));
+            }
+            None => self.push_two_address(value, Asm::Sub, a, b),
+        }
+    }
+
+    fn lower_mul(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (a, b) = self.args(value);
+        let (a, b) = self.order_commutative(a, b, ty);
+        let Some(factor) = self.immediate(b, width(ty)) else {
+            return self.push_two_address(value, Asm::Imul, a, b);
+        };
+        let dst = self.result(value);
+        match factor {
+            3 | 5 | 9 => {
+                let src = self.reg(a);
+                let mem = Mem::indexed(src, src, (factor - 1).trailing_zeros() as u8, 0);
+                self.push(Inst::new(Asm::Lea, width(ty)).dst(dst).mem(mem));
+            }
+            _ if factor > 0 && factor & (factor - 1) == 0 => {
+                let src = self.reg(a);
+                self.push(Inst::new(Asm::Shl, width(ty)).dst(dst).src(src).imm(factor.trailing_zeros().into()));
+            }
+            _ => {
+                let rm = self.rm(a, ty);
+                self.push(Inst::new(Asm::ImulImm, width(ty)).dst(dst).rm(rm).imm(factor));
+            }
+        }
+    }
+
+    fn lower_and(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (a, b) = self.args(value);
+        let (a, b) = self.order_commutative(a, b, ty);
+        let dst = self.result(value);
+        let extension = match self.constant(b) {
+            Some(0xFF) => Some((Asm::Movzx8, Width::D)),
+            Some(0xFFFF) => Some((Asm::Movzx16, Width::D)),
+            Some(0xFFFF_FFFF) if ty == Type::I64 => Some((Asm::Mov, Width::D)),
+            _ => None,
+        };
+        if let Some((op, width)) = extension {
+            let src = self.reg(a);
+            return self.push(Inst::new(op, width).dst(dst).reg(src));
+        }
+        for (inverted, other) in [(a, b), (b, a)] {
+            if let Some(inner) = self.single(inverted, ty).filter(|&inner| self.is_not(inner, ty))
+                && self.immediate(other, width(ty)).is_none()
+            {
+                let src = self.reg(self.func.args(inner)[0]);
+                let rm = self.rm(other, ty);
+                return self.push(Inst::new(Asm::Andn, width(ty)).dst(dst).src(src).rm(rm));
+            }
+        }
+        self.push_two_address(value, Asm::And, a, b);
+    }
+
+    /// Whether `value` is `xor x, -1`.
+    fn is_not(&self, value: Value, ty: Type) -> bool {
+        self.func.op(value) == Op::Xor && self.immediate(self.func.args(value)[1], width(ty)) == Some(-1)
+    }
+
+    fn lower_xor(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        if !self.is_not(value, ty) {
+            return self.lower_two_address(value, Asm::Xor);
+        }
+        let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
+        self.push(Inst::new(Asm::Not, width(ty)).dst(dst).src(src));
+    }
+
+    fn lower_shift(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (a, count) = self.args(value);
+        let (by_constant, by_register) = match self.func.op(value) {
+            Op::Shl => (Asm::Shl, Asm::Shlx),
+            Op::ShrS => (Asm::Sar, Asm::Sarx),
+            _ => (Asm::Shr, Asm::Shrx),
+        };
+        let dst = self.result(value);
+        match self.constant(count) {
+            Some(count) => {
+                let src = self.reg(a);
+                let count = count & u64::from(bits(ty) - 1);
+                self.push(Inst::new(by_constant, width(ty)).dst(dst).src(src).imm(count as i64));
+            }
+            None => {
+                let count = self.reg(count);
+                let rm = self.rm(a, ty);
+                self.push(Inst::new(by_register, width(ty)).dst(dst).src(count).rm(rm));
+            }
+        }
+    }
+
+    fn lower_rotate(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (a, count) = self.args(value);
+        let left = self.func.op(value) == Op::Rotl;
+        let dst = self.result(value);
+        match self.constant(count) {
+            Some(count) => {
+                let right = if left { count.wrapping_neg() } else { count } & u64::from(bits(ty) - 1);
+                let rm = self.rm(a, ty);
+                self.push(Inst::new(Asm::Rorx, width(ty)).dst(dst).rm(rm).imm(right as i64));
+            }
+            None => {
+                let (src, count) = (self.reg(a), self.reg(count));
+                let op = if left { Asm::RolCl } else { Asm::RorCl };
+                self.push(Inst::new(op, width(ty)).dst(dst).src(src).reg(count));
+            }
+        }
+    }
+
+    fn lower_float(&mut self, value: Value, op: Asm, commutative: bool) {
+        let ty = self.func.ty(value);
+        let (mut a, mut b) = self.args(value);
+        // NaN payloads may differ with the order of operands, which WebAssembly leaves open.
+        if commutative {
+            (a, b) = self.order_commutative(a, b, ty);
+        }
+        let src = self.reg(a);
+        let rm = self.rm(b, ty);
+        let dst = self.result(value);
+        self.push(Inst::new(op, width(ty)).dst(dst).src(src).rm(rm));
+    }
+
+    fn lower_min_max(&mut self, value: Value, op: Asm) {
+        let (a, b) = self.args(value);
+        let (src, rm, dst) = (self.reg(a), self.reg(b), self.result(value));
+        self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).src(src).reg(rm));
+    }
+
+    /// All four lanes (or two), so that one constant serves as a 128-bit memory operand.
+    fn sign_mask(&mut self, ty: Type, inverted: bool) -> Mem {
+        let lane = if ty == Type::F32 { 0x8000_0000_8000_0000 } else { 1u64 << 63 };
+        let lane = u128::from(if inverted { !lane } else { lane });
+        Mem::constant(self.code.constant(lane << 64 | lane, 16))
+    }
+
+    fn lower_sign(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let abs = self.func.op(value) == Op::Fabs;
+        let mask = self.sign_mask(ty, abs);
+        let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
+        let op = if abs { Asm::Vand } else { Asm::Vxor };
+        self.push(Inst::new(op, width(ty)).dst(dst).src(src).mem(mask));
+    }
+
+    fn lower_copysign(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let (magnitude, sign) = self.args(value);
+        let (magnitude, sign) = (self.reg(magnitude), self.reg(sign));
+        let (mask, inverse) = (self.sign_mask(ty, false), self.sign_mask(ty, true));
+        let (a, b, dst) = (self.fresh(ty), self.fresh(ty), self.result(value));
+        self.push(Inst::new(Asm::Vand, width(ty)).dst(a).src(magnitude).mem(inverse));
+        self.push(Inst::new(Asm::Vand, width(ty)).dst(b).src(sign).mem(mask));
+        self.push(Inst::new(Asm::Vor, width(ty)).dst(dst).src(a).reg(b));
+    }
+
+    fn lower_round(&mut self, value: Value, mode: i64) {
+        let ty = self.func.ty(value);
+        let (dst, rm) = (self.result(value), self.rm(self.func.args(value)[0], ty));
+        self.push(Inst::new(Asm::Vround, width(ty)).dst(dst).rm(rm).imm(mode));
+    }
+
+    fn lower_from_integer(&mut self, value: Value) {
+        let arg = self.func.args(value)[0];
+        let (from, single) = (self.func.ty(arg), self.func.ty(value) == Type::F32);
+        let dst = self.result(value);
+        if self.func.op(value) == Op::ConvertU && from == Type::I64 {
+            let (src, scratch) = (self.reg(arg), self.code.new_reg(Class::Int));
+            let op = if single { Asm::CvtUnsignedSs } else { Asm::CvtUnsignedSd };
+            return self.push(Inst::new(op, Width::Q).dst(dst).src(scratch).reg(src));
+        }
+        let op = if single { Asm::CvtSs } else { Asm::CvtSd };
+        let (rm, width) = match self.func.op(value) {
+            // Zero-extended, an unsigned 32-bit integer is a signed 64-bit one.
+            Op::ConvertU => (Rm::Reg(self.reg(arg)), Width::Q),
+            _ => (self.rm(arg, from), width(from)),
+        };
+        self.push(Inst::new(op, width).dst(dst).rm(rm));
+    }
+
+    fn lower_to_integer(&mut self, value: Value) {
+        let arg = self.func.args(value)[0];
+        let op = self.func.op(value);
+        let (to, from) = (self.func.ty(value), width(self.func.ty(arg)));
+        let trunc = Trunc {
+            signed: matches!(op, Op::TruncS | Op::TruncSatS),
+            saturating: matches!(op, Op::TruncSatS | Op::TruncSatU),
+            from,
+        };
+        let (dst, src) = (self.result(value), self.reg(arg));
+        let scratch = match (trunc.signed, to) {
+            (true, _) => Reg::NONE,
+            (false, Type::I32) => self.code.new_reg(Class::Int),
+            (false, _) => self.code.new_reg(Class::Float),
+        };
+        self.push(Inst::new(Asm::Trunc, width(to)).dst(dst).src(scratch).reg(src).imm(trunc.to_imm()));
+    }
+
+    fn lower_reinterpret(&mut self, value: Value) {
+        let arg = self.func.args(value)[0];
+        let (from, to) = (self.func.ty(arg), self.func.ty(value));
+        let dst = self.result(value);
+        // A load can go to either bank.
+        if let Some(mem) = self.take_load(arg, from) {
+            let op = if to.is_float() { Asm::Vmov } else { Asm::Mov };
+            return self.push(Inst::new(op, width(to)).dst(dst).mem(mem));
+        }
+        let src = self.reg(arg);
+        let op = if to.is_float() { Asm::ToFloat } else { Asm::FromFloat };
+        self.push(Inst::new(op, width(to)).dst(dst).reg(src));
+    }
+
+    /// Materialises a comparison.
+    fn lower_set(&mut self, value: Value) {
+        let dst = self.result(value);
+        // Of the two flags that equality of floats takes, one chooses between the other and a constant.
+        let (cond, constant) = match self.compare(value) {
+            Cond::FloatE => (Cond::NP, 0),
+            Cond::FloatNE => (Cond::P, 1),
+            cond => return self.push(Inst::new(Asm::Set, Width::D).dst(dst).cond(cond)),
+        };
+        let first = self.fresh(Type::I32);
+        let constant = self.constant_mem(constant, Type::F32);
+        self.push(Inst::new(Asm::Set, Width::D).dst(first).cond(cond));
+        self.push(Inst::new(Asm::Cmov, Width::D).dst(dst).src(first).mem(constant).cond(Cond::NE));
+    }
+
+    /// Sets the flags for a condition value, and says which of them mean "non-zero". Nothing that writes flags may come
+    /// between this and the reader.
+    pub(super) fn flags(&mut self, condition: Value) -> Cond {
+        match self.local(condition, Type::I32) {
+            Some(inner) if is_comparison(self.func.op(inner)) => self.compare(inner),
+            _ => {
+                self.test_zero(condition, Type::I32, Cond::NE);
+                Cond::NE
+            }
+        }
+    }
+
+    /// Sets the flags by a comparison, and says which of them mean that it holds.
+    fn compare(&mut self, value: Value) -> Cond {
+        let func = self.func;
+        let inst = func.inst(value);
+        let ty = func.ty(inst.args[0]);
+        if inst.op == Op::Eqz {
+            if ty == Type::I32 {
+                return self.flags(inst.args[0]).inverted();
+            }
+            self.test_zero(inst.args[0], ty, Cond::E);
+            return Cond::E;
+        }
+        let (a, b) = (inst.args[0], inst.args[1]);
+        match inst.op {
+            Op::Eq => self.compare_integers(a, b, ty, Cond::E),
+            Op::Ne => self.compare_integers(a, b, ty, Cond::NE),
+            Op::LtS => self.compare_integers(a, b, ty, Cond::L),
+            Op::LtU => self.compare_integers(a, b, ty, Cond::B),
+            Op::GtS => self.compare_integers(a, b, ty, Cond::G),
+            Op::GtU => self.compare_integers(a, b, ty, Cond::A),
+            Op::LeS => self.compare_integers(a, b, ty, Cond::LE),
+            Op::LeU => self.compare_integers(a, b, ty, Cond::BE),
+            Op::GeS => self.compare_integers(a, b, ty, Cond::GE),
+            Op::GeU => self.compare_integers(a, b, ty, Cond::AE),
+            Op::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
+            Op::Fne => self.compare_floats(a, b, ty, Cond::FloatNE),
+            // The carry flag is set for unordered operands too, so only "above" tells an order.
+            Op::Flt => self.compare_floats(b, a, ty, Cond::A),
+            Op::Fgt => self.compare_floats(a, b, ty, Cond::A),
+            Op::Fle => self.compare_floats(b, a, ty, Cond::AE),
+            _ => self.compare_floats(a, b, ty, Cond::AE),
+        }
+    }
+
+    fn compare_integers(&mut self, a: Value, b: Value, ty: Type, cond: Cond) -> Cond {
+        let width = width(ty);
+        if self.constant(a).is_some() && self.constant(b).is_none() {
+            return self.compare_integers(b, a, ty, cond.swapped());
+        }
+        if self.constant(b) == Some(0) {
+            self.test_zero(a, ty, cond);
+            return cond;
+        }
+        if let Some(imm) = self.immediate(b, width) {
+            let (rm, width) = match self.take_byte(a, imm, cond) {
+                Some(mem) => (Rm::Mem(mem), Width::B),
+                None => (self.rm(a, ty), width),
+            };
+            self.push(Inst::new(Asm::Cmp, width).rm(rm).imm(imm));
+            return cond;
+        }
+        if self.can_take_load(a, ty) && !self.can_take_load(b, ty) {
+            let src = self.reg(b);
+            let rm = self.rm(a, ty);
+            self.push(Inst::new(Asm::Cmp, width).src(src).rm(rm));
+            return cond.swapped();
+        }
+        let src = self.reg(a);
+        let rm = self.rm(b, ty);
+        self.push(Inst::new(Asm::Cmp, width).src(src).rm(rm));
+        cond
+    }
+
+    /// A byte that is loaded only to be compared with `imm` can be compared in memory if the outcome is the same for
+    /// bytes: both zero-extended, and no sign in question.
+    fn take_byte(&mut self, value: Value, imm: i64, cond: Cond) -> Option<Mem> {
+        let value = self.resolve(value);
+        let ty = self.func.ty(value);
+        let signless = matches!(cond, Cond::E | Cond::NE | Cond::B | Cond::AE | Cond::BE | Cond::A);
+        let fits = self.func.op(value) == Op::Load8U && signless && (0..=255).contains(&imm);
+        (fits && self.can_take_load(value, ty)).then(|| self.take(value))
+    }
+
+    /// Sets the flags as comparing with zero does, for a reader of `cond`.
+    fn test_zero(&mut self, value: Value, ty: Type, cond: Cond) {
+        let width = width(ty);
+        if let Some(inner) = self.single(value, ty).filter(|&inner| self.func.op(inner) == Op::And) {
+            let (a, b) = self.args(inner);
+            let (a, b) = self.order_commutative(a, b, ty);
+            let inst = match self.immediate(b, width) {
+                Some(imm) => {
+                    let rm = self.rm(a, ty);
+                    Inst::new(Asm::Test, width).rm(rm).imm(imm)
+                }
+                None => {
+                    let src = self.reg(a);
+                    let rm = self.rm(b, ty);
+                    Inst::new(Asm::Test, width).src(src).rm(rm)
+                }
+            };
+            return self.push(inst);
+        }
+        if let Some(mem) = self.take_byte(value, 0, cond) {
+            return self.push(Inst::new(Asm::Cmp, Width::B).mem(mem));
+        }
+        let inst = match self.rm(value, ty) {
+            Rm::Reg(reg) => Inst::new(Asm::Test, width).src(reg).reg(reg),
+            rm => Inst::new(Asm::Cmp, width).rm(rm),
+        };
+        self.push(inst);
+    }
+
+    fn compare_floats(&mut self, a: Value, b: Value, ty: Type, cond: Cond) -> Cond {
+        let symmetric = matches!(cond, Cond::FloatE | Cond::FloatNE);
+        let (a, b) = if symmetric { self.order_commutative(a, b, ty) } else { (a, b) };
+        let src = self.reg(a);
+        let rm = self.rm(b, ty);
+        self.push(Inst::new(Asm::Vucomi, width(ty)).src(src).rm(rm));
+        cond
+    }
+
+    fn lower_select(&mut self, value: Value) {
+        let ty = self.func.ty(value);
+        let args = self.func.args(value);
+        let (condition, mut then, mut otherwise) = (args[0], args[1], args[2]);
+        if ty.is_float() && self.lower_float_select_as_min_max(value) {
+            return;
+        }
+        let dst = self.result(value);
+        // Operands first: making them may write flags.
+        let registers = (self.reg(then), self.reg(otherwise));
+        let mut cond = self.flags(condition);
+        let (mut then_reg, mut otherwise_reg) = registers;
+        if cond == Cond::FloatE {
+            (then, otherwise) = (otherwise, then);
+            (then_reg, otherwise_reg) = (otherwise_reg, then_reg);
+            cond = Cond::FloatNE;
+        }
+        // The operand that is overwritten should be one that nobody needs any more.
+        let _ = (then, otherwise);
+        let op = if class(ty) == Class::Float { Asm::FloatSelect } else { Asm::Cmov };
+        self.push(Inst::new(op, width(ty)).dst(dst).src(otherwise_reg).reg(then_reg).cond(cond));
+    }
+
+    /// `a < b ? a : b` is exactly `vmin a, b`, NaNs and zeros included; likewise the other three forms.
+    fn lower_float_select_as_min_max(&mut self, value: Value) -> bool {
+        let func = self.func;
+        let args = func.args(value);
+        let Some(comparison) = self.local(args[0], Type::I32) else {
+            return false;
+        };
+        let (mut less, mut greater) = match func.op(comparison) {
+            Op::Flt => self.args(comparison),
+            Op::Fgt => {
+                let (a, b) = self.args(comparison);
+                (b, a)
+            }
+            _ => return false,
+        };
+        (less, greater) = (self.resolve(less), self.resolve(greater));
+        let (then, otherwise) = (self.resolve(args[1]), self.resolve(args[2]));
+        let (op, a, b) = match (then, otherwise) {
+            (t, o) if (t, o) == (less, greater) => (Asm::Vmin, less, greater),
+            (t, o) if (t, o) == (greater, less) => (Asm::Vmax, greater, less),
+            _ => return false,
+        };
+        let (src, rm, dst) = (self.reg(a), self.reg(b), self.result(value));
+        self.push(Inst::new(op, width(func.ty(value))).dst(dst).src(src).reg(rm));
+        true
+    }
+}
+
+/// Bits in an integer of type `ty`.
+pub(super) fn bits(ty: Type) -> u32 {
+    if ty == Type::I32 { 32 } else { 64 }
+}
+
+fn is_comparison(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Eqz
+            | Op::Eq
+            | Op::Ne
+            | Op::LtS
+            | Op::LtU
+            | Op::GtS
+            | Op::GtU
+            | Op::LeS
+            | Op::LeU
+            | Op::GeS
+            | Op::GeU
+            | Op::Feq
+            | Op::Fne
+            | Op::Flt
+            | Op::Fgt
+            | Op::Fle
+            | Op::Fge
+    )
+}
