@@ -158,7 +158,11 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     match request.backend {
         #[cfg(feature = "cranelift")]
         Backend::Cranelift => crate::fallback::compile(&func, request, &mut stats),
-        backend => Err(Refusal::Unsupported { backend, what: "anything yet".into() }),
+        #[cfg(not(feature = "cranelift"))]
+        Backend::Cranelift => {
+            Err(Refusal::Unsupported { backend: Backend::Cranelift, what: "anything: it is not built in".into() })
+        }
+        Backend::Native => crate::x64::compile(&func, request, &mut stats),
     }
 }
 

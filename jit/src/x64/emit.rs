@@ -4,6 +4,8 @@
 //! Emission runs twice: the first run has every jump in its long form and so shows an upper bound of every distance;
 //! the second uses the short form where that bound allows.
 
+#![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
+
 use super::abi;
 use super::code::{Code, Target};
 use super::encode::Bytes;
@@ -23,6 +25,31 @@ mod sequences;
 const LOOP_ALIGNMENT: usize = 16;
 /// Jump tables with at most this many entries besides the default become comparisons.
 const MAX_COMPARISONS: usize = 3;
+
+/// A jump on a simple condition, in the form of the given size.
+macro_rules! conditional_jump {
+    ($asm:expr, $cond:expr, $size:ident $label:expr) => {
+        match $cond {
+            Cond::O => dynasm!($asm; .arch x64; jo $size =>$label),
+            Cond::NO => dynasm!($asm; .arch x64; jno $size =>$label),
+            Cond::B => dynasm!($asm; .arch x64; jb $size =>$label),
+            Cond::AE => dynasm!($asm; .arch x64; jae $size =>$label),
+            Cond::E => dynasm!($asm; .arch x64; je $size =>$label),
+            Cond::NE => dynasm!($asm; .arch x64; jne $size =>$label),
+            Cond::BE => dynasm!($asm; .arch x64; jbe $size =>$label),
+            Cond::A => dynasm!($asm; .arch x64; ja $size =>$label),
+            Cond::S => dynasm!($asm; .arch x64; js $size =>$label),
+            Cond::NS => dynasm!($asm; .arch x64; jns $size =>$label),
+            Cond::P => dynasm!($asm; .arch x64; jp $size =>$label),
+            Cond::NP => dynasm!($asm; .arch x64; jnp $size =>$label),
+            Cond::L => dynasm!($asm; .arch x64; jl $size =>$label),
+            Cond::GE => dynasm!($asm; .arch x64; jge $size =>$label),
+            Cond::LE => dynasm!($asm; .arch x64; jle $size =>$label),
+            Cond::G => dynasm!($asm; .arch x64; jg $size =>$label),
+            Cond::FloatE | Cond::FloatNE => unreachable!("two jumps, not one"),
+        }
+    };
+}
 
 /// Emits `code`, whose registers are physical, with the allocator's `moves`, in `order`.
 ///
@@ -315,18 +342,14 @@ impl<'c> Emitter<'c> {
     fn jump_if(&mut self, cond: Cond, block: u32) {
         let label = self.labels[block as usize];
         match self.is_short(block) {
-            true => {
-                self.out.asm.push(0x70 | cond as u8);
-                dynasm!(self.out.asm; .arch x64; .rel8 =>label);
-            }
+            true => conditional_jump!(self.out.asm, cond, BYTE label),
             false => self.jump_cold(cond, label),
         }
     }
 
     /// On a simple condition, in the long form.
     fn jump_cold(&mut self, cond: Cond, label: DynamicLabel) {
-        self.out.asm.extend([0x0F, 0x80 | cond as u8]);
-        dynasm!(self.out.asm; .arch x64; .rel32 =>label);
+        conditional_jump!(self.out.asm, cond, DWORD label);
     }
 
     fn branch(&mut self, cond: Cond, block: usize, next: Option<u32>) {

@@ -246,8 +246,6 @@ impl Bytes {
         let reg = inst.dst.encoding();
         let immediate = usize::from(inst.op.shape() == Shape::MoveImm);
         let left = match inst.op {
-            // Result and lower half are one register: the upper half remains.
-            Asm::Mulx => reg,
             Asm::CvtSs | Asm::CvtSd => {
                 self.clear(inst.dst);
                 reg

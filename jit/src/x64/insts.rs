@@ -49,8 +49,6 @@ macro_rules! for_each_asm {
             RorCl, "ror", ByCl, group(0xD3, 1);
             // !src & rm.
             Andn, "andn", ThreeAddress, vex(0, 2, 0xF2);
-            // Upper half of rdx * rm; rdx is `src`.
-            Mulx, "mulx", HighProduct, vex(3, 2, 0xF6);
             Popcnt, "popcnt", Move, legacy(0xF3, 1, 0xB8);
             Lzcnt, "lzcnt", Move, legacy(0xF3, 1, 0xBD);
             Tzcnt, "tzcnt", Move, legacy(0xF3, 1, 0xBC);
@@ -91,7 +89,6 @@ macro_rules! for_each_asm {
             Vconvert, "vconvert", Move, merge(1, 0x5A);
             // On all 128 bits.
             Vand, "vandps", ThreeRegister, vex(0, 1, 0x54);
-            Vandn, "vandnps", ThreeRegister, vex(0, 1, 0x55);
             Vor, "vorps", ThreeRegister, vex(0, 1, 0x56);
             Vxor, "vxorps", ThreeRegister, vex(0, 1, 0x57);
             Vucomi, "vucomi", Compare, packed(0x2E);
@@ -147,8 +144,6 @@ pub enum Shape {
     ThreeAddress,
     /// The same, rm not in a spill slot
     ThreeRegister,
-    /// dst ← rdx = src, rm
-    HighProduct,
     /// rax = dst ← rax = src, rm; rdx destroyed
     Quotient,
     /// rdx = dst ← rax = src, rm; rax destroyed
@@ -537,10 +532,6 @@ impl Inst {
             }
             Shape::ThreeAddress | Shape::ThreeRegister => {
                 f(Field::Reg(&mut self.src), InReg, Use, Early);
-                f(Field::Reg(&mut self.dst), InReg, Def, Late);
-            }
-            Shape::HighProduct => {
-                f(Field::Reg(&mut self.src), Fixed(abi::RDX), Use, Early);
                 f(Field::Reg(&mut self.dst), InReg, Def, Late);
             }
             Shape::Quotient | Shape::Remainder => {

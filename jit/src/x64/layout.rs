@@ -68,17 +68,16 @@ impl Order {
 
 /// A cycle of empty blocks, an endless loop, keeps its blocks.
 fn jump_targets(code: &Code, is_empty: impl Fn(usize) -> bool) -> Vec<u32> {
-    let mut targets: Vec<u32> = (0..code.blocks.len() as u32).collect();
-    for block in 0..code.blocks.len() {
+    let blocks = code.blocks.len();
+    let target = |block: usize| {
         let mut end = block;
-        let mut steps = 0;
-        while is_empty(end) && steps <= code.blocks.len() {
+        for _ in 0..=blocks {
+            if !is_empty(end) {
+                return end as u32;
+            }
             end = code.blocks[end].succs[0] as usize;
-            steps += 1;
         }
-        if steps <= code.blocks.len() {
-            targets[block] = end as u32;
-        }
-    }
-    targets
+        block as u32
+    };
+    (0..blocks).map(target).collect()
 }

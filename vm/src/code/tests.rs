@@ -2,7 +2,6 @@
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
-#[cfg(feature = "cranelift")]
 mod compiled;
 mod rig;
 

@@ -1,5 +1,7 @@
 //! The rows of TABLE 3 that are several instructions. The likely path is written in place, the rare one behind the function.
 
+#![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
+
 use super::{Cold, Emitter};
 use crate::contract::{NULL_SIG, TableEntry, TrapSite};
 use crate::regalloc::Reg;
@@ -23,7 +25,7 @@ impl Emitter<'_> {
                 dynasm!(self.out.asm; .arch x64; =>back);
             }
             Asm::FloatSelect => self.float_select(inst),
-            Asm::FromFloat => self.from_float(inst),
+            Asm::FromFloat => self.move_from_float(inst),
             Asm::CvtUnsignedSs | Asm::CvtUnsignedSd => {
                 let (negative, back) = self.push_cold_with_return(inst);
                 let src = rm_reg(inst);
@@ -139,7 +141,7 @@ impl Emitter<'_> {
         dynasm!(self.out.asm; .arch x64; =>keep);
     }
 
-    fn from_float(&mut self, inst: &Inst) {
+    fn move_from_float(&mut self, inst: &Inst) {
         let dst = inst.dst.encoding();
         match (inst.rm, inst.width) {
             (Rm::Reg(src), Width::Q) => dynasm!(self.out.asm; .arch x64; vmovq Rq(dst), Rx(src.encoding())),
@@ -205,7 +207,7 @@ impl Emitter<'_> {
             _ if signed && saturating => {}
             // The least integer itself, which also stands for failure, is what a fraction above it is truncated to as well.
             (true, Width::Q) => {
-                self.from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
+                self.move_from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
                 let bits = if from == Width::Q {
                     dynasm!(self.out.asm; .arch x64; rol Rq(dst.encoding()), 12);
                     (-(2f64.powi(63))).to_bits().rotate_left(12) as i64
@@ -251,7 +253,7 @@ impl Emitter<'_> {
             (false, Width::Q) => (0, -1),
             (false, _) => (0, u32::MAX.into()),
         };
-        self.from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
+        self.move_from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
         self.out.encode(&Inst::new(Asm::Test, from).src(dst).reg(dst));
         self.out.constant(dst, least);
         self.jump_cold(Cond::S, back);

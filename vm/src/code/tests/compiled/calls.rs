@@ -54,7 +54,6 @@ fn values(types: &[&str], salt: u64) -> Vec<u64> {
 }
 
 /// Native → native → "interpreted", and the results back through all: through registers and overflow slots.
-#[test]
 fn arguments_and_results_arrive_whatever_their_number() {
     for (n_params, n_results) in [(1, 1), (3, 4), (12, 1), (28, 4), (60, 4), (300, 4)] {
         let (params, results) = (mixture(n_params), mixture(n_results));
@@ -75,7 +74,6 @@ fn arguments_and_results_arrive_whatever_their_number() {
 }
 
 /// A native callee of many results.
-#[test]
 fn many_results() {
     let results = mixture(100);
     let list = results.join(" ");
@@ -99,7 +97,6 @@ fn many_results() {
     assert_eq!(guest.call(0, &[]), Ok(expected));
 }
 
-#[test]
 fn calls_agree_with_the_evaluator() {
     let mut guest = Guest::new(
         "(module (memory 1) (global (mut i32) (i32.const 0))
@@ -136,7 +133,6 @@ fn calls_agree_with_the_evaluator() {
 }
 
 /// A million tail calls between two functions of different signatures, both with arguments in overflow slots.
-#[test]
 fn tail_calls_need_no_stack() {
     let (a, b) = (mixture(30), mixture(40));
     let (a_list, b_list) = (a.join(" "), b.join(" "));
@@ -183,7 +179,6 @@ fn fill_tables(guest: &mut Guest, other: *mut InstanceCtx) {
     }
 }
 
-#[test]
 fn indirect_calls_check_what_they_find() {
     let mut guest = Guest::new(TABLE);
     let instance = guest.world.instance();
@@ -210,7 +205,6 @@ fn indirect_calls_check_what_they_find() {
 }
 
 /// The callee runs in its own instance, and afterwards the caller is back in its own.
-#[test]
 fn calls_across_instances_restore_the_pinned_register() {
     let wat = "(module (type (func (param i64) (result i64)))
         (import \"\" \"f\" (func (param i64) (result i64)))
@@ -251,7 +245,6 @@ fn calls_across_instances_restore_the_pinned_register() {
 }
 
 /// A function of our own that tail-calls another instance comes back from there.
-#[test]
 fn foreign_tail_calls_restore_the_pinned_register() {
     let wat = "(module (import \"\" \"f\" (func (param i64) (result i64)))
         (global (mut i64) (i64.const 0))
@@ -277,7 +270,6 @@ fn foreign_tail_calls_restore_the_pinned_register() {
     assert_eq!(guest.call(1, &[5]), Ok(vec![1000]));
 }
 
-#[test]
 fn installing_code_redirects_existing_callers() {
     let mut guest =
         Guest::new("(module (func (param i64) (result i64) unreachable) (func (param i64) (result i64) unreachable))");
@@ -311,7 +303,6 @@ fn crowded(n: usize, call: bool) -> String {
 const CROWDED: &str = "(module (memory 1) (func (param i32) (result i64) unreachable) (func unreachable))";
 
 /// Four thousand words are more than the stack's reserve can hold.
-#[test]
 fn huge_frames_are_refused() {
     let guest = Guest::new(CROWDED);
     let arena = bumpalo::Bump::new();
@@ -319,7 +310,6 @@ fn huge_frames_are_refused() {
     assert_eq!(guest.compile(&func).unwrap_err(), Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
 }
 
-#[test]
 fn only_small_leaves_go_without_a_stack_check() {
     let mut guest = Guest::new(CROWDED);
     for (words, call, checked) in [(10, false, false), (10, true, true), (700, false, true)] {
@@ -330,4 +320,17 @@ fn only_small_leaves_go_without_a_stack_check() {
         let end = if checked { Err(Trap::StackOverflow) } else { Ok(vec![0]) };
         assert_eq!(guest.call(0, &[0]), end, "{words} words");
     }
+}
+
+each_back_end! {
+    arguments_and_results_arrive_whatever_their_number
+    many_results
+    calls_agree_with_the_evaluator
+    tail_calls_need_no_stack
+    indirect_calls_check_what_they_find
+    calls_across_instances_restore_the_pinned_register
+    foreign_tail_calls_restore_the_pinned_register
+    installing_code_redirects_existing_callers
+    huge_frames_are_refused
+    only_small_leaves_go_without_a_stack_check
 }

@@ -4,7 +4,6 @@ use super::{Guest, Options};
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
 
-#[test]
 fn loops_and_phis_that_swap() {
     let mut guest = Guest::new("(module (func (param i32 i64 i64) (result i64 i64) unreachable))");
     guest.agree(
@@ -29,7 +28,6 @@ fn loops_and_phis_that_swap() {
     );
 }
 
-#[test]
 fn both_edges_of_a_branch_to_one_block() {
     let mut guest = Guest::new("(module (func (param i32) (result i32) unreachable))");
     guest.agree(
@@ -46,7 +44,6 @@ fn both_edges_of_a_branch_to_one_block() {
     );
 }
 
-#[test]
 fn tables_of_branches() {
     let mut guest = Guest::new("(module (func (param i32) (result i32) unreachable))");
     guest.agree(
@@ -77,7 +74,6 @@ fn tables_of_branches() {
     );
 }
 
-#[test]
 fn selects_of_every_type() {
     let mut guest = Guest::new("(module (func (param i32 i64 f32 f64 funcref) (result i32 i64 f32 f64 funcref) unreachable))");
     guest.agree(
@@ -103,7 +99,6 @@ fn selects_of_every_type() {
     );
 }
 
-#[test]
 fn traps_have_their_pc() {
     let mut guest = Guest::new("(module (func (param i32 i32) (result i32) unreachable))");
     guest.define(
@@ -127,7 +122,6 @@ fn traps_have_their_pc() {
     assert_eq!(guest.trap().1, 0x23);
 }
 
-#[test]
 fn fuel_is_charged_before_the_effects_and_not_refunded() {
     let options = Options { fuel: true, verify: true, ..Options::default() };
     let mut guest = Guest::with_options("(module (global (mut i32) (i32.const 0)) (func (param i32) unreachable))", options);
@@ -157,7 +151,6 @@ fn fuel_is_charged_before_the_effects_and_not_refunded() {
 }
 
 /// The counter is exact when something else traps, too: no charge is moved or merged across it.
-#[test]
 fn fuel_is_exact_at_other_traps() {
     let options = Options { fuel: true, verify: true, ..Options::default() };
     let mut guest = Guest::with_options("(module (memory 1) (func (param i32) unreachable))", options);
@@ -181,7 +174,6 @@ fn fuel_is_exact_at_other_traps() {
 }
 
 /// An endless loop that touches nothing: only the poll can see the epoch change, and it must look each time.
-#[test]
 fn polls_see_other_threads() {
     let options = Options { poll: true, verify: true, ..Options::default() };
     let mut guest = Guest::with_options("(module (func unreachable))", options);
@@ -209,7 +201,6 @@ fn polls_see_other_threads() {
     assert_eq!(guest.call(0, &[]), Err(Trap::Interrupt), "at the deadline, not only beyond it");
 }
 
-#[test]
 fn osr_bodies_start_from_the_frame() {
     let mut guest = Guest::new("(module (func (param i32 f64) (result f64 i32) unreachable))");
     let code = guest.define(
@@ -238,7 +229,6 @@ fn osr_bodies_start_from_the_frame() {
 }
 
 /// Unlike a tail call, recursion needs stack, and its end is a trap.
-#[test]
 fn endless_recursion_is_a_trap() {
     let mut guest = Guest::new("(module (func (param i64) (result i64) unreachable))");
     guest.define(
@@ -253,4 +243,17 @@ fn endless_recursion_is_a_trap() {
     let depth = super::SCRIPT.with_borrow_mut(|script| script.backtraces.pop().unwrap());
     assert!(depth.len() > 1000);
     assert!(depth[1..].iter().all(|site| site.pc == 0x50));
+}
+
+each_back_end! {
+    loops_and_phis_that_swap
+    both_edges_of_a_branch_to_one_block
+    tables_of_branches
+    selects_of_every_type
+    traps_have_their_pc
+    fuel_is_charged_before_the_effects_and_not_refunded
+    fuel_is_exact_at_other_traps
+    polls_see_other_threads
+    osr_bodies_start_from_the_frame
+    endless_recursion_is_a_trap
 }

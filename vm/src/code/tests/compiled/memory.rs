@@ -57,7 +57,6 @@ fn to_i64(ty: &str) -> &'static str {
     }
 }
 
-#[test]
 fn loads_of_every_width_and_bounds() {
     with_bounds(|mut guest| {
         for (ty, op, width) in WIDTHS {
@@ -76,7 +75,6 @@ fn loads_of_every_width_and_bounds() {
 }
 
 /// A store that reaches over the end leaves memory as it was.
-#[test]
 fn stores_of_every_width_and_bounds() {
     with_bounds(|mut guest| {
         let stores = [
@@ -104,7 +102,6 @@ fn stores_of_every_width_and_bounds() {
     });
 }
 
-#[test]
 fn float_stores() {
     with_bounds(|mut guest| {
         guest.agree(
@@ -124,7 +121,6 @@ fn float_stores() {
 }
 
 /// What is stored in one memory is loaded from another if they are the same: here both are imported as one.
-#[test]
 fn memories_may_alias() {
     let mut guest = Guest::new(
         "(module (memory (import \"\" \"\") 1) (memory (import \"\" \"\") 1) (func (param i32 i32) (result i32) unreachable))",
@@ -147,7 +143,6 @@ fn memories_may_alias() {
 }
 
 /// A load whose value nobody uses still traps, and a trap comes after the stores before it.
-#[test]
 fn traps_are_effects() {
     with_bounds(|mut guest| {
         guest.agree(
@@ -165,7 +160,6 @@ fn traps_are_effects() {
     });
 }
 
-#[test]
 fn globals_own_and_imported() {
     let mut guest = Guest::new(
         "(module
@@ -200,7 +194,6 @@ fn globals_own_and_imported() {
     );
 }
 
-#[test]
 fn sizes_are_in_pages_of_the_memory() {
     let mut guest = Guest::new("(module (memory 1) (memory i64 1) (func (result i32 i64) unreachable))");
     guest.define("func 0 () -> (i32, i64)\n b0:\n v0: i32 = memory_size\n v1: i64 = memory_size mem1\n return v0, v1");
@@ -209,7 +202,6 @@ fn sizes_are_in_pages_of_the_memory() {
 }
 
 /// Helpers get their immediates packed, everything else zero-extended, and their status becomes a trap.
-#[test]
 fn bulk_operations_go_to_helpers() {
     let mut guest = Guest::new(
         "(module (memory 1) (memory i64 1) (data \"\") (data \"\") (func (param i32 i32 i32 i64) (result i32) unreachable))",
@@ -248,4 +240,15 @@ fn bulk_operations_go_to_helpers() {
     OUTSIDE.with_borrow_mut(|outside| outside.status = u64::MAX);
     guest.define("func 0 (i32, i32, i32, i64) -> i32\n b0:\n v0: i32 = param 0\n v1: i32 = memory_grow v0\n return v1");
     assert_eq!(guest.call(0, &args), Ok(vec![0xffff_ffff]));
+}
+
+each_back_end! {
+    loads_of_every_width_and_bounds
+    stores_of_every_width_and_bounds
+    float_stores
+    memories_may_alias
+    traps_are_effects
+    globals_own_and_imported
+    sizes_are_in_pages_of_the_memory
+    bulk_operations_go_to_helpers
 }

@@ -1,6 +1,28 @@
 //! Functions given as SSA, compiled, and run in code memory against the SSA evaluator: every operation of TABLE 2, and
 //! every clause of the contract that compiled code has to keep.
 
+/// Makes these functions tests, once for each back end.
+macro_rules! each_back_end {
+    ($($test:ident)*) => {
+        mod native {
+            $(#[test]
+            fn $test() {
+                super::super::BACKEND.set(weir_jit::Backend::Native);
+                super::$test();
+            })*
+        }
+
+        #[cfg(feature = "cranelift")]
+        mod cranelift {
+            $(#[test]
+            fn $test() {
+                super::super::BACKEND.set(weir_jit::Backend::Cranelift);
+                super::$test();
+            })*
+        }
+    };
+}
+
 mod calls;
 mod control;
 mod memory;
@@ -10,15 +32,17 @@ use super::rig::World;
 use super::{RETURN, SCRIPT, Script, on_unwind, to_rust};
 use crate::code::{CodeSpace, Hooks, ModuleCode};
 use bumpalo::Bump;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use weir_bytecode::{Module, Trap, ValType};
 use weir_jit::compile::{CompileStats, Options, Refusal};
 use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
+#[cfg(feature = "cranelift")]
+use weir_jit::fallback;
 use weir_jit::ir::eval::{Callee, Outcome, Stop, World as _, eval};
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse, verify};
-use weir_jit::{Backend, Compiled, Request, fallback};
+use weir_jit::{Backend, Compiled, Request, x64};
 
 /// A module whose functions are given as SSA one by one. Those that are not are "interpreted": they answer like
 /// [`Sandbox`].
@@ -42,7 +66,11 @@ struct Outside {
     status: u64,
 }
 
-thread_local!(static OUTSIDE: RefCell<Outside> = RefCell::default());
+thread_local! {
+    static OUTSIDE: RefCell<Outside> = RefCell::default();
+    /// The back end under test.
+    static BACKEND: Cell<Backend> = const { Cell::new(Backend::Native) };
+}
 
 type Answer = Result<Vec<u64>, Trap>;
 
@@ -75,10 +103,15 @@ impl Guest {
             func: func.index,
             entry: func.entry,
             sig_ids: &self.sig_ids,
-            backend: Backend::Cranelift,
+            backend: BACKEND.get(),
             options: &self.options,
         };
-        fallback::compile(func, &request, &mut CompileStats::default())
+        let stats = &mut CompileStats::default();
+        match request.backend {
+            #[cfg(feature = "cranelift")]
+            Backend::Cranelift => fallback::compile(func, &request, stats),
+            _ => x64::compile(func, &request, stats),
+        }
     }
 
     fn install(&self, func: &Func<'_>) -> *const u8 {

@@ -124,7 +124,6 @@ fn agree_on_edges(operand: Type, arity: usize, operations: &[(Op, Type)], consta
     }
 }
 
-#[test]
 fn pure_operations_mean_what_the_semantics_say() {
     for operand in NUMBERS {
         for arity in [1, 2] {
@@ -138,7 +137,6 @@ fn pure_operations_mean_what_the_semantics_say() {
     }
 }
 
-#[test]
 fn operations_with_a_constant_mean_the_same() {
     for operand in NUMBERS {
         let pure: Vec<_> = operations(operand, 2).into_iter().filter(|(op, _)| op.effect() == Effect::Pure).collect();
@@ -151,4 +149,9 @@ fn operations_with_a_constant_mean_the_same() {
             agree_on_edges(operand, 2, &[(op, operand)], Some(constant));
         }
     }
+}
+
+each_back_end! {
+    pure_operations_mean_what_the_semantics_say
+    operations_with_a_constant_mean_the_same
 }
