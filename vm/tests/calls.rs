@@ -6,7 +6,7 @@ use common::{each_engine, instance, linked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir::{
-    AsContext, AsContextMut, Caller, Error, Extern, ExternRef, Func, FuncType, Linker, Module, Result, Store, Val, ValType,
+    AsContext, AsContextMut, Caller, Error, Extern, ExternRef, Func, FuncType, Linker, Module, Result, Store, Tier, Val, ValType,
 };
 
 #[test]
@@ -333,6 +333,35 @@ fn generic_code_works_with_any_context() {
             assert_eq!(show(&store), 3);
         },
     );
+}
+
+#[test]
+fn statistics_tell_what_ran() {
+    let wat = r#"(module
+        (func (export "hot") (result i32) (i32.const 1))
+        (func (export "cold") (result i32) (i32.const 2)))"#;
+    for tier in [Tier::Interpreter, Tier::Auto] {
+        let mut config = weir::Config::new();
+        let native = tier == Tier::Auto;
+        let engine = &weir::Engine::new(config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1))).unwrap();
+        let (mut store, instance) = instance(engine, wat);
+        let hot = instance.get_typed_func::<(), i32>(&mut store, "hot").unwrap();
+        for _ in 0..100 {
+            assert_eq!(hot.call(&mut store, ()).unwrap(), 1);
+        }
+        let stats = instance.module(&store).stats();
+        assert_eq!(stats.functions.total, 2);
+        let functions = &stats.functions;
+        let compiled = functions.native + functions.cranelift;
+        if native && cfg!(all(feature = "jit", target_arch = "x86_64", target_os = "linux")) {
+            assert_eq!((functions.called, functions.interpreted + compiled), (1, 1), "{stats:?}");
+            assert!(compiled == 1 || !functions.fallbacks.is_empty(), "{stats:?}");
+            assert_eq!(stats.code_bytes > 0, compiled == 1, "{stats:?}");
+            assert_eq!(engine.stats().code_bytes, stats.code_bytes);
+        } else {
+            assert_eq!((compiled, stats.code_bytes), (0, 0), "{stats:?}");
+        }
+    }
 }
 
 #[test]
