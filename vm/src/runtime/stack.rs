@@ -49,6 +49,21 @@ pub(crate) fn native_limit(here: usize, max: usize) -> usize {
     }
 }
 
+/// Runs something of the host that takes much native stack, where the guest may have left little: on this thread if `bytes`
+/// are free, else on a thread of its own. `None` if there can be no such thread.
+#[cfg(feature = "jit")]
+pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
+    let local = 0u8;
+    let here = std::hint::black_box(&raw const local).addr();
+    match thread_stack() {
+        Some((lowest, end)) if (lowest + bytes.min(end - lowest)..end).contains(&here) => Some(run()),
+        _ => std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run).ok()?;
+            Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        }),
+    }
+}
+
 /// The lowest usable address of the thread's own stack, and its end.
 #[cfg(target_os = "linux")]
 fn thread_stack() -> Option<(usize, usize)> {
@@ -85,6 +100,16 @@ fn thread_stack() -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(feature = "jit")]
+    fn room_is_on_another_thread_if_need_be() {
+        let thread = || std::thread::current().id();
+        assert_eq!(with_room(1 << 10, thread), Some(thread()));
+        assert_ne!(with_room(64 << 20, thread).unwrap(), thread());
+        let panic = std::panic::catch_unwind(|| with_room(64 << 20, || std::panic::panic_any(3u8)));
+        assert_eq!(panic.unwrap_err().downcast_ref(), Some(&3u8));
+    }
 
     #[test]
     fn limits_stay_within_the_thread() {

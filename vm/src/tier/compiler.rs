@@ -5,6 +5,7 @@ use super::queue::{Job, Queue};
 use super::record::Record;
 use crate::code::{CodeError, CodeSpace, Hooks, ModuleCode, Stubs};
 use crate::runtime::records::ModuleRecord;
+use crate::runtime::stack::with_room;
 use crate::{Config, Tier};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -153,9 +154,9 @@ impl ModuleState {
         }
         drop(entries);
         match decision {
-            Decision::Compile(backend) => match compile_and_install(module, func, entry, backend) {
-                Some(code) => Found::Ready(code),
-                None => Found::Later(policy.refused_ticks()),
+            Decision::Compile(backend) => match with_room(COMPILER_STACK, || compile_and_install(module, func, entry, backend)) {
+                Some(Some(code)) => Found::Ready(code),
+                Some(None) | None => Found::Later(policy.refused_ticks()),
             },
             Decision::Queue(backend) => {
                 engine.queue.push(Compilation { module: Arc::downgrade(module), func, entry, backend });
@@ -170,6 +171,9 @@ impl ModuleState {
         self.entries().states.contains_key(&(func, Entry::Call))
     }
 }
+
+/// Native stack that compiling one function is given: the guest may have left its own thread less.
+const COMPILER_STACK: usize = 1 << 20;
 
 /// A queued compilation. It does not keep its module alive.
 #[derive(Debug)]
