@@ -77,7 +77,8 @@
 //! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and stands in the trap table of
 //! its [`crate::Compiled`]. The signal handler finds it there, writes [`StoreCtx::trap_pc`] and
 //! [`StoreCtx::trap_fp`], and resumes in the landing pad: `rsp` from [`StackCtx::boundary`], the boundary unlinked,
-//! status [`Status::Trap`] returned to the Rust code that entered. It never skips a Rust frame: Rust below native code
+//! status [`Status::Trap`] returned to the Rust code that entered. Before the native frames go, the landing pad calls a hook
+//! of the vm's below them, which takes the backtrace. It never skips a Rust frame: Rust below native code
 //! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper has put the trap's reason
 //! into [`StoreCtx::trap`] before the `ud2`.
 //!

@@ -1,4 +1,4 @@
-//! The machine that Cranelift compiles for: this one.
+//! The machine that Cranelift compiles for: this one, if it is an x86-64.
 
 use super::unsupported;
 use crate::compile::Refusal;
@@ -37,6 +37,7 @@ fn make(verify: bool) -> Result<OwnedTargetIsa, Refusal> {
 }
 
 /// Processor features that Cranelift has code for, and whether this processor has them.
+#[cfg(target_arch = "x86_64")]
 fn features() -> Vec<(&'static str, bool)> {
     macro_rules! detect {
         ($($name:literal $feature:tt,)*) => {
@@ -57,4 +58,10 @@ fn features() -> Vec<(&'static str, bool)> {
         "has_bmi2" "bmi2",
         "has_lzcnt" "lzcnt",
     }
+}
+
+/// Elsewhere there is no x86-64 code to be made.
+#[cfg(not(target_arch = "x86_64"))]
+fn features() -> Vec<(&'static str, bool)> {
+    Vec::new()
 }

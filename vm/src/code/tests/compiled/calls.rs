@@ -144,7 +144,7 @@ fn tail_calls_need_no_stack() {
         for (i, ty) in from.iter().enumerate() {
             text += &format!("v{i}: {ty} = param {i}\n");
         }
-        // Parameter 2 counts down; the last i64 (29 or 37 of `a` and `b` cut to 30: 26) is handed along.
+        // Parameter 2 counts down, parameter 26, which neither has a register for, is handed along.
         let args: Vec<String> = (0..to.len()).map(|i| if i == 2 { "v100".into() } else { format!("v{}", i % 28) }).collect();
         text + &format!(
             "v101: i64 = const 1\n v100: i64 = sub v2, v101\n v102: i32 = eqz v2\n branch v102, b2, b1\n b1:\n return_call f{}({})\n b2:\n return v26\n",
