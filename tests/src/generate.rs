@@ -185,7 +185,7 @@ fn shape(rng: &mut Rng) -> Shape {
     let globals = (0..4 + rng.below(6)).map(|i| (NUMBERS[i as usize % 4], i < 4 || rng.percent(70))).collect();
     let table = 8 << rng.below(2);
     let elements = (0..table - rng.below(3)).map(|_| rng.below(funcs.len() as u32)).collect();
-    let max_trips = if rng.one_in(12) { 3000 } else { 100 };
+    let max_trips = if rng.one_in(16) { 1000 } else { 30 };
     Shape { types, funcs, globals, table, elements, max_trips }
 }
 
@@ -205,7 +205,7 @@ impl Shape {
 
     /// How many calls `reset` allows: the longer the loops, the fewer.
     fn fuel(&self) -> i32 {
-        if self.max_trips > 100 { 10 } else { 150 }
+        if self.max_trips > 30 { 4 } else { 60 }
     }
 }
 

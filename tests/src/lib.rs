@@ -1,5 +1,6 @@
 //! Shared parts of the test suites.
 
+pub mod differential;
 pub mod filetest;
 pub mod generate;
 pub mod random_ssa;

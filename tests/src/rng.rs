@@ -24,7 +24,7 @@ impl Rng {
 
     /// A number below `n`, which must not be 0.
     pub fn below(&mut self, n: u32) -> u32 {
-        ((self.bits() >> 32) * u64::from(n) >> 32) as u32
+        (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// True `percent` times out of a hundred.

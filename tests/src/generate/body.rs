@@ -330,7 +330,7 @@ impl Body<'_> {
             }
             // At the end of some page, or anywhere.
             _ if self.rng.one_in(2) => {
-                let address = (1 + self.rng.below(3) << 16) - self.rng.below(12);
+                let address = ((1 + self.rng.below(3)) << 16) - self.rng.below(12);
                 self.sink().i32_const(address as i32);
             }
             _ if self.rng.one_in(4) => self.expr(ValType::I32, depth),
@@ -392,7 +392,7 @@ impl Body<'_> {
                 let from = self.rng.below(PASSIVE_DATA / 2) as i32;
                 let len = self.rng.below(PASSIVE_DATA / 2) as i32;
                 self.sink().i32_const(from).i32_const(len).memory_init(0, 1);
-                if self.rng.one_in(20) {
+                if self.rng.one_in(10) {
                     self.sink().data_drop(1);
                 }
             }
@@ -448,7 +448,7 @@ impl Body<'_> {
             9 => {
                 let (to, from) = (self.rng.below(3), self.rng.below(PASSIVE_ELEMS));
                 self.sink().i32_const(to as i32).i32_const(from as i32).i32_const(1).table_init(1, 1);
-                if self.rng.one_in(20) {
+                if self.rng.one_in(6) {
                     self.sink().elem_drop(1);
                 }
             }
@@ -801,7 +801,7 @@ impl Body<'_> {
             }
             15..19 => return self.tail_call(depth),
             _ => {
-                if self.rng.one_in(4) {
+                if self.rng.one_in(3) {
                     self.sink().unreachable();
                 } else {
                     return false;

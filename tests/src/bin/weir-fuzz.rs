@@ -1,0 +1,93 @@
+//! Compares random programs on all tiers and on wasmi, for as long as it is asked to.
+//!
+//! `weir-fuzz [--count N] [--seed S] [--stress] [--tier NAME]… [--save DIR] [--trace]`: N programs with the seeds S,
+//! S + 1, …; `--stress` adds a tier that switches at random; `--tier` compares only tiers whose name contains NAME;
+//! `--save` writes programs on which engines differ; `--trace` prints each seed first, for runs that end in a crash.
+//! Exit code 1 if there were differences.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use weir_tests::differential::{self, Agreement, Subject};
+use weir_tests::generate::{Program, generate};
+
+struct Options {
+    count: u64,
+    seed: u64,
+    stress: bool,
+    tiers: Vec<String>,
+    save: Option<PathBuf>,
+    trace: bool,
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options { count: 1000, seed: 0, stress: false, tiers: Vec::new(), save: None, trace: false };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
+        match arg.as_str() {
+            "--count" => options.count = number(value()?)?,
+            "--seed" => options.seed = number(value()?)?,
+            "--stress" => options.stress = true,
+            "--tier" => options.tiers.push(value()?),
+            "--save" => options.save = Some(value()?.into()),
+            "--trace" => options.trace = true,
+            _ => return Err(format!("unknown option {arg}")),
+        }
+    }
+    Ok(options)
+}
+
+fn subjects(options: &Options, seed: u64) -> Vec<Subject> {
+    let mut tiers = differential::tiers(options.stress.then_some(seed));
+    if !options.tiers.is_empty() {
+        tiers.retain(|tier| options.tiers.iter().any(|name| tier.name.contains(name.as_str())));
+    }
+    tiers
+}
+
+fn save(options: &Options, seed: u64, program: &Program) {
+    if let Some(dir) = &options.save {
+        let path = dir.join(format!("{seed}.wasm"));
+        match std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, &program.wasm)) {
+            Ok(()) => println!("  saved as {}", path.display()),
+            Err(error) => eprintln!("{}: {error}", path.display()),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("weir-fuzz: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
+    for seed in options.seed..options.seed.saturating_add(options.count) {
+        if options.trace {
+            eprintln!("seed {seed}");
+        }
+        let program = generate(seed);
+        match differential::compare(&program, &subjects(&options, seed), seed.wrapping_mul(37) as u8) {
+            Ok(agreement) => {
+                total += agreement;
+                long += u64::from(agreement.executed >= 1000);
+            }
+            Err(mismatch) => {
+                differences += 1;
+                println!("seed {seed}: {mismatch}");
+                save(&options, seed, &program);
+            }
+        }
+    }
+    let Agreement { executed, calls, trapped, reached } = total;
+    println!("{} programs, {differences} differences; {trapped} of {calls} calls trapped", options.count);
+    println!("{long} programs executed 1,000 instructions or more, all together {executed}");
+    println!(
+        "compiled {} functions native, {} with Cranelift; {} loops continued in compiled code",
+        reached.native, reached.cranelift, reached.osr_entries
+    );
+    if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,384 @@
+//! Runs one program on several engines and compares all that a host can see: results, traps, globals, memory and, where
+//! it is counted, fuel.
+
+use crate::generate::{Program, Value};
+use std::fmt;
+use weir::{AsContextMut, Config, Engine, Func, Instance, Module, Store, Tier, Trap, Val};
+
+/// Enough fuel for any generated program.
+pub const AMPLE_FUEL: u64 = 1 << 40;
+
+/// An engine to run programs on.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// What reports call it.
+    pub name: String,
+    /// How it is set up.
+    pub setup: Setup,
+}
+
+/// See [`Subject`].
+#[derive(Clone, Debug)]
+pub enum Setup {
+    /// Another project's interpreter.
+    Wasmi,
+    /// Weir, and how much fuel each call gets if its configuration counts fuel.
+    Weir(Box<Config>, u64),
+}
+
+impl Subject {
+    fn weir(name: &str, change: impl Fn(&mut Config)) -> Subject {
+        let mut config = Config::new();
+        change(&mut config);
+        Subject { name: name.into(), setup: Setup::Weir(Box::new(config), AMPLE_FUEL) }
+    }
+
+    /// The same with fuel counted, `fuel` for each call.
+    fn with_fuel(&self, fuel: u64) -> Subject {
+        match &self.setup {
+            Setup::Wasmi => self.clone(),
+            Setup::Weir(config, _) => {
+                let mut config = config.clone();
+                config.consume_fuel(true);
+                Subject { name: format!("{} with fuel {fuel}", self.name), setup: Setup::Weir(config, fuel) }
+            }
+        }
+    }
+}
+
+/// Every tier, and mixtures of them in which functions and loops change tiers at once or at random.
+pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
+    let mut tiers = vec![
+        Subject::weir("interpreter", |config| {
+            config.tier(Tier::Interpreter);
+        }),
+        Subject::weir("native", |config| {
+            config.tier(Tier::Native).synchronous_compilation(true);
+        }),
+        Subject::weir("native, explicit bounds checks", |config| {
+            config.tier(Tier::Native).synchronous_compilation(true).guard_regions(false);
+        }),
+        Subject::weir("cranelift", |config| {
+            config.tier(Tier::Cranelift).synchronous_compilation(true);
+        }),
+    ];
+    for threshold in [1, 3, 20] {
+        tiers.push(Subject::weir(&format!("tiering after {threshold}"), |config| {
+            config.synchronous_compilation(true).tier_up_threshold(Some(threshold));
+        }));
+    }
+    if let Some(seed) = stress {
+        tiers.push(Subject::weir(&format!("stress {seed}"), |config| {
+            config.stress(Some(seed)).tier_up_threshold(Some(2));
+        }));
+    }
+    tiers
+}
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Ended {
+    /// It returned these.
+    Values(Vec<Value>),
+    /// It trapped.
+    Trap(Trap),
+    /// Something else went wrong.
+    Failed(String),
+}
+
+/// What a host could see of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How each call ended.
+    pub calls: Vec<Ended>,
+    /// What each call took of its fuel, where that is counted.
+    pub fuel: Option<Vec<u64>>,
+    /// The exported globals at the end.
+    pub globals: Vec<Value>,
+    /// The memory at the end.
+    pub memory: Vec<u8>,
+    /// Which tiers were at work.
+    pub reached: Reached,
+}
+
+/// How much was run in which way: a comparison that compiled nothing proves nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reached {
+    /// Functions that Weir's own back end compiled.
+    pub native: u64,
+    /// Functions that Cranelift compiled.
+    pub cranelift: u64,
+    /// Loops that went on in compiled code.
+    pub osr_entries: u64,
+}
+
+impl std::ops::AddAssign for Reached {
+    fn add_assign(&mut self, other: Reached) {
+        self.native += other.native;
+        self.cranelift += other.cranelift;
+        self.osr_entries += other.osr_entries;
+    }
+}
+
+/// Runs a program.
+///
+/// # Errors
+/// The program can't be loaded.
+pub fn run(program: &Program, subject: &Subject) -> Result<Outcome, String> {
+    match &subject.setup {
+        Setup::Wasmi => wasmi_outcome(program).map_err(|error| error.to_string()),
+        Setup::Weir(config, fuel) => weir_outcome(program, config, *fuel).map_err(|error| format!("{error:?}")),
+    }
+}
+
+/// What differs between two runs.
+#[derive(Debug)]
+pub struct Mismatch(String);
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a comparison learned about a program that all subjects agree on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Agreement {
+    /// Instructions executed, by the count of fuel.
+    pub executed: u64,
+    /// Calls made.
+    pub calls: usize,
+    /// Those that trapped.
+    pub trapped: usize,
+    /// Which tiers were at work.
+    pub reached: Reached,
+}
+
+impl std::ops::AddAssign for Agreement {
+    fn add_assign(&mut self, other: Agreement) {
+        self.executed += other.executed;
+        self.calls += other.calls;
+        self.trapped += other.trapped;
+        self.reached += other.reached;
+    }
+}
+
+/// Compares a program on wasmi and on all `tiers`: without fuel, with more than enough, and, if it takes any, with
+/// `share` of 256 of what its longest call takes.
+///
+/// # Errors
+/// The first difference.
+pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreement, Mismatch> {
+    let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi };
+    let reference = outcome(program, &wasmi)?;
+    let trapped = reference.calls.iter().filter(|ended| matches!(ended, Ended::Trap(_))).count();
+    let mut agreement = Agreement { calls: reference.calls.len(), trapped, ..Agreement::default() };
+    for tier in tiers {
+        let outcome = outcome(program, tier)?;
+        difference(program, (&wasmi.name, &reference), (&tier.name, &outcome))?;
+        agreement.reached += outcome.reached;
+    }
+    let ample = same_everywhere(program, tiers, AMPLE_FUEL)?;
+    difference(program, (&wasmi.name, &reference), ("fuel", &ample))?;
+    let fuel = ample.fuel.unwrap_or_default();
+    agreement.executed = fuel.iter().sum();
+    let little = fuel.iter().max().map_or(0, |longest| longest * u64::from(share) / 256);
+    if little > 0 {
+        same_everywhere(program, tiers, little)?;
+    }
+    Ok(agreement)
+}
+
+/// Runs the program with fuel on every tier; all must agree, on the fuel too.
+fn same_everywhere(program: &Program, tiers: &[Subject], fuel: u64) -> Result<Outcome, Mismatch> {
+    let mut first: Option<(String, Outcome)> = None;
+    for tier in tiers {
+        let tier = tier.with_fuel(fuel);
+        let outcome = outcome(program, &tier)?;
+        match &first {
+            None => first = Some((tier.name, outcome)),
+            Some((name, expected)) => {
+                difference(program, (name, expected), (&tier.name, &outcome))?;
+                for (i, (a, b)) in expected.fuel.iter().flatten().zip(outcome.fuel.iter().flatten()).enumerate() {
+                    if a != b {
+                        return Err(Mismatch(format!(
+                            "{}: {name} takes {a} fuel, {} takes {b}",
+                            call_name(program, i),
+                            tier.name
+                        )));
+                    }
+                }
+            }
+        }
+    }
+    first.map(|(_, outcome)| outcome).ok_or_else(|| Mismatch("no tier to run on".into()))
+}
+
+fn outcome(program: &Program, subject: &Subject) -> Result<Outcome, Mismatch> {
+    run(program, subject).map_err(|error| Mismatch(format!("{}: {error}", subject.name)))
+}
+
+fn call_name(program: &Program, call: usize) -> String {
+    let call_made = &program.calls[call];
+    format!("call {call}, f{} with {:?}", call_made.func, call_made.args)
+}
+
+fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome)) -> Result<(), Mismatch> {
+    let differ = |what: String, x: String, y: String| Mismatch(format!("{what}:\n  {}: {x}\n  {}: {y}", a.0, b.0));
+    for (i, (x, y)) in a.1.calls.iter().zip(&b.1.calls).enumerate() {
+        if !same_end(x, y) {
+            return Err(differ(call_name(program, i), format!("{x:x?}"), format!("{y:x?}")));
+        }
+    }
+    for (i, (x, y)) in a.1.globals.iter().zip(&b.1.globals).enumerate() {
+        if !x.same(*y) {
+            return Err(differ(format!("global g{i}"), format!("{x:x?}"), format!("{y:x?}")));
+        }
+    }
+    let (x, y) = (&a.1.memory, &b.1.memory);
+    if x.len() != y.len() {
+        return Err(differ("size of the memory".into(), x.len().to_string(), y.len().to_string()));
+    }
+    match x.iter().zip(y).position(|(x, y)| x != y) {
+        Some(at) => Err(differ(format!("memory at {at:#x}"), format!("{:#x}", x[at]), format!("{:#x}", y[at]))),
+        None => Ok(()),
+    }
+}
+
+/// Whether two calls ended alike. wasmi has one trap for indices past a table's end, whoever used them.
+fn same_end(a: &Ended, b: &Ended) -> bool {
+    let plain = |trap: Trap| if trap == Trap::UndefinedElement { Trap::TableOutOfBounds } else { trap };
+    match (a, b) {
+        (Ended::Values(a), Ended::Values(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(*b)),
+        (Ended::Trap(a), Ended::Trap(b)) => plain(*a) == plain(*b),
+        _ => false,
+    }
+}
+
+fn to_val(value: Value) -> Val {
+    match value {
+        Value::I32(x) => Val::I32(x),
+        Value::I64(x) => Val::I64(x),
+        Value::F32(x) => Val::F32(x),
+        Value::F64(x) => Val::F64(x),
+    }
+}
+
+fn from_val(val: &Val) -> Value {
+    match *val {
+        Val::I32(x) => Value::I32(x),
+        Val::I64(x) => Value::I64(x),
+        Val::F32(x) => Value::F32(x),
+        Val::F64(x) => Value::F64(x),
+        _ => unreachable!("generated programs hold numbers only"),
+    }
+}
+
+fn weir_outcome(program: &Program, config: &Config, fuel: u64) -> weir::Result<Outcome> {
+    let engine = Engine::new(config)?;
+    let module = Module::new(&engine, &program.wasm)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let missing = || weir::Error::msg("an export is missing");
+    let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
+    let counted = store.get_fuel().is_ok();
+    let mut calls = Vec::new();
+    let mut taken = Vec::new();
+    for call in &program.calls {
+        let func = instance.get_func(&store, &format!("f{}", call.func)).ok_or_else(missing)?;
+        if counted {
+            store.set_fuel(AMPLE_FUEL)?;
+        }
+        reset.call(&mut store, &[], &mut [])?;
+        if counted {
+            store.set_fuel(fuel)?;
+        }
+        let results = program.funcs[call.func as usize].results.len();
+        calls.push(weir_call(&mut store, func, &call.args, results));
+        if counted {
+            taken.push(fuel - store.get_fuel()?);
+        }
+    }
+    let globals = (0..program.globals.len())
+        .map(|i| Ok(from_val(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
+        .collect::<weir::Result<_>>()?;
+    let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
+    let stats = engine.stats();
+    let (native, cranelift) = (stats.functions.native, stats.functions.cranelift);
+    let reached = Reached { native, cranelift, osr_entries: stats.osr_entries };
+    Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, reached })
+}
+
+fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> Ended {
+    let args: Vec<Val> = args.iter().map(|&arg| to_val(arg)).collect();
+    let mut results = vec![Val::I32(0); results];
+    match func.call(store, &args, &mut results) {
+        Ok(()) => Ended::Values(results.iter().map(from_val).collect()),
+        Err(error) => match error.downcast_ref::<Trap>() {
+            Some(&trap) => Ended::Trap(trap),
+            None => Ended::Failed(format!("{error:#}")),
+        },
+    }
+}
+
+fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
+    let engine = wasmi::Engine::default();
+    let module = wasmi::Module::new(&engine, &program.wasm)?;
+    let mut store = wasmi::Store::new(&engine, ());
+    let instance = wasmi::Instance::new(&mut store, &module, &[])?;
+    let missing = || wasmi::Error::new("an export is missing");
+    let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
+    let mut calls = Vec::new();
+    for call in &program.calls {
+        let func = instance.get_func(&store, &format!("f{}", call.func)).ok_or_else(missing)?;
+        reset.call(&mut store, &[], &mut [])?;
+        let args: Vec<wasmi::Val> = call.args.iter().map(|&arg| to_wasmi(arg)).collect();
+        let mut results = vec![wasmi::Val::I32(0); program.funcs[call.func as usize].results.len()];
+        calls.push(match func.call(&mut store, &args, &mut results) {
+            Ok(()) => Ended::Values(results.iter().map(from_wasmi).collect()),
+            Err(error) => match error.as_trap_code().and_then(wasmi_trap) {
+                Some(trap) => Ended::Trap(trap),
+                None => Ended::Failed(error.to_string()),
+            },
+        });
+    }
+    let globals = (0..program.globals.len())
+        .map(|i| Ok(from_wasmi(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
+        .collect::<Result<_, wasmi::Error>>()?;
+    let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
+    Ok(Outcome { calls, fuel: None, globals, memory, reached: Reached::default() })
+}
+
+fn to_wasmi(value: Value) -> wasmi::Val {
+    match value {
+        Value::I32(x) => wasmi::Val::I32(x),
+        Value::I64(x) => wasmi::Val::I64(x),
+        Value::F32(x) => wasmi::Val::F32(wasmi::F32::from_bits(x)),
+        Value::F64(x) => wasmi::Val::F64(wasmi::F64::from_bits(x)),
+    }
+}
+
+fn from_wasmi(val: &wasmi::Val) -> Value {
+    match val {
+        wasmi::Val::I32(x) => Value::I32(*x),
+        wasmi::Val::I64(x) => Value::I64(*x),
+        wasmi::Val::F32(x) => Value::F32(x.to_bits()),
+        wasmi::Val::F64(x) => Value::F64(x.to_bits()),
+        _ => unreachable!("generated programs hold numbers only"),
+    }
+}
+
+fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
+    Some(match code {
+        wasmi::TrapCode::UnreachableCodeReached => Trap::Unreachable,
+        wasmi::TrapCode::MemoryOutOfBounds => Trap::MemoryOutOfBounds,
+        wasmi::TrapCode::TableOutOfBounds => Trap::TableOutOfBounds,
+        wasmi::TrapCode::IndirectCallToNull => Trap::UninitializedElement,
+        wasmi::TrapCode::IntegerDivisionByZero => Trap::IntegerDivideByZero,
+        wasmi::TrapCode::IntegerOverflow => Trap::IntegerOverflow,
+        wasmi::TrapCode::BadConversionToInteger => Trap::InvalidConversion,
+        wasmi::TrapCode::StackOverflow => Trap::StackOverflow,
+        wasmi::TrapCode::BadSignature => Trap::IndirectCallTypeMismatch,
+        _ => return None,
+    })
+}
