@@ -79,14 +79,13 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
     unsafe {
         let (ty, at) = decode::u32(at);
         let (table, next) = decode::u32(at);
-        let instance = instance_of((*scope).ctx);
-        let table = &*instance.table(table);
+        let table = (*scope).table(table);
         let index = if table.ty.table64 { index } else { index & u64::from(u32::MAX) };
         if index >= table.ctx.len {
             return Err(Trap::UndefinedElement);
         }
         let entry = &*table.ctx.entries.add(index as usize);
-        if entry.sig != instance.module.record().sig_ids[ty as usize] {
+        if entry.sig != (*scope).sig_id(ty) {
             let null = entry.sig == NULL_SIG;
             return Err(if null { Trap::UninitializedElement } else { Trap::IndirectCallTypeMismatch });
         }

@@ -10,6 +10,7 @@
 use super::memory::address_mask;
 use crate::error::MAX_FRAMES;
 use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, instance_of, store_of};
+use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
@@ -187,12 +188,16 @@ pub(crate) struct Scope {
     memory: *const *const MemoryCtx,
     /// What to keep of a slot that is an address in memory 0.
     pub address_mask: u64,
+    /// Where the context has table 0.
+    tables: *const *const TableRecord,
+    /// The identity of the module's type 0.
+    sig_ids: *const u32,
 }
 
 impl Scope {
     /// The scope of the instance of `module` with context `ctx`.
     pub fn new(ctx: *mut InstanceCtx, module: &ModuleRecord) -> Scope {
-        let ModuleRecord { bytecode, layout, bodies, .. } = module;
+        let ModuleRecord { bytecode, layout, bodies, sig_ids, .. } = module;
         let tail = |offset: u32| ctx.cast::<u8>().wrapping_add(offset as usize);
         let memory_type = bytecode.memories.first();
         Scope {
@@ -204,7 +209,29 @@ impl Scope {
             globals: tail(layout.global(0)),
             memory: memory_type.map_or(ptr::null(), |_| tail(layout.memory(0)).cast()),
             address_mask: memory_type.map_or(0, address_mask),
+            tables: tail(layout.table(0)).cast(),
+            sig_ids: sig_ids.as_ptr(),
         }
+    }
+
+    /// Table `index`.
+    ///
+    /// # Safety
+    /// The module has such a table, and no reference to it that is not shared is held.
+    #[inline(always)]
+    pub unsafe fn table(&self, index: u32) -> &TableRecord {
+        // SAFETY: the layout has a pointer per table; records live as long as the store.
+        unsafe { &**self.tables.add(index as usize) }
+    }
+
+    /// The engine-wide identity of type `index`.
+    ///
+    /// # Safety
+    /// The module has such a type.
+    #[inline(always)]
+    pub unsafe fn sig_id(&self, index: u32) -> u32 {
+        // SAFETY: there is one per type.
+        unsafe { *self.sig_ids.add(index as usize) }
     }
 
     /// The slot that has the value of global `index`, wherever it is defined.
