@@ -1,24 +1,55 @@
 //! The official specification suite, on every tier.
 
-use weir::{Config, Tier};
+use weir::{Config, FunctionStats, Tier};
 use weir_tests::spec::{Summary, run};
 
 /// Runs the suite and checks that it is the whole suite.
 fn suite(config: &Config, fuel: Option<u64>) -> Summary {
     let summary = run(config, fuel).unwrap_or_else(|complaints| panic!("\n{complaints}"));
-    println!("{} directives passed, {} were skipped", summary.passed, summary.skipped);
-    assert!(summary.passed > 31_000 && summary.skipped < 100, "{summary:?}");
+    assert!(summary.passed > 31_000 && summary.skipped < 100, "{} passed, {} skipped", summary.passed, summary.skipped);
     summary
+}
+
+/// How many functions were compiled, by whichever back end.
+fn compiled(functions: &FunctionStats) -> u64 {
+    functions.native + functions.cranelift
 }
 
 #[test]
 fn interpreter() {
     let summary = suite(Config::new().tier(Tier::Interpreter), None);
-    assert_eq!(summary.stats.functions.native + summary.stats.functions.cranelift, 0);
+    assert_eq!(compiled(&summary.stats.functions), 0);
 }
 
 #[test]
 fn interpreter_with_fuel_and_polls() {
     let mut config = Config::new();
     suite(config.tier(Tier::Interpreter).consume_fuel(true).epoch_interruption(true), Some(u64::MAX));
+}
+
+#[test]
+fn native() {
+    let summary = suite(Config::new().tier(Tier::Native), None);
+    assert!(compiled(&summary.stats.functions) > 2000);
+}
+
+#[test]
+fn cranelift() {
+    let summary = suite(Config::new().tier(Tier::Cranelift), None);
+    assert!(summary.stats.functions.cranelift > 2000);
+}
+
+/// The first call takes one tick, so that a function with a loop enters it by OSR, and any other is compiled when it is
+/// called again.
+#[test]
+fn tiering_at_the_second_tick() {
+    let summary = suite(Config::new().tier_up_threshold(Some(2)).synchronous_compilation(true), None);
+    assert!(compiled(&summary.stats.functions) > 700);
+    assert!(summary.stats.osr_entries > 100);
+}
+
+#[test]
+fn tier_switches_at_random() {
+    let summary = suite(Config::new().stress(Some(1)), None);
+    assert!(compiled(&summary.stats.functions) > 500);
 }
