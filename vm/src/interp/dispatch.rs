@@ -213,7 +213,6 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                     state.sp = state.sp.sub(2);
                 }};
             }
-
             macro_rules! bulk {
                 ($code:expr, $at:expr) => {
                     (state.pc, state.sp) = check!(memory::execute($code, $at, state.sp, (*state.scope).ctx))
