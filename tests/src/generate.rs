@@ -30,6 +30,20 @@ pub struct Program {
     pub calls: Vec<Call>,
 }
 
+impl Program {
+    /// The program of a module with these exports, and calls with random arguments.
+    pub fn new(wasm: Vec<u8>, funcs: Vec<FuncType>, globals: Vec<ValType>, rng: &mut Rng) -> Program {
+        let mut calls = Vec::new();
+        for _ in 0..3 {
+            for (func, ty) in (0..).zip(&funcs) {
+                let args = ty.params.iter().map(|&ty| Value::random(ty, rng)).collect();
+                calls.push(Call { func, args });
+            }
+        }
+        Program { wasm, funcs, globals, calls }
+    }
+}
+
 /// A call of an exported function.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -144,14 +158,8 @@ pub fn generate(seed: u64) -> Program {
     let code: Vec<enc::Function> = (0..shape.funcs.len()).map(|func| body::generate(&mut shape, &mut rng, func)).collect();
     let wasm = assemble(&shape, &mut rng, &code);
     let funcs: Vec<FuncType> = shape.funcs.iter().map(|&ty| shape.types[ty as usize].clone()).collect();
-    let calls = (0..3 * funcs.len())
-        .map(|i| {
-            let func = i % funcs.len();
-            let args = funcs[func].params.iter().map(|&ty| Value::random(ty, &mut rng)).collect();
-            Call { func: func as u32, args }
-        })
-        .collect();
-    Program { wasm, funcs, globals: shape.globals.iter().map(|(ty, _)| *ty).collect(), calls }
+    let globals = shape.globals.iter().map(|(ty, _)| *ty).collect();
+    Program::new(wasm, funcs, globals, &mut rng)
 }
 
 fn random_types(rng: &mut Rng, len: u32) -> Box<[ValType]> {

@@ -1,7 +1,11 @@
 //! Random programs give the same on every tier and on wasmi. `weir-fuzz` is the long form.
 
+use std::path::Path;
+use weir_bytecode::module::ExternIndex;
+use weir_bytecode::validate;
 use weir_tests::differential::{self, Agreement};
-use weir_tests::generate::generate;
+use weir_tests::generate::{Program, generate};
+use weir_tests::rng::Rng;
 
 #[test]
 fn tiers_agree_on_random_programs() {
@@ -26,4 +30,32 @@ fn tiers_agree_on_random_programs() {
     assert!(total.trapped * 2 < total.calls, "{total:?}");
     assert!(long * 10 > count * 8, "only {long} of {count} programs execute 1,000 instructions");
     assert!(total.reached.cranelift > count && total.reached.osr_entries > count, "{total:?}");
+}
+
+/// The program of a module that exports what generated ones do.
+fn program(wat: &Path) -> Program {
+    let wasm = wat::parse_file(wat).unwrap();
+    let module = validate::parse(wasm.clone().into()).unwrap();
+    let exported = |name: String| module.exports.iter().find(|export| *export.name == name).map(|export| export.item);
+    let funcs = (0..).map_while(|i| match exported(format!("f{i}"))? {
+        ExternIndex::Func(func) => Some(module.func_type(func).clone()),
+        _ => None,
+    });
+    let globals = (0..).map_while(|i| match exported(format!("g{i}"))? {
+        ExternIndex::Global(global) => Some(module.globals[global as usize].value),
+        _ => None,
+    });
+    Program::new(wasm, funcs.collect(), globals.collect(), &mut Rng::new(0))
+}
+
+/// Programs on which engines once differed, reduced.
+#[test]
+fn tiers_agree_on_what_was_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("found");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if let Err(mismatch) = differential::compare(&program(&path), &differential::tiers(Some(0)), 128) {
+            panic!("{}: {mismatch}", path.display());
+        }
+    }
 }

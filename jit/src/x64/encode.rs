@@ -27,6 +27,8 @@ pub struct Bytes {
     pub asm: VecAssembler<X64Relocation>,
     /// References to the pool.
     pub fields: Vec<PoolField>,
+    /// Offset of the instruction that was written last.
+    pub last: usize,
 }
 
 /// One that needs no VEX prefix.
@@ -60,7 +62,7 @@ struct Vex<'r> {
 impl Bytes {
     /// None yet.
     pub fn new() -> Bytes {
-        Bytes { asm: VecAssembler::new(0), fields: Vec::new() }
+        Bytes { asm: VecAssembler::new(0), fields: Vec::new(), last: 0 }
     }
 
     fn put(&mut self, byte: u8) {
@@ -72,6 +74,7 @@ impl Bytes {
     }
 
     fn legacy(&mut self, inst: &Legacy<'_>) {
+        self.last = self.asm.offset().0;
         if inst.prefix != 0 {
             self.put(inst.prefix);
         }
@@ -92,6 +95,7 @@ impl Bytes {
     }
 
     fn vex(&mut self, inst: &Vex<'_>) {
+        self.last = self.asm.offset().0;
         let (x, b) = extensions(inst.rm);
         let last = (!inst.left & 15) << 3 | inst.pp;
         let r = !inst.reg >> 3 << 7;
