@@ -1,11 +1,13 @@
 //! From WebAssembly bytes to a validated [`Module`] with side tables. This crate knows nothing of execution.
 //!
-//! [`validate::parse`] reads a module; [`opcodes`] is TABLE 1; [`instrs`] walks validated code; [`semantics`] holds
-//! the one meaning of every numeric instruction, which the interpreter, constant folding and the IR evaluator call.
+//! [`validate::parse`] reads a module; [`opcodes`] is TABLE 1; [`instrs`] walks validated code and [`mod@print`] shows it;
+//! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
+//! evaluator call.
 
 pub mod instrs;
 pub mod module;
 pub mod opcodes;
+pub mod print;
 pub mod semantics;
 pub mod sidetable;
 pub mod trap;

@@ -63,12 +63,18 @@ impl std::fmt::Display for ValType {
             ValType::Ref(RefType::EXTERNREF) => f.write_str("externref"),
             ValType::Ref(RefType { nullable, heap }) => {
                 let null = if *nullable { "null " } else { "" };
-                match heap {
-                    HeapType::Func => write!(f, "(ref {null}func)"),
-                    HeapType::Extern => write!(f, "(ref {null}extern)"),
-                    HeapType::Concrete(index) => write!(f, "(ref {null}{index})"),
-                }
+                write!(f, "(ref {null}{heap})")
             }
+        }
+    }
+}
+
+impl std::fmt::Display for HeapType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HeapType::Func => f.write_str("func"),
+            HeapType::Extern => f.write_str("extern"),
+            HeapType::Concrete(index) => write!(f, "{index}"),
         }
     }
 }

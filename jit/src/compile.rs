@@ -28,11 +28,22 @@ pub struct Options {
     pub guard_regions: bool,
     /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
     pub verify: bool,
+    /// Names of passes that do not run: see [`opt::passes`].
+    pub passes_off: Vec<String>,
+    /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
+    pub rewrite_fuel: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuel: false, poll: false, guard_regions: true, verify: cfg!(debug_assertions) }
+        Options {
+            fuel: false,
+            poll: false,
+            guard_regions: true,
+            verify: cfg!(debug_assertions),
+            passes_off: Vec::new(),
+            rewrite_fuel: None,
+        }
     }
 }
 
@@ -105,6 +116,8 @@ pub struct CompileStats {
     pub spills: u32,
     /// Loads from a spill slot.
     pub reloads: u32,
+    /// Rewrites by pass, in order.
+    pub changes: Vec<(&'static str, u32)>,
     /// Nanoseconds by phase, in order.
     pub phases: Vec<(&'static str, u64)>,
 }
@@ -155,18 +168,23 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     let mut func = construct(&cx.arena, request, &mut stats)?;
     optimise(&mut func, request, &mut stats);
     stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
+    back_end(&func, request, &mut stats)
+}
+
+/// From optimised SSA to machine code.
+pub(crate) fn back_end(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats) -> Result<Compiled, Refusal> {
     match request.backend {
         #[cfg(feature = "cranelift")]
-        Backend::Cranelift => crate::fallback::compile(&func, request, &mut stats),
+        Backend::Cranelift => crate::fallback::compile(func, request, stats),
         #[cfg(not(feature = "cranelift"))]
         Backend::Cranelift => {
             Err(Refusal::Unsupported { backend: Backend::Cranelift, what: "anything: it is not built in".into() })
         }
-        Backend::Native => crate::x64::compile(&func, request, &mut stats),
+        Backend::Native => crate::x64::compile(func, request, stats),
     }
 }
 
-fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
+pub(crate) fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
     let start = Instant::now();
     let mut counts = BuildStats::default();
     let func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
@@ -176,7 +194,20 @@ fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStat
 }
 
 fn optimise(func: &mut Func<'_>, request: &Request<'_>, stats: &mut CompileStats) {
-    let mut passes = opt::Context { module: Some(request.module), verify: request.options.verify, ..opt::Context::default() };
+    let mut passes = passes(request);
     opt::run(func, &mut passes);
     stats.phases.extend(passes.stats.iter().map(|pass| (pass.name, pass.nanos)));
+    stats.changes.extend(passes.stats.iter().map(|pass| (pass.name, pass.changes)));
+}
+
+/// What surrounds the passes of a request.
+pub(crate) fn passes<'r>(request: &Request<'r>) -> opt::Context<'r> {
+    let options = request.options;
+    opt::Context {
+        module: Some(request.module),
+        verify: options.verify,
+        off: &options.passes_off,
+        fuel: options.rewrite_fuel.into(),
+        ..opt::Context::default()
+    }
 }

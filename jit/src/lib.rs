@@ -7,6 +7,7 @@ pub mod analysis;
 pub mod build;
 pub mod compile;
 pub mod contract;
+pub mod explore;
 #[cfg(feature = "cranelift")]
 pub mod fallback;
 pub mod ir;

@@ -1,7 +1,7 @@
 //! Filetests: a text that names a stage, is its input, and ends with the exact output expected of it.
 //!
 //! ```text
-//! ;; test: simplify gvn             stages: print, verify, build, opt (every pass) or names of passes
+//! ;; test: simplify gvn             stages: print, verify, build, opt (every pass), names of passes, or one of `SHOWN`
 //! ;; run: f(1, -2) -> 3             evaluated before and after; a trap is written `trap unreachable`
 //! func 0 (i32, i32) -> i32          SSA in a .ssa file, a module in a .wat file
 //! …
@@ -20,16 +20,19 @@ use std::fmt::Write;
 use std::path::Path;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::{Module, validate};
-use weir_jit::Options;
 use weir_jit::build::{BuildStats, build};
+use weir_jit::explore::explore;
 use weir_jit::ir::parse::parse_bits;
 use weir_jit::ir::print::write_bits;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval, parse, print, verify};
 use weir_jit::opt::{self, Context, passes};
+use weir_jit::{Backend, Options, Request};
 
 /// Line between input and output.
 const EXPECT: &str = ";; expect";
+/// Stages whose output is a section of [`explore()`].
+const SHOWN: [&str; 5] = ["bytecode", "sidetable", "lower", "regalloc", "asm"];
 /// Instructions that a run may take.
 const STEPS: u64 = 1_000_000;
 
@@ -44,6 +47,11 @@ pub fn check(path: &Path, bless: bool) -> Result<(), String> {
         None => (text.clone(), String::new()),
     };
     let test = Test::new(&input)?;
+    // The own back end exists on its own processor only.
+    let machine = test.stages.iter().any(|stage| matches!(*stage, "lower" | "regalloc" | "asm"));
+    if machine && !cfg!(target_arch = "x86_64") {
+        return Ok(());
+    }
     let actual = match path.extension().and_then(|extension| extension.to_str()) {
         Some("ssa") => test.ssa()?,
         Some("wat") => test.wat()?,
@@ -138,6 +146,7 @@ impl<'t> Test<'t> {
         for stage in &self.stages {
             match *stage {
                 "build" => {}
+                stage if SHOWN.contains(&stage) => {}
                 "opt" => opt::run(func, &mut cx),
                 name => {
                     let pass = passes::by_name(name).ok_or_else(|| format!("no stage {name}"))?;
@@ -160,6 +169,12 @@ impl<'t> Test<'t> {
                 (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
                 _ => Entry::Call,
             };
+            if let [stage] = self.stages[..]
+                && SHOWN.contains(&stage)
+            {
+                text += &self.section(&module, func, entry, stage)?;
+                continue;
+            }
             let arena = Bump::new();
             let mut ssa = build(&arena, &module, func, entry, &self.options, &mut BuildStats::default())
                 .map_err(|refusal| refusal.to_string())?;
@@ -173,6 +188,18 @@ impl<'t> Test<'t> {
             }
         })?;
         Ok(text)
+    }
+
+    /// What one stage of the compilation for x86-64 looks like.
+    fn section(&self, module: &Module, func: u32, entry: Entry, stage: &str) -> Result<String, String> {
+        let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
+        let options = &self.options;
+        let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, options };
+        let mut sections = explore(&request);
+        match sections.iter().position(|section| section.stage == stage) {
+            Some(found) => Ok(sections.swap_remove(found).text),
+            None => Err(format!("no stage {stage} of function {func}: {}", sections[sections.len() - 1].text)),
+        }
     }
 
     fn run_module(&self, module: &Module, transform: &dyn Fn(&mut Func<'_>)) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //!
 //! A back edge goes to a block that dominates its source; that block is the header of a loop, which holds whatever reaches the
 //! back edge without passing the header. All back edges to one header make one loop. A cycle that is entered at two
-//! places (an irreducible one) has no header and is no loop here. Cost: O(edges × depth of nesting).
+//! places (an irreducible one) has no header and is no loop here. Cost: O(edges × depth of nesting) at worst, O(edges) but for headers.
 
 use super::{Cfg, Dominators};
 use crate::ir::{Block, Func};
@@ -29,12 +29,12 @@ impl Loops {
     /// Finds the loops of `func`.
     pub fn compute(func: &Func<'_>, cfg: &Cfg, dom: &Dominators) -> Loops {
         let mut this = Loops { loops: Vec::new(), innermost: vec![None; func.num_blocks()] };
-        let mut work = Vec::new();
+        let (mut work, mut up) = (Vec::new(), Vec::new());
         // Inner headers come later in reverse postorder, so their loops are complete when an outer one meets them.
         for &header in cfg.order().iter().rev() {
             work.extend(func.block(header).preds.iter().copied().filter(|&pred| dom.dominates(header, pred)));
             if !work.is_empty() {
-                this.collect(func, cfg, header, &mut work);
+                this.collect(func, cfg, header, &mut work, &mut up);
             }
         }
         // Outer loops first, as their parents must know their depth before them.
@@ -44,9 +44,10 @@ impl Loops {
         this
     }
 
-    /// Makes the loop of `header`, whose back edges come from `work`.
-    fn collect(&mut self, func: &Func<'_>, cfg: &Cfg, header: Block, work: &mut Vec<Block>) {
+    /// Makes the loop of `header`, whose back edges come from `work`. `up` has for every loop one around it, or itself.
+    fn collect(&mut self, func: &Func<'_>, cfg: &Cfg, header: Block, work: &mut Vec<Block>, up: &mut Vec<u32>) {
         let this = self.loops.len() as u32;
+        up.push(this);
         self.loops.push(Loop { header, parent: None, depth: 0 });
         self.innermost[header.index()] = Some(this);
         while let Some(block) = work.pop() {
@@ -56,24 +57,17 @@ impl Loops {
                     block
                 }
                 Some(inner) => {
-                    let outermost = self.outermost(inner);
+                    let outermost = outermost(up, inner);
                     if outermost == this {
                         continue;
                     }
+                    up[outermost as usize] = this;
                     self.loops[outermost as usize].parent = Some(this);
                     self.loops[outermost as usize].header
                 }
             };
             work.extend(func.block(entered).preds.iter().copied().filter(|&pred| cfg.is_reachable(pred)));
         }
-    }
-
-    /// The outermost loop, of those found so far, around loop `inner`.
-    fn outermost(&self, mut inner: u32) -> u32 {
-        while let Some(parent) = self.loops[inner as usize].parent {
-            inner = parent;
-        }
-        inner
     }
 
     /// Every loop; outer loops come after the loops they hold.
@@ -107,4 +101,13 @@ impl Loops {
         }
         false
     }
+}
+
+/// The outermost loop, of those found so far, around loop `inner`; halves the way to it.
+fn outermost(up: &mut [u32], mut inner: u32) -> u32 {
+    while up[inner as usize] != inner {
+        up[inner as usize] = up[up[inner as usize] as usize];
+        inner = up[inner as usize];
+    }
+    inner
 }

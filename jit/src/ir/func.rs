@@ -180,12 +180,12 @@ impl<'a> Func<'a> {
         (to, index)
     }
 
-    /// Takes the edges into `block` away for which `keep`, given the index among its predecessors and the predecessor, says no:
-    /// from the predecessors and from the arguments of the phis. The successors at the other ends are the caller's.
-    pub fn retain_preds(&mut self, block: Block, keep: impl Fn(usize, Block) -> bool) {
+    /// Takes the edges into `block` away for whose predecessor `keep`, asked in order, says no: from the predecessors and from
+    /// the arguments of the phis. The successors at the other ends are the caller's.
+    pub fn retain_preds(&mut self, block: Block, keep: impl FnMut(Block) -> bool) {
         let arena = self.arena;
         let data = &mut self.blocks[block.index()];
-        let kept = BumpVec::from_iter_in(data.preds.iter().enumerate().map(|(i, &pred)| keep(i, pred)), arena);
+        let kept = BumpVec::from_iter_in(data.preds.iter().copied().map(keep), arena);
         if kept.iter().all(|&kept| kept) {
             return;
         }
@@ -199,20 +199,6 @@ impl<'a> Func<'a> {
             let args = inst.args.iter().zip(&kept).filter(|&(_, &kept)| kept).map(|(&arg, _)| arg);
             inst.args = BumpVec::from_iter_in(args, arena).into_bump_slice_mut();
         }
-    }
-
-    /// Turns the terminator of `from` into a jump along its successor `succ`, and takes its other edges away.
-    pub fn jump_along(&mut self, from: Block, succ: usize) {
-        let (target, kept) = self.edge(from, succ);
-        let mut targets = std::mem::replace(&mut self.blocks[from.index()].succs, BumpVec::new_in(self.arena));
-        targets.sort_unstable();
-        targets.dedup();
-        for &other in &targets {
-            self.retain_preds(other, |i, pred| pred != from || (other == target && i == kept));
-        }
-        self.blocks[from.index()].succs.push(target);
-        let terminator = self.terminator(from).expect("a block with successors has a terminator");
-        self.become_op(terminator, Op::Jump, 0, &[]);
     }
 
     /// Gives `value` other arguments.

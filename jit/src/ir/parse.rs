@@ -107,7 +107,7 @@ struct Parser {
 impl Parser {
     /// `b1: preds b0, b2`
     fn block(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
-        self.current = cursor.index("b", "a block")? as usize;
+        self.current = cursor.bounded("b", "a block")? as usize;
         cursor.expect(":")?;
         if self.blocks.len() <= self.current {
             self.blocks.resize_with(self.current + 1, PendingBlock::default);
@@ -131,7 +131,7 @@ impl Parser {
         };
         let (mut number, mut ty) = (None, Type::Void);
         if cursor.at_index("v") {
-            number = Some(cursor.index("v", "a value")?);
+            number = Some(cursor.bounded("v", "a value")?);
             if cursor.eat(":") {
                 ty = cursor.ty()?;
             }
@@ -355,6 +355,12 @@ impl<'t> Cursor<'t> {
         error(self.line, expected, found)
     }
 
+    /// Reads with `read`; what it cannot read is not what was `expected`. (The error is made only then: lines can be long.)
+    fn read<T>(&mut self, expected: &str, read: impl FnOnce(&mut Self) -> Option<T>) -> Result<T, ParseError> {
+        let start = Cursor { line: self.line, rest: self.rest };
+        read(self).ok_or_else(|| start.error(expected))
+    }
+
     fn end(&self) -> Result<(), ParseError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.error("the end of the line")) }
     }
@@ -368,8 +374,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn ty(&mut self) -> Result<Type, ParseError> {
-        let error = self.error("a type");
-        Type::from_name(self.word()).ok_or(error)
+        self.read("a type", |this| Type::from_name(this.word()))
     }
 
     /// Types up to `)`.
@@ -391,20 +396,19 @@ impl<'t> Cursor<'t> {
     }
 
     fn u64(&mut self) -> Result<u64, ParseError> {
-        let error = self.error("a number");
-        self.word().parse().map_err(|_| error)
+        self.read("a number", |this| this.word().parse().ok())
     }
 
     fn u32(&mut self) -> Result<u32, ParseError> {
-        let error = self.error("a number below 2^32");
-        self.word().parse().map_err(|_| error)
+        self.read("a number below 2^32", |this| this.word().parse().ok())
     }
 
     /// `@0x1a`
     fn pc(&mut self) -> Result<u32, ParseError> {
-        let error = self.error("an offset such as `@0x1a`");
-        let hex = if self.eat("@0x") { self.word() } else { "" };
-        u32::from_str_radix(hex, 16).map_err(|_| error)
+        self.read("an offset such as `@0x1a`", |this| {
+            let hex = if this.eat("@0x") { this.word() } else { "" };
+            u32::from_str_radix(hex, 16).ok()
+        })
     }
 
     /// Whether `prefix` and a digit come next.
@@ -413,37 +417,40 @@ impl<'t> Cursor<'t> {
     }
 
     /// A number behind a prefix, such as `mem1`.
-    fn prefixed(&mut self, prefix: &str, expected: &str) -> Result<u32, ParseError> {
-        let error = self.error(expected);
-        let number = self.word().strip_prefix(prefix).and_then(|digits| digits.parse().ok());
-        number.ok_or(error)
+    fn index(&mut self, prefix: &str, expected: &str) -> Result<u32, ParseError> {
+        let number = |this: &mut Self| this.word().strip_prefix(prefix).and_then(|digits| digits.parse().ok());
+        self.read(expected, number)
     }
 
-    fn index(&mut self, prefix: &str, expected: &str) -> Result<u32, ParseError> {
-        let error = self.error(format!("a number below {MAX_NUMBER}"));
-        let number = self.prefixed(prefix, expected)?;
-        if matches!(prefix, "v" | "b") && number >= MAX_NUMBER { Err(error) } else { Ok(number) }
+    /// The number of a value or block, behind its prefix.
+    fn bounded(&mut self, prefix: &str, expected: &str) -> Result<u32, ParseError> {
+        let start = Cursor { line: self.line, rest: self.rest };
+        match self.index(prefix, expected)? {
+            number if number < MAX_NUMBER => Ok(number),
+            _ => Err(start.error(format!("a number below {MAX_NUMBER}"))),
+        }
     }
 
     fn optional_index(&mut self, prefix: &str) -> Result<u32, ParseError> {
-        if self.at_index(prefix) { self.prefixed(prefix, "an index") } else { Ok(0) }
+        if self.at_index(prefix) { self.index(prefix, "an index") } else { Ok(0) }
     }
 
     fn value(&mut self) -> Result<Value, ParseError> {
-        self.index("v", "a value").map(Value)
+        self.bounded("v", "a value").map(Value)
     }
 
     fn block(&mut self) -> Result<Block, ParseError> {
-        self.index("b", "a block").map(Block)
+        self.bounded("b", "a block").map(Block)
     }
 
     /// A constant of type `ty`.
     fn bits(&mut self, ty: Type) -> Result<u64, ParseError> {
-        let error = self.error(format!("a constant of type {ty}"));
-        let len = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
-        let token = &self.rest[..len];
-        self.skip(len);
-        parse_bits(ty, token).ok_or(error)
+        self.read(&format!("a constant of type {ty}"), |this| {
+            let len = this.rest.find(char::is_whitespace).unwrap_or(this.rest.len());
+            let token = &this.rest[..len];
+            this.skip(len);
+            parse_bits(ty, token)
+        })
     }
 }
 

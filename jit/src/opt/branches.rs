@@ -15,27 +15,64 @@
 use super::{Changed, Context, Pass};
 use crate::analysis::Cfg;
 use crate::ir::{Block, Func, Op};
-use bumpalo::collections::Vec;
+use bumpalo::collections::Vec as ArenaVec;
 
 /// Branch folding.
 pub const PASS: Pass = Pass { name: "branches", run, needs: &[], keeps: &[] };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut changed = 0;
-    for block in func.blocks() {
-        if let Some(succ) = only_way(func, block)
-            && cx.spend()
-        {
-            func.jump_along(block, succ);
-            changed += 1;
-        }
-    }
+    let decided: Vec<Option<usize>> = func.blocks().map(|block| only_way(func, block).filter(|_| cx.spend())).collect();
+    let mut changed = decided.iter().flatten().count() as u32;
     if changed > 0 {
+        jump(func, &decided);
         remove_unreachable(func);
     }
     changed += merge_chains(func, cx);
     Changed(changed)
 }
+
+/// Turns terminators into jumps along the successors decided on, and takes all other edges of those blocks away. All at
+/// once, as a block may be the target of many.
+fn jump(func: &mut Func<'_>, decided: &[Option<usize>]) {
+    let mut affected = vec![false; func.num_blocks()];
+    // For each block decided on, the successor and how many earlier edges to it the block has.
+    let mut kept = vec![None; func.num_blocks()];
+    for block in func.blocks() {
+        let Some(succ) = decided[block.index()] else { continue };
+        let succs = &func.block(block).succs;
+        let target = succs[succ];
+        kept[block.index()] = Some((target, succs[..succ].iter().filter(|&&other| other == target).count()));
+        for succ in succs {
+            affected[succ.index()] = true;
+        }
+    }
+    let mut seen = vec![0; func.num_blocks()];
+    for target in func.blocks().filter(|target| affected[target.index()]) {
+        let preds = func.block(target).preds.to_vec();
+        func.retain_preds(target, |pred| match kept[pred.index()] {
+            Some((to, earlier)) => {
+                seen[pred.index()] += 1;
+                to == target && earlier + 1 == seen[pred.index()]
+            }
+            None => true,
+        });
+        for pred in preds {
+            seen[pred.index()] = 0;
+        }
+    }
+    for block in func.blocks() {
+        if let Some((target, _)) = kept[block.index()] {
+            let terminator = func.terminator(block).expect("a block with successors has a terminator");
+            func.become_op(terminator, Op::Jump, 0, &[]);
+            let succs = &mut func.block_mut(block).succs;
+            succs.clear();
+            succs.push(target);
+        }
+    }
+}
+
+/// Edges into a block among which none are looked for.
+const MANY: usize = 64;
 
 /// The one successor, by its index, that the branch at the end of `block` can take.
 fn only_way(func: &Func<'_>, block: Block) -> Option<usize> {
@@ -45,9 +82,13 @@ fn only_way(func: &Func<'_>, block: Block) -> Option<usize> {
     match (func.op(terminator), func.as_const(index)) {
         (Op::Branch, Some(condition)) => Some(usize::from(condition == 0)),
         (Op::BrTable, Some(index)) => Some(succs.len().saturating_sub(1).min(index as usize)),
-        // All edges lead to one block, whose phis cannot tell them apart.
+        // All edges lead to one block, whose phis cannot tell them apart. Where there are many edges, looking for the two
+        // would be quadratic, for little gain.
         (Op::Branch | Op::BrTable, None) if succs.iter().all(|succ| *succ == succs[0]) => {
             let preds = &func.block(succs[0]).preds;
+            if preds.len() > MANY {
+                return None;
+            }
             let alike = func.phis(succs[0]).all(|phi| {
                 let mut args = func.args(phi).iter().zip(preds).filter(|&(_, &pred)| pred == block).map(|(arg, _)| arg);
                 let first = args.next();
@@ -64,7 +105,7 @@ pub fn remove_unreachable(func: &mut Func<'_>) {
     let cfg = Cfg::compute(func);
     for block in func.blocks() {
         if cfg.is_reachable(block) {
-            func.retain_preds(block, |_, pred| cfg.is_reachable(pred));
+            func.retain_preds(block, |pred| cfg.is_reachable(pred));
         } else {
             let data = func.block_mut(block);
             data.insts.clear();
@@ -77,20 +118,29 @@ pub fn remove_unreachable(func: &mut Func<'_>) {
 /// Appends each block to its predecessor where neither has another neighbour on that side.
 fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
     let mut merged = 0;
+    // Where each block has gone. Predecessors are renamed only at the end, as a block may be the successor of many chains.
+    let mut home: Vec<Block> = func.blocks().collect();
     for block in func.blocks() {
         // Only heads of chains, so that every block is moved once.
-        if func.block(block).insts.is_empty() || follows_its_pred(func, block) {
+        if follows_its_pred(func, block) {
             continue;
         }
         while let [next] = func.block(block).succs[..]
-            && follows_its_pred(func, next)
+            && func.block(next).preds.len() == 1
+            && next != block
             && cx.spend()
         {
             append(func, block, next);
+            home[next.index()] = block;
             merged += 1;
         }
     }
     if merged > 0 {
+        for block in func.blocks() {
+            for pred in &mut func.block_mut(block).preds {
+                *pred = home[pred.index()];
+            }
+        }
         func.settle();
     }
     merged
@@ -109,13 +159,8 @@ fn append(func: &mut Func<'_>, block: Block, next: Block) {
     let arena = func.arena;
     let data = func.block_mut(next);
     data.preds.clear();
-    let insts = std::mem::replace(&mut data.insts, Vec::new_in(arena));
-    let succs = std::mem::replace(&mut data.succs, Vec::new_in(arena));
-    for &succ in &succs {
-        for pred in func.block_mut(succ).preds.iter_mut().filter(|pred| **pred == next) {
-            *pred = block;
-        }
-    }
+    let insts = std::mem::replace(&mut data.insts, ArenaVec::new_in(arena));
+    let succs = std::mem::replace(&mut data.succs, ArenaVec::new_in(arena));
     func.block_mut(block).insts.pop();
     func.block_mut(block).succs = succs;
     for value in insts {

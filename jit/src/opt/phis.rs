@@ -9,44 +9,33 @@
 //! Strongly connected components of the graph of phis, in topological order, so that what a component refers to has been
 //! settled before it; one that refers to several outer values may hold smaller redundant ones among the phis that refer to
 //! inner ones only (Braun et al., "Simple and Efficient Construction of SSA Form", 2013, section 3.2; Tarjan's algorithm,
-//! iterative). It runs before dead code elimination, which takes away cycles of unused phis. Cost: O(phi arguments),
-//! times the depth to which components nest.
+//! iterative). It runs before dead code elimination, which takes away cycles of unused phis. Cost: O(phi arguments)
+//! times the depth to which components nest, which is capped.
 
 use super::{Analysis, Changed, Context, Pass};
-use crate::ir::{Func, Op, Value};
+use crate::ir::{Func, Value};
 
 /// Removal of redundant phis.
 pub const PASS: Pass = Pass { name: "phis", run, needs: &[], keeps: Analysis::OF_BLOCKS };
 
+/// Rounds made at most: each deals with one level of nesting. Functions made to be quadratic keep some phis.
+const MAX_ROUNDS: u32 = 64;
+
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut changed = 0;
     let mut graph = Graph::new(func.num_values());
+    let (mut changed, mut rounds) = (0, 0);
+    // A removal inside a component can make a phi around it redundant, hence the outer loop.
     loop {
         let before = changed;
-        let phis: Vec<Value> = func.blocks().flat_map(|block| func.phis(block).collect::<Vec<_>>()).collect();
-        // Sets still to be looked at, the next one last. A removal inside a component can make a phi around it redundant,
-        // hence the outer loop, which hardly ever runs more than once after a change.
-        let mut work = vec![Task::Split(phis)];
-        while let Some(task) = work.pop() {
-            match task {
-                Task::Split(phis) => work.extend(graph.components(func, &phis).into_iter().rev().map(Task::Examine)),
-                Task::Examine(component) => {
-                    let (outer, inner) = graph.neighbours(func, &component);
-                    match outer[..] {
-                        [value] => {
-                            for phi in component {
-                                if cx.spend() {
-                                    func.replace(phi, value);
-                                    changed += 1;
-                                }
-                            }
-                        }
-                        [] => {}
-                        _ if inner.is_empty() => {}
-                        _ => work.push(Task::Split(inner)),
-                    }
-                }
-            }
+        let mut phis: Vec<Value> = Vec::new();
+        for block in func.blocks() {
+            phis.extend(func.phis(block));
+        }
+        while !phis.is_empty() && rounds < MAX_ROUNDS {
+            rounds += 1;
+            let (removed, inner) = round(func, cx, &mut graph, &phis);
+            changed += removed;
+            phis = inner;
         }
         if changed == before {
             return Changed(changed);
@@ -55,11 +44,41 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
 }
 
-enum Task {
-    /// Find the components among these phis.
-    Split(Vec<Value>),
-    /// Remove this component if it is redundant.
-    Examine(Vec<Value>),
+/// Removes the redundant ones among the components of `phis`. Returns how many phis that were, and those of the other components that
+/// refer only to their own component.
+fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph, phis: &[Value]) -> (u32, Vec<Value>) {
+    let components = graph.components(func, phis);
+    let (mut removed, mut inner) = (0, Vec::new());
+    let mut start = 0;
+    for &end in &components.ends {
+        let component = &components.members[start..end];
+        start = end;
+        match graph.outer(func, component, &mut inner) {
+            Outer::One(value) => {
+                for &phi in component.iter().filter(|_| cx.spend()) {
+                    func.replace(phi, value);
+                    removed += 1;
+                }
+            }
+            // Phis of nothing but each other are dead.
+            Outer::None | Outer::Many => {}
+        }
+    }
+    (removed, inner)
+}
+
+/// The values outside a component that it refers to.
+enum Outer {
+    None,
+    One(Value),
+    Many,
+}
+
+/// Strongly connected components, one after the other, each after those that it refers to.
+#[derive(Default)]
+struct Components {
+    members: Vec<Value>,
+    ends: Vec<usize>,
 }
 
 /// Scratch memory per value. `set` is cleared after each use.
@@ -84,13 +103,13 @@ impl Graph {
         }
     }
 
-    /// Strongly connected components of the graph induced by `phis`, each after those that it refers to.
-    fn components(&mut self, func: &mut Func<'_>, phis: &[Value]) -> Vec<Vec<Value>> {
+    /// The components of the graph induced by `phis`.
+    fn components(&mut self, func: &mut Func<'_>, phis: &[Value]) -> Components {
         self.mark(phis, true);
         for phi in phis {
             self.index[phi.index()] = 0;
         }
-        let mut components = Vec::new();
+        let mut components = Components::default();
         let mut open = Vec::new();
         // The path being followed, each phi with its next argument.
         let mut path: Vec<(Value, usize)> = Vec::new();
@@ -107,16 +126,14 @@ impl Graph {
                     (self.index[at], self.low[at]) = (count, count);
                     open.push(phi);
                 }
-                let arg = func.args(phi).get(*next).copied();
-                *next += 1;
-                if let Some(arg) = arg {
+                if let Some(&arg) = func.args(phi).get(*next) {
+                    *next += 1;
                     let arg = func.find(arg);
-                    if !self.set[arg.index()] {
-                        continue;
-                    }
-                    match self.index[arg.index()] {
-                        0 => path.push((arg, 0)),
-                        index => self.low[at] = self.low[at].min(index),
+                    if self.set[arg.index()] {
+                        match self.index[arg.index()] {
+                            0 => path.push((arg, 0)),
+                            index => self.low[at] = self.low[at].min(index),
+                        }
                     }
                     continue;
                 }
@@ -126,13 +143,12 @@ impl Graph {
                     self.low[parent] = self.low[parent].min(self.low[at]);
                 }
                 if self.low[at] == self.index[at] {
-                    let start =
-                        open.iter().rposition(|&other| other == phi).expect("a root is open until its component is complete");
-                    let component = open.split_off(start);
-                    for member in &component {
+                    let start = open.iter().rposition(|&other| other == phi).expect("its component is open");
+                    for member in open.drain(start..) {
                         self.index[member.index()] = DONE;
+                        components.members.push(member);
                     }
-                    components.push(component);
+                    components.ends.push(components.members.len());
                 }
             }
         }
@@ -140,28 +156,35 @@ impl Graph {
         components
     }
 
-    /// The values outside `component` that it refers to, up to two, and its phis that refer to none.
-    fn neighbours(&mut self, func: &mut Func<'_>, component: &[Value]) -> (Vec<Value>, Vec<Value>) {
+    /// What `component` refers to outside. If that is more than one value, its phis that refer to none are added to
+    /// `inner`.
+    fn outer(&mut self, func: &mut Func<'_>, component: &[Value], inner: &mut Vec<Value>) -> Outer {
         self.mark(component, true);
-        let (mut outer, mut inner) = (Vec::new(), Vec::new());
+        let added = inner.len();
+        let mut outer = Outer::None;
         for &phi in component {
-            debug_assert_eq!(func.op(phi), Op::Phi);
-            let mut all_inside = true;
+            let mut refers_outside = false;
             for i in 0..func.args(phi).len() {
                 let arg = func.args(phi)[i];
                 let arg = func.find(arg);
-                if !self.set[arg.index()] {
-                    all_inside = false;
-                    if outer.len() < 2 && !outer.contains(&arg) {
-                        outer.push(arg);
-                    }
+                if self.set[arg.index()] {
+                    continue;
                 }
+                refers_outside = true;
+                outer = match outer {
+                    Outer::None => Outer::One(arg),
+                    Outer::One(value) if value == arg => Outer::One(arg),
+                    _ => Outer::Many,
+                };
             }
-            if all_inside {
+            if !refers_outside {
                 inner.push(phi);
             }
         }
+        if !matches!(outer, Outer::Many) {
+            inner.truncate(added);
+        }
         self.mark(component, false);
-        (outer, inner)
+        outer
     }
 }

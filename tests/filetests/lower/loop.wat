@@ -1,0 +1,31 @@
+;; test: lower
+;; run: sum(4) -> 10
+(module
+  (func (export "sum") (param i32) (result i32)
+    (local i32)
+    loop $next
+      local.get 1
+      local.get 0
+      i32.add
+      local.set 1
+      local.get 0
+      i32.const 1
+      i32.sub
+      local.tee 0
+      br_if $next
+    end
+    local.get 1))
+;; expect
+;; b0:
+;;     v5:rdi = args
+;;     v4 = mov.q 0
+;;     jmp b1(v4 v5)
+;; b1(v1 v2):
+;;     v0 = lea.d [v1 + v2 * 1]
+;;     v3 = lea.d [v2 + -1]
+;;     test.d v3, v3
+;;     j_ne b2 b3
+;; b2:
+;;     jmp b1(v0 v3)
+;; b3:
+;;     ret v0:rax
