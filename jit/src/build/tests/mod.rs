@@ -1,5 +1,6 @@
 //! Shapes of the SSA, robustness, and comparison with the bytecode.
 
+mod cytron;
 mod limits;
 mod oracle;
 mod random;

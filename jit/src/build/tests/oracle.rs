@@ -1,22 +1,17 @@
-//! Construction against the definition, on random graphs: phis stand exactly where the pruned minimal form has them
-//! (iterated joins of different definitions, where the variable is live). On irreducible graphs there may be more.
+//! Construction and the removal of redundant phis against [`cytron`](super::cytron), on random graphs: the same phis in
+//! the same blocks with the same operands, and every read finds the same definition.
 
+use super::cytron::{self, Action, Definition, Program};
 use super::random::Random;
 use crate::analysis::{Cfg, Dominators};
 use crate::build::braun::{Braun, Variables};
 use crate::ir::{Block, Entry, Func, Op, Type, Value, print, verify};
+use crate::opt::{self, Context, phis};
 use bumpalo::Bump;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-const BLOCKS: usize = 9;
+const GRAPHS: u64 = 20_000;
 const VARIABLES: u32 = 3;
-
-/// What a block does, in order.
-#[derive(Clone, Copy)]
-enum Action {
-    Define(u32),
-    Use(u32),
-}
 
 struct Zeros;
 
@@ -33,41 +28,52 @@ impl Variables for Zeros {
 }
 
 #[test]
-fn phis_are_minimal_and_pruned() {
-    let (mut reducible, mut irreducible, mut phis) = (0, 0, 0);
-    for seed in 0..6000 {
+fn phis_are_those_of_the_pruned_minimal_form() {
+    let (mut reducible, mut irreducible, mut phis, mut removed) = (0, 0, 0, 0);
+    for seed in 0..GRAPHS {
         let mut random = Random::new(seed);
         let arena = Bump::new();
         let mut func = graph(&arena, &mut random);
         let cfg = Cfg::compute(&func);
-        let actions: Vec<Vec<Action>> = (0..BLOCKS).map(|_| actions(&mut random)).collect();
-        construct(&mut func, &cfg, &actions, &mut random);
+        let actions: Vec<Vec<Action>> = func.blocks().map(|_| actions(&mut random)).collect();
+        let reads = construct(&mut func, &cfg, &actions, &mut random);
+        let placed = count_phis(&func);
+        let mut cx = Context { verify: true, ..Context::default() };
+        opt::run_pass(&phis::PASS, &mut func, &mut cx);
         verify(&func, None).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", print(&func)));
 
-        let placed: usize = cfg.order().iter().map(|&block| func.phis(block).count()).sum();
-        let minimal: usize = (0..VARIABLES).map(|variable| pruned_minimal(&func, &cfg, &actions, variable)).sum();
+        compare(&func, &actions, &reads).unwrap_or_else(|what| panic!("seed {seed}: {what}\n{}", print(&func)));
         if is_reducible(&func, &cfg) {
             reducible += 1;
-            phis += placed;
-            assert_eq!(placed, minimal, "seed {seed}\n{}", print(&func));
+            assert_eq!(placed, count_phis(&func), "seed {seed}: construction alone is minimal\n{}", print(&func));
         } else {
             irreducible += 1;
-            assert!(placed >= minimal, "seed {seed}\n{}", print(&func));
+            removed += placed - count_phis(&func);
         }
+        phis += count_phis(&func);
     }
-    assert!(reducible > 4000 && irreducible > 600 && phis > 1500, "{reducible} {irreducible} {phis}");
+    // The graphs must be worth comparing.
+    assert!(reducible > GRAPHS / 4 && irreducible > GRAPHS / 4, "{reducible} {irreducible}");
+    assert!(phis > 20_000 && removed > 500, "{phis} {removed}");
 }
 
-/// Random edges; a block with several successors ends with a `br_table`.
+fn count_phis(func: &Func<'_>) -> usize {
+    func.blocks().map(|block| func.phis(block).count()).sum()
+}
+
+/// Random edges among 2 to 14 blocks, in half of the graphs mostly short ones, which leave more of them reducible; a
+/// block with several successors ends with a `br_table`.
 fn graph<'a>(arena: &'a Bump, random: &mut Random) -> Func<'a> {
     let mut func = Func::new(arena, 0, Entry::Call, [], []);
-    for _ in 0..BLOCKS {
+    let blocks = 2 + random.below(13);
+    let short = [90, 20][random.below(2)];
+    for _ in 0..blocks {
         func.create_block();
     }
-    for from in 0..BLOCKS {
-        for _ in 0..random.below(5).min(2) {
-            let near = from.saturating_sub(2) + random.below(5);
-            let to = if random.chance(70) { near.clamp(1, BLOCKS - 1) } else { 1 + random.below(BLOCKS - 1) };
+    for from in 0..blocks {
+        for _ in 0..[0, 1, 1, 2, 2, 2, 2, 2, 3, 3][random.below(10)] {
+            let near = (from + random.below(5)).saturating_sub(2);
+            let to = if random.chance(short) { near.clamp(1, blocks - 1) } else { 1 + random.below(blocks - 1) };
             func.add_edge(Block(from as u32), Block(to as u32));
         }
     }
@@ -91,25 +97,29 @@ fn actions(random: &mut Random) -> Vec<Action> {
     (0..random.below(4)).map(|_| action(random)).collect()
 }
 
-/// Fills the blocks in order and seals each at some time after its predecessors are filled.
-fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &mut Random) {
+/// Fills the blocks in order and seals each at some time after its predecessors are filled. Every write is of a value
+/// of its own. Returns, by block, what the actions defined or the instructions that use what they read.
+fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &mut Random) -> Vec<Vec<Value>> {
     let mut braun = Braun::new(VARIABLES as usize, u64::MAX);
     let mut open: Vec<Block> = cfg.order().to_vec();
     let mut filled = BTreeSet::new();
+    let mut done = vec![Vec::new(); func.num_blocks()];
     let index = (cfg.order().len() > 1).then(|| func.append(Block::ENTRY, Op::Const, Type::I32, 0, 0, 1, &[]));
     for &block in cfg.order() {
         seal(func, &mut braun, &mut open, &filled, |block| block == Block::ENTRY || random.chance(60));
         for &action in &actions[block.index()] {
-            match action {
+            let inst = match action {
                 Action::Define(variable) => {
                     let value = func.append(block, Op::GlobalGet, Type::I32, 0, 0, 0, &[]);
                     braun.write_variable(variable, block, value);
+                    value
                 }
                 Action::Use(variable) => {
                     let value = braun.read_variable(func, &mut Zeros, variable, block, Type::I32);
-                    func.append(block, Op::GlobalSet, Type::Void, 0, 0, 0, &[value]);
+                    func.append(block, Op::GlobalSet, Type::Void, 0, 0, 0, &[value])
                 }
-            }
+            };
+            done[block.index()].push(inst);
         }
         match func.block(block).succs.len() {
             0 => func.append(block, Op::Return, Type::Void, 0, 0, 0, &[]),
@@ -122,6 +132,7 @@ fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &m
     assert!(open.is_empty());
     braun.finish(func);
     func.settle();
+    done
 }
 
 fn seal(
@@ -140,45 +151,48 @@ fn seal(
     });
 }
 
-/// How many phis the pruned minimal form has for `variable`: the entry defines it, and a phi is a definition.
-fn pruned_minimal(func: &Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], variable: u32) -> usize {
-    let dom = Dominators::compute(func, cfg);
-    let defines =
-        |block: Block| actions[block.index()].iter().any(|action| matches!(action, Action::Define(v) if *v == variable));
-    // Live-in: used before any definition in the block, or live out and not defined.
-    let mut live: BTreeSet<Block> = BTreeSet::new();
-    let uses_first = |block: Block| {
-        let first =
-            actions[block.index()].iter().find(|action| matches!(action, Action::Define(v) | Action::Use(v) if *v == variable));
-        matches!(first, Some(Action::Use(_)))
-    };
-    loop {
-        let more: Vec<Block> = cfg
-            .order()
-            .iter()
-            .copied()
-            .filter(|&block| {
-                let live_out = func.block(block).succs.iter().any(|succ| live.contains(succ));
-                !live.contains(&block) && (uses_first(block) || live_out && !defines(block))
-            })
-            .collect();
-        if more.is_empty() {
-            break;
-        }
-        live.extend(more);
+/// Matches every definition of the oracle with the value that stands for it, from the reads through the operands of
+/// phis, and checks that this is one to one and leaves no phi over on either side.
+fn compare(func: &Func<'_>, actions: &[Vec<Action>], done: &[Vec<Value>]) -> Result<(), String> {
+    let blocks = |list: &[Block]| list.iter().map(|block| block.index()).collect::<Vec<_>>();
+    let preds: Vec<Vec<usize>> = func.blocks().map(|block| blocks(&func.block(block).preds)).collect();
+    let succs: Vec<Vec<usize>> = func.blocks().map(|block| blocks(&func.block(block).succs)).collect();
+    let program = Program { preds: &preds, succs: &succs, actions, variables: VARIABLES };
+    let ssa = cytron::construct(&program);
+
+    let mut work = Vec::new();
+    for block in func.blocks().filter(|block| ssa.reachable >> block.index() & 1 == 1) {
+        let uses = done[block.index()].iter().filter(|&&inst| func.op(inst) == Op::GlobalSet);
+        work.extend(ssa.uses[block.index()].iter().copied().zip(uses.map(|&inst| func.args(inst)[0])));
     }
-    let mut phis: BTreeSet<Block> = BTreeSet::new();
-    let mut pending: Vec<Block> = cfg.order().iter().copied().filter(|&block| block == Block::ENTRY || defines(block)).collect();
-    while let Some(def) = pending.pop() {
-        for &join in cfg.order() {
-            let in_frontier =
-                func.block(join).preds.iter().any(|&pred| dom.dominates(def, pred)) && (def == join || !dom.dominates(def, join));
-            if in_frontier && phis.insert(join) {
-                pending.push(join);
-            }
+    let home: BTreeMap<Value, Block> = func.blocks().flat_map(|block| func.phis(block).map(move |phi| (phi, block))).collect();
+    let (mut value_of, mut definition_of) = (BTreeMap::new(), BTreeMap::new());
+    while let Some((definition, value)) = work.pop() {
+        let known = value_of.insert(definition, value);
+        if known.is_some_and(|known| known != value) || definition_of.insert(value, definition).is_some_and(|d| d != definition) {
+            return Err(format!("{definition:?} is {value}, and one of them something else too"));
+        }
+        let fits = match definition {
+            Definition::Initial { .. } => func.as_const(value) == Some(0),
+            Definition::Write { block, index } => done[block][index] == value,
+            Definition::Phi { block, .. } => home.get(&value) == Some(&Block(block as u32)),
+        };
+        if !fits {
+            return Err(format!("{value} is no {definition:?}"));
+        }
+        if let Definition::Phi { block, variable } = definition
+            && known.is_none()
+        {
+            let index = ssa.phis[block].iter().position(|&v| v == variable).ok_or("the oracle has a phi without need")?;
+            work.extend(ssa.operands[block][index].iter().copied().zip(func.args(value).iter().copied()));
         }
     }
-    phis.intersection(&live).count()
+    let matched = value_of.keys().filter(|definition| matches!(definition, Definition::Phi { .. })).count();
+    let expected: usize = ssa.phis.iter().map(Vec::len).sum();
+    if (matched, matched) != (expected, home.len()) {
+        return Err(format!("{} phis, {expected} expected, {matched} of them the same", home.len()));
+    }
+    Ok(())
 }
 
 /// Whether every cycle is entered at a block that dominates it: without the edges to dominators there is no cycle.
