@@ -499,3 +499,80 @@ impl std::fmt::Display for Want {
 fn types(types: &[weir_bytecode::ValType]) -> impl Iterator<Item = Type> + '_ {
     types.iter().map(|&ty| ty.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+    use bumpalo::Bump;
+    use weir_bytecode::validate;
+
+    /// Function 0 is imported; functions 1 and 2 have the types that the tests claim.
+    const MODULE: &str = r#"(module
+        (import "" "" (func (param i64) (result f32 i32)))
+        (memory 1) (memory i64 1)
+        (table i64 1 funcref)
+        (global (mut f64) (f64.const 0))
+        (data "x")
+        (type $unary (func (param i32) (result i32)))
+        (func (type $unary) local.get 0)
+        (func))"#;
+
+    fn rule(text: &str) -> Option<(u32, String)> {
+        let module = validate::parse(wat::parse_str(MODULE).unwrap().into()).unwrap();
+        let arena = Bump::new();
+        let func = parse(&arena, text).unwrap();
+        assert_eq!(verify(&func, None), Ok(()), "{text} is only wrong in its module");
+        verify(&func, Some(&module)).err().map(|error| (error.rule, error.what))
+    }
+
+    #[test]
+    fn a_function_must_fit_its_module() {
+        let cases: &[(u32, &str, &str)] = &[
+            (8, "function 9 of 3", "v1: i32 = call f9(v0)"),
+            (7, "v0 is i32, not i64", "v1: f32 = call f0(v0)"),
+            (6, "0 arguments instead of 1", "v1: i32 = call f1()"),
+            (7, "its value is i64, not i32", "v1: i64 = call f1(v0)"),
+            (7, "result 1 of [i32] -> [i32]", "v1: i32 = call f1(v0)\n v2: i32 = result 1 v1"),
+            (7, "v0 is i32, not i64", "v1: i32 = call_indirect t1 table0 (v0, v0)"),
+            (8, "table 1 of 1", "v1: i32 = call_indirect t1 table1 (v0, v0)"),
+            (8, "type 7 of 3", "v1: i32 = call_indirect t7 table0 (v0, v0)"),
+            (7, "v0 is i32, not i64", "v1: i32 = load mem1 v0"),
+            (8, "memory 2 of 2", "v1: i32 = load mem2 v0"),
+            (7, "v0 is i32, not i64", "memory_copy mem1 mem0 v0, v0, v0"),
+            (8, "data segment 1 of 1", "memory_init data1 v0, v0, v0"),
+            (7, "its value is i32, not i64", "v1: i32 = memory_size mem1"),
+            (7, "its value is i32, not f64", "v1: i32 = global_get g0"),
+            (7, "v0 is i32, not f64", "global_set g0 v0"),
+            (8, "global 1 of 1", "global_set g1 v0"),
+        ];
+        for &(number, what, inst) in cases {
+            let found = rule(&format!("func 1 (i32) -> i32\nb0:\n v0: i32 = param 0\n {inst}\n return v0"));
+            assert_eq!(found, Some((number, what.to_string())), "{inst}");
+        }
+        let tail = "func 2 ()\nb0:\n v0: i64 = const 0\n return_call f0(v0)";
+        let results = "the results of a tail call must be the caller's, not those of [i64] -> [f32 i32]";
+        assert_eq!(rule(tail), Some((7, results.to_string())));
+    }
+
+    #[test]
+    fn the_function_itself_must_be_the_modules() {
+        assert_eq!(rule("func 1 (i32) -> i32\nb0:\n v0: i32 = param 0\n return v0"), None);
+        assert_eq!(rule("func 1 (i64)\nb0:\n return").unwrap().0, 7);
+        assert_eq!(rule("func 0 (i64)\nb0:\n return").unwrap().0, 8);
+        assert_eq!(rule("func 3 ()\nb0:\n return").unwrap().0, 8);
+    }
+
+    #[test]
+    fn pending_replacements_and_values_in_two_places_are_found() {
+        let arena = Bump::new();
+        let text = "func 0 () -> i32\nb0:\n v0: i32 = const 1\n v1: i32 = const 1\n return v1";
+        let mut func = parse(&arena, text).unwrap();
+        func.replace(Value(1), Value(0));
+        assert_eq!(verify(&func, None).unwrap_err().rule, 4);
+        func.settle();
+        assert_eq!(verify(&func, None), Ok(()));
+        func.block_mut(Block::ENTRY).insts.insert(0, Value(0));
+        assert_eq!(verify(&func, None).unwrap_err().rule, 4);
+    }
+}

@@ -197,7 +197,7 @@ pub fn run_pass(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) {
 mod tests {
     use super::*;
     use crate::ir::sandbox::Sandbox;
-    use crate::ir::{Outcome, eval, parse, print};
+    use crate::ir::{Block, Entry, Op, Outcome, Type, eval, parse, print};
     use bumpalo::Bump;
 
     /// Work for every pass: constants, an `eqz`, a repeated sum, a branch that goes one way, a redundant phi.
@@ -275,5 +275,36 @@ b5: preds b0
         let arena = Bump::new();
         let (text, stats, _) = optimised(None, &names);
         assert_eq!((text, stats.len()), (print(&parse(&arena, TEXT).unwrap()), 0));
+    }
+
+    /// A long chain of blocks that may each leave to one exit, every second one on a constant: nothing may recurse along the
+    /// chain or look at all of the exit's predecessors for each of them.
+    #[test]
+    fn long_functions_are_no_harder_than_short_ones() {
+        const LENGTH: u32 = 100_000;
+        let arena = Bump::new();
+        let mut func = Func::new(&arena, 0, Entry::Call, [Type::I32], [Type::I32]);
+        for _ in 0..LENGTH + 2 {
+            func.create_block();
+        }
+        let param = func.append(Block::ENTRY, Op::Param, Type::I32, 0, 0, 0, &[]);
+        let zero = func.append(Block::ENTRY, Op::Const, Type::I32, 0, 0, 0, &[]);
+        let exit = Block(LENGTH + 1);
+        for i in 0..LENGTH {
+            func.add_edge(Block(i), exit);
+            func.add_edge(Block(i), Block(i + 1));
+            let condition = if i % 2 == 0 { param } else { zero };
+            func.append(Block(i), Op::Branch, Type::Void, 0, 0, 0, &[condition]);
+        }
+        func.append(Block(LENGTH), Op::Trap, Type::Void, 0, weir_bytecode::Trap::Unreachable as u32, 0, &[]);
+        let args = vec![param; LENGTH as usize];
+        let phi = func.append(exit, Op::Phi, Type::I32, 0, 0, 0, &args);
+        func.append(exit, Op::Return, Type::Void, 0, 0, 0, &[phi]);
+
+        let mut cx = Context { verify: true, ..Context::default() };
+        run(&mut func, &mut cx);
+        assert_eq!(func.block(exit).preds.len() as u32, LENGTH / 2);
+        assert_eq!(func.args(func.terminator(exit).unwrap()), [param], "the phi is redundant");
+        assert!(parse(&arena, &print(&func)).unwrap() == func);
     }
 }
