@@ -1,8 +1,8 @@
 //! From allocated instructions to bytes. The only place with `dynasm!`, which writes what has a fixed form: frames, calls,
 //! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
 //!
-//! Emission runs twice: the first run has every jump in its long form and so shows an upper bound of every distance;
-//! the second uses the short form where that bound allows.
+//! Emission runs several times: the first run has every jump in its long form and so shows an upper bound of every
+//! distance; each further one uses the short form where the last bounds allow.
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -10,11 +10,11 @@ use super::abi;
 use super::code::{Code, Target};
 use super::encode::Bytes;
 use super::frame::Frame;
-use super::insts::{Asm, Cond, Inst, Mem, Rm, STORED, Width};
+use super::insts::{Asm, Cond, Encoding, Inst, Mem, Rm, STORED, Width};
 use super::layout::Order;
 use crate::compile::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
 use crate::contract::{FuncRef, InstanceCtx, StackCtx, TableEntry, TrapSite};
-use crate::regalloc::{Class, Move, Place};
+use crate::regalloc::{Class, Move, Place, Reg};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
@@ -23,6 +23,8 @@ mod sequences;
 
 /// Alignment of the top of an innermost loop.
 const LOOP_ALIGNMENT: usize = 16;
+/// How often code is emitted; the third run still shortens a few jumps, a fourth hardly any.
+const RUNS: usize = 3;
 /// Jump tables with at most this many entries besides the default become comparisons.
 const MAX_COMPARISONS: usize = 3;
 
@@ -56,15 +58,18 @@ macro_rules! conditional_jump {
 /// # Errors
 /// [`Refusal::Budget`] if a displacement exceeds its field.
 pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order) -> Result<Compiled, Refusal> {
-    let mut first = Emitter::new(code, moves, frame, order, None);
-    first.run();
-    let distances = Distances { blocks: first.block_offsets, jumps: first.jump_offsets, aligned: first.aligned_offsets };
-    let mut second = Emitter::new(code, moves, frame, order, Some(distances));
-    second.run();
-    second.finish().map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
+    let mut emitter = Emitter::new(code, moves, frame, order, None);
+    emitter.run();
+    for _ in 1..RUNS {
+        let distances =
+            Distances { blocks: emitter.block_offsets, jumps: emitter.jump_offsets, aligned: emitter.aligned_offsets };
+        emitter = Emitter::new(code, moves, frame, order, Some(distances));
+        emitter.run();
+    }
+    emitter.finish().map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
 }
 
-/// Offsets in the long form.
+/// Offsets in an earlier run, in which no jump was shorter.
 struct Distances {
     /// By block.
     blocks: Vec<usize>,
@@ -99,12 +104,23 @@ struct TableField {
     block: usize,
 }
 
+/// See [`Emitter::tested`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Tested {
+    reg: Reg,
+    width: Width,
+    /// Carry and overflow are clear, too.
+    logical: bool,
+}
+
 struct Emitter<'c> {
     out: Bytes,
     code: &'c Code,
     moves: &'c [Move],
     frame: &'c Frame,
     order: &'c Order,
+    /// A register whose being zero, and sign, the flags tell, as they would after `test`.
+    tested: Option<Tested>,
     /// From an earlier run.
     distances: Option<Distances>,
     labels: Vec<DynamicLabel>,
@@ -129,6 +145,7 @@ impl<'c> Emitter<'c> {
             moves,
             frame,
             order,
+            tested: None,
             distances,
             labels,
             cold: Vec::new(),
@@ -190,6 +207,7 @@ impl<'c> Emitter<'c> {
         let range = self.code.blocks[block].insts.clone();
         let insts = &self.code.insts[range.start as usize..range.end as usize];
         let flags_needed = flags_needed(insts);
+        self.tested = None;
         let mut next_move = self.moves.partition_point(|m| m.before < range.start);
         for ((i, inst), flags_needed) in range.zip(insts).zip(flags_needed) {
             while let Some(m) = self.moves.get(next_move).filter(|m| m.before == i) {
@@ -203,6 +221,7 @@ impl<'c> Emitter<'c> {
     /// A copy of the allocator's.
     fn copy(&mut self, from: Place, to: Place) {
         let inst = |op, width: Width| Inst::new(op, width);
+        self.tested = self.tested.filter(|tested| to != Place::Reg(tested.reg));
         match (from, to) {
             (Place::Reg(src), Place::Reg(dst)) => self.out.copy(dst, src),
             (Place::Reg(src), Place::Slot(slot)) => {
@@ -219,12 +238,10 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn inst(&mut self, inst: &Inst, flags_needed: bool, block: usize, next: Option<u32>) {
-        let fault = match inst.rm {
-            Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE => Some(pc),
-            _ => None,
-        };
-        if let Some(pc) = fault {
+    fn inst(&mut self, inst: &Inst, flags_needed: Flags, block: usize, next: Option<u32>) {
+        if let Rm::Mem(Mem { pc, .. }) = inst.rm
+            && pc != Mem::SAFE
+        {
             self.trap(TrapSite::Trap(Trap::MemoryOutOfBounds), pc);
         }
         match inst.op {
@@ -243,52 +260,54 @@ impl<'c> Emitter<'c> {
                 let trap = self.push_cold(inst);
                 self.jump_cold(inst.cond, trap);
             }
-            Asm::MovImm if inst.imm == 0 && !flags_needed => self.out.clear(inst.dst),
-            Asm::MovImm => self.out.constant(inst.dst, inst.imm),
+            Asm::MovImm if inst.imm == 0 && flags_needed == Flags::None => {
+                self.tested = None;
+                self.out.clear(inst.dst);
+            }
+            Asm::MovImm => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
             Asm::Vzero => self.out.clear(inst.dst),
-            Asm::Lea => self.lea(inst, flags_needed),
+            Asm::Lea => {
+                let inst = shorten_lea(inst, flags_needed);
+                self.plain(&inst, |out| out.encode(&inst));
+            }
+            Asm::Test if self.is_tested(inst, flags_needed) => {}
             // A pair of conditions takes two; either may find the other's work done.
             Asm::Cmov if inst.cond == Cond::FloatNE => {
-                self.out.encode(&inst.cond(Cond::P));
-                self.out.encode(&inst.cond(Cond::NE));
+                self.plain(inst, |out| out.encode(&inst.cond(Cond::P)));
+                self.plain(inst, |out| out.encode(&inst.cond(Cond::NE)));
             }
-            _ if inst.op.encoding() == super::insts::Encoding::Sequence => self.sequence(inst),
-            _ => {
-                self.out.encode(inst);
-                // Not always the first instruction written: the destination may be cleared before it.
-                if fault.is_some()
-                    && let Some(site) = self.traps.last_mut()
-                {
-                    site.offset = self.out.last as u32;
-                }
+            _ if inst.op.encoding() == Encoding::Sequence => {
+                self.tested = None;
+                self.sequence(inst);
             }
+            _ => self.plain(inst, |out| out.encode(inst)),
         }
     }
 
-    /// `lea`, or a shorter instruction with the same result if it may write flags.
-    fn lea(&mut self, inst: &Inst, flags_needed: bool) {
-        let Rm::Mem(mem) = inst.rm else { unreachable!("lea computes an address") };
-        let dst = inst.dst;
-        let add = Inst::new(Asm::Add, inst.width).dst(dst).src(dst);
-        let shorter = match mem {
-            Mem { index, disp: 0, .. } if index.is_none() => Some(Inst::new(Asm::Mov, inst.width).dst(dst).reg(mem.base)),
-            _ if flags_needed => None,
-            // 128 has no form with one byte, -128 has.
-            Mem { index, disp: 128, .. } if index.is_none() && mem.base == dst => {
-                Some(Inst::new(Asm::Sub, inst.width).dst(dst).src(dst).imm(-128))
-            }
-            Mem { index, disp, .. } if index.is_none() && mem.base == dst => Some(add.imm(disp.into())),
-            Mem { base, shift: 0, disp: 0, .. } if base == dst => Some(add.reg(mem.index)),
-            Mem { index, shift: 0, disp: 0, .. } if index == dst => Some(add.reg(mem.base)),
-            Mem { base, index, shift, disp: 0, .. } if base.is_none() && index == dst => {
-                Some(Inst::new(Asm::Shl, inst.width).dst(dst).src(dst).imm(shift.into()))
-            }
+    /// Emits `inst` by `encode`, and keeps track of what the flags tell.
+    fn plain(&mut self, inst: &Inst, encode: impl FnOnce(&mut Bytes)) {
+        let tested = Tested { reg: inst.dst, width: inst.width, logical: true };
+        self.tested = match inst.op {
+            Asm::And | Asm::Or | Asm::Xor | Asm::Andn => Some(tested),
+            Asm::Add | Asm::Sub | Asm::Neg => Some(Tested { logical: false, ..tested }),
+            // A count of 0 would leave the flags.
+            Asm::Shl | Asm::Shr | Asm::Sar if inst.imm != 0 => Some(Tested { logical: false, ..tested }),
+            op if op.keeps_flags() => self.tested.filter(|tested| tested.reg != inst.dst),
             _ => None,
         };
-        self.out.encode(&shorter.unwrap_or(*inst));
+        encode(&mut self.out);
+    }
+
+    /// Whether the flags that this `test` sets are there already, as far as they are needed.
+    fn is_tested(&self, test: &Inst, flags_needed: Flags) -> bool {
+        let of = |tested: Tested| (Rm::Reg(tested.reg), tested.reg, tested.width) == (test.rm, test.src, test.width);
+        self.tested.is_some_and(|tested| of(tested) && (tested.logical || flags_needed <= Flags::Result))
     }
 
     fn prologue(&mut self) {
+        if self.frame.absent {
+            return;
+        }
         dynasm!(self.out.asm; .arch x64; push rbp; mov rbp, rsp);
         for saved in &self.frame.saved {
             dynasm!(self.out.asm; .arch x64; push Rq(saved.encoding()));
@@ -297,7 +316,7 @@ impl<'c> Emitter<'c> {
             dynasm!(self.out.asm; .arch x64; push r15);
         }
         if self.frame.spill_bytes != 0 {
-            dynasm!(self.out.asm; .arch x64; sub rsp, self.frame.spill_bytes);
+            self.move_stack_pointer(Asm::Sub, self.frame.spill_bytes);
         }
         if self.frame.checked {
             let mut inst = Inst::new(Asm::TrapIf, Width::Q).cond(Cond::B).imm(Trap::StackOverflow as i64);
@@ -314,17 +333,24 @@ impl<'c> Emitter<'c> {
 
     /// Leaves `r11`, the argument and the result registers alone.
     fn epilogue(&mut self) {
+        if self.frame.absent {
+            return;
+        }
         let below = self.frame.spill_bytes + 8 * i32::from(self.frame.keeps_instance);
         if self.frame.saved.is_empty() && below != 0 {
             return dynasm!(self.out.asm; .arch x64; leave);
         }
         if below != 0 {
-            dynasm!(self.out.asm; .arch x64; add rsp, below);
+            self.move_stack_pointer(Asm::Add, below);
         }
         for saved in self.frame.saved.iter().rev() {
             dynasm!(self.out.asm; .arch x64; pop Rq(saved.encoding()));
         }
         dynasm!(self.out.asm; .arch x64; pop rbp);
+    }
+
+    fn move_stack_pointer(&mut self, op: Asm, bytes: i32) {
+        self.out.encode(&Inst::new(op, Width::Q).dst(abi::RSP).src(abi::RSP).imm(bytes.into()));
     }
 
     fn jump_unless_next(&mut self, block: u32, next: Option<u32>) {
@@ -420,6 +446,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn call(&mut self, inst: &Inst) {
+        self.tested = None;
         let list = &self.code.lists[inst.imm as usize];
         match list.target {
             Target::Itself => {
@@ -539,13 +566,49 @@ impl<'c> Emitter<'c> {
     }
 }
 
-/// For each instruction whether flags that were set before it are read behind it.
-fn flags_needed(insts: &[Inst]) -> Vec<bool> {
-    let mut needed = false;
-    let mut all = vec![false; insts.len()];
+/// Which flags are read behind an instruction that are set before it or by it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Flags {
+    None,
+    /// Zero and sign only, which tell about a result.
+    Result,
+    All,
+}
+
+/// For each instruction of a block.
+fn flags_needed(insts: &[Inst]) -> Vec<Flags> {
+    let mut needed = Flags::None;
+    let mut all = vec![Flags::None; insts.len()];
     for (i, inst) in insts.iter().enumerate().rev() {
         all[i] = needed;
-        needed = inst.op.reads_flags() || needed && inst.op.keeps_flags();
+        if !inst.op.keeps_flags() {
+            needed = Flags::None;
+        }
+        if inst.op.reads_flags() {
+            let read = match inst.cond {
+                Cond::E | Cond::NE | Cond::S | Cond::NS => Flags::Result,
+                _ => Flags::All,
+            };
+            needed = needed.max(read);
+        }
     }
     all
+}
+
+/// `lea`, or a shorter instruction with the same result if it may write flags.
+fn shorten_lea(inst: &Inst, flags_needed: Flags) -> Inst {
+    let Rm::Mem(mem) = inst.rm else { unreachable!("lea computes an address") };
+    let dst = inst.dst;
+    let with = |op| Inst { rm: Rm::None, ..Inst::new(op, inst.width).dst(dst).src(dst) };
+    match mem {
+        Mem { index, disp: 0, .. } if index.is_none() => Inst::new(Asm::Mov, inst.width).dst(dst).reg(mem.base),
+        _ if flags_needed != Flags::None => *inst,
+        // 128 has no form with one byte, -128 has.
+        Mem { index, disp: 128, .. } if index.is_none() && mem.base == dst => with(Asm::Sub).imm(-128),
+        Mem { index, disp, .. } if index.is_none() && mem.base == dst => with(Asm::Add).imm(disp.into()),
+        Mem { base, shift: 0, disp: 0, .. } if base == dst => with(Asm::Add).reg(mem.index),
+        Mem { index, shift: 0, disp: 0, .. } if index == dst => with(Asm::Add).reg(mem.base),
+        Mem { base, index, shift, disp: 0, .. } if base.is_none() && index == dst => with(Asm::Shl).imm(shift.into()),
+        _ => *inst,
+    }
 }

@@ -214,6 +214,11 @@ impl Bytes {
         if !inst.src.is_none() {
             return self.legacy(&Legacy { reg: inst.src.encoding(), ..simple(inst, 0, 0x85) });
         }
+        // Seven bits decide the same flags from a byte.
+        if matches!(inst.rm, Rm::Reg(_)) && (0..0x80).contains(&inst.imm) {
+            self.legacy(&Legacy { reg: 0, immediate: 1, wide: false, byte_rm: true, ..simple(inst, 0, 0xF6) });
+            return self.put_imm(inst.imm, 1);
+        }
         self.legacy(&Legacy { reg: 0, immediate: 4, ..simple(inst, 0, 0xF7) });
         self.put_imm(inst.imm, 4);
     }
@@ -250,6 +255,8 @@ impl Bytes {
         let reg = inst.dst.encoding();
         let immediate = usize::from(inst.op.shape() == Shape::MoveImm);
         let left = match inst.op {
+            // Result and lower half are one register: the upper half remains.
+            Asm::Mulx => reg,
             Asm::CvtSs | Asm::CvtSd => {
                 self.clear(inst.dst);
                 reg

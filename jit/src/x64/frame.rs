@@ -10,7 +10,7 @@
 
 use super::abi;
 use super::code::Code;
-use super::insts::Mem;
+use super::insts::{Inst, Mem};
 use crate::compile::{Backend, Refusal};
 use crate::contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 use crate::regalloc::{Assignment, Place, Reg};
@@ -18,6 +18,9 @@ use crate::regalloc::{Assignment, Place, Reg};
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Frame {
+    /// Nothing in the function can ask where its frame is: it calls nothing, cannot trap and keeps all in registers. Then it
+    /// has none.
+    pub absent: bool,
     /// Preserved registers to save, in the order of pushing.
     pub saved: Vec<Reg>,
     /// Whether the instance is kept.
@@ -46,6 +49,7 @@ impl Frame {
             return Err(Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
         }
         Ok(Frame {
+            absent: total == 0 && !code.calls && !code.insts.iter().any(Inst::may_trap),
             saved,
             keeps_instance: code.restores,
             spill_bytes: (aligned - pushed) as i32,

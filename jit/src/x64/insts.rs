@@ -49,6 +49,10 @@ macro_rules! for_each_asm {
             RorCl, "ror", ByCl, group(0xD3, 1);
             // !src & rm.
             Andn, "andn", ThreeAddress, vex(0, 2, 0xF2);
+            // Upper half of rdx * rm, unsigned; rdx is `src`.
+            Mulx, "mulx", HighProduct, vex(3, 2, 0xF6);
+            // Upper half of rax * rm, signed; rax is `src`.
+            ImulHigh, "imul_high", Remainder, sequence;
             Popcnt, "popcnt", Move, legacy(0xF3, 1, 0xB8);
             Lzcnt, "lzcnt", Move, legacy(0xF3, 1, 0xBD);
             Tzcnt, "tzcnt", Move, legacy(0xF3, 1, 0xBC);
@@ -144,6 +148,8 @@ pub enum Shape {
     ThreeAddress,
     /// The same, rm not in a spill slot
     ThreeRegister,
+    /// dst ← rdx = src, rm
+    HighProduct,
     /// rax = dst ← rax = src, rm; rdx destroyed
     Quotient,
     /// rdx = dst ← rax = src, rm; rax destroyed
@@ -282,8 +288,22 @@ impl Asm {
 
     /// Whether it leaves the flags as they were.
     pub fn keeps_flags(self) -> bool {
-        matches!(self.shape(), Shape::Move | Shape::Const | Shape::Store | Shape::Nullary | Shape::Set)
-            || matches!(self, Asm::Cmov | Asm::FloatSelect)
+        match self {
+            Asm::Popcnt | Asm::Lzcnt | Asm::Tzcnt | Asm::Andn | Asm::ImulImm | Asm::Fmin | Asm::Fmax => false,
+            Asm::Cmov | Asm::FloatSelect => true,
+            _ => matches!(
+                self.shape(),
+                Shape::Move
+                    | Shape::MoveImm
+                    | Shape::Const
+                    | Shape::Store
+                    | Shape::Nullary
+                    | Shape::Set
+                    | Shape::ThreeAddress
+                    | Shape::ThreeRegister
+                    | Shape::HighProduct
+            ),
+        }
     }
 }
 
@@ -505,6 +525,15 @@ impl Inst {
         Inst { cond, ..self }
     }
 
+    /// Whether it may fault.
+    pub fn may_trap(&self) -> bool {
+        match self.op {
+            Asm::TrapIf | Asm::CheckSignature | Asm::Ud2 | Asm::DivS | Asm::DivU | Asm::RemS | Asm::RemU => true,
+            Asm::Trunc => !Trunc::from_imm(self.imm).saturating,
+            _ => matches!(self.rm, Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE),
+        }
+    }
+
     /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands. This is
     /// the one definition of the shapes: operands are collected and later replaced through it.
     pub fn visit(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
@@ -532,6 +561,10 @@ impl Inst {
             }
             Shape::ThreeAddress | Shape::ThreeRegister => {
                 f(Field::Reg(&mut self.src), InReg, Use, Early);
+                f(Field::Reg(&mut self.dst), InReg, Def, Late);
+            }
+            Shape::HighProduct => {
+                f(Field::Reg(&mut self.src), Fixed(abi::RDX), Use, Early);
                 f(Field::Reg(&mut self.dst), InReg, Def, Late);
             }
             Shape::Quotient | Shape::Remainder => {

@@ -14,6 +14,7 @@ impl Emitter<'_> {
     pub(super) fn sequence(&mut self, inst: &Inst) {
         match inst.op {
             Asm::DivS | Asm::RemS | Asm::DivU | Asm::RemU => self.divide(inst),
+            Asm::ImulHigh => dynasm!(self.out.asm; .arch x64; imul Rq(rm_reg(inst).encoding())),
             Asm::Set => self.set(inst),
             Asm::Fmin | Asm::Fmax => {
                 // Equal or unordered.

@@ -54,7 +54,7 @@ impl Facts {
                     op if op.access_width(Type::I32).is_some() => &args[..1],
                     Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit => args,
                     // Division by a constant multiplies in 64 bits.
-                    Op::DivU | Op::RemU | Op::DivS | Op::RemS => &args[..1],
+                    Op::DivU | Op::RemU if func.as_const(args[1]).is_some() => &args[..1],
                     Op::CallIndirect | Op::ReturnCallIndirect => &args[args.len() - 1..],
                     _ => &[],
                 };

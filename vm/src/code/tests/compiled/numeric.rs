@@ -144,9 +144,18 @@ fn operations_with_a_constant_mean_the_same() {
             agree_on_edges(operand, 2, &pure, Some(constant));
         }
     }
-    for (operand, constant) in [(Type::I32, 7), (Type::I32, 0xffff_ffff), (Type::I64, 8), (Type::I64, u64::MAX), (Type::I64, 0)] {
-        for op in [Op::DivS, Op::DivU, Op::RemS, Op::RemU] {
-            agree_on_edges(operand, 2, &[(op, operand)], Some(constant));
+    // Each kind of reciprocal: even, odd, with a factor that just fits and one that does not, powers of two, all signs.
+    let divisors: [i64; 18] = [-1, 0, 1, 2, 3, 5, 6, 7, 10, 14, 100, 125, 641, 1000, 4096, 1_000_000_007, -7, -16];
+    for (operand, divisors) in [
+        (Type::I32, divisors.map(|d| u64::from(d as u32)).as_slice()),
+        (Type::I64, divisors.map(|d| d as u64).as_slice()),
+        (Type::I32, &[0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe]),
+        (Type::I64, &[1 << 63, (1 << 63) + 1, i64::MAX as u64, u64::MAX - 1, 0x1_0000_0001, 3 << 32]),
+    ] {
+        for &divisor in divisors {
+            for op in [Op::DivS, Op::DivU, Op::RemS, Op::RemU] {
+                agree_on_edges(operand, 2, &[(op, operand)], Some(divisor));
+            }
         }
     }
 }
