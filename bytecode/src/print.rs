@@ -1,5 +1,5 @@
-//! A function's bytecode and its side table as text, for people: offsets in the module, mnemonics of the text format, nesting
-//! by indentation.
+//! A function's bytecode and its side table as text, for people: offsets in the module, mnemonics of the text format,
+//! nesting by indentation.
 
 use crate::instrs::{BlockType, Imm};
 use crate::sidetable::LocalSet;

@@ -1,4 +1,5 @@
-//! Every stage of a function's compilation as text: the same text that filetests hold, so that any section pastes into one.
+//! Every stage of a function's compilation as text: the same text that filetests hold, so that any section pastes into
+//! one.
 
 use crate::compile::{Backend, CompileStats, Refusal, Request, back_end, construct, passes};
 use crate::ir::Func;

@@ -9,8 +9,8 @@ use weir_jit::ir::{Block, Entry, Fields, Func, Op, Type, Value};
 /// Types of values.
 pub const TYPES: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
 
-/// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so that
-/// a world can end every run.
+/// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so
+/// that a world can end every run.
 pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     let results: Vec<Type> = (0..rng.below(4)).map(|_| *rng.pick(&TYPES)).collect();
     let mut func = Func::new(arena, 0, Entry::Call, TYPES, results);

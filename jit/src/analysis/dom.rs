@@ -1,9 +1,9 @@
 //! Dominators: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
 //!
 //! A block's immediate dominator is the nearest common ancestor, in the tree found so far, of its predecessors. In a
-//! reducible graph, visited in reverse postorder, the first answer is right: O(edges × log blocks). Otherwise the answers are iterated,
-//! which is quadratic at worst. The tree is then numbered in preorder, so that [`Dominators::dominates`] takes
-//! constant time.
+//! reducible graph, visited in reverse postorder, the first answer is right: O(edges × log blocks). Otherwise the
+//! answers are iterated, which is quadratic at worst. The tree is then numbered in preorder, so that
+//! [`Dominators::dominates`] takes constant time.
 
 use super::Cfg;
 use crate::ir::{Block, Func};
@@ -92,8 +92,8 @@ fn common(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// A tree that grows at its leaves and finds common ancestors in logarithmic time: each node also knows a far
-/// ancestor (Myers, "An Applicative Random-Access Stack", 1983). Without, a block that ends a long chain of conditional exits
+/// A tree that grows at its leaves and finds common ancestors in logarithmic time: each node also knows a far ancestor
+/// (Myers, "An Applicative Random-Access Stack", 1983). Without, a block that ends a long chain of conditional exits
 /// would take time quadratic in its length.
 #[derive(Default)]
 struct Tree {

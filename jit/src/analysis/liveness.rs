@@ -1,9 +1,9 @@
 //! Which values are live at the edges of each block.
 //!
-//! By exploring paths backwards from each use to the definition, value by value in ascending order (Boissinot, Brandner,
-//! Darte, Dupont de Dinechin, Rastello, "Computing Liveness Sets for SSA-Form Programs", 2011): a value is already in
-//! a block's set exactly if it is the set's last element. Cost and memory are proportional to the sets computed,
-//! where a bit per value and block would be quadratic.
+//! By exploring paths backwards from each use to the definition, value by value in ascending order (Boissinot,
+//! Brandner, Darte, Dupont de Dinechin, Rastello, "Computing Liveness Sets for SSA-Form Programs", 2011): a value is
+//! already in a block's set exactly if it is the set's last element. Cost and memory are proportional to the sets
+//! computed, where a bit per value and block would be quadratic.
 //!
 //! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi's own
 //! value is live from the start of its block but not in its live-in set.

@@ -1,8 +1,9 @@
 //! Natural loops and how they nest.
 //!
-//! A back edge goes to a block that dominates its source; that block is the header of a loop, which holds whatever reaches the
-//! back edge without passing the header. All back edges to one header make one loop. A cycle that is entered at two
-//! places (an irreducible one) has no header and is no loop here. Cost: O(edges × depth of nesting) at worst, O(edges) but for headers.
+//! A back edge goes to a block that dominates its source; that block is the header of a loop, which holds whatever
+//! reaches the back edge without passing the header. All back edges to one header make one loop. A cycle that is
+//! entered at two places (an irreducible one) has no header and is no loop here. Cost: nearly
+//! O(edges).
 
 use super::{Cfg, Dominators};
 use crate::ir::{Block, Func};

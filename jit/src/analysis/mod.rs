@@ -1,5 +1,5 @@
-//! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here recurses: functions
-//! have up to hundreds of thousands of blocks.
+//! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here
+//! recurses: functions have up to hundreds of thousands of blocks.
 
 pub mod cfg;
 pub mod dom;

@@ -1,8 +1,8 @@
 //! The SSA container: a CFG of ordered blocks over dense, arena-allocated instructions.
 //!
-//! Every instruction is named by the value it defines (of type void if it defines none). Phis stand at the head of their
-//! block and have one argument per entry of `preds`. `preds` holds one entry *per edge*: a block that branches twice
-//! to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
+//! Every instruction is named by the value it defines (of type void if it defines none). Phis stand at the head of
+//! their block and have one argument per entry of `preds`. `preds` holds one entry *per edge*: a block that branches
+//! twice to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
 //! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
 
 use super::ops::{Op, Type};
@@ -163,14 +163,15 @@ impl<'a> Func<'a> {
         value
     }
 
-    /// Adds the edge `from → to`, as `from`'s last successor and `to`'s last predecessor. Phis of `to` are the caller's.
+    /// Adds the edge `from → to`, as `from`'s last successor and `to`'s last predecessor. Phis of `to` are the
+    /// caller's.
     pub fn add_edge(&mut self, from: Block, to: Block) {
         self.blocks[from.index()].succs.push(to);
         self.blocks[to.index()].preds.push(from);
     }
 
-    /// The target of edge `(from, succ)`, `succ` an index into `from`'s successors, and the index of the edge in the target's
-    /// predecessors and phi arguments.
+    /// The target of edge `(from, succ)`, `succ` an index into `from`'s successors, and the index of the edge in the
+    /// target's predecessors and phi arguments.
     pub fn edge(&self, from: Block, succ: usize) -> (Block, usize) {
         let succs = &self.block(from).succs;
         let to = succs[succ];
@@ -180,8 +181,8 @@ impl<'a> Func<'a> {
         (to, index)
     }
 
-    /// Takes the edges into `block` away for whose predecessor `keep`, asked in order, says no: from the predecessors and from
-    /// the arguments of the phis. The successors at the other ends are the caller's.
+    /// Takes the edges into `block` away for whose predecessor `keep`, asked in order, says no: from the predecessors
+    /// and from the arguments of the phis. The successors at the other ends are the caller's.
     pub fn retain_preds(&mut self, block: Block, keep: impl FnMut(Block) -> bool) {
         let arena = self.arena;
         let data = &mut self.blocks[block.index()];
@@ -272,8 +273,8 @@ impl<'a> Func<'a> {
         self.block(block).insts.iter().copied().take_while(|&value| self.op(value) == Op::Phi)
     }
 
-    /// Types of the operand that decides the meaning of a numeric operation or access: argument 0, or for a store the stored value, and for
-    /// a load the result.
+    /// Types of the operand that decides the meaning of a numeric operation or access: argument 0, or for a store the
+    /// stored value, and for a load the result.
     pub fn operand_type(&self, value: Value) -> Type {
         let inst = self.inst(value);
         match inst.op.access_width(inst.ty) {
@@ -283,8 +284,8 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Lets every use of `old` mean `new` from now on. Uses are rewritten by [`Func::settle`]; until then they are to be
-    /// read through [`Func::find`].
+    /// Lets every use of `old` mean `new` from now on. Uses are rewritten by [`Func::settle`]; until then they are to
+    /// be read through [`Func::find`].
     pub fn replace(&mut self, old: Value, new: Value) {
         let (old, new) = (self.find(old), self.find(new));
         self.parent[old.index()] = new;
@@ -305,7 +306,8 @@ impl<'a> Func<'a> {
         self.parent[value.index()] != value
     }
 
-    /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no replacement is pending.
+    /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no
+    /// replacement is pending.
     pub fn settle(&mut self) {
         for i in 0..self.insts.len() {
             for k in 0..self.insts[i].args.len() {

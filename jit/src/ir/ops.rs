@@ -195,8 +195,8 @@ macro_rules! for_each_op {
             GlobalGet, "global_get", 0, Read, [];
             GlobalSet, "global_set", 1, Write, [];
 
-            // Calls: the value is the first result (void if none), `result` reads the others. aux is the function, or the
-            // type index with imm the table; the table index is the *last* argument, as on the operand stack.
+            // Calls: the value is the first result (void if none), `result` reads the others. aux is the function, or
+            // the type index with imm the table; the table index is the *last* argument, as on the operand stack.
             Call, "call", *, Write, [];
             CallIndirect, "call_indirect", *, Write, [];
 

@@ -355,7 +355,8 @@ impl<'t> Cursor<'t> {
         error(self.line, expected, found)
     }
 
-    /// Reads with `read`; what it cannot read is not what was `expected`. (The error is made only then: lines can be long.)
+    /// Reads with `read`; what it cannot read is not what was `expected`. (The error is made only then: lines can be
+    /// long.)
     fn read<T>(&mut self, expected: &str, read: impl FnOnce(&mut Self) -> Option<T>) -> Result<T, ParseError> {
         let start = Cursor { line: self.line, rest: self.rest };
         read(self).ok_or_else(|| start.error(expected))

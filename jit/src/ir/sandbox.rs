@@ -6,8 +6,8 @@ use weir_bytecode::Trap;
 /// Bytes of a page.
 const PAGE: u64 = 1 << 16;
 
-/// Memories, globals, data segments, fuel, and a function that answers all calls. Two runs did the same if their outcomes
-/// and their sandboxes are equal.
+/// Memories, globals, data segments, fuel, and a function that answers all calls. Two runs did the same if their
+/// outcomes and their sandboxes are equal.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     /// Memories by index, at first one of one page; missing ones are empty.

@@ -3,14 +3,14 @@
 //! 1. there is an entry block, and it has no predecessors;
 //! 2. every reachable block ends with a terminator and has no other; an unreachable block is empty: no
 //!    instructions, no edges;
-//! 3. edges agree: `b` is in the predecessors of `s` as often as `s` is in the successors of `b`, and a terminator has as many
-//!    successors as it says;
+//! 3. edges agree: `b` is in the predecessors of `s` as often as `s` is in the successors of `b`, and a terminator has
+//!    as many successors as it says;
 //! 4. every value stands in one place, and no replacement is pending;
 //! 5. phis stand first in their block and have one argument per predecessor;
 //! 6. operations have as many arguments as TABLE 2 says, and calls as many as their type says;
 //! 7. operand and result types fit TABLE 2, the function's signature and, given the module, what is called or accessed;
-//! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it is given,
-//!    constants without excess bits, codes of traps;
+//! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it
+//!    is given, constants without excess bits, codes of traps;
 //! 9. parameters stand first in the entry block of a function entered by a call; frame slots in the entry block of
 //!    one entered by OSR, before anything but pure operations;
 //! 10. results of a call stand directly behind it, each number once;

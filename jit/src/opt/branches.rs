@@ -82,8 +82,8 @@ fn only_way(func: &Func<'_>, block: Block) -> Option<usize> {
     match (func.op(terminator), func.as_const(index)) {
         (Op::Branch, Some(condition)) => Some(usize::from(condition == 0)),
         (Op::BrTable, Some(index)) => Some(succs.len().saturating_sub(1).min(index as usize)),
-        // All edges lead to one block, whose phis cannot tell them apart. Where there are many edges, looking for the two
-        // would be quadratic, for little gain.
+        // All edges lead to one block, whose phis cannot tell them apart. Where there are many edges, looking for the
+        // two would be quadratic, for little gain.
         (Op::Branch | Op::BrTable, None) if succs.iter().all(|succ| *succ == succs[0]) => {
             let preds = &func.block(succs[0]).preds;
             if preds.len() > MANY {
@@ -118,7 +118,8 @@ pub fn remove_unreachable(func: &mut Func<'_>) {
 /// Appends each block to its predecessor where neither has another neighbour on that side.
 fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
     let mut merged = 0;
-    // Where each block has gone. Predecessors are renamed only at the end, as a block may be the successor of many chains.
+    // Where each block has gone. Predecessors are renamed only at the end, as a block may be the successor of many
+    // chains.
     let mut home: Vec<Block> = func.blocks().collect();
     for block in func.blocks() {
         // Only heads of chains, so that every block is moved once.

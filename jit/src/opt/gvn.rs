@@ -1,8 +1,8 @@
 //! Global value numbering: computes nothing twice where the first result is at hand.
 //!
-//! An operation that another with the same operation and arguments dominates means the same value. Arguments are compared
-//! after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis only
-//! within their block. What may trap takes part too: where the second stands, the first did not trap.
+//! An operation that another with the same operation and arguments dominates means the same value. Arguments are
+//! compared after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis
+//! only within their block. What may trap takes part too: where the second stands, the first did not trap.
 //!
 //! ```text
 //! v2: i32 = add v0, v1                v2: i32 = add v0, v1
@@ -11,9 +11,9 @@
 //!     return v3                           return v2
 //! ```
 //!
-//! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering",
-//! 1997, section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs to
-//! a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
+//! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering", 1997,
+//! section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs
+//! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Effect, Func, Op, Value};
@@ -84,8 +84,8 @@ impl Table {
     }
 }
 
-/// Operation and first two arguments in the order that stands for both orders. Sums and products of floats keep their order,
-/// which decides whose bits a NaN has.
+/// Operation and first two arguments in the order that stands for both orders. Sums and products of floats keep their
+/// order, which decides whose bits a NaN has.
 fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>) {
     let op = func.op(value);
     match (op.swapped(), func.args(value)) {

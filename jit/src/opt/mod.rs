@@ -1,7 +1,7 @@
 //! The optimiser: one file per pass, [`passes`] for their order, and here the driver that runs them.
 //!
-//! A pass transforms; everything around that is the driver's: analyses before, verification, time, counts and text after,
-//! switching passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a
+//! A pass transforms; everything around that is the driver's: analyses before, verification, time, counts and text
+//! after, switching passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a
 //! wrong result can be bisected to one of them.
 
 pub mod branches;
@@ -277,8 +277,8 @@ b5: preds b0
         assert_eq!((text, stats.len()), (print(&parse(&arena, TEXT).unwrap()), 0));
     }
 
-    /// A long chain of blocks that may each leave to one exit, every second one on a constant: nothing may recurse along the
-    /// chain or look at all of the exit's predecessors for each of them.
+    /// A long chain of blocks that may each leave to one exit, every second one on a constant: nothing may recurse
+    /// along the chain or look at all of the exit's predecessors for each of them.
     #[test]
     fn long_functions_are_no_harder_than_short_ones() {
         const LENGTH: u32 = 100_000;

@@ -5,12 +5,12 @@
 //! b2: v2: i32 = phi b1: v1, b2: v2      →    every use of v1 and v2 is one of v0
 //! ```
 //!
-//! Construction leaves none in a reducible graph; passes do, by removing edges and by finding arguments equal.
-//! Strongly connected components of the graph of phis, in topological order, so that what a component refers to has been
-//! settled before it; one that refers to several outer values may hold smaller redundant ones among the phis that refer to
-//! inner ones only (Braun et al., "Simple and Efficient Construction of SSA Form", 2013, section 3.2; Tarjan's algorithm,
-//! iterative). It runs before dead code elimination, which takes away cycles of unused phis. Cost: O(phi arguments)
-//! times the depth to which components nest, which is capped.
+//! Construction leaves none in a reducible graph; passes do, by removing edges and by finding arguments equal. Strongly
+//! connected components of the graph of phis, in topological order, so that what a component refers to has been settled
+//! before it; one that refers to several outer values may hold smaller redundant ones among the phis that refer to
+//! inner ones only (Braun et al., "Simple and Efficient Construction of SSA Form", 2013, section 3.2; Tarjan's
+//! algorithm, iterative). It runs before dead code elimination, which takes away cycles of unused phis. Cost: O(phi
+//! arguments) times the depth to which components nest, which is capped.
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::ir::{Func, Value};
@@ -44,8 +44,8 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
 }
 
-/// Removes the redundant ones among the components of `phis`. Returns how many phis that were, and those of the other components that
-/// refer only to their own component.
+/// Removes the redundant ones among the components of `phis`. Returns how many phis that were, and those of the other
+/// components that refer only to their own component.
 fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph, phis: &[Value]) -> (u32, Vec<Value>) {
     let components = graph.components(func, phis);
     let (mut removed, mut inner) = (0, Vec::new());
