@@ -347,6 +347,31 @@ mod tests {
     }
 
     #[test]
+    fn damaged_programs_are_refused_or_valid() {
+        let mut valid = 0;
+        for seed in 0..40 {
+            let bytes = generate(seed).wasm;
+            let mut rng = Rng::new(seed);
+            for _ in 0..60 {
+                let mut damaged = bytes.clone();
+                let at = 8 + rng.below(bytes.len() as u32 - 8) as usize;
+                damaged[at] = rng.bits() as u8;
+                if rng.one_in(20) {
+                    damaged.truncate(at);
+                }
+                if let Ok(module) = validate::parse(damaged.into()) {
+                    valid += 1;
+                    // What validation lets through, the walker must be able to walk.
+                    for body in &module.bodies {
+                        assert!(Instrs::new(&module, body.entry, body.end).count() > 0);
+                    }
+                }
+            }
+        }
+        assert!(valid > 300, "only {valid} damaged programs are valid: the test has become too weak");
+    }
+
+    #[test]
     fn a_seed_is_a_program() {
         for seed in [0, 1, 77] {
             assert_eq!(generate(seed).wasm, generate(seed).wasm);

@@ -35,11 +35,13 @@ pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Fu
     locals.extend([ValType::I32; MAX_LOOPS as usize]);
     let declared = locals[ty.params.len()..].iter().map(|&ty| encoder_type(ty));
     let code = enc::Function::new_with_locals_types(declared);
-    let budget = 40 + rng.below(400) as i32;
+    // A few are large: many values live at once, many blocks.
+    let large = rng.one_in(16);
+    let budget = if large { 2500 } else { 40 + rng.below(400) as i32 };
     let labels = vec![Label { types: ty.results.to_vec(), target: true }];
     let mut body = Body { shape, rng, code, locals, writable, results: ty.results, labels, budget, trips: 1, loops: 0 };
     body.pay();
-    let count = 2 + body.rng.below(6);
+    let count = if large { 24 } else { 2 + body.rng.below(6) };
     let diverged = body.statements(count, MAX_DEPTH);
     if !diverged || body.rng.percent(50) {
         body.function_results();
