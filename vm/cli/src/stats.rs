@@ -20,7 +20,7 @@ fn text(stats: &Stats, wall: Duration) -> String {
     let functions = &stats.functions;
     let mut compiled = Vec::new();
     if functions.native > 0 {
-        compiled.push(format!("{} compiled by the own back end", functions.native));
+        compiled.push(format!("{} compiled by Weir's own back end", functions.native));
     }
     if functions.cranelift > 0 {
         compiled.push(format!("{} compiled by Cranelift", functions.cranelift));
