@@ -11,6 +11,7 @@ Examples:
   weir --stats app.wasm                say afterwards what interpreter and compilers did
   weir --invoke add lib.wat 2 3        call an exported function and print its results
   weir --tier interp --fuel 1000000 app.wasm
+  weir explore lib.wat --func add      print what every stage of the compiler makes of a function
 
 Exit status: the program's own; 1 if the module cannot be read, is malformed, invalid or cannot be linked; 2 for wrong usage;
 134 if the program trapped or ran out of fuel.";
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Check that modules are well-formed and valid
     Validate(Validate),
+    /// Print what every stage of the compiler makes of a module's functions
+    Explore(Explore),
     /// Run scripts in the specification's .wast format and report the directives that fail
     Wast(Wast),
 }
@@ -102,6 +105,24 @@ pub(crate) struct Wast {
     /// The scripts
     #[arg(value_name = "FILE", required = true)]
     pub scripts: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explore {
+    /// The module (.wasm or .wat)
+    pub module: PathBuf,
+    /// Only this function: its index, its export or its name
+    #[arg(long, value_name = "FUNC")]
+    pub func: Option<String>,
+    /// Only this stage: bytecode, sidetable, build, a pass, lower, regalloc, asm
+    #[arg(long, value_name = "STAGE")]
+    pub stage: Option<String>,
+    /// As entered at the loop with this number instead of by a call
+    #[arg(long, value_name = "LOOP", requires = "func")]
+    pub osr: Option<u32>,
+    /// With Cranelift as the back end
+    #[arg(long)]
+    pub cranelift: bool,
 }
 
 impl EngineFlags {

@@ -1,6 +1,7 @@
 //! The `weir` command as a library: its arguments, and what each of its subcommands does.
 
 mod args;
+mod explore;
 mod failure;
 mod invoke;
 mod run;
@@ -20,6 +21,7 @@ pub fn main() -> ExitCode {
     let done = match weir.command {
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Validate(validate)) => validate::validate(&validate),
+        Some(Command::Explore(explore)) => explore::run(&explore),
         Some(Command::Wast(wast)) => script::run(&wast),
         None => run::run(weir.run),
     };

@@ -297,3 +297,32 @@ fn scripts_report_what_fails() {
     assert!(stdout(&output).contains("wrong.wast:3"), "{}", stdout(&output));
     assert_fails(&weir(["wast", "no-such.wast"]), 1, &["no-such.wast"]);
 }
+
+#[test]
+fn explore_shows_the_stages() {
+    let text = r#"(module
+        (func $sum (export "total") (param i32) (result i32) (local i32)
+            (loop $next
+                (local.set 1 (i32.add (local.get 1) (local.get 0)))
+                (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+            (local.get 1))
+        (func (export "one") (result i32) (i32.const 1)))"#;
+    let path = file("explore.wat", text);
+    let explore = |args: &[&str]| weir([&["explore", path.to_str().expect("UTF-8")], args].concat());
+    let all = stdout(&explore(&[]));
+    for line in [";; function 0 sum", ";; function 1", ";; bytecode", ";; sidetable", ";; build", ";; asm"] {
+        assert!(all.lines().any(|found| found.trim_end() == line), "`{line}` is missing in:\n{all}");
+    }
+    for name in ["0", "sum", "total"] {
+        let build = stdout(&explore(&["--func", name, "--stage", "build"]));
+        assert!(build.contains("phi") && build.contains("func 0 (i32) -> i32") && !build.contains("asm"), "{build}");
+    }
+    let osr = stdout(&explore(&["--func", "sum", "--stage", "build", "--osr", "0"]));
+    assert!(osr.contains("osr"), "{osr}");
+    for wrong in [&["--func", "2"][..], &["--func", "nobody"], &["--func", "1", "--osr", "0"]] {
+        assert_fails(&explore(wrong), 2, &["no "]);
+    }
+    let output = explore(&["--func", "1", "--stage", "magic"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`magic`") && stderr(&output).contains("build"), "{}", stderr(&output));
+}
