@@ -1,6 +1,6 @@
 //! The pipeline.
 
-use crate::build::{BuildStats, build};
+use crate::build::{BuildStats, Refinements, build};
 use crate::contract::TrapSite;
 use crate::ir::{Entry, Func};
 use crate::opt;
@@ -32,6 +32,8 @@ pub struct Options {
     pub passes_off: Vec<String>,
     /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
     pub rewrite_fuel: Option<u64>,
+    /// What construction does beyond the plain algorithm.
+    pub refinements: Refinements,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             verify: cfg!(debug_assertions),
             passes_off: Vec::new(),
             rewrite_fuel: None,
+            refinements: Refinements::ALL,
         }
     }
 }

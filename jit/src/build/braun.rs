@@ -9,6 +9,9 @@
 //! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have answered, and none at all
 //!   where they answer alike; only where the search meets a join that it is still in, a cycle, does that join get a phi
 //!   at once.
+//! - *Components* (the same section), instead of the marker: joins on a cycle are answered together, and get phis only
+//!   if different definitions come in from outside: those where they come in, and the search starts again. [`Search`]
+//!   is the choice.
 //! - *Witnesses*: a phi keeps two operands that differ, and is looked at again only when one of them is replaced.
 //!   Operands are scanned once in all, because what is equal stays equal.
 //! - *Regions*: the head of a loop can name what the loop never assigns. Such a variable passes through
@@ -21,6 +24,7 @@
 //! Cost: O(program + (blocks + edges) · variables), and far less where definitions are near. As that product is
 //! quadratic for functions made to be so, work is counted: see [`Braun::work`].
 
+use super::Search;
 use crate::ir::{Block, Func, Op, Type, Value};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -47,17 +51,29 @@ pub struct Braun {
     phi_of: Vec<u32>,
     watches: Vec<Watch>,
     incomplete: Vec<Incomplete>,
+    search: Search,
+    witnesses: bool,
     trivial: u32,
+    checks: u64,
+    operands_checked: u64,
     work: u64,
     limit: u64,
-    // Worklists, empty between calls but for `visits` and `answers` inside a read.
+    // Worklists, empty between calls but for those of the search inside a read.
     visits: Vec<Visit>,
     answers: Vec<Value>,
+    /// Blocks left, whose component is not complete: [`Search::Components`].
+    component: Vec<Block>,
+    /// Blocks visited in this read.
+    visited: u32,
+    /// Phis placed by the search that are to be given operands behind it.
+    unfilled: Vec<Value>,
     suspects: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 const NO_BLOCK: Block = Block(NONE);
+/// The answer of a block whose component is not complete.
+const PENDING: Value = Value(NONE);
 
 #[derive(Clone, Copy, Debug)]
 struct BlockState {
@@ -65,7 +81,7 @@ struct BlockState {
     /// Where variables come from that `region` does not assign, `NO_BLOCK` if the block heads no region.
     outside: Block,
     region: u32,
-    /// Index in `visits` while the search is in this block.
+    /// Number of the visit while the search is in this block or its component.
     visit: u32,
     /// Head of the list of incomplete phis.
     incomplete: u32,
@@ -95,6 +111,8 @@ struct Visit {
     answers: u32,
     /// The phi that a cycle made necessary.
     phi: Option<Value>,
+    /// The lowest number of a visit that a path from here leads back to: [`Search::Components`].
+    low: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +123,7 @@ struct Phi {
     witnesses: [Option<Value>; 2],
     /// Operands before this one are the phi itself or equal to a witness.
     scanned: u32,
-    /// Head of the list of phis that have this one as a witness.
+    /// Head of the list of phis that have this one as a witness; without witnesses, as an operand.
     watchers: u32,
 }
 
@@ -119,6 +137,11 @@ impl Braun {
     /// The state before any block is known, for this many variables. `limit` is the [`Braun::work`] after which it
     /// stops.
     pub fn new(variables: usize, limit: u64) -> Braun {
+        Braun::with(variables, limit, Search::Marker, true)
+    }
+
+    /// The same with a choice of refinements: see [`super::Refinements`].
+    pub fn with(variables: usize, limit: u64, search: Search, witnesses: bool) -> Braun {
         Braun {
             blocks: Vec::new(),
             recent: vec![Definition { block: NO_BLOCK, value: Value(0) }; variables],
@@ -127,11 +150,18 @@ impl Braun {
             phi_of: Vec::new(),
             watches: Vec::new(),
             incomplete: Vec::new(),
+            search,
+            witnesses,
             trivial: 0,
+            checks: 0,
+            operands_checked: 0,
             work: 0,
             limit,
             visits: Vec::new(),
             answers: Vec::new(),
+            component: Vec::new(),
+            visited: 0,
+            unfilled: Vec::new(),
             suspects: Vec::new(),
         }
     }
@@ -155,6 +185,11 @@ impl Braun {
     /// Phis placed and still there, and phis placed and removed.
     pub fn counts(&self) -> (u32, u32) {
         (self.phis.len() as u32 - self.trivial, self.trivial)
+    }
+
+    /// How often a phi was examined for triviality, and how many operands were compared for that.
+    pub fn checks(&self) -> (u64, u64) {
+        (self.checks, self.operands_checked)
     }
 
     /// Makes `block` the head of `region`: variables not assigned in the region have the value they have at the
@@ -185,7 +220,38 @@ impl Braun {
         if let Some(value) = self.lookup(variable, block) {
             return func.find(value);
         }
+        let value = self.find_definition(func, variables, variable, block, ty);
+        if self.unfilled.is_empty() {
+            return value;
+        }
+        let mut args = Vec::new();
+        while let Some(phi) = self.unfilled.pop() {
+            if self.exhausted() {
+                self.unfilled.clear();
+                break;
+            }
+            let block = self.phis[self.phi_of[phi.index()] as usize].block;
+            args.clear();
+            for k in 0..func.block(block).preds.len() {
+                let pred = func.block(block).preds[k];
+                args.push(self.find_definition(func, variables, variable, pred, ty));
+            }
+            self.complete_phi(func, phi, &args);
+        }
+        func.find(value)
+    }
+
+    /// The search. Phis that it leaves in `unfilled` are to be given operands.
+    fn find_definition(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &mut impl Variables,
+        variable: u32,
+        block: Block,
+        ty: Type,
+    ) -> Value {
         let mut at = block;
+        self.visited = 0;
         'search: loop {
             let mut answer = match self.ask(func, variables, variable, at, ty) {
                 Ok(value) => value,
@@ -201,7 +267,13 @@ impl Braun {
                     visit.asked += 1;
                     continue 'search;
                 }
-                answer = self.leave(func, variable, ty);
+                answer = match self.leave(func, variables, variable, ty) {
+                    Ok(value) => value,
+                    Err(again) => {
+                        at = again;
+                        continue 'search;
+                    }
+                };
             }
             self.write_variable(variable, block, answer);
             return answer;
@@ -333,10 +405,7 @@ impl Braun {
         self.work += 1;
         let state = *self.state(block);
         if state.visit != NONE {
-            let phi = self.place_phi(func, block, ty);
-            self.visits[state.visit as usize].phi = Some(phi);
-            self.define(variable, block, phi);
-            return Ok(phi);
+            return Ok(self.meet(func, variable, block, state.visit, ty));
         }
         let preds = &func.block(block).preds;
         let (above, count) = if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
@@ -354,27 +423,118 @@ impl Braun {
             self.define(variable, block, value);
             return Ok(value);
         };
-        self.state(block).visit = self.visits.len() as u32;
-        self.visits.push(Visit { block, count, asked: 1, answers: self.answers.len() as u32, phi: None });
+        let phi = (self.search == Search::Plain && count > 1).then(|| {
+            let phi = self.place_phi(func, block, ty);
+            self.table.insert(Key(block.0, variable), phi);
+            phi
+        });
+        // The marker finds the visit by its number.
+        let number = if self.search == Search::Components { self.visited } else { self.visits.len() as u32 };
+        self.visited += 1;
+        self.state(block).visit = number;
+        self.visits.push(Visit { block, count, asked: 1, answers: self.answers.len() as u32, phi, low: number });
         Err(above)
     }
 
-    /// Ends the last visit, whose predecessors have all answered, with its own answer.
-    fn leave(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value {
+    /// The answer of `block`, in which the search already is: it has found a cycle.
+    fn meet(&mut self, func: &mut Func<'_>, variable: u32, block: Block, visit: u32, ty: Type) -> Value {
+        if self.search == Search::Components {
+            let asking = self.visits.last_mut().expect("a visit asks");
+            asking.low = asking.low.min(visit);
+            return PENDING;
+        }
+        let phi = self.place_phi(func, block, ty);
+        self.visits[visit as usize].phi = Some(phi);
+        self.define(variable, block, phi);
+        phi
+    }
+
+    /// Ends the last visit, whose predecessors have all answered, with its own answer, or the block to ask again.
+    fn leave(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, ty: Type) -> Result<Value, Block> {
         let visit = self.visits.pop().expect("a visit is under way");
-        self.state(visit.block).visit = NONE;
         let mut answers = std::mem::take(&mut self.answers);
         let args = &answers[visit.answers as usize..];
-        let value = match visit.phi {
-            Some(phi) => self.complete_phi(func, phi, args),
-            None => self.join(func, visit.block, ty, args),
+        let value = if self.search == Search::Components && args.contains(&PENDING) {
+            self.leave_cycle(func, variables, variable, visit, ty)
+        } else {
+            self.state(visit.block).visit = NONE;
+            let value = match visit.phi {
+                Some(phi) => self.complete_phi(func, phi, args),
+                None => self.join(func, visit.block, ty, args),
+            };
+            if visit.phi.is_none() {
+                self.define(variable, visit.block, value);
+            }
+            Ok(value)
         };
-        if visit.phi.is_none() {
-            self.define(variable, visit.block, value);
-        }
         answers.truncate(visit.answers as usize);
         self.answers = answers;
         value
+    }
+
+    /// Ends a visit of a block that lies on a cycle. The first block of a component to be visited is the last to be
+    /// left, and answers for all.
+    fn leave_cycle(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &impl Variables,
+        variable: u32,
+        visit: Visit,
+        ty: Type,
+    ) -> Result<Value, Block> {
+        let number = self.state(visit.block).visit;
+        if visit.low < number {
+            self.component.push(visit.block);
+            let asking = self.visits.last_mut().expect("the first block of the component is still being visited");
+            asking.low = asking.low.min(visit.low);
+            return Ok(PENDING);
+        }
+        let start = self.component.iter().rposition(|block| self.blocks[block.index()].visit < number).map_or(0, |i| i + 1);
+        let mut members = self.component.split_off(start);
+        members.push(visit.block);
+
+        let mut outer: Option<Value> = None;
+        // The members at which something comes in from outside, and whether it is not the same everywhere.
+        let (mut entries, mut differ) = (Vec::new(), false);
+        for &member in &members {
+            let state = self.blocks[member.index()];
+            let passes = state.outside != NO_BLOCK && !variables.assigned(state.region, variable);
+            let count = if passes { 1 } else { func.block(member).preds.len() };
+            self.work += count as u64;
+            let mut enters = false;
+            for k in 0..count {
+                let source = if passes { state.outside } else { func.block(member).preds[k] };
+                if self.state(source).visit != NONE && self.state(source).visit >= number {
+                    continue;
+                }
+                let value = self.lookup(variable, source).expect("what is outside has answered");
+                let value = func.find(value);
+                differ |= *outer.get_or_insert(value) != value;
+                enters = true;
+            }
+            if enters {
+                entries.push(member);
+            }
+        }
+        for member in &members {
+            self.state(*member).visit = NONE;
+        }
+        if let Some(value) = outer.filter(|_| !differ) {
+            for member in members {
+                self.table.insert(Key(member.0, variable), value);
+            }
+            return Ok(value);
+        }
+        // Nothing comes in where nothing leads: one phi then breaks the cycle.
+        if entries.is_empty() {
+            entries.push(visit.block);
+        }
+        for &entry in &entries {
+            let phi = self.place_phi(func, entry, ty);
+            self.table.insert(Key(entry.0, variable), phi);
+            self.unfilled.push(phi);
+        }
+        Err(visit.block)
     }
 
     /// Records a definition found by the search on its way; the block that it started from goes to the cache in the
@@ -398,20 +558,29 @@ impl Braun {
     }
 
     fn try_remove_trivial_phi(&mut self, func: &mut Func<'_>, index: u32) {
+        self.checks += 1;
         let mut phi = self.phis[index as usize];
         let old = phi.witnesses;
         phi.witnesses = [None; 2];
-        for value in old.into_iter().flatten() {
-            phi.note(func.find(value));
+        if self.witnesses {
+            for value in old.into_iter().flatten() {
+                self.operands_checked += 1;
+                phi.note(func.find(value));
+            }
+        } else {
+            self.watch_operands(func, index);
+            phi = Phi { scanned: 0, watchers: self.phis[index as usize].watchers, ..phi };
         }
         while phi.witnesses[1].is_none()
             && let Some(&arg) = func.args(phi.value).get(phi.scanned as usize)
         {
+            self.operands_checked += 1;
             phi.scanned += 1;
             phi.note(func.find(arg));
         }
         self.phis[index as usize] = phi;
         match phi.witnesses {
+            [Some(_), Some(_)] if !self.witnesses => {}
             [Some(first), Some(second)] => {
                 for witness in [first, second] {
                     if !old.contains(&Some(witness)) {
@@ -426,11 +595,26 @@ impl Braun {
                 while next != NONE {
                     let watch = self.watches[next as usize];
                     self.suspects.push(watch.phi);
+                    if !self.witnesses {
+                        self.watch(watch.phi, only);
+                    }
                     next = watch.next;
                 }
             }
             // No operand but itself: nothing reaches it.
             [None, _] => {}
+        }
+    }
+
+    /// Without witnesses, a phi is examined again when any operand is replaced; from its first examination on.
+    fn watch_operands(&mut self, func: &mut Func<'_>, index: u32) {
+        let phi = self.phis[index as usize];
+        for k in 0..func.args(phi.value).len() {
+            let arg = func.args(phi.value)[k];
+            let operand = func.find(arg);
+            if phi.scanned == 0 && operand != phi.value {
+                self.watch(index, operand);
+            }
         }
     }
 

@@ -105,8 +105,10 @@ impl Builder<'_, '_> {
         }
         frame.kind = Kind::Loop { header, phis };
         self.frames.push(frame);
-        let (outside, region) = self.region(self.block);
-        self.ssa.begin_region(header, outside, region);
+        if self.options.refinements.regions {
+            let (outside, region) = self.region(self.block);
+            self.ssa.begin_region(header, outside, region);
+        }
         self.block = Some(header);
         if self.options.poll {
             self.emit(Op::Poll, Type::Void, 0, 0, &[]);
@@ -120,7 +122,7 @@ impl Builder<'_, '_> {
         let from = self.here();
         let params = ty.arity(self.module).0;
         let args = self.label_args(params);
-        let otherwise = match self.func.as_const(condition) {
+        let otherwise = match self.known(condition) {
             Some(0) => {
                 self.block = None;
                 Otherwise::Continue(from, args)
@@ -247,7 +249,7 @@ impl Builder<'_, '_> {
 
     pub(super) fn br_if(&mut self, depth: u32) {
         let condition = self.pop();
-        match self.func.as_const(condition) {
+        match self.known(condition) {
             Some(0) => return,
             Some(_) => return self.br(depth),
             None => {}
@@ -269,7 +271,7 @@ impl Builder<'_, '_> {
     pub(super) fn br_table(&mut self, labels: Labels<'_>) {
         let index = self.pop();
         let default = labels.len() - 1;
-        if let Some(index) = self.func.as_const(index) {
+        if let Some(index) = self.known(index) {
             let chosen = default.min(index as usize);
             return self.br(labels.iter().nth(chosen).expect("the default is the last label"));
         }

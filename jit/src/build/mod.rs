@@ -14,6 +14,7 @@ mod control;
 mod memory;
 mod numeric;
 mod osr;
+mod refinements;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use braun::{Braun, NumberMap};
 use bumpalo::Bump;
 use control::Frame;
 use osr::Osr;
+pub use refinements::{Refinements, Search};
 use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, ValType};
 
 /// What construction counted.
@@ -32,6 +34,20 @@ pub struct BuildStats {
     pub phis: u32,
     /// Phis placed and found trivial.
     pub trivial_phis: u32,
+    /// How often a phi was examined for triviality.
+    pub checks: u64,
+    /// Operands that were compared for that.
+    pub operands_checked: u64,
+    /// Operations on constants that became constants.
+    pub folded: u32,
+    /// Operations that an identity made a value or another operation.
+    pub simplified: u32,
+    /// Operations by a power of two that became cheaper ones.
+    pub reduced: u32,
+    /// Operations that an equal one stands for.
+    pub shared: u32,
+    /// Branches on constants that lost their other edges.
+    pub pruned: u32,
     /// Values, constants and phis included.
     pub values: u32,
     /// Steps taken: instructions, their operands, and [`Braun::work`].
@@ -135,6 +151,8 @@ struct Builder<'a, 'm> {
     segment: usize,
     /// Recent pure values, direct-mapped by hash, with their block.
     recent: Box<[(Block, Value)]>,
+    /// What the walk itself counts.
+    stats: BuildStats,
 }
 
 /// What the variables are: locals first, then, in an OSR body, operand slots.
@@ -184,7 +202,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         let types = |types: &'m [ValType]| types.iter().map(|&ty| Type::from(ty));
         let mut func = Func::new(arena, index, entry, types(&ty.params), types(&ty.results));
         let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
-        let mut ssa = Braun::new(body.locals.len() + operands, work_limit(body));
+        let refinements = &options.refinements;
+        let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
         let mut vars = Variables { body, osr: None, leaders: Vec::new(), constants: NumberMap::default() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
@@ -204,6 +223,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             pc: body.entry,
             segment: 0,
             recent: vec![(Block(u32::MAX), Value(0)); numeric::RECENT].into(),
+            stats: BuildStats::default(),
         }
     }
 
@@ -230,7 +250,9 @@ impl<'a, 'm> Builder<'a, 'm> {
         self.ssa.finish(&mut self.func);
         self.func.block_mut(Block::ENTRY).insts.splice(0..0, self.vars.leaders);
         self.func.settle();
+        *stats = self.stats;
         (stats.phis, stats.trivial_phis) = self.ssa.counts();
+        (stats.checks, stats.operands_checked) = self.ssa.checks();
         stats.values = self.func.num_values() as u32;
         stats.work = self.ssa.work();
         Ok(self.func)
@@ -303,6 +325,13 @@ impl<'a, 'm> Builder<'a, 'm> {
     fn push_constant(&mut self, ty: Type, bits: u64) {
         let value = self.constant(ty, bits);
         self.push(value);
+    }
+
+    /// The bits of what a branch depends on, if the branch is to be decided here.
+    fn known(&mut self, condition: Value) -> Option<u64> {
+        let bits = self.func.as_const(condition).filter(|_| self.options.refinements.prune)?;
+        self.stats.pruned += 1;
+        Some(bits)
     }
 
     fn constant(&mut self, ty: Type, bits: u64) -> Value {

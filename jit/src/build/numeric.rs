@@ -21,8 +21,9 @@ impl Builder<'_, '_> {
 
     pub(super) fn select(&mut self) {
         let [a, b, condition] = self.pop_array();
-        let value = match self.func.as_const(condition) {
-            _ if a == b => a,
+        let known = self.func.as_const(condition).filter(|_| self.options.refinements.fold);
+        let value = match known {
+            _ if a == b && self.options.refinements.identities => a,
             Some(0) => b,
             Some(_) => a,
             None => self.shared(Op::Select, self.func.ty(a), &[condition, a, b]),
@@ -37,7 +38,8 @@ impl Builder<'_, '_> {
         let inner = self.func.inst(a);
         match (op, inner.op) {
             // The low half of a widened value is the value; the bits of a reinterpreted value are its own.
-            (Op::Wrap, Op::ExtendS | Op::ExtendU) | (Op::Reinterpret, Op::Reinterpret) => {
+            (Op::Wrap, Op::ExtendS | Op::ExtendU) | (Op::Reinterpret, Op::Reinterpret) if self.options.refinements.identities => {
+                self.stats.simplified += 1;
                 let original = inner.args[0];
                 self.func.find(original)
             }
@@ -52,17 +54,44 @@ impl Builder<'_, '_> {
         // Constants stand on the right, so that there is one form to recognise and to share.
         let swap = op.is_commutative() && !operand.is_float() && self.func.as_const(a).is_some();
         let (a, b) = if swap { (b, a) } else { (a, b) };
-        match simplify(op, operand, a, b, self.func.as_const(b)) {
+        let constant = self.func.as_const(b);
+        let simpler = if self.options.refinements.identities { simplify(op, operand, a, b, constant) } else { Simpler::Nothing };
+        self.stats.simplified += u32::from(!matches!(simpler, Simpler::Nothing));
+        match simpler {
             Simpler::Value(value) => value,
             Simpler::Constant(bits) => self.constant(result, bits),
             Simpler::Eqz => self.unary(Op::Eqz, operand, Type::I32, a),
-            Simpler::Nothing => self.shared(op, result, &[a, b]),
+            Simpler::Nothing => {
+                let (op, b) = self.reduce(op, operand, b);
+                self.shared(op, result, &[a, b])
+            }
         }
+    }
+
+    /// `op` and its second operand, or what is cheaper and does the same where that is a power of two.
+    fn reduce(&mut self, op: Op, ty: Type, b: Value) -> (Op, Value) {
+        let power = |bits: &u64| matches!(ty, Type::I32 | Type::I64) && bits.is_power_of_two();
+        let constant = self.func.as_const(b).filter(|_| self.options.refinements.strength);
+        let Some(bits) = constant.filter(power) else { return (op, b) };
+        let (op, bits) = match op {
+            // x * 2^k = x << k
+            Op::Mul => (Op::Shl, u64::from(bits.trailing_zeros())),
+            // x /u 2^k = x >>u k
+            Op::DivU => (Op::ShrU, u64::from(bits.trailing_zeros())),
+            // x %u 2^k = x & (2^k - 1)
+            Op::RemU => (Op::And, bits - 1),
+            _ => return (op, b),
+        };
+        self.stats.reduced += 1;
+        (op, self.constant(ty, bits))
     }
 
     /// The constant that `op` computes from constants, unless it would trap or is a NaN, whose bits are
     /// the processor's to choose.
     fn fold(&mut self, op: Op, operand: Type, result: Type, args: &[Value]) -> Option<Value> {
+        if !self.options.refinements.fold {
+            return None;
+        }
         let mut slots = [0; 2];
         for (slot, &arg) in slots.iter_mut().zip(args) {
             *slot = self.func.as_const(arg)?;
@@ -73,12 +102,16 @@ impl Builder<'_, '_> {
             Type::F64 => f64::from_bits(bits).is_nan(),
             _ => false,
         };
-        (!nan).then(|| self.constant(result, bits))
+        if nan {
+            return None;
+        }
+        self.stats.folded += 1;
+        Some(self.constant(result, bits))
     }
 
     /// Emits `op`, or finds it in the block at hand if it is pure and was emitted there not long ago.
     fn shared(&mut self, op: Op, ty: Type, args: &[Value]) -> Value {
-        if op.effect() != Effect::Pure {
+        if op.effect() != Effect::Pure || !self.options.refinements.number {
             return self.emit(op, ty, 0, 0, args);
         }
         let hash = args.iter().fold(op as u64 ^ (ty as u64) << 8, |hash, arg| {
@@ -89,6 +122,7 @@ impl Builder<'_, '_> {
         if block == self.here() {
             let inst = self.func.inst(value);
             if inst.op == op && inst.ty == ty && *inst.args == *args {
+                self.stats.shared += 1;
                 return value;
             }
         }

@@ -4,6 +4,7 @@
 use super::cytron::{self, Action, Definition, Program};
 use super::random::Random;
 use crate::analysis::{Cfg, Dominators};
+use crate::build::Search;
 use crate::build::braun::{Braun, Variables};
 use crate::ir::{Block, Entry, Func, Op, Type, Value, print, verify};
 use crate::opt::{self, Context, phis};
@@ -98,9 +99,10 @@ fn actions(random: &mut Random) -> Vec<Action> {
 }
 
 /// Fills the blocks in order and seals each at some time after its predecessors are filled. Every write is of a value
-/// of its own. Returns, by block, what the actions defined or the instructions that use what they read.
+/// of its own. Every search is tried. Returns, by block, what the actions defined or the instructions that use what they read.
 fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &mut Random) -> Vec<Vec<Value>> {
-    let mut braun = Braun::new(VARIABLES as usize, u64::MAX);
+    let search = [Search::Plain, Search::Marker, Search::Components][random.below(3)];
+    let mut braun = Braun::with(VARIABLES as usize, u64::MAX, search, random.chance(50));
     let mut open: Vec<Block> = cfg.order().to_vec();
     let mut filled = BTreeSet::new();
     let mut done = vec![Vec::new(); func.num_blocks()];

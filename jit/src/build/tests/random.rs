@@ -2,7 +2,7 @@
 
 use super::reference::Reference;
 use super::{all_options, module, trivial_phi};
-use crate::build::{BuildStats, build};
+use crate::build::{BuildStats, Refinements, Search, build};
 use crate::compile::Options;
 use crate::contract::FRAME_HEADER;
 use crate::ir::sandbox::Sandbox;
@@ -26,9 +26,11 @@ fn ssa_does_what_the_bytecode_does() {
         let module = module(&text);
         let mut random = Random::new(!seed);
         for _ in 0..3 {
+            let options = Options { refinements: refinements(&mut random), ..all_options() };
             let args = [random.next() % 40, random.number(), random.number(), random.number(), random.number()];
             let args = [args[0], args[1] & 0xFFFF_FFFF, args[2], args[3] & 0xFFFF_FFFF, args[4]];
-            let (steps, entries) = compare(&module, &args).unwrap_or_else(|why| panic!("seed {seed}, {args:?}: {why}\n{text}"));
+            let (steps, entries) = compare(&module, &options, &args)
+                .unwrap_or_else(|why| panic!("seed {seed}, {args:?}, {:?}: {why}\n{text}", options.refinements));
             executed += steps;
             entered += entries;
         }
@@ -38,7 +40,25 @@ fn ssa_does_what_the_bytecode_does() {
     assert!(entered > 2 * PROGRAMS, "{entered} loops entered");
 }
 
-fn compare(module: &Module, args: &[u64]) -> Result<(u64, u64), String> {
+/// All, none, or any of the refinements.
+fn refinements(random: &mut Random) -> Refinements {
+    match random.below(3) {
+        0 => Refinements::ALL,
+        1 => Refinements::NONE,
+        _ => Refinements {
+            search: [Search::Plain, Search::Marker, Search::Components][random.below(3)],
+            witnesses: random.chance(50),
+            regions: random.chance(50),
+            fold: random.chance(50),
+            identities: random.chance(50),
+            strength: random.chance(50),
+            number: random.chance(50),
+            prune: random.chance(50),
+        },
+    }
+}
+
+fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<(u64, u64), String> {
     const FUNC: u32 = 3;
     let sandbox = || Sandbox { fuel: Some(1 << 40), polls: Some(1 << 40), ..Sandbox::default() };
     let mut arrivals: Vec<(u32, Vec<u64>, Sandbox)> = Vec::new();
@@ -56,7 +76,7 @@ fn compare(module: &Module, args: &[u64]) -> Result<(u64, u64), String> {
     };
     let check = |entry, frame: &[u64], mut world: Sandbox| {
         let arena = Bump::new();
-        let func = built(&arena, module, FUNC, entry)?;
+        let func = built(&arena, module, FUNC, entry, options)?;
         let actual = match eval(&func, &mut world, frame, 10 * STEPS) {
             Ok(outcome) => Ok(outcome),
             Err(Stop::Trap(trap)) => Err(trap),
@@ -78,9 +98,8 @@ fn compare(module: &Module, args: &[u64]) -> Result<(u64, u64), String> {
     Ok(((1 << 40) - expected_world.fuel.unwrap(), entries))
 }
 
-fn built<'a>(arena: &'a Bump, module: &Module, func: u32, entry: Entry) -> Result<Func<'a>, String> {
-    let options: Options = all_options();
-    let func = build(arena, module, func, entry, &options, &mut BuildStats::default()).map_err(|refusal| refusal.to_string())?;
+fn built<'a>(arena: &'a Bump, module: &Module, func: u32, entry: Entry, options: &Options) -> Result<Func<'a>, String> {
+    let func = build(arena, module, func, entry, options, &mut BuildStats::default()).map_err(|refusal| refusal.to_string())?;
     verify(&func, Some(module)).map_err(|error| format!("{error}\n{}", print(&func)))?;
     if let Some(phi) = trivial_phi(&func) {
         return Err(format!("{phi} is trivial\n{}", print(&func)));

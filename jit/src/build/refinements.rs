@@ -1,0 +1,63 @@
+//! Switches for everything that construction does beyond the plain algorithm. All lead to the same meaning; all but
+//! [`Search`] and [`Refinements::witnesses`] to different, bigger code when off. They are for measuring what each is
+//! worth, and for finding a fault.
+
+/// How the definition of a variable is looked for above a join, whose predecessors are all known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Search {
+    /// Every join on the way gets a phi before its predecessors are asked.
+    Plain,
+    /// A join gets a phi where its predecessors answer differently, or when the search comes back to it (section
+    /// 3.3 of the paper, "marker").
+    Marker,
+    /// Joins that lie on cycles with each other are answered together: if only one definition comes in from outside,
+    /// it is the answer of all, and none gets a phi (the same section, with Tarjan's algorithm).
+    Components,
+}
+
+/// What construction does beyond the plain algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Refinements {
+    /// How definitions are looked for.
+    pub search: Search,
+    /// A phi is looked at again only when one of two differing operands is replaced, not when any is.
+    pub witnesses: bool,
+    /// Variables that a loop does not assign pass through its header without a phi.
+    pub regions: bool,
+    /// Operations on constants become constants.
+    pub fold: bool,
+    /// Algebraic identities.
+    pub identities: bool,
+    /// Multiplications, divisions and remainders by powers of two become shifts and masks.
+    pub strength: bool,
+    /// Equal pure operations of a block become one.
+    pub number: bool,
+    /// Branches on constants lose their other edges, and what only those lead to is not built.
+    pub prune: bool,
+}
+
+impl Refinements {
+    /// Everything on: what the compiler uses.
+    pub const ALL: Refinements = Refinements {
+        search: Search::Marker,
+        witnesses: true,
+        regions: true,
+        fold: true,
+        identities: true,
+        strength: true,
+        number: true,
+        prune: true,
+    };
+
+    /// The plain algorithm.
+    pub const NONE: Refinements = Refinements {
+        search: Search::Plain,
+        witnesses: false,
+        regions: false,
+        fold: false,
+        identities: false,
+        strength: false,
+        number: false,
+        prune: false,
+    };
+}
