@@ -1,0 +1,261 @@
+//! Construction and text of the SSA of whole modules: checked, counted, timed.
+//!
+//! ```text
+//! cargo run --release -p weir-jit --no-default-features --example ssa -- COMMAND FILE.wasm…
+//!
+//! check    builds every function (--osr: also from every loop), verifies it, and reads its text back
+//! counts   what construction places, examines, folds and shares with each refinement off and on
+//! bench    nanoseconds and peak memory per byte of code, median of several runs
+//! growth   the same over generated functions of growing size, the bad shapes included; takes no files
+//! ```
+
+mod measure;
+mod shapes;
+
+use bumpalo::Bump;
+use measure::{PEAK, median};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use weir_bytecode::{Module, validate};
+use weir_jit::Options;
+use weir_jit::build::{BuildStats, Refinements, Search, build};
+use weir_jit::compile::Refusal;
+use weir_jit::ir::{Entry, parse, print, verify};
+
+/// Runs of which the median is taken.
+const RUNS: usize = 5;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = args.split_first() else {
+        eprintln!("ssa: check, counts, bench or growth?");
+        return ExitCode::from(2);
+    };
+    let (flags, files): (Vec<&String>, Vec<&String>) = rest.iter().partition(|arg| arg.starts_with("--"));
+    let osr = flags.iter().any(|flag| *flag == "--osr");
+    let mut modules = Vec::new();
+    for file in files {
+        match load(file) {
+            Ok(module) => modules.push((file.rsplit('/').next().unwrap_or(file).to_string(), module)),
+            Err(error) => {
+                eprintln!("ssa: {file}: {error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let done = match command.as_str() {
+        "check" => modules.iter().try_for_each(|(name, module)| check(name, module, osr)),
+        "counts" => {
+            modules.iter().for_each(|(name, module)| counts(name, module));
+            Ok(())
+        }
+        "bench" => {
+            modules.iter().for_each(|(name, module)| bench(name, module));
+            Ok(())
+        }
+        "growth" => growth(),
+        _ => Err(format!("no command {command}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ssa: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn load(file: &str) -> Result<Module, String> {
+    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    validate::parse(bytes.into()).map_err(|error| error.to_string())
+}
+
+/// Indices of the functions defined in `module`.
+fn defined(module: &Module) -> std::ops::Range<u32> {
+    module.imported_funcs..module.imported_funcs + module.bodies.len() as u32
+}
+
+fn check(name: &str, module: &Module, osr: bool) -> Result<(), String> {
+    let options = Options { fuel: true, poll: true, ..Options::default() };
+    let (mut checked, mut bytes, mut refused) = (0u64, 0u64, BTreeMap::<String, u32>::new());
+    let mut arena = Bump::new();
+    let start = Instant::now();
+    for func in defined(module) {
+        let body = module.body(func).expect("it is defined");
+        let loops = body.loops.iter().filter(|_| osr).map(|info| Entry::Osr(info.pc));
+        for entry in std::iter::once(Entry::Call).chain(loops) {
+            arena.reset();
+            let ssa = match build(&arena, module, func, entry, &options, &mut BuildStats::default()) {
+                Ok(ssa) => ssa,
+                Err(refusal) => {
+                    *refused.entry(refusal.to_string()).or_default() += 1;
+                    continue;
+                }
+            };
+            let wrong = |what: String| format!("{name}, function {func}, {entry:?}: {what}");
+            verify(&ssa, Some(module)).map_err(|error| wrong(error.to_string()))?;
+            let text = print(&ssa);
+            let read = parse(&arena, &text).map_err(|error| wrong(error.to_string()))?;
+            if read != ssa || print(&read) != text {
+                return Err(wrong("its text is read as something else".to_string()));
+            }
+            checked += 1;
+            bytes += u64::from(body.len());
+        }
+    }
+    println!("{name}: {checked} built, verified and read back, {bytes} bytes of code, {:.1} s", start.elapsed().as_secs_f64());
+    for (reason, count) in refused {
+        println!("  {count} refused: {reason}");
+    }
+    Ok(())
+}
+
+/// Configurations by name: none, each of the refinements alone taken away, all.
+fn configurations() -> Vec<(&'static str, Refinements)> {
+    let all = Refinements::ALL;
+    vec![
+        ("none", Refinements::NONE),
+        ("only marker", Refinements { search: Search::Marker, ..Refinements::NONE }),
+        ("only components", Refinements { search: Search::Components, ..Refinements::NONE }),
+        ("only witnesses", Refinements { witnesses: true, ..Refinements::NONE }),
+        ("only regions", Refinements { regions: true, ..Refinements::NONE }),
+        ("no search", Refinements { search: Search::Plain, ..all }),
+        ("no witnesses", Refinements { witnesses: false, ..all }),
+        ("no regions", Refinements { regions: false, ..all }),
+        ("no regions, comp.", Refinements { regions: false, search: Search::Components, ..all }),
+        ("no folding", Refinements { fold: false, ..all }),
+        ("no identities", Refinements { identities: false, ..all }),
+        ("no strength", Refinements { strength: false, ..all }),
+        ("no numbering", Refinements { number: false, ..all }),
+        ("no pruning", Refinements { prune: false, ..all }),
+        ("all", all),
+        ("all, components", Refinements { search: Search::Components, ..all }),
+    ]
+}
+
+fn counts(name: &str, module: &Module) {
+    println!("{name}");
+    println!(
+        "{:18} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7} {:>8} {:>7} {:>6}",
+        "refinements",
+        "phis",
+        "temporary",
+        "checks",
+        "operands",
+        "values",
+        "folded",
+        "simpler",
+        "reduced",
+        "shared",
+        "pruned",
+        "ms"
+    );
+    for (label, refinements) in configurations() {
+        let options = Options { refinements, ..Options::default() };
+        let mut sum = [0u64; 10];
+        let (time, _) = build_all(module, &options, |stats| {
+            let counts = [
+                u64::from(stats.phis),
+                u64::from(stats.trivial_phis),
+                stats.checks,
+                stats.operands_checked,
+                u64::from(stats.values),
+                u64::from(stats.folded),
+                u64::from(stats.simplified),
+                u64::from(stats.reduced),
+                u64::from(stats.shared),
+                u64::from(stats.pruned),
+            ];
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        });
+        let [phis, temporary, checks, operands, values, folded, simplified, reduced, shared, pruned] = sum;
+        println!(
+            "{label:18} {phis:>8} {temporary:>9} {checks:>9} {operands:>9} {values:>9} {folded:>7} {simplified:>7} \
+             {reduced:>7} {shared:>8} {pruned:>7} {:>6}",
+            time.as_millis()
+        );
+    }
+}
+
+/// Builds every function in one arena. Returns the time, and the bytes of code of those that were built.
+fn build_all(module: &Module, options: &Options, mut seen: impl FnMut(&BuildStats)) -> (Duration, u64) {
+    let (mut arena, mut bytes) = (Bump::new(), 0);
+    let start = Instant::now();
+    for func in defined(module) {
+        arena.reset();
+        let mut stats = BuildStats::default();
+        if build(&arena, module, func, Entry::Call, options, &mut stats).is_ok() {
+            bytes += u64::from(module.body(func).expect("it is defined").len());
+            seen(&stats);
+        }
+    }
+    (start.elapsed(), bytes)
+}
+
+fn bench(name: &str, module: &Module) {
+    let options = Options::default();
+    let mut built = 0;
+    let times = (0..RUNS).map(|_| {
+        let (time, bytes) = build_all(module, &options, |_| {});
+        built = bytes;
+        time.as_nanos() as f64 / bytes as f64
+    });
+    let time = median(times.collect());
+    // Memory of each function on its own, its arena included.
+    let (mut worst, mut total, mut largest) = (0f64, 0usize, 0usize);
+    for func in defined(module) {
+        let len = module.body(func).expect("it is defined").len() as usize;
+        let peak = peak_of(module, func, &options).1;
+        total += peak;
+        largest = largest.max(peak);
+        if len >= 4096 {
+            worst = worst.max(peak as f64 / len as f64);
+        }
+    }
+    println!(
+        "{name}: {built} bytes of code, {time:.1} ns/B; peak memory {:.1} B/B on average, {worst:.1} B/B at most in functions \
+         of 4 KiB or more, {:.1} MiB for the largest",
+        total as f64 / built as f64,
+        largest as f64 / f64::from(1 << 20)
+    );
+}
+
+/// How building one function ends, and the most memory it takes on the way.
+fn peak_of(module: &Module, func: u32, options: &Options) -> (Result<BuildStats, Refusal>, usize) {
+    PEAK.start();
+    let (arena, mut stats) = (Bump::new(), BuildStats::default());
+    let result = build(&arena, module, func, Entry::Call, options, &mut stats).map(|_| stats);
+    (result, PEAK.read())
+}
+
+fn growth() -> Result<(), String> {
+    let options = Options::default();
+    println!("{:14} {:>9} {:>8} {:>8} {:>9} {:>9}", "shape", "bytes", "ns/B", "B/B", "phis", "steps/B");
+    for (name, shape) in shapes::ALL {
+        for size in shapes::SIZES {
+            let module = validate::parse(shapes::module(*shape, size).into()).map_err(|error| format!("{name}: {error}"))?;
+            let func = module.imported_funcs + module.bodies.len() as u32 - 1;
+            let bytes = module.body(func).expect("it is defined").len();
+            let runs = if bytes < 1 << 20 { RUNS } else { 3 };
+            let arena = &mut Bump::new();
+            let times = (0..runs).map(|_| {
+                arena.reset();
+                let start = Instant::now();
+                let _ = build(arena, &module, func, Entry::Call, &options, &mut BuildStats::default());
+                start.elapsed().as_nanos() as f64 / f64::from(bytes)
+            });
+            let time = median(times.collect());
+            let (result, peak) = peak_of(&module, func, &options);
+            let peak = peak as f64 / f64::from(bytes);
+            match result {
+                Ok(stats) => {
+                    let steps = stats.work as f64 / f64::from(bytes);
+                    println!("{name:14} {bytes:>9} {time:>8.1} {peak:>8.1} {:>9} {steps:>9.2}", stats.phis);
+                }
+                Err(refusal) => println!("{name:14} {bytes:>9} {time:>8.1} {peak:>8.1} refused: {refusal}"),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Medians, and the most memory allocated at once.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The middle one of these numbers.
+pub fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// The system's allocator, which counts bytes in use. Exact on one thread.
+pub struct Peak {
+    used: AtomicUsize,
+    most: AtomicUsize,
+    base: AtomicUsize,
+}
+
+/// Counts all of this program's allocations.
+#[global_allocator]
+pub static PEAK: Peak = Peak { used: AtomicUsize::new(0), most: AtomicUsize::new(0), base: AtomicUsize::new(0) };
+
+impl Peak {
+    /// From here on.
+    pub fn start(&self) {
+        let used = self.used.load(Relaxed);
+        self.most.store(used, Relaxed);
+        self.base.store(used, Relaxed);
+    }
+
+    /// The most bytes in use since the start, beyond those in use then.
+    pub fn read(&self) -> usize {
+        self.most.load(Relaxed) - self.base.load(Relaxed)
+    }
+
+    fn grow(&self, size: usize) {
+        let used = self.used.fetch_add(size, Relaxed) + size;
+        self.most.fetch_max(used, Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Peak {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.grow(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        self.used.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        self.used.fetch_sub(layout.size(), Relaxed);
+        self.grow(size);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}

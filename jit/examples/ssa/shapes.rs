@@ -1,0 +1,123 @@
+//! Generated functions, most of them shapes that are quadratic for a careless compiler.
+
+/// Bytes of code, about. Validation takes no function of more than 7,654,321.
+pub const SIZES: [usize; 6] = [1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 22, 7_600_000];
+
+/// Makes a function's number of i32 locals beside its one parameter, and its code of about a given size.
+pub type Shape = fn(usize) -> (usize, Vec<u8>);
+
+/// Every shape.
+pub const ALL: &[(&str, Shape)] = &[
+    ("arithmetic", |size| (2, fill(size, &[0x20, 0, 0x20, 1, 0x6A, 0x21, 1, 0x20, 1, 0x41, 3, 0x6C, 0x21, 0]))),
+    ("constants", |size| (0, fill(size, &[0x41, 3, 0x41, 5, 0x6A, 0x21, 0]))),
+    ("memory", |size| (0, fill(size, &[0x20, 0, 0x20, 0, 0x28, 2, 4, 0x36, 2, 8]))),
+    ("calls", |size| (0, fill(size, &[0x20, 0, 0x10, 0, 0x21, 0]))),
+    ("blocks in a row", |size| (0, fill(size, &[&BLOCK[..], &GET_0, &BR_IF_0, &END].concat()))),
+    ("nested blocks", |size| nest(size, &BLOCK, &[&GET_0[..], &BR_IF_0, &END].concat())),
+    ("nested loops", |size| nest(size, &LOOP, &[&GET_0[..], &BR_IF_0, &END].concat())),
+    ("nested ifs", |size| nest(size, &[GET_0, IF].concat(), &[&INCREMENT[..], &END].concat())),
+    ("phi chain", |size| (0, fill(size, &[&GET_0[..], &IF, &INCREMENT, &[0x05, 0x01], &END].concat()))),
+    ("loops in a row", |size| (0, fill(size, &[&LOOP[..], &INCREMENT, &GET_0, &BR_IF_0, &END].concat()))),
+    ("locals in turn", |size| many_locals(size, 1000, false)),
+    ("locals at joins", |size| many_locals(size, 1000, true)),
+    ("locals × blocks", product),
+    ("br_table", br_table),
+    ("br_table, phis", |size| (0, fill(size, &table_with_phi()))),
+];
+
+const BLOCK: [u8; 2] = [0x02, 0x40];
+const LOOP: [u8; 2] = [0x03, 0x40];
+const IF: [u8; 2] = [0x04, 0x40];
+const END: [u8; 1] = [0x0B];
+const BR_IF_0: [u8; 2] = [0x0D, 0];
+const GET_0: [u8; 2] = [0x20, 0];
+const INCREMENT: [u8; 7] = [0x20, 0, 0x41, 1, 0x6A, 0x21, 0];
+
+fn fill(size: usize, unit: &[u8]) -> Vec<u8> {
+    unit.repeat(size / unit.len())
+}
+
+fn nest(size: usize, open: &[u8], close: &[u8]) -> (usize, Vec<u8>) {
+    let depth = size / (open.len() + close.len());
+    (0, [&open.repeat(depth)[..], &INCREMENT, &close.repeat(depth)].concat())
+}
+
+/// `count` locals that are read and written in turn, each in an `if` of its own if there are to be `joins`.
+fn many_locals(size: usize, count: usize, joins: bool) -> (usize, Vec<u8>) {
+    let mut code = Vec::new();
+    for i in 0.. {
+        if code.len() >= size {
+            break;
+        }
+        let local = leb(1 + i % count);
+        if joins {
+            code.extend([&GET_0[..], &IF].concat());
+        }
+        code.extend([&[0x20], &local[..], &[0x41, 1, 0x6A, 0x21], &local].concat());
+        if joins {
+            code.extend(END);
+        }
+    }
+    (count, code)
+}
+
+/// As many locals as blocks, every one of them written before a block and read behind all: quadratic, hence refused.
+fn product(size: usize) -> (usize, Vec<u8>) {
+    let count = (size / 15).min(40_000);
+    let mut code = Vec::new();
+    for local in 1..=count {
+        code.extend([&[0x41, 7, 0x21], &leb(local)[..]].concat());
+    }
+    code.extend(fill(size - count * 6, &[&BLOCK[..], &GET_0, &BR_IF_0, &END].concat()));
+    for local in 1..=count {
+        code.extend([&[0x20], &leb(local)[..], &[0x1A]].concat());
+    }
+    (count, code)
+}
+
+/// One table of as many labels as fit.
+fn br_table(size: usize) -> (usize, Vec<u8>) {
+    let labels: Vec<u8> = (0..size).map(|i| (i % 3) as u8).collect();
+    let table = [&[0x0E][..], &leb(size - 1), &labels].concat();
+    (0, [&BLOCK[..], &BLOCK, &BLOCK, &GET_0, &table, &END, &INCREMENT, &END, &INCREMENT, &END].concat())
+}
+
+/// Four arms behind a table that change a local, and their joins.
+fn table_with_phi() -> Vec<u8> {
+    let arm = [&END[..], &INCREMENT].concat();
+    let table = [0x0E, 3, 0, 1, 2, 3];
+    [&BLOCK.repeat(4)[..], &GET_0, &table, &arm, &arm, &arm, &END].concat()
+}
+
+/// A module whose last function is `shape`.
+pub fn module(shape: Shape, size: usize) -> Vec<u8> {
+    let (locals, code) = shape(size);
+    let callee = [&[0][..], &GET_0, &END].concat();
+    let body = [&[1][..], &leb(locals), &[0x7F], &code, &GET_0, &END].concat();
+    let section = |id: u8, content: &[u8]| [&[id][..], &sized(content)].concat();
+    [
+        &b"\0asm\x01\0\0\0"[..],
+        // Both functions are i32 → i32.
+        &section(1, &[1, 0x60, 1, 0x7F, 1, 0x7F]),
+        &section(3, &[2, 0, 0]),
+        &section(5, &[1, 0, 1]),
+        &section(10, &[&[2][..], &sized(&callee), &sized(&body)].concat()),
+    ]
+    .concat()
+}
+
+fn sized(bytes: &[u8]) -> Vec<u8> {
+    [&leb(bytes.len())[..], bytes].concat()
+}
+
+fn leb(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (value & 0x7F) as u8;
+        value >>= 7;
+        bytes.push(low | if value == 0 { 0 } else { 0x80 });
+        if value == 0 {
+            return bytes;
+        }
+    }
+}
