@@ -55,8 +55,8 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         Subject::weir("native", |config| {
             config.tier(Tier::Native).synchronous_compilation(true);
         }),
-        Subject::weir("native, explicit bounds checks", |config| {
-            config.tier(Tier::Native).synchronous_compilation(true).guard_regions(false);
+        Subject::weir("native, explicit bounds checks, polls", |config| {
+            config.tier(Tier::Native).synchronous_compilation(true).guard_regions(false).epoch_interruption(true);
         }),
         Subject::weir("cranelift", |config| {
             config.tier(Tier::Cranelift).synchronous_compilation(true);
@@ -64,7 +64,7 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
     ];
     for threshold in [1, 3, 20] {
         tiers.push(Subject::weir(&format!("tiering after {threshold}"), |config| {
-            config.synchronous_compilation(true).tier_up_threshold(Some(threshold));
+            config.synchronous_compilation(true).tier_up_threshold(Some(threshold)).epoch_interruption(threshold == 20);
         }));
     }
     if let Some(seed) = stress {
