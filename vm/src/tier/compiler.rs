@@ -55,7 +55,7 @@ impl EngineState {
         if !self.native {
             return None;
         }
-        let hooks = Hooks { to_rust: crate::runtime::helpers::weir_to_rust, on_unwind: super::native::on_unwind };
+        let hooks = Hooks { to_rust: crate::runtime::helpers::weir_to_rust, on_unwind: super::unwind::on_unwind };
         self.space.get_or_init(|| CodeSpace::new(hooks).map_err(|error: CodeError| error.to_string())).as_ref().ok()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
 //! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`record`]
-//! what `--stats` tells. Where there is no native code at all, [`portable`] answers "interpret".
+//! what `--stats` tells, [`unwind`] what is done about a trap. Where there is no native code at all, [`portable`] answers "interpret".
 
 pub(crate) mod counters;
 
@@ -18,6 +18,8 @@ mod portable;
 mod queue;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod record;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod unwind;
 
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use native::*;

@@ -4,15 +4,15 @@ use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
 use super::counters::FuncCode;
-use crate::code::{CodeSpace, ensure_altstack};
-use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, StoreRecord, instance_of, store_of};
+use crate::code::ensure_altstack;
+use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
 use crate::stats::Stats;
 use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError};
-use weir_bytecode::{Module as Bytecode, Trap};
-use weir_jit::contract::{InstanceCtx, Status, TrapSite};
+use weir_bytecode::Module as Bytecode;
+use weir_jit::contract::{InstanceCtx, Status};
 use weir_jit::ir::Entry;
 
 /// Whether this build and host can do what the settings ask for.
@@ -143,39 +143,6 @@ pub(crate) unsafe fn call_osr(instance: *mut InstanceCtx, func: u32, code: *cons
         let module = instance_of(instance).module.record();
         let stubs = &native_of(module).stubs[type_of(module, func)];
         (stubs.enter_osr)(code, fp, instance, (*instance).stack)
-    }
-}
-
-/// What the landing pad calls before it unwinds: adds the native frames to the failure, which for a trap of native code
-/// is made here.
-pub(super) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
-    // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still there, and
-    // nobody else uses the store.
-    unsafe {
-        let store = store_of(instance);
-        let engine = (*store).engine.clone();
-        let Some(space) = engine.record().tier.space() else { return };
-        if (*store).failure.is_none() {
-            (*store).failure = Some(Failure::trap(trap_of(space, store, pc)));
-        }
-        for site in space.frames(pc, fp) {
-            let module = Module::from_running(site.module as *const ModuleRecord);
-            if let Some(failure) = &mut (*store).failure {
-                failure.push_frame(&module, site.func, site.pc);
-            }
-        }
-    }
-}
-
-/// The trap at native address `pc`.
-unsafe fn trap_of(space: &CodeSpace, store: *mut StoreRecord, pc: usize) -> Trap {
-    // SAFETY: the caller's promise: code of this store has just trapped at `pc`.
-    let site = unsafe { space.trap_at(pc) }.map(|(_, site)| site);
-    match site {
-        Some(TrapSite::Trap(trap)) => trap,
-        // SAFETY: the caller's promise.
-        Some(TrapSite::Stored) => Trap::from_code(unsafe { (*store).ctx.trap } as u8).expect("a helper stored a trap"),
-        None => unreachable!("the handler resumes only at trap sites"),
     }
 }
 

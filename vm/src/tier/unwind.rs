@@ -1,0 +1,40 @@
+//! What happens between a trap in native code and its unwinding: the reason is found and the backtrace taken.
+
+use crate::Module;
+use crate::code::CodeSpace;
+use crate::runtime::records::{Failure, ModuleRecord, StoreRecord, store_of};
+use weir_bytecode::Trap;
+use weir_jit::contract::{InstanceCtx, TrapSite};
+
+/// What the landing pad calls before it unwinds: adds the native frames to the failure, which for a trap of native code
+/// is made here.
+pub(super) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
+    // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still there, and
+    // nobody else uses the store.
+    unsafe {
+        let store = store_of(instance);
+        let engine = (*store).engine.clone();
+        let Some(space) = engine.record().tier.space() else { return };
+        if (*store).failure.is_none() {
+            (*store).failure = Some(Failure::trap(trap_of(space, store, pc)));
+        }
+        for site in space.frames(pc, fp) {
+            let module = Module::from_running(site.module as *const ModuleRecord);
+            if let Some(failure) = &mut (*store).failure {
+                failure.push_frame(&module, site.func, site.pc);
+            }
+        }
+    }
+}
+
+/// The trap at native address `pc`.
+unsafe fn trap_of(space: &CodeSpace, store: *mut StoreRecord, pc: usize) -> Trap {
+    // SAFETY: the caller's promise: code of this store has just trapped at `pc`.
+    let site = unsafe { space.trap_at(pc) }.map(|(_, site)| site);
+    match site {
+        Some(TrapSite::Trap(trap)) => trap,
+        // SAFETY: the caller's promise.
+        Some(TrapSite::Stored) => Trap::from_code(unsafe { (*store).ctx.trap } as u8).expect("a helper stored a trap"),
+        None => unreachable!("the handler resumes only at trap sites"),
+    }
+}
