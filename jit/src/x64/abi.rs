@@ -21,6 +21,11 @@ pub const INSTANCE: Reg = Reg::int(contract::PINNED_REG);
 /// Where a call through a reference finds it: no argument travels here and the epilogue leaves it alone.
 pub const CALLEE: Reg = Reg::int(11);
 
+/// Holds memory 0's base in functions that use it much: preserved by calls.
+pub const BASE: Reg = Reg::int(14);
+/// The same in functions that call nothing, which need not save it: neither an argument nor a result.
+pub const BASE_OF_LEAF: Reg = Reg::int(11);
+
 /// Destroyed by calls: rax rcx rdx rsi rdi r8–r11, xmm0–xmm15.
 pub const CALLER_SAVED: RegSet = {
     let mut set = RegSet::EMPTY;

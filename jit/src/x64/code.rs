@@ -69,6 +69,8 @@ pub struct Code {
     pub pool: Vec<u8>,
     /// How many virtual registers there are.
     pub num_regs: u32,
+    /// A register that holds memory 0's base throughout and is not the allocator's.
+    pub pinned_base: Option<Reg>,
     /// Whether it calls anything.
     pub calls: bool,
     /// Whether a call may come back with another instance in the pinned register.
@@ -80,6 +82,11 @@ pub struct Code {
 }
 
 impl Code {
+    /// No code.
+    pub fn new(pinned_base: Option<Reg>) -> Code {
+        Code { pinned_base, ..Code::default() }
+    }
+
     /// A new virtual register.
     pub fn new_reg(&mut self, class: Class) -> Reg {
         let reg = Reg::new_virtual(class, self.num_regs);
@@ -96,6 +103,10 @@ impl Code {
         self.pool.resize(self.pool.len().next_multiple_of(width), 0);
         self.pool.extend_from_slice(bytes);
         (self.pool.len() - width) as u32
+    }
+
+    fn allocatable(&self, set: RegSet) -> RegSet {
+        self.pinned_base.map_or(set, |base| set.without(base))
     }
 
     /// Collects the operands of all instructions for the allocator.
@@ -157,10 +168,10 @@ impl crate::regalloc::Client for Code {
     }
 
     fn preferred(&self) -> RegSet {
-        abi::CALLER_SAVED
+        self.allocatable(abi::CALLER_SAVED)
     }
 
     fn others(&self) -> RegSet {
-        abi::CALLEE_SAVED
+        self.allocatable(abi::CALLEE_SAVED)
     }
 }

@@ -39,7 +39,7 @@ impl Frame {
     pub fn of(code: &Code, assignment: &Assignment) -> Result<Frame, Refusal> {
         let moved = assignment.moves.iter().map(|m| m.to);
         let placed = assignment.places.iter().copied().chain(moved);
-        let used = |saved: &Reg| placed.clone().any(|place| place == Place::Reg(*saved));
+        let used = |saved: &Reg| code.pinned_base == Some(*saved) || placed.clone().any(|place| place == Place::Reg(*saved));
         let saved: Vec<Reg> = abi::CALLEE_SAVED.iter().filter(used).collect();
         let pushed = 8 * (saved.len() + usize::from(code.restores));
         let total = pushed + 8 * assignment.slots as usize;

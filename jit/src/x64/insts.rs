@@ -536,10 +536,15 @@ impl Inst {
 
     /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands. This is
     /// the one definition of the shapes: operands are collected and later replaced through it.
-    pub fn visit(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
+    pub fn visit(&mut self, lists: &mut [RegList], mut visitor: impl FnMut(Field<'_>, Constraint, Role, Position)) {
         use Constraint::{Any, Fixed, Reg as InReg, Reuse};
         use Position::{Early, Late};
         use Role::{Def, Use};
+        let mut f = |field: Field<'_>, constraint, role, position| {
+            if field.get().is_virtual() {
+                visitor(field, constraint, role, position);
+            }
+        };
         let shape = self.op.shape();
         let (in_rm, rm_position) = match shape {
             Shape::ThreeRegister | Shape::WithScratch | Shape::Table => (InReg, Early),
@@ -574,27 +579,20 @@ impl Inst {
             }
             Shape::WithScratch => {
                 f(Field::Reg(&mut self.dst), InReg, Def, Late);
-                if !self.src.is_none() {
-                    f(Field::Reg(&mut self.src), InReg, Def, Early);
-                }
+                f(Field::Reg(&mut self.src), InReg, Def, Early);
             }
             Shape::Table => {
                 f(Field::Reg(&mut self.dst), InReg, Def, Early);
                 f(Field::Reg(&mut self.src), InReg, Def, Early);
             }
-            Shape::Compare | Shape::Store | Shape::Update | Shape::OneUse if !self.src.is_none() => {
-                f(Field::Reg(&mut self.src), InReg, Use, Early);
-            }
-            Shape::Compare | Shape::Store | Shape::Update | Shape::OneUse | Shape::Nullary => {}
+            Shape::Compare | Shape::Store | Shape::Update | Shape::OneUse => f(Field::Reg(&mut self.src), InReg, Use, Early),
+            Shape::Nullary => {}
         }
         match &mut self.rm {
             Rm::None => {}
             Rm::Mem(mem) => {
-                for reg in [&mut mem.base, &mut mem.index] {
-                    if reg.is_virtual() {
-                        f(Field::Reg(reg), InReg, Use, rm_position);
-                    }
-                }
+                f(Field::Reg(&mut mem.base), InReg, Use, rm_position);
+                f(Field::Reg(&mut mem.index), InReg, Use, rm_position);
             }
             rm @ Rm::Reg(_) => f(Field::Rm(rm), in_rm, Use, rm_position),
         }

@@ -2,12 +2,32 @@
 
 use super::{Lower, width};
 use crate::contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
-use crate::ir::{Op, Type, Value};
+use crate::ir::{Block, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
+
+/// From this number of accesses on, memory 0's base has a register of its own. Left to the allocator, a range as long as the
+/// function is split around every bottleneck and reloaded for almost every access.
+const ACCESSES_FOR_PINNED_BASE: usize = 6;
+
+/// The register for memory 0's base, if there are enough accesses.
+pub(super) fn pinned_base(func: &Func<'_>, order: &[Block]) -> Option<Reg> {
+    let values = || order.iter().flat_map(|&block| &func.block(block).insts).copied();
+    let is_access = |value: &Value| func.op(*value).access_width(Type::I32).is_some() && func.inst(*value).aux == 0;
+    if values().filter(is_access).count() < ACCESSES_FOR_PINNED_BASE {
+        return None;
+    }
+    let calls = values().any(|value| match func.op(value) {
+        Op::Call | Op::CallIndirect | Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop => true,
+        // Not calls, but they need the other register.
+        Op::ReturnCall | Op::ReturnCallIndirect => true,
+        _ => false,
+    });
+    Some(if calls { abi::BASE } else { abi::BASE_OF_LEAF })
+}
 
 impl Lower<'_, '_> {
     /// Address of the access `value`, behind a bounds check if it needs one.

@@ -45,6 +45,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         })
         .collect();
     refuse_vectors(func, &order)?;
+    let pinned_base = memory::pinned_base(func, &order);
     let lower = Lower {
         func,
         request,
@@ -52,13 +53,13 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         facts: Facts::of(func, &order),
         regs: vec![Reg::NONE; func.num_values()],
         taken: vec![false; func.num_values()],
-        code: Code::default(),
+        code: Code::new(pinned_base),
         reversed: Vec::new(),
         pending: Vec::new(),
         block: Block::ENTRY,
         effects: 0,
         pc: 0,
-        memory_base: Reg::NONE,
+        memory_base: pinned_base.unwrap_or(Reg::NONE),
         memory_records: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
     };
