@@ -1,8 +1,9 @@
 //! Every stage of a function's compilation as text: the same text that filetests hold, so that any section pastes into
 //! one.
 
-use crate::compile::{Backend, CompileStats, Refusal, Request, back_end, construct, passes};
+use crate::compile::{back_end, construct, passes};
 use crate::ir::Func;
+use crate::request::{Backend, CompileStats, Refusal, Request};
 use crate::{opt, x64};
 use bumpalo::Bump;
 use weir_bytecode::print;
@@ -61,8 +62,8 @@ fn back_end_sections(func: &Func<'_>, request: &Request<'_>) -> Result<Vec<Secti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compile::Options;
     use crate::ir::{Entry, parse};
+    use crate::request::Options;
     use weir_bytecode::validate;
 
     const LOOP: &str = r#"(module (func $count (param i32) (result i32)

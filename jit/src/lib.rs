@@ -13,6 +13,8 @@ pub mod fallback;
 pub mod ir;
 pub mod opt;
 pub mod regalloc;
+pub mod request;
 pub mod x64;
 
-pub use compile::{Backend, Compiled, Options, Refusal, Request, compile};
+pub use compile::compile;
+pub use request::{Backend, Compiled, Options, Refusal, Request};

@@ -43,12 +43,18 @@ fn arrows_run_one_way() {
         ),
         ("jit/src/analysis", &["crate::build", "crate::opt", "crate::x64", "crate::fallback"], "analyses change nothing"),
         ("jit/src/opt", &["crate::build", "crate::x64", "crate::fallback", "crate::regalloc"], "passes see SSA only"),
-        ("jit/src/build", &["crate::x64", "crate::fallback", "crate::regalloc"], "construction sees no machine"),
+        (
+            "jit/src/build",
+            &["crate::compile", "crate::x64", "crate::fallback", "crate::regalloc"],
+            "construction sees no machine",
+        ),
         (
             "jit/src/regalloc",
             &["crate::x64", "crate::ir", "crate::build", "crate::opt", "crate::fallback"],
             "the allocator knows no opcodes",
         ),
+        ("jit/src/x64", &["crate::compile", "crate::fallback"], "a back end is called by the pipeline"),
+        ("jit/src/fallback", &["crate::compile", "crate::x64"], "a back end is called by the pipeline"),
         ("vm/src", &["weir_wasi", "clap", "weir_cli"], "the library knows neither WASI nor the command"),
     ];
     let mut wrong = Vec::new();

@@ -18,8 +18,8 @@ mod refinements;
 #[cfg(test)]
 mod tests;
 
-use crate::compile::{Options, Refusal};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use crate::request::{Options, Refusal};
 use braun::{Braun, NumberMap};
 use bumpalo::Bump;
 use control::Frame;

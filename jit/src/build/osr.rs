@@ -14,9 +14,9 @@
 
 use super::control::{Frame, Kind, Otherwise, param_type};
 use super::{Builder, Operand};
-use crate::compile::Refusal;
 use crate::contract::FRAME_HEADER;
 use crate::ir::{Block, Op, Type};
+use crate::request::Refusal;
 use weir_bytecode::instrs::BlockType;
 use weir_bytecode::sidetable::{LocalSet, LoopInfo};
 use weir_bytecode::{FuncBody, Imm, Instr, Instrs, Module, Opcode, ValType};

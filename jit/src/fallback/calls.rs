@@ -1,11 +1,11 @@
 //! Calls, tail calls, helpers, and how arguments and results travel.
 
 use super::{Translator, clif_type, trap_code, unsupported};
-use crate::compile::Refusal;
 use crate::contract::{
     FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, TableCtx, TableEntry, param_places, result_places,
 };
 use crate::ir::{Entry, Func, Type, Value};
+use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self as clif, AbiParam, ExternalName, GlobalValueData, InstBuilder, Signature, UserExternalName, types,

@@ -1,9 +1,9 @@
 //! Entry, blocks, edges, terminators, fuel and polls.
 
 use super::{Translator, clif_type, trap_code};
-use crate::compile::Refusal;
 use crate::contract::{StackCtx, StoreCtx, param_places};
 use crate::ir::{Block, Entry, Op, Type, Value};
+use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, BlockArg, BlockCall, InstBuilder, JumpTableData, types};
 use std::mem::offset_of;

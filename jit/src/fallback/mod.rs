@@ -18,9 +18,9 @@ mod numeric;
 mod target;
 
 use crate::analysis::cfg::Cfg;
-use crate::compile::{Backend, CompileStats, Compiled, Refusal, Reloc, Request, TrapEntry};
 use crate::contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, TrapSite, UNCHECKED_LEAF_FRAME};
 use crate::ir::{Func, Op, Type, Value};
+use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{

@@ -2,8 +2,8 @@
 //! NaNs included, but that comparisons give 8 bits.
 
 use super::{Translator, clif_type, unsupported};
-use crate::compile::Refusal;
 use crate::ir::{Op, Type, Value};
+use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 

@@ -1,7 +1,7 @@
 //! The machine that Cranelift compiles for: this one, if it is an x86-64.
 
 use super::unsupported;
-use crate::compile::Refusal;
+use crate::request::Refusal;
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use std::sync::OnceLock;

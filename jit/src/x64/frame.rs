@@ -11,9 +11,9 @@
 use super::abi;
 use super::code::Code;
 use super::insts::{Inst, Mem};
-use crate::compile::{Backend, Refusal};
 use crate::contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 use crate::regalloc::{Assignment, Place, Reg};
+use crate::request::{Backend, Refusal};
 
 /// See the head of this file.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ mod layout;
 mod lower;
 mod print;
 
-use crate::compile::{Backend, CompileStats, Compiled, Refusal, Request};
 use crate::ir::Func;
 use crate::regalloc::{Assignment, Client, Place, borrowed};
+use crate::request::{Backend, CompileStats, Compiled, Refusal, Request};
 use code::Code;
 use frame::Frame;
 use insts::{Asm, Field, Rm};

@@ -1,8 +1,8 @@
 //! Functions made to be deep, long or quadratic, on a small stack.
 
 use crate::build::{BuildStats, build};
-use crate::compile::{Options, Refusal};
 use crate::ir::Entry;
+use crate::request::{Options, Refusal};
 use bumpalo::Bump;
 use weir_bytecode::{Module, validate};
 

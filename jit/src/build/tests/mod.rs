@@ -7,8 +7,8 @@ mod random;
 mod reference;
 
 use super::{BuildStats, build};
-use crate::compile::Options;
 use crate::ir::{Entry, Func, Op, Value, print, verify};
+use crate::request::Options;
 use bumpalo::Bump;
 use weir_bytecode::{Module, validate};
 

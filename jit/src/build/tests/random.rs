@@ -3,10 +3,10 @@
 use super::reference::Reference;
 use super::{all_options, module, trivial_phi};
 use crate::build::{BuildStats, Refinements, Search, build};
-use crate::compile::Options;
 use crate::contract::FRAME_HEADER;
 use crate::ir::sandbox::Sandbox;
 use crate::ir::{Entry, Func, Outcome, Stop, eval, print, verify};
+use crate::request::Options;
 use bumpalo::Bump;
 use std::fmt::Write;
 use weir_bytecode::{Module, Trap};

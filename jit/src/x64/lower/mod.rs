@@ -24,10 +24,10 @@ use super::abi::{self, Travel};
 use super::code::{Code, CodeBlock, RegList, Target};
 use super::flow::{Flow, Origin};
 use super::insts::{Asm, Inst, Mem, Rm, Width};
-use crate::compile::{Backend, Refusal, Request};
 use crate::contract::Layout;
 use crate::ir::{Block, Effect, Entry, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg, RegSet};
+use crate::request::{Backend, Refusal, Request};
 use facts::Facts;
 
 /// Selects instructions for `func`.

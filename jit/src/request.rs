@@ -1,0 +1,150 @@
+//! What goes into a compilation and what comes out: plain data, which every stage names and none owns.
+
+use crate::build::Refinements;
+use crate::contract::TrapSite;
+use crate::ir::Entry;
+use weir_bytecode::Module;
+
+/// Which back end turns SSA into machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Backend {
+    /// Weir's own, for x86-64.
+    Native,
+    /// Cranelift.
+    Cranelift,
+}
+
+/// What shapes the code, the same for all functions of an engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Charge fuel.
+    pub fuel: bool,
+    /// Poll the epoch.
+    pub poll: bool,
+    /// Memories have guard regions and faults become traps.
+    pub guard_regions: bool,
+    /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
+    pub verify: bool,
+    /// Names of passes that do not run: see [`opt::passes`](crate::opt::passes).
+    pub passes_off: Vec<String>,
+    /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
+    pub rewrite_fuel: Option<u64>,
+    /// What construction does beyond the plain algorithm.
+    pub refinements: Refinements,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            fuel: false,
+            poll: false,
+            guard_regions: true,
+            verify: cfg!(debug_assertions),
+            passes_off: Vec::new(),
+            rewrite_fuel: None,
+            refinements: Refinements::ALL,
+        }
+    }
+}
+
+/// What to compile.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// A function defined in it.
+    pub func: u32,
+    /// By call or by OSR.
+    pub entry: Entry,
+    /// Engine-wide signature identities, by the module's type index: what table elements are compared with.
+    pub sig_ids: &'a [u32],
+    /// Who compiles it.
+    pub backend: Backend,
+    /// How.
+    pub options: &'a Options,
+}
+
+/// Machine code, not yet placed in memory. Position independent but for its relocations.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// Who made it.
+    pub backend: Backend,
+    /// The code, entered at its first byte; 16-byte alignment is assumed.
+    pub code: Vec<u8>,
+    /// Places to patch, ascending.
+    pub relocs: Vec<Reloc>,
+    /// Trap sites, ascending by offset.
+    pub traps: Vec<TrapEntry>,
+    /// Return addresses of calls, ascending, with the pc of the call: for backtraces.
+    pub calls: Vec<(u32, u32)>,
+    /// What happened on the way.
+    pub stats: CompileStats,
+}
+
+/// A 32-bit pc-relative field: `cell(func) + addend - address of the field` is to be stored at `offset`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reloc {
+    /// Offset of the field in the code.
+    pub offset: u32,
+    /// The function of this module whose cell is meant.
+    pub func: u32,
+    /// To be added; -4 for a field that ends its instruction.
+    pub addend: i32,
+}
+
+/// An instruction that may fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TrapEntry {
+    /// Offset of the instruction in the code.
+    pub offset: u32,
+    /// What a fault there means.
+    pub site: TrapSite,
+    /// Offset of the Wasm instruction in the module.
+    pub pc: u32,
+}
+
+/// Counts and times of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct CompileStats {
+    /// Phis that construction placed and that stayed.
+    pub phis: u32,
+    /// Phis that construction placed and found trivial.
+    pub trivial_phis: u32,
+    /// Values in the function as it was lowered.
+    pub values: u32,
+    /// Stores of a register to a spill slot.
+    pub spills: u32,
+    /// Loads from a spill slot.
+    pub reloads: u32,
+    /// Rewrites by pass, in order.
+    pub changes: Vec<(&'static str, u32)>,
+    /// Nanoseconds by phase, in order.
+    pub phases: Vec<(&'static str, u64)>,
+}
+
+/// Why a function was not compiled. It stays with the interpreter, or goes to the other back end.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The back end has no code for something in it.
+    #[error("{backend:?} has no code for {what}")]
+    Unsupported {
+        /// Who refused.
+        backend: Backend,
+        /// An instruction or a feature.
+        what: String,
+    },
+    /// It holds something for which there is no SSA, whatever the back end.
+    #[error("there is no SSA for {what}")]
+    Untranslated {
+        /// An instruction or a feature.
+        what: &'static str,
+    },
+    /// It exceeds a stated budget.
+    #[error("{what} exceeds the budget of {limit}")]
+    Budget {
+        /// What is too big.
+        what: &'static str,
+        /// How big it may be.
+        limit: usize,
+    },
+}
