@@ -1,8 +1,13 @@
 //! What one program sees of the world: arguments, environment, descriptors.
 
-use crate::errno::Errno;
+use crate::descriptor::{Descriptor, Object, Table};
+use crate::dir::Directory;
+use crate::rights;
 use crate::stream::{HostStream, OutputBuffer, Stream};
 use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 /// One program's view of the world. Made by a [`WasiCtxBuilder`].
 #[derive(Debug)]
@@ -10,52 +15,14 @@ pub struct WasiCtx {
     pub(crate) args: Vec<Vec<u8>>,
     /// Each `NAME=value`.
     pub(crate) env: Vec<Vec<u8>>,
-    descriptors: Vec<Option<Descriptor>>,
+    pub(crate) table: Table,
     pub(crate) broken_pipe_ends: bool,
 }
 
-/// An open descriptor.
-#[derive(Debug)]
-pub(crate) struct Descriptor {
-    pub stream: Stream,
-    /// The `fdflags` the guest has set.
-    pub flags: u16,
-    /// The rights the guest has given up.
-    pub dropped_rights: u64,
-}
-
 impl WasiCtx {
-    /// A builder whose program has no arguments, no environment, no input, and whose output is discarded.
+    /// A builder whose program has no arguments, no environment, no input, no files, and whose output is discarded.
     pub fn builder() -> WasiCtxBuilder {
         WasiCtxBuilder::default()
-    }
-
-    /// The descriptor, which must exist.
-    pub(crate) fn descriptor(&mut self, fd: u32) -> Result<&mut Descriptor, Errno> {
-        self.descriptors.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::Badf)
-    }
-
-    /// The descriptor's stream, for an operation that needs this right.
-    pub(crate) fn stream(&mut self, fd: u32, right: u64) -> Result<&mut Stream, Errno> {
-        let descriptor = self.descriptor(fd)?;
-        if descriptor.dropped_rights & right != 0 { Err(Errno::Notcapable) } else { Ok(&mut descriptor.stream) }
-    }
-
-    /// Closes it.
-    pub(crate) fn close(&mut self, fd: u32) -> Result<(), Errno> {
-        self.descriptor(fd)?;
-        self.descriptors[fd as usize] = None;
-        Ok(())
-    }
-
-    /// Makes `to`, which must be open and is closed, what `from` is, and frees `from`.
-    pub(crate) fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
-        self.descriptor(from)?;
-        self.descriptor(to)?;
-        if from != to {
-            self.descriptors[to as usize] = self.descriptors[from as usize].take();
-        }
-        Ok(())
     }
 }
 
@@ -64,15 +31,32 @@ impl WasiCtx {
 #[error("a NUL byte in an argument or environment variable")]
 pub struct NulError;
 
+/// What a program may do with a directory that is opened for it and everything below.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Access {
+    /// Everything that the host lets the process do.
+    #[default]
+    ReadWrite,
+    /// Only what changes nothing.
+    ReadOnly,
+}
+
 /// Builds a [`WasiCtx`].
 ///
 /// ```
-/// use weir_wasi::{OutputBuffer, WasiCtx};
+/// use weir_wasi::{Access, OutputBuffer, WasiCtx};
 ///
 /// let output = OutputBuffer::new(1 << 20);
-/// let ctx = WasiCtx::builder().arg("program")?.arg("--fast")?.env("LANG", "C")?.stdout(output.clone()).build();
+/// let ctx = WasiCtx::builder()
+///     .arg("program")?
+///     .arg("--fast")?
+///     .env("LANG", "C")?
+///     .stdin("input")
+///     .stdout(output.clone())
+///     .preopened_dir(std::env::temp_dir(), "/tmp", Access::ReadOnly)?
+///     .build();
 /// # drop(ctx);
-/// # Ok::<(), weir_wasi::NulError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct WasiCtxBuilder {
@@ -81,6 +65,8 @@ pub struct WasiCtxBuilder {
     stdin: Stream,
     stdout: Stream,
     stderr: Stream,
+    /// What the program finds open from descriptor 3 on.
+    preopened: Vec<Descriptor>,
     broken_pipe_ends: bool,
 }
 
@@ -92,12 +78,18 @@ impl Default for WasiCtxBuilder {
             stdin: Stream::Bytes(VecDeque::new()),
             stdout: Stream::Discard,
             stderr: Stream::Discard,
+            preopened: Vec::new(),
             broken_pipe_ends: false,
         }
     }
 }
 
 impl WasiCtxBuilder {
+    /// The same as [`WasiCtx::builder`].
+    pub fn new() -> WasiCtxBuilder {
+        WasiCtxBuilder::default()
+    }
+
     /// Appends an argument. The first is by convention the program's name.
     ///
     /// # Errors
@@ -129,9 +121,27 @@ impl WasiCtxBuilder {
 
     /// Gives the program the process's own standard input, output and error.
     #[must_use]
-    pub fn inherit_stdio(mut self) -> Self {
+    pub fn inherit_stdio(self) -> Self {
+        self.inherit_stdin().inherit_stdout().inherit_stderr()
+    }
+
+    /// Gives the program the process's own standard input.
+    #[must_use]
+    pub fn inherit_stdin(mut self) -> Self {
         self.stdin = Stream::Host(HostStream::Stdin);
+        self
+    }
+
+    /// Gives the program the process's own standard output.
+    #[must_use]
+    pub fn inherit_stdout(mut self) -> Self {
         self.stdout = Stream::Host(HostStream::Stdout);
+        self
+    }
+
+    /// Gives the program the process's own standard error.
+    #[must_use]
+    pub fn inherit_stderr(mut self) -> Self {
         self.stderr = Stream::Host(HostStream::Stderr);
         self
     }
@@ -157,6 +167,37 @@ impl WasiCtxBuilder {
         self
     }
 
+    /// Opens the host's directory `host` to the program, which sees it as `guest`. No path and no symbolic link leads it
+    /// out of there.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is no directory.
+    pub fn preopened_dir(mut self, host: impl AsRef<Path>, guest: impl Into<String>, access: Access) -> io::Result<Self> {
+        let mut descriptor = Descriptor::new(Object::Dir(Directory::preopened(host.as_ref(), guest.into())?));
+        if access == Access::ReadOnly {
+            descriptor.rights &= rights::READ_ONLY;
+            descriptor.inheriting &= rights::READ_ONLY;
+        }
+        self.preopened.push(descriptor);
+        Ok(self)
+    }
+
+    /// Gives the program a socket that it can accept connections from, such as a [`TcpListener`](std::net::TcpListener). It
+    /// is the next descriptor from 3 on, in the order of all that is opened for the program.
+    #[must_use]
+    pub fn preopened_listener(mut self, listener: impl Into<OwnedFd>) -> Self {
+        self.preopened.push(Descriptor::new(Object::Listener(listener.into())));
+        self
+    }
+
+    /// Gives the program a connected socket, such as a [`TcpStream`](std::net::TcpStream), as
+    /// [`preopened_listener`](Self::preopened_listener) does.
+    #[must_use]
+    pub fn preopened_socket(mut self, socket: impl Into<OwnedFd>) -> Self {
+        self.preopened.push(Descriptor::new(Object::Socket(socket.into())));
+        self
+    }
+
     /// Lets a write to a pipe that nobody reads end the program with the error [`BrokenPipe`](crate::BrokenPipe), as the
     /// signal does with native programs. Otherwise the call fails with the error number for it, which most programs ignore.
     #[must_use]
@@ -167,13 +208,9 @@ impl WasiCtxBuilder {
 
     /// The finished context.
     pub fn build(self) -> WasiCtx {
-        let open = |stream| Some(Descriptor { stream, flags: 0, dropped_rights: 0 });
-        WasiCtx {
-            args: self.args,
-            env: self.env,
-            descriptors: vec![open(self.stdin), open(self.stdout), open(self.stderr)],
-            broken_pipe_ends: self.broken_pipe_ends,
-        }
+        let standard = [self.stdin, self.stdout, self.stderr].map(|stream| Descriptor::new(Object::Stream(stream)));
+        let table = standard.into_iter().chain(self.preopened).collect();
+        WasiCtx { args: self.args, env: self.env, table, broken_pipe_ends: self.broken_pipe_ends }
     }
 }
 

@@ -1,111 +1,112 @@
-//! `fd_*`: descriptors. All of them are streams so far.
+//! `fd_*` of any descriptor: what it is, what may be done with it, its number.
 
+use crate::Answer;
 use crate::ctx::WasiCtx;
+use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;
 use crate::guest::Guest;
-use crate::stream::Stream;
-use crate::{Answer, BrokenPipe, Failure};
-use std::io::IoSlice;
-
-/// Bits of `rights`.
-pub(crate) mod rights {
-    pub const FD_READ: u64 = 1 << 1;
-    pub const FD_FDSTAT_SET_FLAGS: u64 = 1 << 3;
-    pub const FD_WRITE: u64 = 1 << 6;
-    pub const FD_FILESTAT_GET: u64 = 1 << 21;
-    pub const POLL_FD_READWRITE: u64 = 1 << 27;
-}
-
-/// Bits of `fdflags`.
-const APPEND: u16 = 1;
-
-const UNKNOWN: u8 = 0;
-const CHARACTER_DEVICE: u8 = 2;
-
-/// What a stream can do at all.
-fn natural_rights(stream: &Stream) -> u64 {
-    let direction = if stream.readable() { rights::FD_READ } else { rights::FD_WRITE };
-    direction | rights::FD_FDSTAT_SET_FLAGS | rights::FD_FILESTAT_GET | rights::POLL_FD_READWRITE
-}
-
-/// A terminal or nothing in particular: libraries buffer by line on the former.
-fn file_type(stream: &Stream) -> u8 {
-    if stream.is_terminal() { CHARACTER_DEVICE } else { UNKNOWN }
-}
-
-pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Answer {
-    let stream = ctx.stream(fd, rights::FD_READ)?;
-    guest.check_u32(read)?;
-    // One buffer per call, because they may overlap; fewer bytes than asked for are no error.
-    let Some(buffer) = guest.buffers(buffers, count)?.into_iter().find(|buffer| buffer.len > 0) else {
-        return if stream.readable() { Ok(guest.write_u32(read, 0)?) } else { Err(Errno::Badf.into()) };
-    };
-    let bytes = stream.read(guest.slice_mut(buffer)?)?;
-    Ok(guest.write_u32(read, bytes as u32)?)
-}
-
-pub(crate) fn fd_write(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, written: u32) -> Answer {
-    let broken_pipe_ends = ctx.broken_pipe_ends;
-    let stream = ctx.stream(fd, rights::FD_WRITE)?;
-    guest.check_u32(written)?;
-    let buffers = guest.buffers(buffers, count)?;
-    let slices: Vec<_> = buffers.into_iter().map(|buffer| guest.slice(buffer).map(IoSlice::new)).collect::<Result<_, _>>()?;
-    let bytes = match stream.write(&slices) {
-        Err(Errno::Pipe) if broken_pipe_ends => return Err(Failure::End(BrokenPipe.into())),
-        bytes => bytes?,
-    };
-    Ok(guest.write_u32(written, u32::try_from(bytes).map_err(|_| Errno::Overflow)?)?)
-}
+use crate::rights;
+use crate::stat::{bare_filestat, file_type, filestat, new_times, timestamps};
+use cap_std::fs::MetadataExt;
+use rustix::fs::{FileType, OFlags};
+use std::os::fd::{AsFd, BorrowedFd};
 
 pub(crate) fn fd_close(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
-    Ok(ctx.close(fd)?)
+    Ok(ctx.table.close(fd)?)
 }
 
 pub(crate) fn fd_renumber(ctx: &mut WasiCtx, _: &mut Guest<'_>, from: u32, to: u32) -> Answer {
-    Ok(ctx.renumber(from, to)?)
+    Ok(ctx.table.renumber(from, to)?)
 }
 
 pub(crate) fn fd_fdstat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Answer {
-    let descriptor = ctx.descriptor(fd)?;
+    let descriptor = ctx.table.get(fd)?;
     let mut record = [0; 24];
-    record[0] = file_type(&descriptor.stream);
+    record[0] = match &descriptor.object {
+        Object::File(file) => file_type(FileType::from_raw_mode(file.metadata()?.mode())),
+        object => object.file_type(),
+    };
     record[2..4].copy_from_slice(&descriptor.flags.to_le_bytes());
-    let rights = natural_rights(&descriptor.stream) & !descriptor.dropped_rights;
-    record[8..16].copy_from_slice(&rights.to_le_bytes());
+    record[8..16].copy_from_slice(&descriptor.rights.to_le_bytes());
+    record[16..24].copy_from_slice(&descriptor.inheriting.to_le_bytes());
     Ok(guest.write(stat, &record)?)
 }
 
-/// `nonblock` is refused: it would change the stream for every process that shares it. `append` is what streams do.
-pub(crate) fn fd_fdstat_set_flags(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, flags: u32) -> Answer {
-    ctx.stream(fd, rights::FD_FDSTAT_SET_FLAGS)?;
-    if flags & !u32::from(APPEND) != 0 {
-        return Err(Errno::Notsup.into());
+/// Only `append` and `nonblock` can be changed. `nonblock` is refused for standard streams: it would change them for every
+/// process that shares them. `append` is what they do.
+pub(crate) fn fd_fdstat_set_flags(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, new: u32) -> Answer {
+    const CHANGEABLE: u16 = flags::APPEND | flags::NONBLOCK;
+    let descriptor = ctx.table.get_mut(fd)?;
+    descriptor.require(rights::FD_FDSTAT_SET_FLAGS)?;
+    let new = u16::try_from(new).ok().filter(|new| new & !flags::ALL == 0).ok_or(Errno::Inval)?;
+    if (new ^ descriptor.flags) & !CHANGEABLE != 0 {
+        return Err(Errno::Inval.into());
     }
-    ctx.descriptor(fd)?.flags = flags as u16;
+    match &descriptor.object {
+        Object::Stream(_) if new & flags::NONBLOCK != 0 => return Err(Errno::Notsup.into()),
+        Object::Stream(_) | Object::Dir(_) => {}
+        Object::File(file) => set_host_flags(file.as_fd(), new)?,
+        Object::Listener(socket) | Object::Socket(socket) => set_host_flags(socket.as_fd(), new)?,
+    }
+    descriptor.flags = new;
     Ok(())
+}
+
+fn set_host_flags(fd: BorrowedFd<'_>, new: u16) -> Result<(), Errno> {
+    let mut host = rustix::fs::fcntl_getfl(fd)?;
+    host.set(OFlags::APPEND, new & flags::APPEND != 0);
+    host.set(OFlags::NONBLOCK, new & flags::NONBLOCK != 0);
+    Ok(rustix::fs::fcntl_setfl(fd, host)?)
 }
 
 /// Rights can only be given up.
 pub(crate) fn fd_fdstat_set_rights(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, base: u64, inheriting: u64) -> Answer {
-    let descriptor = ctx.descriptor(fd)?;
-    let now = natural_rights(&descriptor.stream) & !descriptor.dropped_rights;
-    if base & !now != 0 || inheriting != 0 {
+    let descriptor = ctx.table.get_mut(fd)?;
+    if base & !descriptor.rights != 0 || inheriting & !descriptor.inheriting != 0 {
         return Err(Errno::Notcapable.into());
     }
-    descriptor.dropped_rights |= now & !base;
+    descriptor.rights = base;
+    descriptor.inheriting = inheriting;
     Ok(())
 }
 
 pub(crate) fn fd_filestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Answer {
-    let stream = ctx.stream(fd, rights::FD_FILESTAT_GET)?;
-    let mut record = [0; 64];
-    record[16] = file_type(stream);
-    record[24] = 1; // links
+    let descriptor = ctx.table.get(fd)?;
+    descriptor.require(rights::FD_FILESTAT_GET)?;
+    let record = match &descriptor.object {
+        Object::File(file) => filestat(&file.metadata()?),
+        Object::Dir(directory) => filestat(&directory.dir.dir_metadata()?),
+        object => bare_filestat(object.file_type()),
+    };
     Ok(guest.write(stat, &record)?)
 }
 
-/// The answer to what can't be done with a stream: that there is no such descriptor, or why it can't.
-pub(crate) fn no_stream(ctx: &mut WasiCtx, fd: u32, why: Errno) -> Answer {
-    ctx.descriptor(fd)?;
-    Err(why.into())
+pub(crate) fn fd_filestat_set_times(
+    ctx: &mut WasiCtx,
+    _: &mut Guest<'_>,
+    fd: u32,
+    access: u64,
+    modification: u64,
+    flags: u32,
+) -> Answer {
+    let host = stored(ctx.table.get(fd)?, rights::FD_FILESTAT_SET_TIMES)?;
+    let times = timestamps(new_times(access, modification, flags)?);
+    Ok(rustix::fs::futimens(host, &times)?)
+}
+
+pub(crate) fn fd_sync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
+    Ok(rustix::fs::fsync(stored(ctx.table.get(fd)?, rights::FD_SYNC)?)?)
+}
+
+pub(crate) fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
+    Ok(rustix::fs::fdatasync(stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?)?)
+}
+
+/// The host's descriptor of what is in a file system, for an operation that needs this right.
+fn stored(descriptor: &Descriptor, right: u64) -> Result<BorrowedFd<'_>, Errno> {
+    match &descriptor.object {
+        Object::File(file) => descriptor.require(right).map(|()| file.as_fd()),
+        Object::Dir(directory) => descriptor.require(right).map(|()| directory.dir.as_fd()),
+        Object::Stream(_) | Object::Listener(_) | Object::Socket(_) => Err(Errno::Inval),
+    }
 }

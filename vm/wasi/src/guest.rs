@@ -64,12 +64,22 @@ impl<'a> Guest<'a> {
         self.read_u32(at).map(|_| ())
     }
 
+    /// The same for a result of eight bytes.
+    pub fn check_u64(&self, at: u32) -> Result<(), Errno> {
+        self.read_u64(at).map(|_| ())
+    }
+
     pub fn write_u32(&mut self, at: u32, value: u32) -> Result<(), Errno> {
         self.write(at, &value.to_le_bytes())
     }
 
     pub fn write_u64(&mut self, at: u32, value: u64) -> Result<(), Errno> {
         self.write(at, &value.to_le_bytes())
+    }
+
+    /// A path, which is UTF-8.
+    pub fn path(&self, at: u32, len: u32) -> Result<&str, Errno> {
+        str::from_utf8(self.slice(Buffer { at, len })?).map_err(|_| Errno::Ilseq)
     }
 
     /// The buffers that an array of `count` `iovec`s at `at` describes, each within memory.

@@ -1,6 +1,5 @@
-//! WASI preview 1 for Weir: what a program needs that computes, reads and prints. Arguments, environment, the standard
-//! streams, clocks, random numbers, waiting, exit. The functions for files and sockets exist, so that every program
-//! links, and answer that there is no such file or socket: no directory can be opened to a guest yet.
+//! WASI preview 1 for Weir: all of it, as a thin layer on cap-std, which confines a program to the directories that are
+//! opened for it, and on the host's own calls.
 //!
 //! ```
 //! use weir::{Engine, Linker, Module, Store};
@@ -30,15 +29,22 @@
 mod args;
 mod clock;
 mod ctx;
+mod descriptor;
+mod dir;
 mod errno;
 mod fd;
+mod file;
 mod guest;
+mod path;
 mod poll;
 mod process;
 mod random;
+mod rights;
+mod sock;
+mod stat;
 mod stream;
 
-pub use ctx::{NulError, WasiCtx, WasiCtxBuilder};
+pub use ctx::{Access, NulError, WasiCtx, WasiCtxBuilder};
 pub use stream::OutputBuffer;
 
 use errno::Errno;
@@ -74,6 +80,18 @@ impl From<Errno> for Failure {
     }
 }
 
+impl From<rustix::io::Errno> for Failure {
+    fn from(errno: rustix::io::Errno) -> Failure {
+        Failure::Errno(errno.into())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::Errno(error.into())
+    }
+}
+
 /// What the guest gets.
 fn result(answer: Answer) -> weir::Result<u32> {
     match answer {
@@ -103,16 +121,6 @@ macro_rules! define {
     };
 }
 
-/// Functions whose argument `$fd` would have to be something that no descriptor is.
-macro_rules! define_refusals {
-    ($linker:ident, $get:ident, $fd:ident, $errno:expr; $($name:ident($($arg:ident: $ty:ty),*);)*) => {
-        $($linker.func_wrap(MODULE, stringify!($name), move |mut caller: Caller<'_, T>, $($arg: $ty),*| {
-            let _ = ($($arg,)*);
-            result(fd::no_stream($get(caller.data_mut()), $fd, $errno))
-        })?;)*
-    };
-}
-
 /// Defines all functions of WASI preview 1 in a linker. `get` finds the [`WasiCtx`] in a store's data.
 ///
 /// # Errors
@@ -128,60 +136,51 @@ pub fn add_to_linker<T: 'static>(
         environ_sizes_get(count: u32, size: u32) = args::environ_sizes_get;
         clock_res_get(clock: u32, resolution: u32) = clock::clock_res_get;
         clock_time_get(clock: u32, precision: u64, time: u32) = clock::clock_time_get;
+        fd_advise(fd: u32, at: u64, len: u64, advice: u32) = file::fd_advise;
+        fd_allocate(fd: u32, at: u64, len: u64) = file::fd_allocate;
         fd_close(fd: u32) = fd::fd_close;
+        fd_datasync(fd: u32) = fd::fd_datasync;
         fd_fdstat_get(fd: u32, stat: u32) = fd::fd_fdstat_get;
         fd_fdstat_set_flags(fd: u32, flags: u32) = fd::fd_fdstat_set_flags;
         fd_fdstat_set_rights(fd: u32, base: u64, inheriting: u64) = fd::fd_fdstat_set_rights;
         fd_filestat_get(fd: u32, stat: u32) = fd::fd_filestat_get;
-        fd_read(fd: u32, buffers: u32, count: u32, read: u32) = fd::fd_read;
+        fd_filestat_set_size(fd: u32, size: u64) = file::fd_filestat_set_size;
+        fd_filestat_set_times(fd: u32, access: u64, modification: u64, flags: u32) = fd::fd_filestat_set_times;
+        fd_pread(fd: u32, buffers: u32, count: u32, at: u64, read: u32) = file::fd_pread;
+        fd_prestat_dir_name(fd: u32, name: u32, len: u32) = dir::fd_prestat_dir_name;
+        fd_prestat_get(fd: u32, prestat: u32) = dir::fd_prestat_get;
+        fd_pwrite(fd: u32, buffers: u32, count: u32, at: u64, written: u32) = file::fd_pwrite;
+        fd_read(fd: u32, buffers: u32, count: u32, read: u32) = file::fd_read;
+        fd_readdir(fd: u32, into: u32, len: u32, cookie: u64, used: u32) = dir::fd_readdir;
         fd_renumber(from: u32, to: u32) = fd::fd_renumber;
-        fd_write(fd: u32, buffers: u32, count: u32, written: u32) = fd::fd_write;
+        fd_seek(fd: u32, by: i64, whence: u32, at: u32) = file::fd_seek;
+        fd_sync(fd: u32) = fd::fd_sync;
+        fd_tell(fd: u32, at: u32) = file::fd_tell;
+        fd_write(fd: u32, buffers: u32, count: u32, written: u32) = file::fd_write;
+        path_create_directory(fd: u32, path: u32, len: u32) = path::path_create_directory;
+        path_filestat_get(fd: u32, lookup: u32, path: u32, len: u32, stat: u32) = path::path_filestat_get;
+        path_filestat_set_times(
+            fd: u32, lookup: u32, path: u32, len: u32, access: u64, modification: u64, flags: u32
+        ) = path::path_filestat_set_times;
+        path_link(
+            fd: u32, lookup: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32
+        ) = path::path_link;
+        path_open(
+            fd: u32, lookup: u32, path: u32, len: u32, how: u32, base: u64, inheriting: u64, flags: u32, opened: u32
+        ) = path::path_open;
+        path_readlink(fd: u32, path: u32, len: u32, into: u32, into_len: u32, used: u32) = path::path_readlink;
+        path_remove_directory(fd: u32, path: u32, len: u32) = path::path_remove_directory;
+        path_rename(fd: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32) = path::path_rename;
+        path_symlink(target: u32, target_len: u32, fd: u32, path: u32, len: u32) = path::path_symlink;
+        path_unlink_file(fd: u32, path: u32, len: u32) = path::path_unlink_file;
         poll_oneoff(subscriptions: u32, events: u32, count: u32, ready: u32) = poll::poll_oneoff;
         proc_raise(signal: u32) = process::proc_raise;
-        sched_yield() = process::sched_yield;
         random_get(at: u32, len: u32) = random::random_get;
-    }
-    // What POSIX says of a terminal or a pipe: it has no position …
-    define_refusals! { linker, get, fd, Errno::Spipe;
-        fd_advise(fd: u32, at: u64, len: u64, advice: u32);
-        fd_allocate(fd: u32, at: u64, len: u64);
-        fd_pread(fd: u32, buffers: u32, count: u32, at: u64, read: u32);
-        fd_pwrite(fd: u32, buffers: u32, count: u32, at: u64, written: u32);
-        fd_seek(fd: u32, by: i64, whence: u32, at: u32);
-        fd_tell(fd: u32, at: u32);
-    }
-    // … is not stored …
-    define_refusals! { linker, get, fd, Errno::Inval;
-        fd_datasync(fd: u32);
-        fd_filestat_set_size(fd: u32, size: u64);
-        fd_filestat_set_times(fd: u32, access: u64, modification: u64, flags: u32);
-        fd_sync(fd: u32);
-    }
-    // … is not a directory opened for the guest, which is how its library learns that there is none …
-    define_refusals! { linker, get, fd, Errno::Badf;
-        fd_prestat_dir_name(fd: u32, name: u32, len: u32);
-        fd_prestat_get(fd: u32, prestat: u32);
-    }
-    // … nor one at all …
-    define_refusals! { linker, get, fd, Errno::Notdir;
-        fd_readdir(fd: u32, into: u32, len: u32, cookie: u64, used: u32);
-        path_create_directory(fd: u32, path: u32, len: u32);
-        path_filestat_get(fd: u32, flags: u32, path: u32, len: u32, stat: u32);
-        path_filestat_set_times(fd: u32, flags: u32, path: u32, len: u32, access: u64, modification: u64, set: u32);
-        path_link(fd: u32, flags: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32);
-        path_open(fd: u32, flags: u32, path: u32, len: u32, how: u32, base: u64, inheriting: u64, fd_flags: u32, opened: u32);
-        path_readlink(fd: u32, path: u32, len: u32, into: u32, into_len: u32, used: u32);
-        path_remove_directory(fd: u32, path: u32, len: u32);
-        path_rename(fd: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32);
-        path_symlink(target: u32, target_len: u32, fd: u32, path: u32, len: u32);
-        path_unlink_file(fd: u32, path: u32, len: u32);
-    }
-    // … nor a socket.
-    define_refusals! { linker, get, fd, Errno::Notsock;
-        sock_accept(fd: u32, flags: u32, accepted: u32);
-        sock_recv(fd: u32, buffers: u32, count: u32, flags: u32, received: u32, out_flags: u32);
-        sock_send(fd: u32, buffers: u32, count: u32, flags: u32, sent: u32);
-        sock_shutdown(fd: u32, how: u32);
+        sched_yield() = process::sched_yield;
+        sock_accept(fd: u32, flags: u32, accepted: u32) = sock::sock_accept;
+        sock_recv(fd: u32, buffers: u32, count: u32, flags: u32, received: u32, out_flags: u32) = sock::sock_recv;
+        sock_send(fd: u32, buffers: u32, count: u32, flags: u32, sent: u32) = sock::sock_send;
+        sock_shutdown(fd: u32, how: u32) = sock::sock_shutdown;
     }
     // The one function without a result.
     linker.func_wrap(MODULE, "proc_exit", move |_: Caller<'_, T>, status: u32| -> weir::Result<()> {

@@ -3,10 +3,12 @@
 use crate::Answer;
 use crate::clock::{MONOTONIC, now};
 use crate::ctx::WasiCtx;
+use crate::descriptor::{Object, Table};
 use crate::errno::Errno;
-use crate::fd::rights;
 use crate::guest::{Buffer, Guest, element, offset};
-use rustix::event::Timespec;
+use crate::rights;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use std::time::Duration;
 
 const SUBSCRIPTION_SIZE: u32 = 48;
@@ -17,10 +19,19 @@ const FD_WRITE: u8 = 2;
 /// The time of a clock subscription is one of the clock, not a distance from now.
 const ABSOLUTE: u16 = 1;
 
+/// The one bit of `eventrwflags`: the other end was closed.
+const HANG_UP: u16 = 1;
+
 struct Subscription {
     userdata: u64,
     kind: u8,
     what: What,
+}
+
+impl Subscription {
+    fn reads(&self) -> bool {
+        matches!(self.what, What::Readable(_))
+    }
 }
 
 enum What {
@@ -57,7 +68,7 @@ pub(crate) fn poll_oneoff(
     loop {
         let time = now(MONOTONIC)?;
         for subscription in &waiting {
-            if let Some(event) = event(ctx, subscription, time)? {
+            if let Some(event) = event(&ctx.table, subscription, time)? {
                 guest.write(element(events, happened, EVENT_SIZE)?, &event)?;
                 happened += 1;
             }
@@ -65,7 +76,7 @@ pub(crate) fn poll_oneoff(
         if happened > 0 {
             return Ok(guest.write_u32(ready, happened)?);
         }
-        wait(ctx, &waiting, time)?;
+        wait(&ctx.table, &waiting, time)?;
     }
 }
 
@@ -95,20 +106,14 @@ fn deadline(clock: u32, time: u64, absolute: bool, start: u64) -> Result<u64, Er
 }
 
 /// The event, if it has happened.
-fn event(ctx: &mut WasiCtx, subscription: &Subscription, time: u64) -> Result<Option<[u8; EVENT_SIZE as usize]>, Errno> {
+fn event(table: &Table, subscription: &Subscription, time: u64) -> Result<Option<[u8; EVENT_SIZE as usize]>, Errno> {
     let outcome = match subscription.what {
         What::Deadline(deadline) if time < deadline => return Ok(None),
-        What::Deadline(_) => Ok(0),
-        What::Readable(fd) => match ctx.stream(fd, rights::POLL_FD_READWRITE) {
-            Ok(stream) if !stream.readable() => Err(Errno::Badf),
-            Ok(stream) if !stream.poll_read(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))? => return Ok(None),
-            Ok(stream) => Ok(stream.available()),
-            Err(errno) => Err(errno),
-        },
-        What::Writable(fd) => match ctx.stream(fd, rights::POLL_FD_READWRITE) {
-            Ok(stream) if stream.readable() => Err(Errno::Badf),
-            Ok(_) => Ok(0),
-            Err(errno) => Err(errno),
+        What::Deadline(_) => Ok(Ready::default()),
+        What::Readable(fd) | What::Writable(fd) => match object(table, fd).map(|object| ready(object, subscription.reads())) {
+            Ok(Ok(None)) => return Ok(None),
+            Ok(Ok(Some(ready))) => Ok(ready),
+            Ok(Err(errno)) | Err(errno) => Err(errno),
         },
         What::Wrong(errno) => Err(errno),
     };
@@ -116,32 +121,81 @@ fn event(ctx: &mut WasiCtx, subscription: &Subscription, time: u64) -> Result<Op
     event[0..8].copy_from_slice(&subscription.userdata.to_le_bytes());
     event[10] = subscription.kind;
     match outcome {
-        Ok(bytes) => event[16..24].copy_from_slice(&bytes.to_le_bytes()),
+        Ok(ready) => {
+            event[16..24].copy_from_slice(&ready.bytes.to_le_bytes());
+            event[24..26].copy_from_slice(&(if ready.hung_up { HANG_UP } else { 0 }).to_le_bytes());
+        }
         Err(errno) => event[8..10].copy_from_slice(&(errno as u16).to_le_bytes()),
     }
     Ok(Some(event))
 }
 
+/// What there is to say of a descriptor that a call would not wait for.
+#[derive(Default)]
+struct Ready {
+    /// How many can be read, if it is known.
+    bytes: u64,
+    hung_up: bool,
+}
+
+/// The object, if it may be waited for.
+fn object(table: &Table, fd: u32) -> Result<&Object, Errno> {
+    let descriptor = table.get(fd)?;
+    descriptor.require(rights::POLL_FD_READWRITE)?;
+    Ok(&descriptor.object)
+}
+
+/// Whether a call would return at once. Only streams of the host and sockets make one wait.
+fn ready(object: &Object, read: bool) -> Result<Option<Ready>, Errno> {
+    let wanted = object.poll_flags(read)?;
+    let Some(host) = object.waited_for() else {
+        let bytes = if read { buffered(object)? } else { 0 };
+        return Ok(Some(Ready { bytes, hung_up: false }));
+    };
+    let mut fds = [PollFd::from_borrowed_fd(host, wanted)];
+    retry_on_intr(|| poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })))?;
+    let happened = fds[0].revents();
+    if happened.is_empty() {
+        return Ok(None);
+    }
+    // What cannot tell, such as a listening socket, has at least something.
+    let bytes = if read { rustix::io::ioctl_fionread(host).unwrap_or(1) } else { 0 };
+    Ok(Some(Ready { bytes, hung_up: happened.contains(PollFlags::HUP) }))
+}
+
+/// How many bytes can be read of what never makes a call wait.
+fn buffered(object: &Object) -> Result<u64, Errno> {
+    Ok(match object {
+        Object::Stream(stream) => stream.buffered(),
+        Object::File(file) => match rustix::fs::tell(file) {
+            Ok(at) => file.metadata()?.len().saturating_sub(at),
+            // A device has no position.
+            Err(_) => 1,
+        },
+        Object::Dir(_) | Object::Listener(_) | Object::Socket(_) => 0,
+    })
+}
+
 /// Waits until something may have happened.
-fn wait(ctx: &mut WasiCtx, waiting: &[Subscription], time: u64) -> Result<(), Errno> {
-    let mut earliest = None;
-    let mut input = None;
+fn wait(table: &Table, waiting: &[Subscription], time: u64) -> Result<(), Errno> {
+    let mut earliest: Option<u64> = None;
+    let mut fds = Vec::new();
     for subscription in waiting {
         match subscription.what {
-            What::Deadline(deadline) => earliest = Some(earliest.map_or(deadline, |other: u64| other.min(deadline))),
-            What::Readable(fd) => input = Some(fd),
-            What::Writable(_) | What::Wrong(_) => {}
+            What::Deadline(deadline) => earliest = Some(earliest.map_or(deadline, |other| other.min(deadline))),
+            What::Readable(fd) | What::Writable(fd) => {
+                let object = object(table, fd)?;
+                let wanted = object.poll_flags(subscription.reads())?;
+                fds.extend(object.waited_for().map(|host| PollFd::from_borrowed_fd(host, wanted)));
+            }
+            What::Wrong(_) => {}
         }
     }
     let timeout = earliest.map(|deadline| Duration::from_nanos(deadline.saturating_sub(time)));
-    match (input, timeout) {
-        (Some(fd), timeout) => {
-            // A time too long to express is as good as none.
-            let timeout = timeout.and_then(|timeout| timeout.try_into().ok());
-            ctx.stream(fd, rights::POLL_FD_READWRITE)?.poll_read(timeout)?;
-        }
-        (None, Some(timeout)) => std::thread::sleep(timeout),
-        (None, None) => {}
+    // A time too long to express is as good as none.
+    let timeout: Option<Timespec> = timeout.and_then(|timeout| timeout.try_into().ok());
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
-    Ok(())
 }

@@ -3,16 +3,40 @@
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::Guest;
-use crate::{Answer, I32Exit};
+use crate::{Answer, Failure, I32Exit};
 
 /// How `proc_exit` ends the guest.
 pub(crate) fn exit(status: u32) -> weir::Error {
     I32Exit(status as i32).into()
 }
 
-/// Not provided: the guest has no signals, and must not send any to its host.
-pub(crate) fn proc_raise(_: &mut WasiCtx, _: &mut Guest<'_>, _signal: u32) -> Answer {
-    Err(Errno::Nosys.into())
+/// What a signal does that nobody handles: the guest has no handlers, and its signals are not the host's.
+pub(crate) fn proc_raise(_: &mut WasiCtx, _: &mut Guest<'_>, signal: u32) -> Answer {
+    match signal {
+        NONE | CHILD | CONTINUE | URGENT | WINDOW_CHANGED => Ok(()),
+        // Nobody could continue it.
+        STOP..=TERMINAL_OUTPUT => Err(Errno::Notsup.into()),
+        _ if signal > LAST => Err(Errno::Inval.into()),
+        _ => Err(Failure::End(I32Exit(ENDED_BY_SIGNAL + posix_number(signal)).into())),
+    }
+}
+
+/// Numbers of `signal`.
+const NONE: u32 = 0;
+const CHILD: u32 = 16;
+const CONTINUE: u32 = 17;
+const STOP: u32 = 18;
+const TERMINAL_OUTPUT: u32 = 21;
+const URGENT: u32 = 22;
+const WINDOW_CHANGED: u32 = 27;
+const LAST: u32 = 30;
+
+/// What a shell adds to the number of the signal that ended a program.
+const ENDED_BY_SIGNAL: i32 = 128;
+
+/// WASI counts on without the signal 16 that Linux reserves.
+fn posix_number(signal: u32) -> i32 {
+    if signal < CHILD { signal as i32 } else { signal as i32 + 1 }
 }
 
 pub(crate) fn sched_yield(_: &mut WasiCtx, _: &mut Guest<'_>) -> Answer {

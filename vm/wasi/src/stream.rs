@@ -1,10 +1,10 @@
 //! Where a program's standard streams come from and go to.
 
 use crate::errno::Errno;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::stdio::{stderr, stdin, stdout};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IsTerminal};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A sink that keeps what is written to it, up to a limit. Clones share their contents.
@@ -47,11 +47,11 @@ pub(crate) enum HostStream {
 }
 
 impl HostStream {
-    fn with_fd<R>(self, f: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+    fn fd(self) -> BorrowedFd<'static> {
         match self {
-            HostStream::Stdin => f(std::io::stdin().as_fd()),
-            HostStream::Stdout => f(std::io::stdout().as_fd()),
-            HostStream::Stderr => f(std::io::stderr().as_fd()),
+            HostStream::Stdin => stdin(),
+            HostStream::Stdout => stdout(),
+            HostStream::Stderr => stderr(),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Stream {
 
     pub fn is_terminal(&self) -> bool {
         match self {
-            Stream::Host(host) => host.with_fd(|fd| fd.is_terminal()),
+            Stream::Host(host) => host.fd().is_terminal(),
             Stream::Bytes(_) | Stream::Discard | Stream::Buffer(_) => false,
         }
     }
@@ -91,9 +91,7 @@ impl Stream {
                 }
                 Ok(count)
             }
-            Stream::Host(host @ HostStream::Stdin) => {
-                host.with_fd(|fd| Ok(rustix::io::retry_on_intr(|| rustix::io::read(fd, &mut *into))?))
-            }
+            Stream::Host(host @ HostStream::Stdin) => Ok(rustix::io::retry_on_intr(|| rustix::io::read(host.fd(), &mut *into))?),
             Stream::Discard | Stream::Buffer(_) | Stream::Host(_) => Err(Errno::Badf),
         }
     }
@@ -104,33 +102,26 @@ impl Stream {
             Stream::Discard => Ok(buffers.iter().map(|buffer| buffer.len()).sum()),
             Stream::Buffer(buffer) => buffer.write(buffers),
             Stream::Host(host @ (HostStream::Stdout | HostStream::Stderr)) => {
-                host.with_fd(|fd| Ok(rustix::io::retry_on_intr(|| rustix::io::writev(fd, buffers))?))
+                Ok(rustix::io::retry_on_intr(|| rustix::io::writev(host.fd(), buffers))?)
             }
             Stream::Bytes(_) | Stream::Host(HostStream::Stdin) => Err(Errno::Badf),
         }
     }
 
-    /// How many bytes can be read at once, if that is known: 0 at the end.
-    pub fn available(&self) -> u64 {
+    /// How many bytes can be read, of what is in memory.
+    pub fn buffered(&self) -> u64 {
         match self {
             Stream::Bytes(bytes) => bytes.len() as u64,
-            Stream::Host(HostStream::Stdin) => 1,
             Stream::Discard | Stream::Buffer(_) | Stream::Host(_) => 0,
         }
     }
 
-    /// Whether a read would return at once, waiting for that until `timeout`, or for ever without one. Only the process's
-    /// own input ever waits.
-    pub fn poll_read(&self, timeout: Option<Timespec>) -> Result<bool, Errno> {
-        let Stream::Host(host @ HostStream::Stdin) = self else { return Ok(true) };
-        host.with_fd(|fd| {
-            let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-            match rustix::event::poll(&mut fds, timeout.as_ref()) {
-                Ok(ready) => Ok(ready > 0),
-                Err(rustix::io::Errno::INTR) => Ok(false),
-                Err(error) => Err(error.into()),
-            }
-        })
+    /// The process's descriptor, if it is one of its streams.
+    pub fn host_fd(&self) -> Option<BorrowedFd<'static>> {
+        match self {
+            Stream::Host(host) => Some(host.fd()),
+            Stream::Bytes(_) | Stream::Discard | Stream::Buffer(_) => None,
+        }
     }
 }
 

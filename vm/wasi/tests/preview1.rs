@@ -1,153 +1,11 @@
-//! The calls of WASI preview 1, made by a guest that does nothing else: it exports a function for each of them that passes
-//! its arguments on.
+//! The calls of WASI preview 1 that need no files.
 
+mod common;
+
+use common::*;
 use std::time::{Duration, Instant};
-use weir::{Engine, Instance, Linker, Memory, Module, Store, Trap, Val};
-use weir_wasi::{I32Exit, OutputBuffer, WasiCtx, WasiCtxBuilder};
-
-const SUCCESS: i32 = 0;
-const BADF: i32 = 8;
-const FAULT: i32 = 21;
-const INVAL: i32 = 28;
-const NOSPC: i32 = 51;
-const NOSYS: i32 = 52;
-const NOTDIR: i32 = 54;
-const NOTSOCK: i32 = 57;
-const NOTSUP: i32 = 58;
-const SPIPE: i32 = 70;
-const NOTCAPABLE: i32 = 76;
-
-/// Every function and its parameters, `i` for i32 and `I` for i64; the result is an i32.
-const FUNCTIONS: &[(&str, &str)] = &[
-    ("args_get", "ii"),
-    ("args_sizes_get", "ii"),
-    ("clock_res_get", "ii"),
-    ("clock_time_get", "iIi"),
-    ("environ_get", "ii"),
-    ("environ_sizes_get", "ii"),
-    ("fd_advise", "iIIi"),
-    ("fd_allocate", "iII"),
-    ("fd_close", "i"),
-    ("fd_datasync", "i"),
-    ("fd_fdstat_get", "ii"),
-    ("fd_fdstat_set_flags", "ii"),
-    ("fd_fdstat_set_rights", "iII"),
-    ("fd_filestat_get", "ii"),
-    ("fd_filestat_set_size", "iI"),
-    ("fd_filestat_set_times", "iIIi"),
-    ("fd_pread", "iiiIi"),
-    ("fd_prestat_dir_name", "iii"),
-    ("fd_prestat_get", "ii"),
-    ("fd_pwrite", "iiiIi"),
-    ("fd_read", "iiii"),
-    ("fd_readdir", "iiiIi"),
-    ("fd_renumber", "ii"),
-    ("fd_seek", "iIii"),
-    ("fd_sync", "i"),
-    ("fd_tell", "ii"),
-    ("fd_write", "iiii"),
-    ("path_create_directory", "iii"),
-    ("path_filestat_get", "iiiii"),
-    ("path_filestat_set_times", "iiiiIIi"),
-    ("path_link", "iiiiiii"),
-    ("path_open", "iiiiiIIii"),
-    ("path_readlink", "iiiiii"),
-    ("path_remove_directory", "iii"),
-    ("path_rename", "iiiiii"),
-    ("path_symlink", "iiiii"),
-    ("path_unlink_file", "iii"),
-    ("poll_oneoff", "iiii"),
-    ("proc_raise", "i"),
-    ("random_get", "ii"),
-    ("sched_yield", ""),
-    ("sock_accept", "iii"),
-    ("sock_recv", "iiiiii"),
-    ("sock_send", "iiiii"),
-    ("sock_shutdown", "ii"),
-];
-
-/// Size of the guest's memory.
-const PAGE: u32 = 65536;
-
-struct Guest {
-    store: Store<WasiCtx>,
-    instance: Instance,
-}
-
-impl Guest {
-    fn new(ctx: WasiCtxBuilder) -> Guest {
-        Guest::with_memory(ctx, r#"(memory (export "memory") 1)"#)
-    }
-
-    fn with_memory(ctx: WasiCtxBuilder, memory: &str) -> Guest {
-        let (mut imports, mut exports) = (String::new(), String::new());
-        for (name, params) in FUNCTIONS {
-            let types: String = params.chars().map(|c| if c == 'I' { " i64" } else { " i32" }).collect();
-            let args: String = (0..params.len()).map(|i| format!("(local.get {i})")).collect();
-            imports += &format!(r#"(import "wasi_snapshot_preview1" "{name}" (func ${name} (param{types}) (result i32)))"#);
-            exports += &format!(r#"(func (export "{name}") (param{types}) (result i32) (call ${name} {args}))"#);
-        }
-        imports += r#"(import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))"#;
-        exports += r#"(func (export "proc_exit") (param i32) (call $proc_exit (local.get 0)) unreachable)"#;
-        let engine = Engine::default();
-        let module = Module::new(&engine, format!("(module {imports} {memory} {exports})")).unwrap();
-        let mut store = Store::new(&engine, ctx.build());
-        let mut linker = Linker::new(&engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
-        let instance = linker.instantiate(&mut store, &module).unwrap();
-        Guest { store, instance }
-    }
-
-    /// Calls the function with arguments that are converted to what it takes.
-    fn try_call(&mut self, name: &str, args: &[u64]) -> weir::Result<i32> {
-        let (_, params) = FUNCTIONS.iter().find(|(known, _)| *known == name).expect("a function of WASI");
-        assert_eq!(params.len(), args.len(), "arguments of {name}");
-        let params = params.chars().zip(args);
-        let args: Vec<Val> = params.map(|(c, x)| if c == 'I' { Val::I64(*x as i64) } else { Val::I32(*x as i32) }).collect();
-        let func = self.instance.get_func(&mut self.store, name).expect("exported");
-        let mut results = [Val::I32(-1)];
-        func.call(&mut self.store, &args, &mut results)?;
-        Ok(results[0].i32().expect("an i32"))
-    }
-
-    fn call(&mut self, name: &str, args: &[u64]) -> i32 {
-        self.try_call(name, args).unwrap_or_else(|error| panic!("{name}: {error:?}"))
-    }
-
-    fn memory(&mut self) -> Memory {
-        self.instance.get_memory(&mut self.store, "memory").expect("exported")
-    }
-
-    fn write(&mut self, at: u32, bytes: &[u8]) {
-        self.memory().write(&mut self.store, at as usize, bytes).expect("within memory");
-    }
-
-    fn write_words(&mut self, at: u32, words: &[u32]) {
-        self.write(at, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
-    }
-
-    fn read(&mut self, at: u32, len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
-        self.memory().read(&self.store, at as usize, &mut bytes).expect("within memory");
-        bytes
-    }
-
-    fn word(&mut self, at: u32) -> u32 {
-        u32::from_le_bytes(self.read(at, 4).try_into().expect("four bytes"))
-    }
-
-    fn long(&mut self, at: u32) -> u64 {
-        u64::from_le_bytes(self.read(at, 8).try_into().expect("eight bytes"))
-    }
-
-    /// Writes with `fd_write`, from two buffers; what was answered and how many bytes it took.
-    fn print(&mut self, fd: u64, first: &str, second: &str) -> (i32, u32) {
-        self.write(1000, first.as_bytes());
-        self.write(2000, second.as_bytes());
-        self.write_words(0, &[1000, first.len() as u32, 2000, second.len() as u32]);
-        (self.call("fd_write", &[fd, 0, 2, 100]), self.word(100))
-    }
-}
+use weir::Trap;
+use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
 /// The arrays and the strings that `*_get` wrote where `*_sizes_get` said how much there is.
 fn strings(guest: &mut Guest, family: &str) -> Vec<String> {
@@ -288,7 +146,6 @@ fn streams_are_neither_files_nor_directories_nor_sockets() {
         ("path_rename", NOTDIR),
         ("path_symlink", NOTDIR),
         ("path_unlink_file", NOTDIR),
-        ("proc_raise", NOSYS),
         ("sock_accept", NOTSOCK),
         ("sock_recv", NOTSOCK),
         ("sock_send", NOTSOCK),
@@ -405,6 +262,20 @@ fn exit() {
 }
 
 #[test]
+fn signals_do_to_the_guest_what_they_do_to_a_program_that_handles_none() {
+    let mut guest = Guest::new(WasiCtx::builder());
+    for ignored in [0, 16, 17, 22, 27] {
+        assert_eq!(guest.call("proc_raise", &[ignored]), SUCCESS);
+    }
+    assert_eq!(guest.call("proc_raise", &[18]), NOTSUP, "nobody could continue it");
+    assert_eq!(guest.call("proc_raise", &[31]), INVAL);
+    for (signal, status) in [(6, 134), (15, 143), (30, 159)] {
+        let error = guest.try_call("proc_raise", &[signal]).unwrap_err();
+        assert_eq!(error.downcast_ref::<I32Exit>(), Some(&I32Exit(status)));
+    }
+}
+
+#[test]
 fn without_a_memory_only_what_takes_no_pointers_works() {
     for memory in ["", "(memory 1)", r#"(global (export "memory") i32 (i32.const 0))"#] {
         let mut guest = Guest::with_memory(WasiCtx::builder(), memory);
@@ -421,7 +292,8 @@ fn hostile_arguments() {
     const INTERESTING: &[u64] = &[0, 1, 2, 3, 8, 47, 4096, 65528, 65535, 65536, 0x7fff_ffff, 0xffff_fff8, u64::MAX];
     let mut random = 88172645463325252u64;
     for (name, params) in FUNCTIONS {
-        let mut guest = Guest::new(WasiCtx::builder().arg("program").unwrap().stdin("input"));
+        let ctx = WasiCtx::builder().arg("program").unwrap().stdin("input");
+        let mut guest = Guest::new(ctx.preopened_dir(scratch("arguments"), "/", Access::ReadWrite).unwrap());
         for _ in 0..200 {
             let args: Vec<u64> = params
                 .chars()
@@ -432,8 +304,10 @@ fn hostile_arguments() {
                     INTERESTING[(random % INTERESTING.len() as u64) as usize]
                 })
                 .collect();
-            let errno = guest.call(name, &args);
-            assert!((0..=76).contains(&errno), "{name} {args:?}: {errno}");
+            match guest.try_call(name, &args) {
+                Ok(errno) => assert!((0..=76).contains(&errno), "{name} {args:?}: {errno}"),
+                Err(error) => assert!(*name == "proc_raise" && error.is::<I32Exit>(), "{name} {args:?}: {error:?}"),
+            }
         }
     }
 }

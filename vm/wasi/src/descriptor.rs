@@ -1,0 +1,181 @@
+//! Descriptors: what the guest's numbers refer to, and with which rights.
+
+use crate::dir::Directory;
+use crate::errno::Errno;
+use crate::rights;
+use crate::stat::{CHARACTER_DEVICE, DIRECTORY, REGULAR_FILE, SOCKET_STREAM, UNKNOWN};
+use crate::stream::Stream;
+use cap_std::fs::File;
+use rustix::event::PollFlags;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Bits of `fdflags`.
+pub(crate) mod flags {
+    pub const APPEND: u16 = 1;
+    pub const DSYNC: u16 = 2;
+    pub const NONBLOCK: u16 = 4;
+    pub const RSYNC: u16 = 8;
+    pub const SYNC: u16 = 16;
+    pub const ALL: u16 = 31;
+}
+
+/// An open descriptor.
+#[derive(Debug)]
+pub(crate) struct Descriptor {
+    pub object: Object,
+    /// The `fdflags` it was opened with or the guest has set.
+    pub flags: u16,
+    /// What may be done with it.
+    pub rights: u64,
+    /// What may be done at most with what is opened in it.
+    pub inheriting: u64,
+}
+
+/// What a descriptor refers to.
+#[derive(Debug)]
+pub(crate) enum Object {
+    /// A standard stream.
+    Stream(Stream),
+    /// A file of any type but directory.
+    File(File),
+    /// A directory.
+    Dir(Directory),
+    /// A socket that connections are accepted from.
+    Listener(OwnedFd),
+    /// A connected socket.
+    Socket(OwnedFd),
+}
+
+impl Descriptor {
+    /// With all rights that apply.
+    pub fn new(object: Object) -> Descriptor {
+        let (rights, inheriting) = object.natural_rights();
+        Descriptor { object, flags: 0, rights, inheriting }
+    }
+
+    /// `ENOTCAPABLE` unless it has this right, or all of these; `EBADF` if nothing of its kind could have.
+    pub fn require(&self, rights: u64) -> Result<(), Errno> {
+        if self.rights & rights == rights {
+            Ok(())
+        } else if self.object.natural_rights().0 & rights == rights {
+            Err(Errno::Notcapable)
+        } else {
+            Err(Errno::Badf)
+        }
+    }
+
+    /// The file, for an operation that needs this right; or what such an operation answers where there is no position.
+    pub fn file(&self, right: u64, no_position: Errno) -> Result<&File, Errno> {
+        match &self.object {
+            Object::File(file) => self.require(right).map(|()| file),
+            Object::Dir(_) => Err(Errno::Isdir),
+            Object::Stream(_) | Object::Listener(_) | Object::Socket(_) => Err(no_position),
+        }
+    }
+
+    /// The directory, for an operation that needs these rights.
+    pub fn dir(&self, rights: u64) -> Result<&Directory, Errno> {
+        match &self.object {
+            Object::Dir(dir) => self.require(rights).map(|()| dir),
+            _ => Err(Errno::Notdir),
+        }
+    }
+}
+
+impl Object {
+    /// What it can do at all, and what what is opened in it can.
+    pub fn natural_rights(&self) -> (u64, u64) {
+        match self {
+            Object::Stream(stream) if stream.readable() => (rights::STREAM | rights::FD_READ, 0),
+            Object::Stream(_) => (rights::STREAM | rights::FD_WRITE, 0),
+            Object::File(_) => (rights::FILE, 0),
+            Object::Dir(_) => (rights::DIRECTORY, rights::ALL),
+            Object::Listener(_) => (rights::LISTENER, rights::SOCKET),
+            Object::Socket(_) => (rights::SOCKET, 0),
+        }
+    }
+
+    /// Its `filetype`, so far as it can be said without asking the file system.
+    pub fn file_type(&self) -> u8 {
+        match self {
+            // Libraries buffer by line what goes to a terminal.
+            Object::Stream(stream) if stream.is_terminal() => CHARACTER_DEVICE,
+            Object::Stream(_) => UNKNOWN,
+            Object::File(_) => REGULAR_FILE,
+            Object::Dir(_) => DIRECTORY,
+            Object::Listener(_) | Object::Socket(_) => SOCKET_STREAM,
+        }
+    }
+
+    /// The host's descriptor, of what may have to be waited for.
+    pub fn waited_for(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Object::Stream(stream) => stream.host_fd(),
+            Object::Listener(fd) | Object::Socket(fd) => Some(fd.as_fd()),
+            Object::File(_) | Object::Dir(_) => None,
+        }
+    }
+
+    /// What `poll` is to wait for so that the guest can read, or write; `EBADF` where it never can.
+    pub fn poll_flags(&self, read: bool) -> Result<PollFlags, Errno> {
+        let possible = match self {
+            Object::Stream(stream) => stream.readable() == read,
+            Object::Dir(_) => false,
+            Object::Listener(_) => read,
+            Object::File(_) | Object::Socket(_) => true,
+        };
+        match (possible, read) {
+            (false, _) => Err(Errno::Badf),
+            (true, true) => Ok(PollFlags::IN),
+            (true, false) => Ok(PollFlags::OUT),
+        }
+    }
+}
+
+/// The guest's descriptors by number.
+#[derive(Debug, Default)]
+pub(crate) struct Table(Vec<Option<Descriptor>>);
+
+impl Table {
+    pub fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
+        self.0.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::Badf)
+    }
+
+    pub fn get_mut(&mut self, fd: u32) -> Result<&mut Descriptor, Errno> {
+        self.0.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::Badf)
+    }
+
+    /// Gives it the lowest number that is free. The host's limit on open files bounds the table.
+    pub fn insert(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
+        let free = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
+        let fd = u32::try_from(free).map_err(|_| Errno::Mfile)?;
+        match self.0.get_mut(free) {
+            Some(slot) => *slot = Some(descriptor),
+            None => self.0.push(Some(descriptor)),
+        }
+        Ok(fd)
+    }
+
+    pub fn close(&mut self, fd: u32) -> Result<(), Errno> {
+        self.get(fd)?;
+        self.0[fd as usize] = None;
+        Ok(())
+    }
+
+    /// Makes `to`, which must be open and is closed, what `from` is, and frees `from`.
+    pub fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
+        self.get(from)?;
+        self.get(to)?;
+        if from != to {
+            self.0[to as usize] = self.0[from as usize].take();
+        }
+        Ok(())
+    }
+}
+
+impl FromIterator<Descriptor> for Table {
+    /// Numbered from 0 on.
+    fn from_iter<I: IntoIterator<Item = Descriptor>>(descriptors: I) -> Table {
+        Table(descriptors.into_iter().map(Some).collect())
+    }
+}

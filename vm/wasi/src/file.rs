@@ -1,0 +1,189 @@
+//! `fd_*` that read, write and move within what is open.
+
+use crate::ctx::WasiCtx;
+use crate::descriptor::{Object, flags};
+use crate::errno::Errno;
+use crate::guest::{Buffer, Guest};
+use crate::{Answer, BrokenPipe, Failure, rights};
+use cap_std::fs::File;
+use rustix::fs::{Advice, FallocateFlags, OFlags, SeekFrom};
+use rustix::io::retry_on_intr;
+use std::io::IoSlice;
+use std::num::NonZeroU64;
+
+pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Answer {
+    let descriptor = ctx.table.get_mut(fd)?;
+    guest.check_u32(read)?;
+    let buffers = guest.buffers(buffers, count)?;
+    if let Object::Dir(_) = descriptor.object {
+        return Err(Errno::Isdir.into());
+    }
+    descriptor.require(rights::FD_READ)?;
+    let bytes = match &mut descriptor.object {
+        Object::File(file) => fill(guest, &buffers, |into, _| Ok(retry_on_intr(|| rustix::io::read(&*file, &mut *into))?))?,
+        Object::Stream(stream) => fill_first(guest, &buffers, |into| stream.read(into))?,
+        Object::Socket(socket) | Object::Listener(socket) => {
+            fill_first(guest, &buffers, |into| Ok(retry_on_intr(|| rustix::io::read(&*socket, &mut *into))?))?
+        }
+        Object::Dir(_) => 0,
+    };
+    Ok(guest.write_u32(read, bytes)?)
+}
+
+pub(crate) fn fd_pread(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    buffers: u32,
+    count: u32,
+    at: u64,
+    read: u32,
+) -> Answer {
+    let descriptor = ctx.table.get(fd)?;
+    let file = descriptor.file(rights::FD_READ | rights::FD_SEEK, Errno::Spipe)?;
+    guest.check_u32(read)?;
+    let buffers = guest.buffers(buffers, count)?;
+    let bytes = fill(guest, &buffers, |into, before| {
+        let at = at.checked_add(u64::from(before)).ok_or(Errno::Inval)?;
+        Ok(retry_on_intr(|| rustix::io::pread(file, &mut *into, at))?)
+    })?;
+    Ok(guest.write_u32(read, bytes)?)
+}
+
+/// Reads into one buffer after the other until one is not filled; how many bytes. `read` is told how many came before. What
+/// has been read before an error counts: the next call will meet the error.
+fn fill(
+    guest: &mut Guest<'_>,
+    buffers: &[Buffer],
+    mut read: impl FnMut(&mut [u8], u32) -> Result<usize, Errno>,
+) -> Result<u32, Errno> {
+    let mut total = 0u32;
+    for buffer in buffers.iter().filter(|buffer| buffer.len > 0) {
+        match read(guest.slice_mut(*buffer)?, total) {
+            Err(errno) if total == 0 => return Err(errno),
+            Err(_) => break,
+            Ok(bytes) => {
+                total = total.checked_add(bytes as u32).ok_or(Errno::Overflow)?;
+                if bytes < buffer.len as usize {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(total)
+}
+
+/// Reads into the first buffer only, because to read again might be to wait. Fewer bytes than asked for are no error.
+pub(crate) fn fill_first(
+    guest: &mut Guest<'_>,
+    buffers: &[Buffer],
+    read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>,
+) -> Result<u32, Errno> {
+    match buffers.iter().find(|buffer| buffer.len > 0) {
+        Some(buffer) => read(guest.slice_mut(*buffer)?).map(|bytes| bytes as u32),
+        None => Ok(0),
+    }
+}
+
+pub(crate) fn fd_write(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, written: u32) -> Answer {
+    let broken_pipe_ends = ctx.broken_pipe_ends;
+    let descriptor = ctx.table.get_mut(fd)?;
+    if let Object::Dir(_) = descriptor.object {
+        return Err(Errno::Isdir.into());
+    }
+    descriptor.require(rights::FD_WRITE)?;
+    guest.check_u32(written)?;
+    let slices = slices(guest, buffers, count)?;
+    let bytes = match &mut descriptor.object {
+        Object::Stream(stream) => stream.write(&slices),
+        Object::File(file) => retry_on_intr(|| rustix::io::writev(&*file, &slices)).map_err(Errno::from),
+        Object::Socket(socket) | Object::Listener(socket) => {
+            retry_on_intr(|| rustix::io::writev(&*socket, &slices)).map_err(Errno::from)
+        }
+        Object::Dir(_) => Err(Errno::Isdir),
+    };
+    let bytes = match bytes {
+        Err(Errno::Pipe) if broken_pipe_ends => return Err(Failure::End(BrokenPipe.into())),
+        bytes => bytes?,
+    };
+    Ok(guest.write_u32(written, u32::try_from(bytes).map_err(|_| Errno::Overflow)?)?)
+}
+
+pub(crate) fn fd_pwrite(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    buffers: u32,
+    count: u32,
+    at: u64,
+    written: u32,
+) -> Answer {
+    let descriptor = ctx.table.get(fd)?;
+    let file = descriptor.file(rights::FD_WRITE | rights::FD_SEEK, Errno::Spipe)?;
+    guest.check_u32(written)?;
+    let slices = slices(guest, buffers, count)?;
+    let write = || Ok(retry_on_intr(|| rustix::io::pwritev(file, &slices, at))?);
+    let bytes = if descriptor.flags & flags::APPEND == 0 { write()? } else { without_append(file, write)? };
+    Ok(guest.write_u32(written, u32::try_from(bytes).map_err(|_| Errno::Overflow)?)?)
+}
+
+/// Linux appends to a file with `O_APPEND` even if it is told where to write; POSIX and WASI do not. Nobody else has this
+/// open file, so nobody sees the flag missing.
+fn without_append<R>(file: &File, write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+    let host = rustix::fs::fcntl_getfl(file)?;
+    rustix::fs::fcntl_setfl(file, host - OFlags::APPEND)?;
+    let written = write();
+    rustix::fs::fcntl_setfl(file, host)?;
+    written
+}
+
+pub(crate) fn slices<'g>(guest: &'g Guest<'_>, buffers: u32, count: u32) -> Result<Vec<IoSlice<'g>>, Errno> {
+    let buffers = guest.buffers(buffers, count)?;
+    buffers.into_iter().map(|buffer| guest.slice(buffer).map(IoSlice::new)).collect()
+}
+
+pub(crate) fn fd_seek(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, by: i64, whence: u32, at: u32) -> Answer {
+    const SET: u32 = 0;
+    const CURRENT: u32 = 1;
+    const END: u32 = 2;
+    // To ask where one is, and no more, the right to tell is enough.
+    let right = if by == 0 && whence == CURRENT { rights::FD_TELL } else { rights::FD_SEEK | rights::FD_TELL };
+    let file = ctx.table.get(fd)?.file(right, Errno::Spipe)?;
+    let to = match whence {
+        SET => SeekFrom::Start(u64::try_from(by).map_err(|_| Errno::Inval)?),
+        CURRENT => SeekFrom::Current(by),
+        END => SeekFrom::End(by),
+        _ => return Err(Errno::Inval.into()),
+    };
+    guest.check_u64(at)?;
+    Ok(guest.write_u64(at, rustix::fs::seek(file, to)?)?)
+}
+
+pub(crate) fn fd_tell(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, at: u32) -> Answer {
+    let file = ctx.table.get(fd)?.file(rights::FD_TELL, Errno::Spipe)?;
+    Ok(guest.write_u64(at, rustix::fs::tell(file)?)?)
+}
+
+pub(crate) fn fd_advise(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64, advice: u32) -> Answer {
+    let file = ctx.table.get(fd)?.file(rights::FD_ADVISE, Errno::Spipe)?;
+    let advice = match advice {
+        0 => Advice::Normal,
+        1 => Advice::Sequential,
+        2 => Advice::Random,
+        3 => Advice::WillNeed,
+        4 => Advice::DontNeed,
+        5 => Advice::NoReuse,
+        _ => return Err(Errno::Inval.into()),
+    };
+    Ok(rustix::fs::fadvise(file, at, NonZeroU64::new(len), advice)?)
+}
+
+pub(crate) fn fd_allocate(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64) -> Answer {
+    let file = ctx.table.get(fd)?.file(rights::FD_ALLOCATE, Errno::Spipe)?;
+    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), at, len)?)
+}
+
+pub(crate) fn fd_filestat_set_size(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, size: u64) -> Answer {
+    let file = ctx.table.get(fd)?.file(rights::FD_FILESTAT_SET_SIZE, Errno::Inval)?;
+    Ok(rustix::fs::ftruncate(file, size)?)
+}

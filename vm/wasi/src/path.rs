@@ -1,0 +1,261 @@
+//! `path_*`: files by name, relative to an open directory. That no path and no link leads out of it is cap-std's work.
+
+use crate::Answer;
+use crate::ctx::WasiCtx;
+use crate::descriptor::{Descriptor, Object, flags};
+use crate::dir::Directory;
+use crate::errno::Errno;
+use crate::guest::{Buffer, Guest};
+use crate::{rights, stat};
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+use std::os::unix::ffi::OsStrExt;
+
+/// The one bit of `lookupflags`: a symbolic link at the end of the path is followed.
+const FOLLOW: u32 = 1;
+
+/// Bits of `oflags`.
+const CREATE: u32 = 1;
+const DIRECTORY: u32 = 2;
+const EXCLUSIVE: u32 = 4;
+const TRUNCATE: u32 = 8;
+
+fn follows(lookup: u32) -> Result<bool, Errno> {
+    match lookup {
+        0 => Ok(false),
+        FOLLOW => Ok(true),
+        _ => Err(Errno::Inval),
+    }
+}
+
+/// The directory, for an operation that needs these rights.
+fn dir(ctx: &WasiCtx, fd: u32, rights: u64) -> Result<&Dir, Errno> {
+    ctx.table.get(fd)?.dir(rights).map(|directory| &directory.dir)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) fn path_open(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    how: u32,
+    base: u64,
+    inheriting: u64,
+    fd_flags: u32,
+    opened: u32,
+) -> Answer {
+    let parent = ctx.table.get(fd)?;
+    let request = Request {
+        follow: follows(lookup)?,
+        how,
+        base: base & rights::ALL,
+        inheriting: inheriting & rights::ALL,
+        flags: u16::try_from(fd_flags).ok().filter(|set| set & !flags::ALL == 0).ok_or(Errno::Inval)?,
+    };
+    let directory = parent.dir(request.rights_needed()?)?;
+    if (request.base | request.inheriting) & !parent.inheriting != 0 {
+        return Err(Errno::Notcapable.into());
+    }
+    guest.check_u32(opened)?;
+    let descriptor = request.open(&directory.dir, guest.path(path, len)?)?;
+    let number = ctx.table.insert(descriptor)?;
+    Ok(guest.write_u32(opened, number)?)
+}
+
+/// What is to be opened how, by `path_open`.
+struct Request {
+    follow: bool,
+    how: u32,
+    base: u64,
+    inheriting: u64,
+    flags: u16,
+}
+
+impl Request {
+    fn asks(&self, oflag: u32) -> bool {
+        self.how & oflag != 0
+    }
+
+    /// Which rights the directory must have.
+    fn rights_needed(&self) -> Result<u64, Errno> {
+        if self.how & !(CREATE | DIRECTORY | EXCLUSIVE | TRUNCATE) != 0 {
+            return Err(Errno::Inval);
+        }
+        let create = if self.asks(CREATE) { rights::PATH_CREATE_FILE } else { 0 };
+        let truncate = if self.asks(TRUNCATE) { rights::PATH_FILESTAT_SET_SIZE } else { 0 };
+        Ok(rights::PATH_OPEN | create | truncate)
+    }
+
+    fn open(&self, dir: &Dir, path: &str) -> Result<Descriptor, Errno> {
+        if self.asks(DIRECTORY) && self.how & (CREATE | EXCLUSIVE | TRUNCATE) != 0 {
+            return Err(Errno::Inval);
+        }
+        let file = dir.open_with(path, &self.options())?;
+        let object = if file.metadata()?.is_dir() {
+            Object::Dir(Directory::new(Dir::from_std_file(file.into_std())))
+        } else {
+            Object::File(file)
+        };
+        let (rights, inheriting) = object.natural_rights();
+        Ok(Descriptor { object, flags: self.flags, rights: self.base & rights, inheriting: self.inheriting & inheriting })
+    }
+
+    /// A file is opened for what the rights allow; one without the right to read or write must still be opened for
+    /// something.
+    fn options(&self) -> OpenOptions {
+        let write = !self.asks(DIRECTORY) && (self.base & rights::WRITING != 0 || self.asks(TRUNCATE));
+        let read = self.base & (rights::FD_READ | rights::FD_READDIR) != 0 || !write;
+        let mut options = OpenOptions::new();
+        options.read(read).write(write).maybe_dir(true);
+        options.follow(if self.follow { FollowSymlinks::Yes } else { FollowSymlinks::No });
+        options.custom_flags(self.host_flags().bits() as i32);
+        options
+    }
+
+    fn host_flags(&self) -> OFlags {
+        // Not by `OpenOptions::create`, which would refuse to create a file that is then only read.
+        let mut host = OFlags::empty();
+        host.set(OFlags::CREATE, self.asks(CREATE));
+        host.set(OFlags::EXCL, self.asks(EXCLUSIVE));
+        host.set(OFlags::DIRECTORY, self.asks(DIRECTORY));
+        host.set(OFlags::TRUNC, self.asks(TRUNCATE));
+        host.set(OFlags::APPEND, self.flags & flags::APPEND != 0);
+        host.set(OFlags::NONBLOCK, self.flags & flags::NONBLOCK != 0);
+        host.set(OFlags::DSYNC, self.flags & flags::DSYNC != 0);
+        // Linux makes no difference between the two.
+        host.set(OFlags::SYNC, self.flags & (flags::SYNC | flags::RSYNC) != 0);
+        host
+    }
+}
+
+pub(crate) fn path_create_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_CREATE_DIRECTORY)?;
+    Ok(dir.create_dir(guest.path(path, len)?)?)
+}
+
+pub(crate) fn path_remove_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_REMOVE_DIRECTORY)?;
+    Ok(dir.remove_dir(guest.path(path, len)?)?)
+}
+
+pub(crate) fn path_unlink_file(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_UNLINK_FILE)?;
+    Ok(dir.remove_file(guest.path(path, len)?)?)
+}
+
+pub(crate) fn path_filestat_get(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    record: u32,
+) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_FILESTAT_GET)?;
+    let path = guest.path(path, len)?;
+    let metadata = if follows(lookup)? { dir.metadata(path) } else { dir.symlink_metadata(path) };
+    let filestat = stat::filestat(&metadata?);
+    Ok(guest.write(record, &filestat)?)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) fn path_filestat_set_times(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    access: u64,
+    modification: u64,
+    flags: u32,
+) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_FILESTAT_SET_TIMES)?;
+    let [access, modification] = stat::new_times(access, modification, flags)?.map(stat::NewTime::spec);
+    let path = guest.path(path, len)?;
+    let set = if follows(lookup)? {
+        dir.set_times(path, access, modification)
+    } else {
+        dir.set_symlink_times(path, access, modification)
+    };
+    Ok(set?)
+}
+
+/// A symbolic link gets a second name itself: to follow it first is not possible within the sandbox in one step, and is
+/// refused, as by wasmtime.
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) fn path_link(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    new_fd: u32,
+    new_path: u32,
+    new_len: u32,
+) -> Answer {
+    let from = dir(ctx, fd, rights::PATH_LINK_SOURCE)?;
+    let to = dir(ctx, new_fd, rights::PATH_LINK_TARGET)?;
+    if follows(lookup)? {
+        return Err(Errno::Inval.into());
+    }
+    Ok(from.hard_link(guest.path(path, len)?, to, guest.path(new_path, new_len)?)?)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) fn path_rename(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    path: u32,
+    len: u32,
+    new_fd: u32,
+    new_path: u32,
+    new_len: u32,
+) -> Answer {
+    let from = dir(ctx, fd, rights::PATH_RENAME_SOURCE)?;
+    let to = dir(ctx, new_fd, rights::PATH_RENAME_TARGET)?;
+    Ok(from.rename(guest.path(path, len)?, to, guest.path(new_path, new_len)?)?)
+}
+
+/// What a link says is not interpreted, but an absolute path is refused, because it would mean something else to the host.
+pub(crate) fn path_symlink(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    target: u32,
+    target_len: u32,
+    fd: u32,
+    path: u32,
+    len: u32,
+) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_SYMLINK)?;
+    Ok(dir.symlink(guest.path(target, target_len)?, guest.path(path, len)?)?)
+}
+
+/// Cut off where the buffer ends. What an absolute link says is the host's secret.
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) fn path_readlink(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    path: u32,
+    len: u32,
+    into: u32,
+    into_len: u32,
+    used: u32,
+) -> Answer {
+    let dir = dir(ctx, fd, rights::PATH_READLINK)?;
+    let target = dir.read_link(guest.path(path, len)?)?;
+    let target = target.as_os_str().as_bytes();
+    let target = &target[..target.len().min(into_len as usize)];
+    guest.check_u32(used)?;
+    guest.slice(Buffer { at: into, len: into_len })?;
+    guest.write(into, target)?;
+    Ok(guest.write_u32(used, target.len() as u32)?)
+}

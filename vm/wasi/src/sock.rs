@@ -1,0 +1,108 @@
+//! `sock_*`: connections on sockets that were opened for the program. It cannot make sockets of its own.
+
+use crate::ctx::WasiCtx;
+use crate::descriptor::{Descriptor, Object, flags};
+use crate::errno::Errno;
+use crate::file::{fd_write, fill_first};
+use crate::guest::{Buffer, Guest};
+use crate::{Answer, rights};
+use rustix::io::retry_on_intr;
+use rustix::net::{RecvFlags, Shutdown, SocketFlags};
+use std::os::fd::OwnedFd;
+
+/// Bits of `riflags`.
+const PEEK: u32 = 1;
+const WAIT_ALL: u32 = 2;
+
+/// Bits of `sdflags`.
+const RECEIVING: u32 = 1;
+const SENDING: u32 = 2;
+
+/// The connected socket, for an operation that needs this right.
+fn socket(ctx: &WasiCtx, fd: u32, right: u64) -> Result<&OwnedFd, Errno> {
+    let descriptor = ctx.table.get(fd)?;
+    match &descriptor.object {
+        Object::Socket(socket) => descriptor.require(right).map(|()| socket),
+        Object::Listener(_) => Err(Errno::Notconn),
+        Object::Stream(_) | Object::File(_) | Object::Dir(_) => Err(Errno::Notsock),
+    }
+}
+
+/// The connection's only possible flag is `nonblock`.
+pub(crate) fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, fd_flags: u32, accepted: u32) -> Answer {
+    let descriptor = ctx.table.get(fd)?;
+    let listener = match &descriptor.object {
+        Object::Listener(listener) => listener,
+        Object::Socket(_) => return Err(Errno::Inval.into()),
+        Object::Stream(_) | Object::File(_) | Object::Dir(_) => return Err(Errno::Notsock.into()),
+    };
+    descriptor.require(rights::SOCK_ACCEPT)?;
+    let nonblock = match u16::try_from(fd_flags) {
+        Ok(0) => SocketFlags::empty(),
+        Ok(flags::NONBLOCK) => SocketFlags::NONBLOCK,
+        _ => return Err(Errno::Inval.into()),
+    };
+    guest.check_u32(accepted)?;
+    let accept = || rustix::net::accept_with(listener, SocketFlags::CLOEXEC | nonblock);
+    let connection = Descriptor::new(Object::Socket(retry_on_intr(accept)?));
+    let rights = connection.rights & descriptor.inheriting;
+    let number = ctx.table.insert(Descriptor { rights, flags: fd_flags as u16, ..connection })?;
+    Ok(guest.write_u32(accepted, number)?)
+}
+
+/// With `waitall` too, only the first buffer that is not empty is filled.
+#[expect(clippy::too_many_arguments, reason = "the call has as many")]
+pub(crate) fn sock_recv(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    buffers: u32,
+    count: u32,
+    flags: u32,
+    received: u32,
+    out_flags: u32,
+) -> Answer {
+    let socket = socket(ctx, fd, rights::FD_READ)?;
+    if flags & !(PEEK | WAIT_ALL) != 0 {
+        return Err(Errno::Inval.into());
+    }
+    guest.check_u32(received)?;
+    guest.slice(Buffer { at: out_flags, len: 2 })?;
+    let mut host = RecvFlags::empty();
+    host.set(RecvFlags::PEEK, flags & PEEK != 0);
+    host.set(RecvFlags::WAITALL, flags & WAIT_ALL != 0);
+    let buffers = guest.buffers(buffers, count)?;
+    let receive = |into: &mut [u8]| Ok(retry_on_intr(|| rustix::net::recv(socket, &mut *into, host))?.0);
+    let bytes = fill_first(guest, &buffers, receive)?;
+    guest.write_u32(received, bytes)?;
+    // A stream has no messages that could be cut off.
+    Ok(guest.write(out_flags, &0u16.to_le_bytes())?)
+}
+
+/// There are no flags.
+pub(crate) fn sock_send(
+    ctx: &mut WasiCtx,
+    guest: &mut Guest<'_>,
+    fd: u32,
+    buffers: u32,
+    count: u32,
+    flags: u32,
+    sent: u32,
+) -> Answer {
+    socket(ctx, fd, rights::FD_WRITE)?;
+    if flags != 0 {
+        return Err(Errno::Inval.into());
+    }
+    fd_write(ctx, guest, fd, buffers, count, sent)
+}
+
+pub(crate) fn sock_shutdown(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, how: u32) -> Answer {
+    let socket = socket(ctx, fd, rights::SOCK_SHUTDOWN)?;
+    let how = match how {
+        RECEIVING => Shutdown::Read,
+        SENDING => Shutdown::Write,
+        both if both == RECEIVING | SENDING => Shutdown::Both,
+        _ => return Err(Errno::Inval.into()),
+    };
+    Ok(rustix::net::shutdown(socket, how)?)
+}
