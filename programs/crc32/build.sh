@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py crc32.c crc32.wasm
+cd "$(dirname "$0")" && exec ../compile.py crc32.c

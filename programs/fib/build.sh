@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py fib.c fib.wasm
+cd "$(dirname "$0")" && exec ../compile.py fib.c

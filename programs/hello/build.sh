@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py hello.c hello.wasm
+cd "$(dirname "$0")" && exec ../compile.py hello.c

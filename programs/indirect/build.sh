@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py indirect.c indirect.wasm
+cd "$(dirname "$0")" && exec ../compile.py indirect.c

@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py mandelbrot.c mandelbrot.wasm
+cd "$(dirname "$0")" && exec ../compile.py mandelbrot.c

@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py matmul.c matmul.wasm
+cd "$(dirname "$0")" && exec ../compile.py matmul.c

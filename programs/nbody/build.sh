@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py nbody.c nbody.wasm
+cd "$(dirname "$0")" && exec ../compile.py nbody.c

@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py nqueens.c nqueens.wasm
+cd "$(dirname "$0")" && exec ../compile.py nqueens.c

@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py picture.c picture.wasm
+cd "$(dirname "$0")" && exec ../compile.py picture.c

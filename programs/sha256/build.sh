@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py sha256.c sha256.wasm
+cd "$(dirname "$0")" && exec ../compile.py sha256.c

@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py sieve.c sieve.wasm
+cd "$(dirname "$0")" && exec ../compile.py sieve.c

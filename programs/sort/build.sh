@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py sort.c sort.wasm
+cd "$(dirname "$0")" && exec ../compile.py sort.c

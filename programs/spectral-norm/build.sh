@@ -1,2 +1,2 @@
 #!/bin/sh
-cd "$(dirname "$0")" && exec ../cc.py spectral-norm.c spectral-norm.wasm
+cd "$(dirname "$0")" && exec ../compile.py spectral-norm.c
