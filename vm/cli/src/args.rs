@@ -4,17 +4,22 @@ use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  weir app.wasm --verbose input        run a WASI program with two arguments
-  weir --stats app.wasm                say afterwards what interpreter and compilers did
-  weir --invoke add lib.wat 2 3        call an exported function and print its results
+  weir app.wasm --verbose input              run a WASI program with two arguments
+  weir --stats app.wasm                      say afterwards what interpreter and compilers did
+  weir --invoke add lib.wat 2 3              call an exported function and print its results
+  weir --dir . --dir data::/input app.wasm   give it this folder, and `data` as /input
+  weir --env HOME=/ --timeout 10 app.wasm    with a variable, for ten seconds at most
   weir --tier interp --fuel 1000000 app.wasm
-  weir explore lib.wat --func add      print what every stage of the compiler makes of a function
+  weir --preload lib=lib.wasm app.wasm       link it with another module
+  weir dump lib.wasm                         print sections and instructions with their offsets
+  weir explore lib.wat --func add            print what every stage of the compiler makes of a function
 
 Exit status: the program's own; 1 if the module cannot be read, is malformed, invalid or cannot be linked; 2 for wrong usage;
-134 if the program trapped or ran out of fuel.";
+134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C, 141 if a pipe was closed.";
 
 /// A WebAssembly virtual machine: interprets at once, compiles what is hot.
 #[derive(Debug, Parser)]
@@ -32,6 +37,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Check that modules are well-formed and valid
     Validate(Validate),
+    /// Print a module's sections and instructions with their offsets
+    Dump(Dump),
     /// Print what every stage of the compiler makes of a module's functions
     Explore(Explore),
     /// Run scripts in the specification's .wast format and report the directives that fail
@@ -48,6 +55,21 @@ pub(crate) struct Run {
     /// Set an environment variable of the program; without a value, to what it is here
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
+    /// Give the program this folder, to which it sees nothing outside; under the name GUEST, if one is given
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    pub dirs: Vec<OsString>,
+    /// Give the program a socket that listens there; it is descriptor 3, the next one 4, before the folders
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Vec<String>,
+    /// Instantiate this module first, so that its exports can be imported from NAME
+    #[arg(long = "preload", value_name = "NAME=FILE")]
+    pub preloads: Vec<OsString>,
+    /// Stop the program after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Let the program's memories have so many bytes in all
+    #[arg(long, value_name = "BYTES")]
+    pub max_memory: Option<usize>,
     /// Afterwards say on standard error what happened, in a few lines or as one JSON object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
@@ -65,6 +87,9 @@ pub(crate) struct EngineFlags {
     /// The interpreter alone, and no executable memory anywhere
     #[arg(long, conflicts_with = "tier")]
     pub no_jit: bool,
+    /// Check every memory access in the code instead of by guard regions and a signal handler
+    #[arg(long)]
+    pub no_signals: bool,
     /// Trap after about this many instructions
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
@@ -108,6 +133,15 @@ pub(crate) struct Wast {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Dump {
+    /// The module (.wasm or .wat)
+    pub module: PathBuf,
+    /// Only this function: its index, its export or its name
+    #[arg(long, value_name = "FUNC")]
+    pub func: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Explore {
     /// The module (.wasm or .wat)
     pub module: PathBuf,
@@ -125,11 +159,21 @@ pub(crate) struct Explore {
     pub cranelift: bool,
 }
 
+/// More than none, and fractions are possible.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse().map_err(|_| "not a number of seconds".to_string())?;
+    match Duration::try_from_secs_f64(parsed) {
+        Ok(Duration::ZERO) => Err("no time at all".into()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 impl EngineFlags {
     /// The engine's settings that the flags ask for.
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
-        config.consume_fuel(self.fuel.is_some()).stress(self.stress);
+        config.consume_fuel(self.fuel.is_some()).stress(self.stress).guard_regions(!self.no_signals);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,
             Tier::Auto => weir::Tier::Auto,
@@ -168,9 +212,19 @@ mod tests {
 
     #[test]
     fn wrong_usage_is_refused() {
-        for line in
-            ["weir", "weir run", "weir --tier fast a", "weir --fuel -1 a", "weir --no-jit --tier native a", "weir validate"]
-        {
+        for line in [
+            "weir",
+            "weir run",
+            "weir --tier fast a",
+            "weir --fuel -1 a",
+            "weir --no-jit --tier native a",
+            "weir validate",
+            "weir --timeout 0 a",
+            "weir --timeout -1 a",
+            "weir --timeout soon a",
+            "weir --max-memory lots a",
+            "weir dump",
+        ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Explore) -> Done {
 }
 
 /// The function of this index, this name in the name section, or this export.
-fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
+pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
     let exported = || {
         module.exports.iter().find_map(|export| match export.item {
             ExternIndex::Func(func) if &*export.name == name => Some(func),

@@ -44,7 +44,12 @@ impl Failure {
 
     /// What the parent process sees.
     pub fn exit_code(&self) -> ExitCode {
-        let code = match self {
+        self.status().into()
+    }
+
+    /// The same as a number.
+    pub fn status(&self) -> u8 {
+        match self {
             Failure::Usage(_) => 2,
             Failure::Module(_) => 1,
             // A status has eight bits on its way to the parent.
@@ -53,8 +58,7 @@ impl Failure {
             Failure::Guest(_) => ABORTED,
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => PIPE_CLOSED,
             Failure::Output(_) => 1,
-        };
-        code.into()
+        }
     }
 }
 

@@ -1,14 +1,17 @@
 //! The `weir` command as a library: its arguments, and what each of its subcommands does.
 
 mod args;
+mod dump;
 mod explore;
 mod failure;
 mod invoke;
+mod limits;
 mod run;
 mod script;
 mod stats;
 mod validate;
 pub mod wast;
+mod world;
 
 use args::{Command, Weir};
 use clap::Parser;
@@ -21,6 +24,7 @@ pub fn main() -> ExitCode {
     let done = match weir.command {
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Validate(validate)) => validate::validate(&validate),
+        Some(Command::Dump(dump)) => dump::run(&dump),
         Some(Command::Explore(explore)) => explore::run(&explore),
         Some(Command::Wast(wast)) => script::run(&wast),
         None => run::run(weir.run),

@@ -2,13 +2,14 @@
 
 use crate::args::Run;
 use crate::failure::{Done, Failure};
-use crate::{invoke, stats};
+use crate::limits::MemoryBudget;
+use crate::{invoke, limits, stats, world};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Instant;
-use weir::{Engine, Error, ExternType, Instance, Linker, Module, Store, Trap, Val};
+use weir::{Engine, ExternType, Instance, Linker, Module, Store, Trap, Val};
 use weir_wasi::{I32Exit, WasiCtx};
 
 /// The native stack that the guest has: what a native program gets by default.
@@ -30,21 +31,37 @@ pub(crate) fn run(args: Run) -> Done {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// What the host functions and limits of a store find in it.
+struct Host {
+    wasi: WasiCtx,
+    memory: MemoryBudget,
+}
+
 fn run_here(args: &Run, started: Instant) -> Done {
     let mut config = args.engine.config();
-    config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
+    config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK).epoch_interruption(args.timeout.is_some());
     let engine = Engine::new(&config).map_err(Failure::Module)?;
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
     let module = Module::from_file(&engine, path).map_err(Failure::Module)?;
 
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |ctx| ctx).map_err(Failure::Module)?;
-    let mut store = Store::new(&engine, context(args, path, guest_args)?);
+    weir_wasi::add_to_linker(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
+    let memory = MemoryBudget::new(args.max_memory.unwrap_or(usize::MAX));
+    let mut store = Store::new(&engine, Host { wasi: world::context(args, path, guest_args)?, memory });
+    store.limiter(|host| &mut host.memory);
     if let Some(fuel) = args.engine.fuel {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
+    if let Some(limit) = args.timeout {
+        store.set_epoch_deadline(1);
+        limits::interrupt_after(engine, limit);
+    }
 
-    let done = execute(args, guest_args, &module, &linker, &mut store);
+    let done = preload(args, &mut linker, &mut store).and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
+    let done = match (done, args.timeout) {
+        (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
+        (done, _) => done,
+    };
     if let Some(format) = args.stats {
         let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
         stats::print(format, &module.stats(), started.elapsed(), trapped)?;
@@ -52,31 +69,36 @@ fn run_here(args: &Run, started: Instant) -> Done {
     done
 }
 
-/// What the program sees of the world.
-fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
-    let nul = |error: weir_wasi::NulError| Failure::Usage(error.to_string());
-    let mut builder = WasiCtx::builder().inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
-    if args.invoke.is_none() {
-        builder = builder.args(guest_args.iter().map(|arg| arg.as_bytes())).map_err(nul)?;
+/// Instantiates the modules that are to be imported from.
+fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Result<(), Failure> {
+    for preload in &args.preloads {
+        let bytes = preload.as_bytes();
+        let at = bytes.iter().position(|byte| *byte == b'=');
+        let wrong = || Failure::Usage(format!("--preload {}: not NAME=FILE", preload.display()));
+        let at = at.ok_or_else(wrong)?;
+        let name = str::from_utf8(&bytes[..at]).map_err(|_| wrong())?;
+        let module = Module::from_file(linker.engine(), OsStr::from_bytes(&bytes[at + 1..])).map_err(Failure::Module)?;
+        let instance = instantiate(linker, store, &module)?;
+        if is_function(&module, INITIALIZE) {
+            call(&instance, store, INITIALIZE, &[])?;
+        }
+        linker.instance(&*store, name, instance).map_err(Failure::Module)?;
     }
-    for variable in &args.env {
-        let bytes = variable.as_bytes();
-        let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
-            Some(at) => (&bytes[..at], bytes[at + 1..].to_vec()),
-            None => match std::env::var_os(variable) {
-                Some(value) => (bytes, value.into_vec()),
-                None => continue,
-            },
-        };
-        builder = builder.env(name, value).map_err(nul)?;
-    }
-    Ok(builder.build())
+    Ok(())
+}
+
+/// Fails for want of an import, or because the guest's code, its segments or a limit did.
+fn instantiate(linker: &Linker<Host>, store: &mut Store<Host>, module: &Module) -> Result<Instance, Failure> {
+    linker.instantiate(&mut *store, module).map_err(|error| {
+        let ran = error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some();
+        if ran || store.data().memory.exceeded { Failure::Guest(error) } else { Failure::Module(error) }
+    })
 }
 
 /// Instantiates the module and calls what is to be called.
-fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker<WasiCtx>, store: &mut Store<WasiCtx>) -> Done {
+fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker<Host>, store: &mut Store<Host>) -> Done {
     let entry = entry(args, module)?;
-    let instance = linker.instantiate(&mut *store, module).map_err(of_instantiation)?;
+    let instance = instantiate(linker, store, module)?;
     if entry != Some(START) && is_function(module, INITIALIZE) {
         call(&instance, store, INITIALIZE, &[])?;
     }
@@ -114,7 +136,7 @@ fn no_function(module: &Module, name: &str) -> Failure {
 }
 
 /// Calls an exported function and prints its results.
-fn call(instance: &Instance, store: &mut Store<WasiCtx>, name: &str, args: &[OsString]) -> Done {
+fn call(instance: &Instance, store: &mut Store<Host>, name: &str, args: &[OsString]) -> Done {
     let func = instance.get_func(&mut *store, name).ok_or_else(|| Failure::Usage(format!("no function `{name}`")))?;
     let ty = func.ty(&*store);
     let args = invoke::parse_args(&ty, args).map_err(|message| Failure::Usage(format!("{name}: {message}")))?;
@@ -125,10 +147,4 @@ fn call(instance: &Instance, store: &mut Store<WasiCtx>, name: &str, args: &[OsS
         writeln!(out, "{}", invoke::show(result))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Instantiation fails for want of an import, or because the guest's code or its segments did.
-fn of_instantiation(error: Error) -> Failure {
-    let ran = error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some();
-    if ran { Failure::Guest(error) } else { Failure::Module(error) }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -221,6 +222,174 @@ fn input_is_read_and_output_passed_on() {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.stdout == sent, "{} bytes came back", output.stdout.len());
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// Copies `in` to `out`, both in the first folder that is opened for it: one buffer full.
+const COPY: &str = r#"(module
+    (import "wasi_snapshot_preview1" "path_open"
+        (func $path_open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_prestat_dir_name" (func $name (param i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "in") (data (i32.const 8) "out") (data (i32.const 16) "\00\04\00\00\00\10\00\00")
+    (func $check (param $errno i32) (if (local.get $errno) (then (call $proc_exit (local.get $errno)))))
+    (func (export "_start") (local $fd i32)
+        (call $check (call $path_open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 2) (i32.const 0)
+            (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 32)))
+        (call $check (call $fd_read (i32.load (i32.const 32)) (i32.const 16) (i32.const 1) (i32.const 20)))
+        (call $check (call $path_open (i32.const 3) (i32.const 0) (i32.const 8) (i32.const 3) (i32.const 1)
+            (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 32)))
+        (call $check (call $fd_write (i32.load (i32.const 32)) (i32.const 16) (i32.const 1) (i32.const 24)))
+        (call $check (call $name (i32.const 3) (i32.const 1024) (i32.const 5)))
+        (i32.store (i32.const 20) (i32.const 5))
+        (call $check (call $fd_write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 24)))))"#;
+
+#[test]
+fn folders_are_opened() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("folder");
+    fs::create_dir_all(&folder).expect("a writable folder");
+    fs::write(folder.join("in"), "contents").expect("a writable folder");
+    let copy = file("copy.wat", COPY);
+    let mut dir = folder.clone().into_os_string();
+    dir.push("::/data");
+    let output = weir(["--dir".as_ref(), dir.as_os_str(), copy.as_os_str()]);
+    assert_eq!((output.status.code(), stdout(&output), stderr(&output)), (Some(0), "/data".into(), String::new()));
+    assert_eq!(fs::read(folder.join("out")).expect("the copy"), b"contents");
+
+    let output = Command::new(env!("CARGO_BIN_EXE_weir")).args(["--dir", "."]).arg(&copy).current_dir(&folder).output();
+    let output = output.expect("weir starts");
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), ".onte".into()), "over what was read");
+    assert_eq!(weir([copy.as_os_str()]).status.code(), Some(8), "no descriptor 3 without a folder");
+    assert_fails(&weir(["--dir".as_ref(), "no/such/dir".as_ref(), copy.as_os_str()]), 2, &["--dir no/such/dir: No such file"]);
+    assert_fails(&weir(["--dir".as_ref(), copy.as_os_str(), copy.as_os_str()]), 2, &["Not a directory"]);
+}
+
+#[test]
+fn a_socket_is_handed_over() {
+    let text = r#"(module
+        (import "wasi_snapshot_preview1" "sock_accept" (func $sock_accept (param i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+        (memory (export "memory") 1)
+        (func (export "_start") (call $proc_exit (call $sock_accept (i32.const 3) (i32.const 1) (i32.const 0)))))"#;
+    let accept = file("accept.wat", text);
+    let output = weir(["--listen".as_ref(), "127.0.0.1:0".as_ref(), accept.as_os_str()]);
+    assert_eq!(output.status.code(), Some(28), "the flag is refused, the descriptor not: {}", stderr(&output));
+    assert_eq!(weir([accept.as_os_str()]).status.code(), Some(8));
+    assert_fails(&weir(["--listen".as_ref(), "nowhere".as_ref(), accept.as_os_str()]), 2, &["--listen nowhere: "]);
+}
+
+#[test]
+fn modules_are_linked_with_those_loaded_before() {
+    let text = r#"(module (import "base" "n" (global $n i32)) (func (export "twice") (result i32)
+        (i32.mul (global.get $n) (i32.const 2))))"#;
+    let base = r#"(module (global (export "n") (mut i32) (i32.const 0)) (func (export "_initialize")))"#;
+    let base = file("base.wat", base.replace("(mut i32) (i32.const 0)", "i32 (i32.const 21)"));
+    let lib = file("lib.wat", text);
+    let app = file("app.wat", r#"(module (import "lib" "twice" (func (result i32))) (export "twice" (func 0)))"#);
+    let preload = |name: &str, path: &Path| format!("{name}={}", path.display());
+    let (base, lib, app) = (preload("base", &base), preload("lib", &lib), app.to_str().expect("UTF-8"));
+    let output = weir(["--preload", &base, "--preload", &lib, "--invoke", "twice", app]);
+    assert_eq!((stdout(&output), stderr(&output)), ("42\n".into(), String::new()));
+    assert_fails(&weir(["--preload", &lib, "--preload", &base, "--invoke", "twice", app]), 1, &["base", "unknown import"]);
+    assert_fails(&weir(["--preload", "lib", "--invoke", "twice", app]), 2, &["--preload lib: not NAME=FILE"]);
+    assert_fails(&weir(["--preload", "lib=none.wat", "--invoke", "twice", app]), 1, &["none.wat", "No such file"]);
+    assert_fails(&weir(["--preload", &base, "--preload", &base, "--invoke", "twice", app]), 1, &["base", "n"]);
+}
+
+#[test]
+fn time_runs_out() {
+    let library = file("time.wat", LIBRARY);
+    for tier in ["interp", "native", "auto"] {
+        let args = ["--tier", tier, "--timeout", "0.2", "--invoke", "forever", library.to_str().expect("UTF-8")];
+        assert_fails(&weir(args), 134, &["trap: not done within 0.2 s: interrupt", "library!"]);
+    }
+    // In a host function, which notices nothing.
+    let text = format!(
+        r#"(module {WASI} (func (export "_start")
+            (i32.store (i32.const 0) (i32.const 64)) (i32.store (i32.const 4) (i32.const 1))
+            (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(["--timeout", "0.2"]).arg(file("read.wat", text)).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    let input = child.stdin.take();
+    assert_fails(&child.wait_with_output().expect("it ends"), 134, &["trap: not done within 0.2 s"]);
+    drop(input);
+    assert_eq!(stdout(&weir(["--timeout", "60", "--invoke", "half", library.to_str().expect("UTF-8"), "3"])), "1.5\n");
+}
+
+#[test]
+fn memory_is_limited() {
+    let text = r#"(module (memory 1) (memory 1)
+        (func (export "grow") (param i32 i32) (result i32 i32)
+            (memory.grow 0 (local.get 0)) (memory.grow 1 (local.get 1))))"#;
+    let path = file("grow.wat", text);
+    let grow = |limit: &str, args: [&str; 2]| {
+        weir([&["--max-memory", limit, "--invoke", "grow", path.to_str().expect("UTF-8")], &args[..]].concat())
+    };
+    assert_eq!(stdout(&grow("262144", ["1", "1"])), "1\n1\n");
+    assert_eq!(stdout(&grow("262144", ["2", "1"])), "1\n-1\n", "both together");
+    assert_fails(&grow("131071", ["0", "0"]), 134, &["65536 bytes exceeds"]);
+}
+
+#[test]
+fn every_access_can_be_checked() {
+    let text = format!(r#"(module {WASI} (func $main (export "_start") (drop (i32.load (i32.const -1)))))"#);
+    let path = file("checked.wat", text);
+    for tier in ["interp", "native"] {
+        let output = weir(["--no-signals".as_ref(), "--tier".as_ref(), tier.as_ref(), path.as_os_str()]);
+        assert_fails(&output, 134, &["trap: out of bounds memory access", "!main"]);
+        let output = weir(["--no-signals".as_ref(), "--tier".as_ref(), tier.as_ref(), program("sort").as_os_str(), "9".as_ref()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}
+
+/// Shells say 130 of what ends by signal 2.
+#[test]
+fn interruption_ends_the_program() {
+    let library = file("interrupted.wat", LIBRARY);
+    // Whoever runs the tests may have the signal ignored.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_weir"), "--timeout", "60", "--invoke", "forever"]).arg(library);
+    let mut child = command.spawn().expect("env starts");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+    assert_eq!(child.wait().expect("it ends").signal(), Some(2));
+}
+
+#[test]
+fn modules_are_dumped() {
+    let text = r#"(module $dumped (type (func)) (import "m" "f" (func (param i32))) (memory 1 2) (table 3 funcref)
+        (global (mut i64) (i64.const 1)) (elem (i32.const 1) func 0) (data (i32.const 8) "abc")
+        (func $body (export "g") (loop (br_if 0 (i32.const 0)))))"#;
+    let path = file("dump.wat", text);
+    let output = weir(["dump".as_ref(), path.as_os_str()]);
+    let text = stdout(&output);
+    let expected = [
+        "code, ",
+        "custom `name`",
+        "\"m\".\"f\": func",
+        "0: 1 to 2 pages of 65536 bytes",
+        "0: 3 or more funcref",
+        "0: mutable i64",
+        "\"g\": func 1",
+        "0: 1 of funcref, table 0 at I32(1)",
+        "3 bytes, memory 0 at I32(8)",
+        "func 1",
+        "br_if",
+    ];
+    for part in expected {
+        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+    }
+    let only = stdout(&weir(["dump".as_ref(), "--func".as_ref(), "body".as_ref(), path.as_os_str()]));
+    assert!(only.starts_with("func 1") && text.ends_with(&only), "{only}");
+    assert_fails(&weir(["dump".as_ref(), "--func".as_ref(), "0".as_ref(), path.as_os_str()]), 2, &["imported"]);
+    assert_fails(&weir(["dump", "none.wasm"]), 1, &["none.wasm"]);
+    // Every real program, whole.
+    assert!(stdout(&weir(["dump".as_ref(), program("picture").as_os_str()])).lines().count() > 1000);
 }
 
 /// Reads a little of what a program writes for ever, then closes the pipe.

@@ -1,0 +1,150 @@
+//! `weir dump`: sections, declarations and instructions, with offsets in the module.
+
+use crate::args::Dump;
+use crate::explore::find;
+use crate::failure::{Done, Failure};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use wasmparser::{Parser, Payload};
+use weir::{Engine, Error, Module};
+use weir_bytecode::module::{ConstExpr, ElemMode, ExternIndex, ExternType, Module as Bytecode};
+use weir_bytecode::print;
+use weir_bytecode::types::{GlobalType, Limits, MemoryType, TableType, ValType};
+
+/// Prints the module, or one function of it.
+pub(crate) fn run(args: &Dump) -> Done {
+    let module = Module::from_file(&Engine::default(), &args.module).map_err(Failure::Module)?;
+    let module = module.bytecode();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match &args.func {
+        Some(name) => write!(out, "{}", print::code(module, find(module, name)?))?,
+        None => {
+            sections(&mut out, &module.bytes)?;
+            declarations(&mut out, module)?;
+            for func in module.imported_funcs..module.funcs.len() as u32 {
+                write!(out, "\n{}", print::code(module, func))?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where each section's contents are.
+fn sections(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
+    writeln!(out, "sections")?;
+    for payload in Parser::new(0).parse_all(bytes) {
+        let payload = payload.map_err(|error| Failure::Module(Error::new(error)))?;
+        let Some((id, range)) = payload.as_section() else { continue };
+        let name = match &payload {
+            Payload::CustomSection(custom) => format!("custom `{}`", custom.name()),
+            _ => section_name(id).to_string(),
+        };
+        writeln!(out, "  {:#08x}..{:#08x}  {name}, {} bytes", range.start, range.end, range.end - range.start)?;
+    }
+    Ok(())
+}
+
+fn section_name(id: u8) -> &'static str {
+    const NAMES: [&str; 14] = [
+        "custom",
+        "type",
+        "import",
+        "function",
+        "table",
+        "memory",
+        "global",
+        "export",
+        "start",
+        "element",
+        "code",
+        "data",
+        "data count",
+        "tag",
+    ];
+    NAMES.get(id as usize).copied().unwrap_or("unknown")
+}
+
+/// Everything but code.
+fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
+    writeln!(out, "types")?;
+    for (i, ty) in module.types.iter().enumerate() {
+        writeln!(out, "  {i}: {ty}")?;
+    }
+    writeln!(out, "imports")?;
+    for import in &module.imports {
+        let what = match &import.ty {
+            ExternType::Func(ty) => format!("func {}", module.types[*ty as usize]),
+            ExternType::Table(ty) => format!("table {}", table(ty)),
+            ExternType::Memory(ty) => format!("memory {}", memory(ty)),
+            ExternType::Global(ty) => format!("global {}", global(ty)),
+        };
+        writeln!(out, "  {:?}.{:?}: {what}", import.module, import.name)?;
+    }
+    defined(out, "tables", module.imported_tables, module.tables.iter().map(|item| table(&item.ty)))?;
+    defined(out, "memories", module.imported_memories, module.memories.iter().map(memory))?;
+    defined(out, "globals", module.imported_globals, module.globals.iter().map(global))?;
+    writeln!(out, "exports")?;
+    for export in &module.exports {
+        let (kind, index) = match export.item {
+            ExternIndex::Func(i) => ("func", i),
+            ExternIndex::Table(i) => ("table", i),
+            ExternIndex::Memory(i) => ("memory", i),
+            ExternIndex::Global(i) => ("global", i),
+        };
+        writeln!(out, "  {:?}: {kind} {index}", export.name)?;
+    }
+    if let Some(start) = module.start {
+        writeln!(out, "start\n  func {start}")?;
+    }
+    segments(out, module)
+}
+
+/// The items of an index space that are not imported.
+fn defined(out: &mut impl Write, title: &str, imported: u32, items: impl Iterator<Item = String>) -> io::Result<()> {
+    writeln!(out, "{title}")?;
+    for (i, item) in items.enumerate().skip(imported as usize) {
+        writeln!(out, "  {i}: {item}")?;
+    }
+    Ok(())
+}
+
+fn limits(limits: &Limits) -> String {
+    limits.max.map_or_else(|| format!("{} or more", limits.min), |max| format!("{} to {max}", limits.min))
+}
+
+fn table(ty: &TableType) -> String {
+    format!("{} {}{}", limits(&ty.limits), ValType::Ref(ty.element), if ty.table64 { ", 64-bit indices" } else { "" })
+}
+
+fn memory(ty: &MemoryType) -> String {
+    let pages = format!("{} pages of {} bytes", limits(&ty.limits), 1u64 << ty.page_size_log2);
+    let index = if ty.memory64 { ", 64-bit indices" } else { "" };
+    format!("{pages}{index}{}", if ty.shared { ", shared" } else { "" })
+}
+
+fn global(ty: &GlobalType) -> String {
+    format!("{}{}", if ty.mutable { "mutable " } else { "" }, ty.value)
+}
+
+fn segments(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
+    let at = |ConstExpr(ops): &ConstExpr| ops.iter().map(|op| format!("{op:?}")).collect::<Vec<_>>().join(" ");
+    writeln!(out, "elements")?;
+    for (i, elem) in module.elems.iter().enumerate() {
+        let mode = match &elem.mode {
+            ElemMode::Passive => "passive".to_string(),
+            ElemMode::Declared => "declared".to_string(),
+            ElemMode::Active { table, offset } => format!("table {table} at {}", at(offset)),
+        };
+        writeln!(out, "  {i}: {} of {}, {mode}", elem.items.len(), ValType::Ref(elem.ty))?;
+    }
+    writeln!(out, "data")?;
+    for (i, data) in module.data.iter().enumerate() {
+        let mode = match &data.active {
+            None => "passive".to_string(),
+            Some((memory, offset)) => format!("memory {memory} at {}", at(offset)),
+        };
+        writeln!(out, "  {i}: {:#08x}..{:#08x}, {} bytes, {mode}", data.range.start, data.range.end, data.range.len())?;
+    }
+    Ok(())
+}

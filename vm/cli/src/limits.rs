@@ -1,0 +1,60 @@
+//! `--max-memory` and `--timeout`.
+
+use crate::failure::Failure;
+use std::time::Duration;
+use weir::{Engine, Error, ResourceLimiter, Trap};
+
+/// How long a program that is out of time may take to notice. Its code does so at the next loop or call; a host function
+/// that waits, such as a read of standard input, does not.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Limits the memories of a store together.
+#[derive(Debug)]
+pub(crate) struct MemoryBudget {
+    left: usize,
+    /// Whether anything was refused.
+    pub exceeded: bool,
+}
+
+impl MemoryBudget {
+    pub fn new(bytes: usize) -> MemoryBudget {
+        MemoryBudget { left: bytes, exceeded: false }
+    }
+}
+
+impl ResourceLimiter for MemoryBudget {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> weir::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        match self.left.checked_sub(desired.saturating_sub(current)) {
+            Some(left) => self.left = left,
+            None => self.exceeded = true,
+        }
+        Ok(!self.exceeded)
+    }
+
+    fn table_growing(&mut self, _current: usize, _desired: usize, _maximum: Option<usize>) -> weir::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// Interrupts what runs on the engine after this time, and ends the process if that does not help.
+pub(crate) fn interrupt_after(engine: Engine, limit: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(limit);
+        engine.increment_epoch();
+        std::thread::sleep(GRACE);
+        let failure = out_of_time(Trap::Interrupt.into(), limit);
+        eprintln!("{}", failure.message().unwrap_or_default());
+        std::process::exit(failure.status().into());
+    });
+}
+
+/// Says why a program was interrupted.
+pub(crate) fn out_of_time(error: Error, limit: Duration) -> Failure {
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::Interrupt) => Failure::Guest(error.context(format!("not done within {} s", limit.as_secs_f64()))),
+        _ => Failure::Guest(error),
+    }
+}
