@@ -1,6 +1,7 @@
 //! Every stage of a function's compilation as text: the same text that filetests hold, so that any section pastes into
 //! one.
 
+use crate::analysis::gates;
 use crate::compile::{back_end, construct, passes};
 use crate::ir::Func;
 use crate::request::{Backend, CompileStats, Refusal, Request};
@@ -11,7 +12,7 @@ use weir_bytecode::print;
 /// The text of one stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// `bytecode`, `sidetable`, `build`, the name of a pass, `lower`, `regalloc` or `asm`; `refusal` if the compiler
+    /// `bytecode`, `sidetable`, `build`, `gates`, the name of a pass, `lower`, `regalloc` or `asm`; `refusal` if the compiler
     /// refused the function there.
     pub stage: &'static str,
     /// What it looked like then.
@@ -36,6 +37,7 @@ pub fn explore(request: &Request<'_>) -> Vec<Section> {
         }
     };
     sections.push(Section { stage: "build", text: func.to_string() });
+    sections.push(Section { stage: "gates", text: gates::print(&func) });
     let mut dump = |stage, func: &Func<'_>| sections.push(Section { stage, text: func.to_string() });
     opt::run(&mut func, &mut opt::Context { dump: Some(&mut dump), ..passes(request) });
     match back_end_sections(&func, request) {
@@ -91,7 +93,7 @@ mod tests {
     fn every_stage_is_shown() {
         let sections = stages(&Options::default());
         let names: Vec<&str> = sections.iter().map(|section| section.stage).collect();
-        assert_eq!(names[..4], ["bytecode", "sidetable", "build", "simplify"]);
+        assert_eq!(names[..5], ["bytecode", "sidetable", "build", "gates", "simplify"]);
         if cfg!(target_arch = "x86_64") && names.last() != Some(&"refusal") {
             assert_eq!(names[names.len() - 3..], ["lower", "regalloc", "asm"]);
         }
@@ -100,6 +102,7 @@ mod tests {
         assert!(text("bytecode").contains("    i32.const 1\n"), "the loop's body is indented: {}", text("bytecode"));
         assert!(text("sidetable").contains("assigns locals [1]"), "{}", text("sidetable"));
         parse(&Bump::new(), text("build")).unwrap();
+        assert!(text("gates").contains("μ("), "{}", text("gates"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ use weir_jit::{Backend, Options, Request};
 /// Line between input and output.
 const EXPECT: &str = ";; expect";
 /// Stages whose output is a section of [`explore()`].
-const SHOWN: [&str; 5] = ["bytecode", "sidetable", "lower", "regalloc", "asm"];
+const SHOWN: [&str; 6] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "asm"];
 /// Instructions that a run may take.
 const STEPS: u64 = 1_000_000;
 

@@ -17,7 +17,7 @@ pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     control_flow(&mut func, rng);
     let cfg = Cfg::compute(&func);
     let dom = Dominators::compute(&func, &cfg);
-    let mut filler = Filler { rng, pc: 0, available: vec![Vec::new(); func.num_blocks()] };
+    let mut filler = Filler { rng, pc: 0, available: vec![Vec::new(); func.num_blocks()], accessed: None };
     for &block in dom.preorder() {
         if let Some(idom) = dom.idom(block) {
             filler.available[block.index()] = filler.available[idom.index()].clone();
@@ -90,6 +90,8 @@ struct Filler<'r> {
     pc: u32,
     /// Values that dominate the end of each block.
     available: Vec<Vec<Value>>,
+    /// The last access: its block, address and offset.
+    accessed: Option<(Block, Value, u64)>,
 }
 
 impl Filler<'_> {
@@ -176,6 +178,7 @@ impl Filler<'_> {
             }
             7 => self.call(func, block),
             8 => self.memory(func, block),
+            10..13 => self.access(func, block),
             9 => {
                 let cost = u64::from(self.rng.below(9));
                 self.emit(func, block, Op::Fuel, Type::Void, (0, cost), &[]);
@@ -186,16 +189,45 @@ impl Filler<'_> {
 
     /// Any operation that stands for a numeric instruction, load or store.
     fn numeric(&mut self, func: &mut Func<'_>, block: Block) {
-        let (op, operand, result) = loop {
-            if let Some(found) = Op::from_opcode(*self.rng.pick(Opcode::ALL)) {
+        let (op, operand, result) = self.row(|_| true);
+        if op.fields() == Fields::Access {
+            return self.load_or_store(func, block, (op, operand, result));
+        }
+        let args: Vec<Value> = (0..op.arity().unwrap_or(0)).map(|_| self.operand(func, block, operand)).collect();
+        self.emit(func, block, op, result, (0, 0), &args);
+    }
+
+    /// A row of TABLE 2 that stands for an instruction and is of the wanted kind.
+    fn row(&mut self, wanted: impl Fn(Op) -> bool) -> (Op, Type, Type) {
+        loop {
+            if let Some(found) = Op::from_opcode(*self.rng.pick(Opcode::ALL)).filter(|&(op, ..)| wanted(op)) {
                 break found;
             }
-        };
-        if op.fields() != Fields::Access {
-            let args: Vec<Value> = (0..op.arity().unwrap_or(0)).map(|_| self.operand(func, block, operand)).collect();
-            return self.emit(func, block, op, result, (0, 0), &args);
         }
-        // An address that is mostly in bounds.
+    }
+
+    fn access(&mut self, func: &mut Func<'_>, block: Block) {
+        let row = self.row(|op| op.fields() == Fields::Access);
+        self.load_or_store(func, block, row);
+    }
+
+    fn load_or_store(&mut self, func: &mut Func<'_>, block: Block, (op, operand, result): (Op, Type, Type)) {
+        let (address, offset) = self.address(func, block);
+        self.accessed = Some((block, address, offset));
+        if op.arity() == Some(1) {
+            self.emit(func, block, op, result, (0, offset), &[address]);
+        } else {
+            let stored = self.value(func, block, operand);
+            self.emit(func, block, op, Type::Void, (0, offset), &[address, stored]);
+        }
+    }
+
+    /// An address that is mostly in bounds, and an offset. Often those of the access before, or bytes next to them.
+    fn address(&mut self, func: &mut Func<'_>, block: Block) -> (Value, u64) {
+        if let Some((_, address, offset)) = self.accessed.filter(|&(last, ..)| last == block && !self.rng.one_in(3)) {
+            let near = *self.rng.pick(&[0, 0, 0, 1, 2, 4, 8]);
+            return (address, if self.rng.one_in(2) { offset + near } else { offset.saturating_sub(near) });
+        }
         let address = self.value(func, block, Type::I32);
         if !self.rng.one_in(20) {
             self.emit(func, block, Op::Const, Type::I32, (0, 0xFF), &[]);
@@ -204,13 +236,7 @@ impl Filler<'_> {
         }
         let address = self.available[block.index()].iter().rev().copied().find(|&value| func.ty(value) == Type::I32);
         let address = address.expect("there is an i32 parameter");
-        let offset = *self.rng.pick(&[0, 0, 4, 100, 65_533]);
-        if op.arity() == Some(1) {
-            self.emit(func, block, op, result, (0, offset), &[address]);
-        } else {
-            let stored = self.value(func, block, operand);
-            self.emit(func, block, op, Type::Void, (0, offset), &[address, stored]);
-        }
+        (address, *self.rng.pick(&[0, 0, 4, 100, 65_533]))
     }
 
     fn call(&mut self, func: &mut Func<'_>, block: Block) {

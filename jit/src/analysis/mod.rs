@@ -1,8 +1,10 @@
 //! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here
 //! recurses: functions have up to hundreds of thousands of blocks.
 
+pub mod alias;
 pub mod cfg;
 pub mod dom;
+pub mod gates;
 pub mod liveness;
 pub mod loops;
 

@@ -5,8 +5,10 @@
 //! wrong result can be bisected to one of them.
 
 pub mod branches;
+pub mod constprop;
 pub mod dce;
 pub mod gvn;
+pub mod memory;
 pub mod passes;
 pub mod phis;
 pub mod simplify;
@@ -75,6 +77,8 @@ pub struct Context<'c> {
     pub off: &'c [String],
     /// Rewrites that may still be made; `None` for any number.
     pub fuel: Cell<Option<u64>>,
+    /// How far constant propagation goes.
+    pub limits: constprop::Limits,
     /// Who wants to see the function on its way.
     pub dump: Option<Dump<'c>>,
     /// One entry per pass that ran, in order.

@@ -17,7 +17,7 @@
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
-use weir_bytecode::semantics;
+use weir_bytecode::{Opcode, semantics};
 
 /// Constant folding and algebraic simplification.
 pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
@@ -124,8 +124,14 @@ fn fold(func: &Func<'_>, value: Value) -> Option<u64> {
     for (slot, &arg) in args.iter_mut().zip(&*inst.args) {
         *slot = func.as_const(arg)?;
     }
-    let bits = semantics::eval(opcode, &args[..inst.args.len()])?.ok()?;
-    (!is_nan(inst.ty, bits)).then_some(bits)
+    fold_bits(opcode, inst.ty, &args[..inst.args.len()])
+}
+
+/// What a numeric instruction makes of constants, unless that is a trap or a NaN.
+pub(super) fn fold_bits(opcode: Opcode, ty: Type, args: &[u64]) -> Option<u64> {
+    let bits = semantics::eval(opcode, args)?.ok()?;
+    let bits = if matches!(ty, Type::I32 | Type::F32) { bits & 0xFFFF_FFFF } else { bits };
+    (!is_nan(ty, bits)).then_some(bits)
 }
 
 fn is_nan(ty: Type, bits: u64) -> bool {

@@ -1,0 +1,169 @@
+//! Which accesses may touch the same bytes, and what an operation may change.
+//!
+//! Two accesses never meet if
+//! - their memories are different ones. Two imported memories may be one, as may two imported globals;
+//! - their addresses differ, modulo the size of the address space, by a constant that keeps them apart. An address is
+//!   a base and the offset of the access, and a base may be the sum of a value and a constant: two sums of one value
+//!   are so compared, wherever they wrap around.
+//!
+//! They touch the same bytes for certain only if base, offset and width are the same: `x + 4` at offset 0 and `x` at
+//! offset 4 differ where the sum wraps around. Calls, and whatever is not listed here, may change every memory and
+//! every global that is not constant; a memory that other threads may hold is never asked about.
+
+use crate::ir::{Effect, Func, Op, Type, Value};
+use weir_bytecode::Module;
+
+/// The bytes that a load or store touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// The memory.
+    pub memory: u32,
+    /// The address operand.
+    pub base: Value,
+    /// Added to it without wrap-around.
+    pub offset: u64,
+    /// How many bytes.
+    pub width: u32,
+    /// The value that base is a constant away from; `None` if base is itself constant.
+    root: Option<Value>,
+    /// Distance from the root, modulo the address space.
+    distance: u64,
+    /// log2 of the address space.
+    bits: u32,
+}
+
+impl Access {
+    /// The bytes that `value`, a load or a store of a number, touches. Arguments are taken as they stand.
+    pub fn of(func: &Func<'_>, value: Value) -> Option<Access> {
+        let inst = func.inst(value);
+        let ty = func.operand_type(value);
+        if !matches!(ty, Type::I32 | Type::I64 | Type::F32 | Type::F64) {
+            return None;
+        }
+        let width = inst.op.access_width(ty)?;
+        let base = *inst.args.first()?;
+        let bits = if func.ty(base) == Type::I64 { 64 } else { 32 };
+        let (root, constant) = decompose(func, base);
+        let distance = constant.wrapping_add(inst.imm) & mask(bits);
+        Some(Access { memory: inst.aux, base, offset: inst.imm, width, root, distance, bits })
+    }
+
+    /// Whether both start at the same byte.
+    pub fn same_start(&self, other: &Access) -> bool {
+        (self.memory, self.base, self.offset) == (other.memory, other.base, other.offset)
+    }
+
+    /// Whether no byte is touched by both.
+    pub fn is_apart(&self, other: &Access, module: Option<&Module>) -> bool {
+        if !may_be_one(self.memory, other.memory, module.map(|module| module.imported_memories)) {
+            return true;
+        }
+        if self.memory != other.memory || self.root != other.root || self.bits != other.bits {
+            return false;
+        }
+        let ahead = other.distance.wrapping_sub(self.distance) & mask(self.bits);
+        let behind = self.distance.wrapping_sub(other.distance) & mask(self.bits);
+        ahead >= u64::from(self.width) && behind >= u64::from(other.width)
+    }
+}
+
+fn mask(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}
+
+/// `value` as a root and a constant.
+fn decompose(func: &Func<'_>, value: Value) -> (Option<Value>, u64) {
+    match (func.op(value), func.args(value)) {
+        (Op::Const, _) => (None, func.inst(value).imm),
+        (Op::Add, &[x, c]) if func.op(c) == Op::Const => (Some(x), func.inst(c).imm),
+        _ => (Some(value), 0),
+    }
+}
+
+/// Whether two indices of imported or defined items may name one thing; `imported` is how many are imported.
+fn may_be_one(a: u32, b: u32, imported: Option<u32>) -> bool {
+    a == b || imported.is_none_or(|imported| a < imported && b < imported)
+}
+
+/// Whether two global indices may name one global.
+pub fn globals_may_be_one(a: u32, b: u32, module: Option<&Module>) -> bool {
+    may_be_one(a, b, module.map(|module| module.imported_globals))
+}
+
+/// What an operation may change of what can be known of memories and globals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changes {
+    /// Nothing.
+    Nothing,
+    /// These bytes.
+    Bytes(Access),
+    /// This global.
+    Global(u32),
+    /// All memories.
+    Memories,
+    /// All memories and all globals.
+    Everything,
+}
+
+/// What `value` may change.
+pub fn changes(func: &Func<'_>, value: Value) -> Changes {
+    let inst = func.inst(value);
+    match inst.op {
+        // Bytes stay when a memory grows, and charging is no business of theirs.
+        Op::MemoryGrow | Op::DataDrop | Op::Fuel => Changes::Nothing,
+        Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit => Changes::Memories,
+        Op::GlobalSet => Changes::Global(inst.aux),
+        Op::Store | Op::Store8 | Op::Store16 | Op::Store32 => Access::of(func, value).map_or(Changes::Memories, Changes::Bytes),
+        op if op.effect() == Effect::Write => Changes::Everything,
+        _ => Changes::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Block, parse};
+    use bumpalo::Bump;
+
+    /// Accesses of a parsed function, in order.
+    fn accesses(body: &str) -> Vec<Access> {
+        let arena = Bump::new();
+        let text = format!("func 0 (i32, i32)\nb0:\n  v0: i32 = param 0\n  v1: i32 = param 1\n{body}  return\n");
+        let func = parse(&arena, &text).unwrap();
+        func.block(Block::ENTRY).insts.iter().filter_map(|&value| Access::of(&func, value)).collect()
+    }
+
+    #[test]
+    fn constant_distances_keep_accesses_apart() {
+        let all = accesses(
+            "  v2: i32 = const 4\n  v3: i32 = add v0, v2\n  v4: i32 = const 4294967292\n  v5: i32 = add v0, v4
+  v6: i32 = load v0 +8
+  v7: i32 = load v3 +4
+  v8: i32 = load v3 +8
+  v9: i64 = load v5 +8
+  v10: i64 = load v5 +4
+  v11: i32 = load v1
+  v12: i32 = load8_u v2
+  v13: i32 = load v4 +4294967292
+",
+        );
+        let apart = |i: usize, j: usize| all[i].is_apart(&all[j], None);
+        assert!(!apart(0, 1), "x + 8, both ways");
+        assert!(!all[0].same_start(&all[1]), "unless x + 4 wraps around");
+        assert!(apart(0, 2) && apart(2, 0), "x + 8 and x + 12");
+        assert!(!apart(0, 3), "x - 4 + 8, eight bytes wide, reaches x + 8");
+        assert!(apart(0, 4) && apart(4, 0), "x - 4 + 4 does not");
+        assert!(!apart(0, 5), "another base");
+        assert!(apart(6, 7), "constants: 4 and 2^33 - 8");
+    }
+
+    #[test]
+    fn imported_memories_may_be_one() {
+        let wat = r#"(module (import "a" "m" (memory 1)) (import "a" "n" (memory 1)) (memory 1))"#;
+        let module = weir_bytecode::validate::parse(wat::parse_str(wat).unwrap().into()).unwrap();
+        let all = accesses("  v2: i32 = load v0\n  v3: i32 = load mem1 v0\n  v4: i32 = load mem2 v0\n");
+        assert!(!all[0].is_apart(&all[1], Some(&module)));
+        assert!(all[0].is_apart(&all[2], Some(&module)) && all[1].is_apart(&all[2], Some(&module)));
+        assert!(!all[0].is_apart(&all[2], None), "nothing is known without a module");
+    }
+}

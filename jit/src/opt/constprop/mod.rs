@@ -1,0 +1,217 @@
+//! Gated constant propagation: what is constant however control flows, and which branches go one way only.
+//!
+//! Optimistic and conditional: values are constant, and edges never taken, until something shows otherwise (Wegman,
+//! Zadeck, "Constant Propagation with Conditional Branches", 1991). What is known of a value is not just a constant but
+//! a decision tree over at most two predicates, and operations distribute over it (after Stoltz, Wolfe, Gerlek 1994;
+//! Dovgalyuk's distribution over gates with a common predicate):
+//!
+//! ```text
+//! b0: branch v0, b1, b2                     a = γ(v0, 2, 4)
+//! b3: v5: i32 = phi b1: 2, b2: 4            b = γ(v0, 1, 3)
+//!     v6: i32 = phi b1: 1, b2: 3            a > b = γ(v0, 1, 1) = 1
+//!     v7: i32 = gt_s v5, v6            →    v7: i32 = const 1
+//! ```
+//!
+//! Why it is right: a tree claims that *whenever control is where its value may be used*, the value is what the tree says
+//! of the truths its predicates have then. So between the two no predicate may change. A value that dominates neither a
+//! predicate's leaves nor itself is computed after them, and cannot survive their next computation: if control could
+//! pass a leaf and reach a use without the value, it could also do so the first time. Operations keep that property,
+//! and phis establish it by projecting out every predicate whose home their block dominates. Nothing else has to be
+//! known of loops: predicates that vary in one are dominated by its header, those that do not vary survive its phis.
+//!
+//! Afterwards constants replace what they are known to be, a phi that is a truth becomes that truth, and a condition
+//! that depends on one predicate tests that predicate. Branches on constants are left to the pass after it. It runs
+//! behind value numbering, which makes predicates equal. Cost: O(instructions) steps on trees of constant size, with a
+//! budget; over it, the same without predicates, and in huge functions a single sweep.
+
+mod layout;
+mod predicates;
+mod solve;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use solve::{Limits, Solution, solve};
+pub use tree::{Leaf, Tree};
+
+use super::{Analysis, Changed, Context, Pass};
+use crate::analysis::Dominators;
+use crate::ir::{Block, Effect, Func, Op, Type, Value};
+
+/// Gated constant propagation.
+pub const PASS: Pass = Pass { name: "constprop", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
+
+fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    // Straight-line code has been folded.
+    if cx.cfg().order().len() == 1 && !has_select(func) {
+        return Changed(0);
+    }
+    let solution = solve(func, cx.cfg(), cx.dom(), cx.limits);
+    let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
+    for &block in cx.cfg().order() {
+        if rewriter.known.reaches(block) {
+            rewriter.block(block);
+        }
+    }
+    let Rewriter { changed, .. } = rewriter;
+    if changed > 0 {
+        func.settle();
+    }
+    Changed(changed)
+}
+
+fn has_select(func: &Func<'_>) -> bool {
+    func.block(Block::ENTRY).insts.iter().any(|&value| func.op(value) == Op::Select)
+}
+
+struct Rewriter<'r, 'a, 'c> {
+    func: &'r mut Func<'a>,
+    cx: &'r Context<'c>,
+    dom: &'r Dominators,
+    known: Solution,
+    changed: u32,
+}
+
+impl Rewriter<'_, '_, '_> {
+    fn spend(&mut self) -> bool {
+        let may = self.cx.spend();
+        self.changed += u32::from(may);
+        may
+    }
+
+    fn block(&mut self, block: Block) {
+        // Constants that replace phis go behind what must stand first.
+        let mut constants = Vec::new();
+        let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
+        let at = self.func.block(block).insts.iter().take_while(leads).count();
+        for i in 0..self.func.block(block).insts.len() {
+            let value = self.func.block(block).insts[i];
+            let inst = self.func.inst(value);
+            match inst.op {
+                Op::Const => {}
+                Op::Branch => self.branch(block, value, &mut constants),
+                Op::BrTable => {
+                    let index = inst.args[0];
+                    if let Some(bits) = self.known.forest.constant(self.known.tree(index))
+                        && self.func.as_const(index).is_none()
+                        && self.spend()
+                    {
+                        self.set_operand(value, bits, &mut constants);
+                    }
+                }
+                _ if matches!(inst.op.effect(), Effect::Pure | Effect::Trap) => self.value(block, value, &mut constants),
+                _ => {}
+            }
+        }
+        self.func.block_mut(block).insts.splice(at..at, constants);
+    }
+
+    /// Makes the terminator decide by a constant, which goes to `constants`.
+    fn set_operand(&mut self, terminator: Value, bits: u64, constants: &mut Vec<Value>) {
+        let pc = self.func.inst(terminator).pc;
+        let constant = self.func.create(Op::Const, Type::I32, pc, 0, bits, &[]);
+        self.func.set_args(terminator, &[constant]);
+        constants.push(constant);
+    }
+
+    fn value(&mut self, block: Block, value: Value, constants: &mut Vec<Value>) {
+        let tree = self.known.tree(value);
+        if tree == Tree::BOTTOM {
+            return self.select(block, value);
+        }
+        let (op, ty, pc) = (self.func.op(value), self.func.ty(value), self.func.inst(value).pc);
+        if let Some(bits) = self.known.forest.constant(tree) {
+            if !self.spend() {
+                return;
+            }
+            if op == Op::Phi {
+                let constant = self.func.create(Op::Const, ty, pc, 0, bits, &[]);
+                constants.push(constant);
+                self.func.replace(value, constant);
+            } else {
+                self.func.become_op(value, Op::Const, bits, &[]);
+            }
+            return;
+        }
+        if ty == Type::I32
+            && let Some(truth) = self.truth(value, tree)
+            && self.func.find(truth) != value
+            && self.spend()
+        {
+            return self.func.replace(value, truth);
+        }
+        self.select(block, value);
+    }
+
+    /// An existing comparison that is exactly what `tree` says of `value`.
+    fn truth(&self, value: Value, tree: Tree) -> Option<Value> {
+        let (var, arms) = self.known.forest.as_test(tree)?;
+        let inverted = match arms {
+            [Tree::ZERO, Tree::ONE] => false,
+            [Tree::ONE, Tree::ZERO] => true,
+            _ => return None,
+        };
+        self.at_hand(value, var).find(|&(other, by)| by == inverted && self.func.op(other).is_boolean()).map(|(other, _)| other)
+    }
+
+    /// Other values that compute predicate `var`, or its inverse, before `value`.
+    fn at_hand(&self, value: Value, var: u32) -> impl Iterator<Item = (Value, bool)> {
+        let all = self.known.predicates.computed_by(var).iter().copied();
+        all.filter(move |&(other, _)| other != value && self.known.layout.comes_before(self.dom, other, value))
+    }
+
+    /// A `select` whose condition is known is one of its arms.
+    fn select(&mut self, block: Block, value: Value) {
+        if self.func.op(value) != Op::Select {
+            return;
+        }
+        let &[condition, then, other] = self.func.args(value) else { return };
+        let tree = self.known.condition(self.func, self.dom, condition, block);
+        let goes = self.goes(tree);
+        if let Some(goes) = goes
+            && self.spend()
+        {
+            self.func.replace(value, if goes { then } else { other });
+        }
+    }
+
+    /// The one truth that all reached leaves of a condition have.
+    fn goes(&mut self, tree: Tree) -> Option<bool> {
+        let forest = &self.known.forest;
+        let holds = forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(1..)));
+        let fails = forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(0)));
+        (holds != fails).then_some(holds)
+    }
+
+    fn branch(&mut self, block: Block, branch: Value, constants: &mut Vec<Value>) {
+        let condition = self.func.args(branch)[0];
+        if self.func.as_const(condition).is_some() {
+            return;
+        }
+        let tree = self.known.condition(self.func, self.dom, condition, block);
+        if let Some(goes) = self.goes(tree) {
+            if self.spend() {
+                self.set_operand(branch, u64::from(goes), constants);
+            }
+            return;
+        }
+        if self.func.op(condition).is_boolean() || self.known.tree(condition) == Tree::BOTTOM {
+            return;
+        }
+        let Some((var, [zero, one])) = self.known.forest.as_test(tree) else { return };
+        let (Some(zero), Some(one)) = (self.goes(zero), self.goes(one)) else { return };
+        debug_assert_ne!(zero, one, "a test with equal arms is no test");
+        // Rather a value that needs no exchange of successors.
+        let fits = self.at_hand(branch, var).filter(|&(other, _)| other != condition);
+        let Some((tested, inverted)) = fits.min_by_key(|&(_, inverted)| inverted == one) else { return };
+        let swap = inverted == one;
+        let succs = &self.func.block(block).succs;
+        if (swap && succs[0] == succs[1]) || !self.spend() {
+            return;
+        }
+        self.func.set_args(branch, &[tested]);
+        if swap {
+            self.func.block_mut(block).succs.swap(0, 1);
+        }
+    }
+}

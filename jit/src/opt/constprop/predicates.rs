@@ -1,0 +1,260 @@
+//! Predicates: the truths that decision trees test, numbered so that the same truth has the same number wherever and in
+//! whatever guise it is computed.
+//!
+//! A predicate is an equality or order of two expressions; a value that is no comparison stands for "is not 0".
+//! Canonical form: `eqz` and comparisons with 0 of a truth are stripped, `ne ge gt le` become inverted or mirrored `eq`
+//! and `lt`. Expressions are numbered by structure, to a small depth; what they bottom out in (parameters, phis, loads,
+//! calls) are their *leaves*. All leaves of one expression lie on one path of the dominator tree, and the deepest of
+//! their blocks is the predicate's *home*: only control passing there can change the predicate's truth.
+
+use super::tree::Var;
+use crate::analysis::{Cfg, Dominators};
+use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use rustc_hash::FxHashMap;
+
+/// How deep expressions are compared. Deeper ones count as leaves.
+const DEPTH: u32 = 4;
+/// Arms of a `br_table` about whose default arm facts are kept.
+const MAX_TABLE: usize = 8;
+/// Facts kept about one predicate.
+const MAX_FACTS: usize = 32;
+
+/// What an expression number stands for. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    op: Op,
+    ty: Type,
+    a: u32,
+    b: u32,
+}
+
+struct Expr {
+    #[cfg(test)]
+    key: Key,
+    home: Block,
+    /// Truths known where control has passed certain edges: `(target of the edge, truth)`.
+    facts: Vec<(Block, bool)>,
+    /// Values that compute this predicate, or its inverse if `true`.
+    computed_by: Vec<(Value, bool)>,
+}
+
+/// Numbers of expressions and predicates of one function.
+pub struct Predicates {
+    index: FxHashMap<Key, u32>,
+    exprs: Vec<Expr>,
+    /// Number of the expression that a value is, plus 1; 0 if not known yet.
+    number: Vec<u32>,
+    /// Predicate that a value is: number and inversion, plus 1; 0 if not known yet.
+    truth: Vec<u32>,
+}
+
+impl Predicates {
+    /// For a function with this many values.
+    pub fn new(num_values: usize) -> Predicates {
+        Predicates { index: FxHashMap::default(), exprs: Vec::new(), number: vec![0; num_values], truth: vec![0; num_values] }
+    }
+
+    /// Where the truth of `var` is decided.
+    pub fn home(&self, var: Var) -> Block {
+        self.exprs[var as usize].home
+    }
+
+    /// Values that compute `var`, each with whether it computes the inverse.
+    pub fn computed_by(&self, var: Var) -> &[(Value, bool)] {
+        &self.exprs[var as usize].computed_by
+    }
+
+    /// The truth of `var` in `block`, if the way there tells.
+    pub fn known(&self, dom: &Dominators, var: Var, block: Block) -> Option<bool> {
+        let facts = &self.exprs[var as usize].facts;
+        facts.iter().find(|(target, _)| dom.dominates(*target, block)).map(|&(_, holds)| holds)
+    }
+
+    fn note(&mut self, var: Var, target: Block, holds: bool) {
+        let facts = &mut self.exprs[var as usize].facts;
+        if facts.len() < MAX_FACTS {
+            facts.push((target, holds));
+        }
+    }
+
+    fn intern(&mut self, key: Key, home: Block) -> u32 {
+        let exprs = &mut self.exprs;
+        *self.index.entry(key).or_insert_with(|| {
+            exprs.push(Expr {
+                #[cfg(test)]
+                key,
+                home,
+                facts: Vec::new(),
+                computed_by: Vec::new(),
+            });
+            exprs.len() as u32 - 1
+        })
+    }
+
+    fn constant(&mut self, ty: Type, bits: u64) -> u32 {
+        self.intern(Key { op: Op::Const, ty, a: bits as u32, b: (bits >> 32) as u32 }, Block::ENTRY)
+    }
+
+    /// The number of an operation on numbered expressions.
+    fn compound(&mut self, dom: &Dominators, op: Op, ty: Type, a: u32, b: u32) -> u32 {
+        let [x, y] = [a, b].map(|expr| self.exprs[expr as usize].home);
+        self.intern(Key { op, ty, a, b }, if dom.dominates(x, y) { y } else { x })
+    }
+
+    /// The number of the expression that `value` is; `homes` are the blocks that values stand in.
+    fn expression(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value, depth: u32) -> u32 {
+        if let Some(known) = self.number[value.index()].checked_sub(1) {
+            return known;
+        }
+        let inst = func.inst(value);
+        if inst.op == Op::Const {
+            return self.constant(inst.ty, inst.imm);
+        }
+        let numeric = inst.op.effect() == Effect::Pure && inst.op.opcode(func.operand_type(value), inst.ty).is_some();
+        if !numeric || depth == 0 {
+            return self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()]);
+        }
+        let a = self.expression(func, dom, homes, inst.args[0], depth - 1);
+        let b = inst.args.get(1).map_or(a, |&arg| self.expression(func, dom, homes, arg, depth - 1));
+        let in_order = !inst.op.is_commutative() || func.operand_type(value).is_float() || a <= b;
+        let number = self.compound(dom, inst.op, inst.ty, if in_order { a } else { b }, if in_order { b } else { a });
+        self.number[value.index()] = number + 1;
+        number
+    }
+
+    /// The predicate that `value`, an i32, is non-zero, and whether that is the inverse of the number.
+    pub fn truth_of(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value) -> (Var, bool) {
+        if let Some(known) = self.truth[value.index()].checked_sub(1) {
+            return (known >> 1, known & 1 != 0);
+        }
+        let (var, inverted) = self.find_truth(func, dom, homes, value);
+        self.truth[value.index()] = (var << 1 | u32::from(inverted)) + 1;
+        self.exprs[var as usize].computed_by.push((value, inverted));
+        (var, inverted)
+    }
+
+    fn find_truth(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value) -> (Var, bool) {
+        let (mut value, mut inverted) = (value, false);
+        loop {
+            let inst = func.inst(value);
+            let (op, mirrored, flipped) = canonical(inst.op);
+            let (a, b) = match *inst.args {
+                [a] if inst.op == Op::Eqz => (a, None),
+                [a, b] if op.is_some() => (a, Some(b)),
+                // Not a comparison: x is not 0.
+                _ => return (self.is_zero(func, dom, homes, value), !inverted),
+            };
+            inverted ^= flipped;
+            let against_zero = b.is_none_or(|b| func.as_const(b) == Some(0)) && matches!(op, Some(Op::Eq));
+            if against_zero && func.op(a).is_boolean() {
+                // A truth compared with 0 is its inverse.
+                (value, inverted) = (a, !inverted);
+                continue;
+            }
+            let Some(b) = b else { return (self.is_zero(func, dom, homes, a), inverted) };
+            let [a, b] = if mirrored { [b, a] } else { [a, b] };
+            let [mut a, mut b] = [a, b].map(|arg| self.expression(func, dom, homes, arg, DEPTH));
+            let op = op.expect("a comparison has a canonical form");
+            if op == Op::Eq && a > b {
+                (a, b) = (b, a);
+            }
+            return (self.compound(dom, op, Type::I32, a, b), inverted);
+        }
+    }
+
+    fn is_zero(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value) -> Var {
+        let a = self.expression(func, dom, homes, value, DEPTH);
+        let b = self.constant(func.ty(value), 0);
+        self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
+    }
+
+    /// The predicate that `value` equals a constant of its type.
+    pub fn equals(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value, bits: u64) -> Var {
+        let a = self.expression(func, dom, homes, value, DEPTH);
+        let b = self.constant(func.ty(value), bits);
+        self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
+    }
+
+    /// Notes what branches tell the blocks that only they lead to.
+    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, homes: &[Block]) {
+        for &block in cfg.order() {
+            let Some(terminator) = func.terminator(block) else { continue };
+            let succs = &func.block(block).succs;
+            let only_way = |succ: Block| func.block(succ).preds.len() == 1;
+            match func.op(terminator) {
+                Op::Branch if succs.iter().any(|&succ| only_way(succ)) => {
+                    let (var, inverted) = self.truth_of(func, dom, homes, func.args(terminator)[0]);
+                    for (k, &succ) in succs.iter().enumerate().filter(|&(_, &succ)| only_way(succ)) {
+                        self.note(var, succ, (k == 0) != inverted);
+                    }
+                }
+                Op::BrTable => {
+                    let index = func.args(terminator)[0];
+                    let default = succs.len() - 1;
+                    for (k, &succ) in succs[..default].iter().enumerate() {
+                        if only_way(succ) {
+                            let var = self.equals(func, dom, homes, index, k as u64);
+                            self.note(var, succ, true);
+                        }
+                    }
+                    if only_way(succs[default]) && default <= MAX_TABLE {
+                        for k in 0..default {
+                            let var = self.equals(func, dom, homes, index, k as u64);
+                            self.note(var, succs[default], false);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The canonical comparison, whether its arguments are exchanged, and whether its outcome is.
+fn canonical(op: Op) -> (Option<Op>, bool, bool) {
+    let (op, mirrored, inverted) = match op {
+        Op::Eq | Op::Eqz => (Op::Eq, false, false),
+        Op::Ne => (Op::Eq, false, true),
+        // a > b = b < a, a >= b = !(a < b), a <= b = !(b < a)
+        Op::LtS => (Op::LtS, false, false),
+        Op::GtS => (Op::LtS, true, false),
+        Op::GeS => (Op::LtS, false, true),
+        Op::LeS => (Op::LtS, true, true),
+        Op::LtU => (Op::LtU, false, false),
+        Op::GtU => (Op::LtU, true, false),
+        Op::GeU => (Op::LtU, false, true),
+        Op::LeU => (Op::LtU, true, true),
+        // NaN fails every order, so that an order of floats has no inverse.
+        Op::Feq => (Op::Feq, false, false),
+        Op::Fne => (Op::Feq, false, true),
+        Op::Flt => (Op::Flt, false, false),
+        Op::Fgt => (Op::Flt, true, false),
+        Op::Fle => (Op::Fle, false, false),
+        Op::Fge => (Op::Fle, true, false),
+        _ => return (None, false, false),
+    };
+    (Some(op), mirrored, inverted)
+}
+
+#[cfg(test)]
+impl Predicates {
+    /// What an expression is worth while its leaves have these values.
+    pub fn evaluate(&self, func: &Func<'_>, expr: u32, values: &[u64]) -> u64 {
+        let Key { op, ty, a, b } = self.exprs[expr as usize].key;
+        match op {
+            Op::Const => u64::from(b) << 32 | u64::from(a),
+            Op::Param => values[a as usize],
+            _ => {
+                let operand = self.type_of(a);
+                let args = [a, b].map(|expr| self.evaluate(func, expr, values));
+                let opcode = op.opcode(operand, ty).expect("a numeric operation");
+                let arity = op.arity().expect("a numeric operation");
+                weir_bytecode::semantics::eval(opcode, &args[..arity]).expect("a numeric instruction").expect("no trap")
+            }
+        }
+    }
+
+    fn type_of(&self, expr: u32) -> Type {
+        self.exprs[expr as usize].key.ty
+    }
+}

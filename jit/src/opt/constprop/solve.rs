@@ -1,0 +1,500 @@
+//! The propagation itself: from "nothing is known to be computed" downwards, until nothing changes.
+
+use super::layout::{Layout, Queue};
+use super::predicates::Predicates;
+use super::tree::{Forest, Leaf, Tree, Var};
+use crate::analysis::gates::{Gate, Gates, Gating};
+use crate::analysis::{Cfg, Dominators};
+use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use crate::opt::simplify::fold_bits;
+use rustc_hash::FxHashMap;
+
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Distinct predicates in one tree. 0 is plain conditional propagation.
+    pub predicates: usize,
+    /// Steps over trees per instruction, beyond which it starts again with no predicates.
+    pub steps: u64,
+    /// Instructions beyond which there is one sweep only, in which whatever comes along a back edge is unknown.
+    pub sweep: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { predicates: 2, steps: 64, sweep: 200_000 }
+    }
+}
+
+/// Changes of a value's tree after which it only goes down, and after which it is unknown.
+const FREE_CHANGES: u8 = 4;
+const MAX_CHANGES: u8 = 12;
+/// Arms of a gated `br_table` that differ from its default arm.
+const MAX_ARMS: usize = 4;
+
+/// What is known once nothing changes any more.
+pub struct Solution {
+    /// The trees.
+    pub forest: Forest,
+    /// The predicates they test.
+    pub predicates: Predicates,
+    /// The function laid out.
+    pub layout: Layout,
+    trees: Vec<Tree>,
+    executable: Vec<bool>,
+    reached: Vec<bool>,
+    limits: Limits,
+}
+
+/// Finds what is constant in `func`, in which no replacement is pending.
+pub fn solve(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, limits: Limits) -> Solution {
+    let mut solver = Solver::new(func, cfg, dom, limits);
+    if limits.predicates > 0 {
+        solver.known.predicates.find_facts(func, cfg, dom, &solver.known.layout.home);
+    }
+    if solver.run() {
+        return solver.known;
+    }
+    let mut plain = Solver::new(func, cfg, dom, Limits { predicates: 0, ..limits });
+    plain.run();
+    plain.known
+}
+
+impl Solution {
+    /// What is known of `value`, wherever it is used. Comparisons of which nothing else is known have no tree here:
+    /// see [`Solution::boolean`].
+    pub fn tree(&self, value: Value) -> Tree {
+        self.trees[value.index()]
+    }
+
+    /// Whether control can come to `block`.
+    pub fn reaches(&self, block: Block) -> bool {
+        self.reached[block.index()]
+    }
+
+    /// As [`Solution::tree`], but a comparison of which nothing is known is its own predicate.
+    pub fn boolean(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
+        let tree = self.trees[value.index()];
+        if tree == Tree::BOTTOM && self.limits.predicates > 0 && func.op(value).is_boolean() {
+            self.own_predicate(func, dom, value)
+        } else {
+            tree
+        }
+    }
+
+    /// The truth of a condition in `block`: as [`Solution::boolean`], but an unknown value, too, is a predicate.
+    pub fn condition(&mut self, func: &Func<'_>, dom: &Dominators, value: Value, block: Block) -> Tree {
+        let mut tree = self.trees[value.index()];
+        if self.limits.predicates == 0 {
+            return tree;
+        }
+        if tree == Tree::BOTTOM {
+            tree = self.own_predicate(func, dom, value);
+        }
+        self.restrict(dom, tree, block)
+    }
+
+    fn own_predicate(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
+        let (var, inverted) = self.predicates.truth_of(func, dom, &self.layout.home, value);
+        self.forest.test(var, if inverted { [Tree::ONE, Tree::ZERO] } else { [Tree::ZERO, Tree::ONE] })
+    }
+
+    /// `tree` with those predicates decided that the way to `block` tells.
+    fn restrict(&mut self, dom: &Dominators, tree: Tree, block: Block) -> Tree {
+        if self.forest.as_test(tree).is_none() {
+            return tree;
+        }
+        let mut restricted = tree;
+        for var in self.forest.vars(tree) {
+            if let Some(holds) = self.predicates.known(dom, var, block) {
+                restricted = self.forest.restrict(restricted, var, holds);
+            }
+        }
+        restricted
+    }
+}
+
+struct Solver<'s, 'a> {
+    func: &'s Func<'a>,
+    cfg: &'s Cfg,
+    dom: &'s Dominators,
+    known: Solution,
+    changes: Vec<u8>,
+    queue: Queue,
+    gates: Gates,
+    gatings: FxHashMap<Block, Option<Gating>>,
+    /// Joins whose gates a block's terminator decides.
+    decides: FxHashMap<Block, Vec<Block>>,
+    /// Position in reverse postorder of the block at hand, in a single sweep.
+    sweeping: Option<usize>,
+}
+
+impl<'s, 'a> Solver<'s, 'a> {
+    fn new(func: &'s Func<'a>, cfg: &'s Cfg, dom: &'s Dominators, limits: Limits) -> Solver<'s, 'a> {
+        let layout = Layout::of(func, cfg);
+        let known = Solution {
+            forest: Forest::default(),
+            predicates: Predicates::new(if limits.predicates > 0 { func.num_values() } else { 0 }),
+            trees: vec![Tree::TOP; func.num_values()],
+            executable: vec![false; layout.num_edges()],
+            reached: vec![false; func.num_blocks()],
+            layout,
+            limits,
+        };
+        Solver {
+            func,
+            cfg,
+            dom,
+            changes: vec![0; func.num_values()],
+            queue: Queue::new(known.layout.row.len()),
+            known,
+            gates: Gates::new(if limits.predicates > 0 { func.num_blocks() } else { 0 }),
+            gatings: FxHashMap::default(),
+            decides: FxHashMap::default(),
+            sweeping: None,
+        }
+    }
+
+    /// Whether it ended within its budget.
+    fn run(&mut self) -> bool {
+        if self.known.layout.row.len() > self.known.limits.sweep {
+            self.sweep();
+            return true;
+        }
+        let budget = self.known.limits.steps * self.known.layout.row.len() as u64 + 1000;
+        self.enter(Block::ENTRY);
+        while let Some(position) = self.queue.take() {
+            let value = self.known.layout.row[position];
+            self.visit(value);
+            if self.known.forest.steps > budget && self.known.limits.predicates > 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Every block once, in reverse postorder.
+    fn sweep(&mut self) {
+        for (position, &block) in self.cfg.order().iter().enumerate() {
+            self.sweeping = Some(position);
+            let back = |pred: &Block| self.cfg.position(*pred).is_some_and(|pred| pred >= position);
+            let reached = block == Block::ENTRY || self.known.reaches(block) || self.func.block(block).preds.iter().any(back);
+            self.known.reached[block.index()] = reached;
+            if !reached {
+                continue;
+            }
+            for i in self.known.layout.range(self.func, block) {
+                let value = self.known.layout.row[i];
+                self.visit(value);
+            }
+        }
+    }
+
+    /// Makes all of a block's instructions due.
+    fn enter(&mut self, block: Block) {
+        self.known.reached[block.index()] = true;
+        if self.sweeping.is_none() {
+            self.known.layout.range(self.func, block).for_each(|position| self.queue.add(position));
+        }
+    }
+
+    fn visit(&mut self, value: Value) {
+        let block = self.known.layout.home[value.index()];
+        let inst = self.func.inst(value);
+        if inst.op.is_terminator() {
+            return self.flow(block, value);
+        }
+        if inst.ty == Type::Void || self.known.trees[value.index()] == Tree::BOTTOM {
+            return;
+        }
+        let mut tree = match inst.op {
+            _ if !is_scalar(inst.ty) => Tree::BOTTOM,
+            Op::Const => self.known.forest.leaf(Leaf::Const(inst.imm)),
+            Op::Phi => self.phi(block, value),
+            Op::Select => self.select(block, value),
+            _ => self.operation(value),
+        };
+        if self.known.limits.predicates > 0 {
+            tree = self.known.restrict(self.dom, tree, block);
+            tree = self.known.forest.limit(tree, self.known.limits.predicates);
+        }
+        self.set(value, tree);
+    }
+
+    /// Whatever solves all equations is right, however it was come by: the first changes are free, so that a value that
+    /// was constant too early can become a tree. Later ones go down only, for an end.
+    fn set(&mut self, value: Value, tree: Tree) {
+        let old = self.known.trees[value.index()];
+        if old == tree {
+            return;
+        }
+        let changes = &mut self.changes[value.index()];
+        *changes += 1;
+        let new = if *changes <= FREE_CHANGES {
+            tree
+        } else if *changes <= MAX_CHANGES {
+            self.known.forest.meet(old, tree)
+        } else {
+            Tree::BOTTOM
+        };
+        if new == old {
+            return;
+        }
+        self.known.trees[value.index()] = new;
+        if self.sweeping.is_some() {
+            return;
+        }
+        for i in self.known.layout.users(value) {
+            let user = self.known.layout.user(i);
+            let home = self.known.layout.home[self.known.layout.row[user].index()];
+            if self.known.reaches(home) {
+                self.queue.add(user);
+            }
+        }
+    }
+
+    /// Opens the edges that the terminator of `block` may take.
+    fn flow(&mut self, block: Block, terminator: Value) {
+        let succs = self.func.block(block).succs.len();
+        match self.func.op(terminator) {
+            Op::Branch => {
+                let condition = self.func.args(terminator)[0];
+                let tree = self.known.condition(self.func, self.dom, condition, block);
+                let forest = &self.known.forest;
+                let [then, other] = [
+                    forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(1..))),
+                    forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(0))),
+                ];
+                [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
+            }
+            Op::BrTable => {
+                let index = self.known.trees[self.func.args(terminator)[0].index()];
+                let mut taken = Vec::new();
+                let unknown = self.known.forest.any(index, &mut |leaf| {
+                    if let Leaf::Const(bits) = leaf {
+                        taken.push((succs - 1).min(bits as usize));
+                    }
+                    leaf == Leaf::Bottom
+                });
+                match unknown {
+                    true => (0..succs).for_each(|k| self.open(block, k)),
+                    false => taken.into_iter().for_each(|k| self.open(block, k)),
+                }
+            }
+            _ => (0..succs).for_each(|k| self.open(block, k)),
+        }
+        // The condition may have changed, and with it what is known behind its gates.
+        for join in self.decides.get(&block).cloned().unwrap_or_default() {
+            self.phis_are_due(join);
+        }
+    }
+
+    fn open(&mut self, block: Block, succ: usize) {
+        let edge = self.known.layout.edge_out(block, succ);
+        if self.known.executable[edge] {
+            return;
+        }
+        let target = self.func.block(block).succs[succ];
+        let first = !self.known.reaches(target);
+        self.known.executable[edge] = true;
+        if first { self.enter(target) } else { self.phis_are_due(target) }
+    }
+
+    fn phis_are_due(&mut self, block: Block) {
+        if self.sweeping.is_some() || !self.known.reaches(block) {
+            return;
+        }
+        for position in self.known.layout.range(self.func, block) {
+            if self.func.op(self.known.layout.row[position]) != Op::Phi {
+                break;
+            }
+            self.queue.add(position);
+        }
+    }
+
+    /// What is known of the argument that comes along edge `k` into `block`; nothing if none can come.
+    fn arriving(&self, block: Block, k: usize, arg: Value) -> Tree {
+        let pred = self.func.block(block).preds[k];
+        let unseen = self.sweeping.is_some_and(|now| self.cfg.position(pred).is_some_and(|pred| pred >= now));
+        match self.known.executable[self.known.layout.edge_in(block, k)] {
+            _ if unseen => Tree::BOTTOM,
+            true => self.known.trees[arg.index()],
+            false => Tree::TOP,
+        }
+    }
+
+    /// A phi is what its gates say, or else whatever all arguments that can come have in common. Predicates whose home
+    /// `block` dominates get a new truth before control is here again, so that what comes along an edge must hold
+    /// whatever they are.
+    fn phi(&mut self, block: Block, phi: Value) -> Tree {
+        let args = self.func.args(phi);
+        let mut trees: Vec<Tree> = args.iter().enumerate().map(|(k, &arg)| self.arriving(block, k, arg)).collect();
+        let meet = trees.iter().copied().reduce(|a, b| self.known.forest.meet(a, b)).unwrap_or(Tree::TOP);
+        let nothing = trees.iter().all(|&tree| tree == Tree::BOTTOM || tree == Tree::TOP);
+        if self.known.limits.predicates == 0 || nothing || (meet != Tree::BOTTOM && self.known.forest.as_leaf(meet).is_some()) {
+            return meet;
+        }
+        let preds = &self.func.block(block).preds;
+        for (k, tree) in trees.iter_mut().enumerate().filter(|(_, tree)| **tree != Tree::TOP) {
+            if *tree == Tree::BOTTOM && self.func.op(args[k]).is_boolean() {
+                *tree = self.known.own_predicate(self.func, self.dom, args[k]);
+            }
+            let restricted = self.known.restrict(self.dom, *tree, preds[k]);
+            *tree = self.lasting(restricted, block);
+        }
+        let forward = |&k: &usize| !self.dom.dominates(block, preds[k]);
+        let gated = (0..preds.len()).filter(forward).count() > 1;
+        let init = match gated {
+            true => self.gated(block, &trees),
+            false => None,
+        };
+        let forest = &mut self.known.forest;
+        match init {
+            Some(init) => (0..preds.len()).filter(|k| !forward(k)).fold(init, |met, k| forest.meet(met, trees[k])),
+            None => trees.into_iter().fold(Tree::TOP, |met, tree| forest.meet(met, tree)),
+        }
+    }
+
+    /// `tree` without the predicates that can change before control is in `block` again.
+    fn lasting(&mut self, tree: Tree, block: Block) -> Tree {
+        let (dom, predicates) = (self.dom, &self.known.predicates);
+        self.known.forest.project(tree, &mut |var| dom.dominates(block, predicates.home(var)))
+    }
+
+    /// What the gates of `join` make of the trees of its edges.
+    fn gated(&mut self, join: Block, trees: &[Tree]) -> Option<Tree> {
+        if !self.gatings.contains_key(&join) {
+            let gating = self.gates.of(self.func, self.cfg, self.dom, join);
+            for node in gating.iter().flat_map(|gating| &gating.nodes) {
+                if let Gate::If { block, .. } | Gate::Table { block, .. } = node {
+                    self.decides.entry(*block).or_default().push(join);
+                }
+            }
+            self.gatings.insert(join, gating);
+        }
+        let gating = self.gatings.remove(&join).flatten()?;
+        let mut of_node: Vec<Tree> = Vec::with_capacity(gating.nodes.len());
+        for node in &gating.nodes {
+            let tree = match node {
+                Gate::Never => Tree::TOP,
+                Gate::Edge(k) => trees[*k as usize],
+                Gate::If { block, condition, arms } => {
+                    let [then, other] = arms.map(|arm| of_node[arm as usize]);
+                    self.branch_gate(join, *block, *condition, then, other)
+                }
+                Gate::Table { index, arms, .. } => {
+                    let arms: Vec<Tree> = arms.iter().map(|&arm| of_node[arm as usize]).collect();
+                    self.table_gate(join, *index, &arms)
+                }
+            };
+            of_node.push(tree);
+        }
+        self.gatings.insert(join, Some(gating));
+        of_node.pop()
+    }
+
+    fn branch_gate(&mut self, join: Block, block: Block, condition: Value, then: Tree, other: Tree) -> Tree {
+        if then == other {
+            return then;
+        }
+        let tree = self.known.condition(self.func, self.dom, condition, block);
+        let tree = self.lasting(tree, join);
+        let decides = self.decides(condition, tree);
+        self.known.forest.choose(tree, decides, then, other)
+    }
+
+    /// The predicate that is the truth of `condition`, if what is known of it leaves anything open.
+    fn decides(&mut self, condition: Value, tree: Tree) -> Option<(Var, bool)> {
+        let open = self.known.forest.any(tree, &mut |leaf| leaf == Leaf::Bottom);
+        open.then(|| self.known.predicates.truth_of(self.func, self.dom, &self.known.layout.home, condition))
+    }
+
+    /// A chain of comparisons of the index with those arms that differ from the default arm.
+    fn table_gate(&mut self, join: Block, index: Value, arms: &[Tree]) -> Tree {
+        let mut common = *arms.last().unwrap_or(&Tree::TOP);
+        if common == Tree::TOP {
+            common = arms.iter().copied().find(|&arm| arm != Tree::TOP).unwrap_or(Tree::TOP);
+        }
+        let differs = |arm: Tree| arm != common && arm != Tree::TOP;
+        if arms.iter().filter(|&&arm| differs(arm)).count() > MAX_ARMS {
+            return arms.iter().fold(Tree::TOP, |met, &arm| self.known.forest.meet(met, arm));
+        }
+        let known = self.known.trees[index.index()];
+        let known = self.lasting(known, join);
+        let mut tree = common;
+        for (k, &arm) in arms.iter().enumerate().filter(|&(_, &arm)| differs(arm)) {
+            let taken = self.known.forest.map(known, &mut |leaf| match leaf {
+                Leaf::Const(bits) => Leaf::Const(u64::from(bits == k as u64)),
+                other => other,
+            });
+            let var = self.known.predicates.equals(self.func, self.dom, &self.known.layout.home, index, k as u64);
+            tree = self.known.forest.choose(taken, Some((var, false)), arm, tree);
+        }
+        tree
+    }
+
+    fn select(&mut self, block: Block, select: Value) -> Tree {
+        let &[condition, a, b] = self.func.args(select) else { return Tree::BOTTOM };
+        let decided = self.known.condition(self.func, self.dom, condition, block);
+        let [mut then, mut other] = [a, b].map(|arm| self.known.trees[arm.index()]);
+        if self.known.limits.predicates == 0 {
+            return self.known.forest.choose(decided, None, then, other);
+        }
+        if then != Tree::BOTTOM || other != Tree::BOTTOM {
+            [then, other] = [a, b].map(|arm| self.known.boolean(self.func, self.dom, arm));
+        }
+        let decides = self.decides(condition, decided);
+        self.known.forest.choose(decided, decides, then, other)
+    }
+
+    /// A numeric operation, leaf by leaf. A trap in a leaf is an unknown value: that it comes is not known either.
+    fn operation(&mut self, value: Value) -> Tree {
+        let inst = self.func.inst(value);
+        if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
+            return Tree::BOTTOM;
+        }
+        let Some(opcode) = inst.op.opcode(self.func.operand_type(value), inst.ty) else { return Tree::BOTTOM };
+        let (op, ty) = (inst.op, inst.ty);
+        match *inst.args {
+            [a] => {
+                let a = if op.is_boolean() { self.known.trees[a.index()] } else { self.known.boolean(self.func, self.dom, a) };
+                if a == Tree::BOTTOM {
+                    return a;
+                }
+                self.known.forest.map(a, &mut |leaf| match leaf {
+                    Leaf::Const(a) => fold_bits(opcode, ty, &[a]).map_or(Leaf::Bottom, Leaf::Const),
+                    other => other,
+                })
+            }
+            [a, b] => {
+                let mut args = [a, b].map(|arg| self.known.trees[arg.index()]);
+                let logic = matches!(op, Op::And | Op::Or | Op::Xor) && [a, b].iter().all(|&arg| self.func.op(arg).is_boolean());
+                if args == [Tree::BOTTOM; 2] && !logic {
+                    return Tree::BOTTOM;
+                }
+                args = [a, b].map(|arg| self.known.boolean(self.func, self.dom, arg));
+                self.known.forest.combine(args[0], args[1], &mut |a, b| match (a, b) {
+                    (Leaf::Top, _) | (_, Leaf::Top) => Leaf::Top,
+                    (Leaf::Const(a), Leaf::Const(b)) => fold_bits(opcode, ty, &[a, b]).map_or(Leaf::Bottom, Leaf::Const),
+                    (Leaf::Const(c), Leaf::Bottom) | (Leaf::Bottom, Leaf::Const(c)) if absorbs(op, ty, c) => Leaf::Const(c),
+                    _ => Leaf::Bottom,
+                })
+            }
+            _ => Tree::BOTTOM,
+        }
+    }
+}
+
+/// Whether `x op c` is `c` whatever `x` is.
+fn absorbs(op: Op, ty: Type, c: u64) -> bool {
+    match op {
+        Op::And | Op::Mul => c == 0,
+        Op::Or => c == if ty == Type::I32 { 0xFFFF_FFFF } else { u64::MAX },
+        _ => false,
+    }
+}
+
+/// Whether constants of this type are their bits.
+fn is_scalar(ty: Type) -> bool {
+    matches!(ty, Type::I32 | Type::I64 | Type::F32 | Type::F64)
+}

@@ -1,0 +1,362 @@
+//! What is known of a value: a constant, nothing, or a decision tree over predicates with such leaves.
+//!
+//! Trees are reduced (arms differ), ordered (predicates ascend from root to leaf) and shared (equal trees have equal
+//! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: stored ones
+//! have at most two predicates, so recursion over them is bounded by the handful that one operation brings together.
+
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// A predicate, by its number in [`super::predicates::Predicates`].
+pub type Var = u32;
+
+/// A handle of a tree in a [`Forest`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Tree(u32);
+
+impl Tree {
+    /// Not yet known to be computed at all.
+    pub const TOP: Tree = Tree(0);
+    /// Any value.
+    pub const BOTTOM: Tree = Tree(1);
+    /// The constant 0.
+    pub const ZERO: Tree = Tree(2);
+    /// The constant 1.
+    pub const ONE: Tree = Tree(3);
+}
+
+/// What stands at the end of each way through a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Leaf {
+    /// Not yet known to be reached.
+    Top,
+    /// Any value.
+    Bottom,
+    /// These bits.
+    Const(u64),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Node {
+    Leaf(Leaf),
+    Test(Var, [Tree; 2]),
+}
+
+/// All trees of one function.
+pub struct Forest {
+    nodes: Vec<Node>,
+    index: FxHashMap<Node, Tree>,
+    /// Steps taken so far: what the budget is counted in.
+    pub steps: u64,
+}
+
+impl Default for Forest {
+    fn default() -> Forest {
+        let mut forest = Forest { nodes: Vec::new(), index: FxHashMap::default(), steps: 0 };
+        for leaf in [Leaf::Top, Leaf::Bottom, Leaf::Const(0), Leaf::Const(1)] {
+            forest.leaf(leaf);
+        }
+        forest
+    }
+}
+
+impl Forest {
+    fn intern(&mut self, node: Node) -> Tree {
+        *self.index.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            Tree(self.nodes.len() as u32 - 1)
+        })
+    }
+
+    /// A tree that is just this leaf.
+    pub fn leaf(&mut self, leaf: Leaf) -> Tree {
+        self.intern(Node::Leaf(leaf))
+    }
+
+    /// The leaf that `tree` is, if it is one.
+    pub fn as_leaf(&self, tree: Tree) -> Option<Leaf> {
+        match self.nodes[tree.0 as usize] {
+            Node::Leaf(leaf) => Some(leaf),
+            Node::Test(..) => None,
+        }
+    }
+
+    /// Predicate at the root, and what follows if it does not hold and if it does.
+    pub fn as_test(&self, tree: Tree) -> Option<(Var, [Tree; 2])> {
+        match self.nodes[tree.0 as usize] {
+            Node::Leaf(_) => None,
+            Node::Test(var, arms) => Some((var, arms)),
+        }
+    }
+
+    /// `arms[1]` where `var` holds, else `arms[0]`. Whatever predicates the arms have, the result is ordered.
+    pub fn test(&mut self, var: Var, arms: [Tree; 2]) -> Tree {
+        let arms = [self.restrict(arms[0], var, false), self.restrict(arms[1], var, true)];
+        self.put(var, arms)
+    }
+
+    /// As [`Forest::test`], of arms without `var`.
+    fn put(&mut self, var: Var, arms: [Tree; 2]) -> Tree {
+        self.steps += 1;
+        if arms[0] == arms[1] {
+            return arms[0];
+        }
+        match self.first_var(&arms) {
+            Some(first) if first < var => {
+                let [a, b] = [0, 1].map(|side| arms.map(|arm| self.cofactor(arm, first, side)));
+                let arms = [self.put(var, a), self.put(var, b)];
+                self.node(first, arms)
+            }
+            _ => self.node(var, arms),
+        }
+    }
+
+    /// A node whose arms test only predicates above `var`.
+    fn node(&mut self, var: Var, arms: [Tree; 2]) -> Tree {
+        if arms[0] == arms[1] { arms[0] } else { self.intern(Node::Test(var, arms)) }
+    }
+
+    /// The lowest predicate that any of `trees` tests.
+    fn first_var(&self, trees: &[Tree]) -> Option<Var> {
+        trees.iter().filter_map(|&tree| self.as_test(tree)).map(|(var, _)| var).min()
+    }
+
+    /// `tree` with its root decided, if that is `var`.
+    fn cofactor(&self, tree: Tree, var: Var, side: usize) -> Tree {
+        match self.nodes[tree.0 as usize] {
+            Node::Test(root, arms) if root == var => arms[side],
+            _ => tree,
+        }
+    }
+
+    /// What `tree` is where `var` is known.
+    pub fn restrict(&mut self, tree: Tree, var: Var, holds: bool) -> Tree {
+        match self.as_test(tree) {
+            Some((root, arms)) if root == var => arms[usize::from(holds)],
+            Some((root, arms)) if root < var => {
+                let arms = arms.map(|arm| self.restrict(arm, var, holds));
+                self.node(root, arms)
+            }
+            _ => tree,
+        }
+    }
+
+    /// Applies `f` to every leaf.
+    pub fn map(&mut self, tree: Tree, f: &mut dyn FnMut(Leaf) -> Leaf) -> Tree {
+        self.steps += 1;
+        match self.nodes[tree.0 as usize] {
+            Node::Leaf(leaf) => self.leaf(f(leaf)),
+            Node::Test(var, arms) => {
+                let arms = arms.map(|arm| self.map(arm, f));
+                self.node(var, arms)
+            }
+        }
+    }
+
+    /// Applies `f` to the pairs of leaves that the same predicates lead to: `γ(p, a, b) f γ(p, c, d) = γ(p, a f c, b f d)`,
+    /// and `γ(p, a, b) f c = γ(p, a f c, b f c)`.
+    pub fn combine(&mut self, a: Tree, b: Tree, f: &mut dyn FnMut(Leaf, Leaf) -> Leaf) -> Tree {
+        self.steps += 1;
+        let Some(var) = self.first_var(&[a, b]) else {
+            let (Some(a), Some(b)) = (self.as_leaf(a), self.as_leaf(b)) else { unreachable!("trees without tests are leaves") };
+            return self.leaf(f(a, b));
+        };
+        let arms = [0, 1].map(|side| {
+            let (a, b) = (self.cofactor(a, var, side), self.cofactor(b, var, side));
+            self.combine(a, b, f)
+        });
+        self.node(var, arms)
+    }
+
+    /// What holds of a value of which either `a` or `b` holds.
+    pub fn meet(&mut self, a: Tree, b: Tree) -> Tree {
+        match (a, b) {
+            _ if a == b => a,
+            (Tree::TOP, other) | (other, Tree::TOP) => other,
+            (Tree::BOTTOM, _) | (_, Tree::BOTTOM) => Tree::BOTTOM,
+            _ => self.combine(a, b, &mut |a, b| match (a, b) {
+                (Leaf::Top, other) | (other, Leaf::Top) => other,
+                _ if a == b => a,
+                _ => Leaf::Bottom,
+            }),
+        }
+    }
+
+    /// `then` where `condition` is non-zero, else `other`. Where nothing is known of the condition, `decides` does: the
+    /// predicate that is its truth, and whether inverted.
+    pub fn choose(&mut self, condition: Tree, decides: Option<(Var, bool)>, then: Tree, other: Tree) -> Tree {
+        self.steps += 1;
+        if let Some(leaf) = self.as_leaf(condition) {
+            return match (leaf, decides) {
+                (Leaf::Top, _) => Tree::TOP,
+                (Leaf::Const(0), _) => other,
+                (Leaf::Const(_), _) => then,
+                (Leaf::Bottom, Some((var, inverted))) => self.test(var, if inverted { [then, other] } else { [other, then] }),
+                (Leaf::Bottom, None) => self.meet(then, other),
+            };
+        }
+        let var = self.first_var(&[condition, then, other]).expect("the condition tests one");
+        let arms = [0, 1].map(|side| {
+            let [condition, then, other] = [condition, then, other].map(|tree| self.cofactor(tree, var, side));
+            self.choose(condition, decides, then, other)
+        });
+        // The arms may have got `decides`, which may come before this predicate.
+        self.test(var, arms)
+    }
+
+    /// `tree` with every predicate that `drop` names decided both ways.
+    pub fn project(&mut self, tree: Tree, drop: &mut dyn FnMut(Var) -> bool) -> Tree {
+        self.steps += 1;
+        let Some((var, arms)) = self.as_test(tree) else { return tree };
+        let [zero, one] = arms.map(|arm| self.project(arm, drop));
+        if drop(var) { self.meet(zero, one) } else { self.node(var, [zero, one]) }
+    }
+
+    /// The predicates of `tree`, ascending.
+    pub fn vars(&self, tree: Tree) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.collect_vars(tree, &mut vars);
+        vars.sort_unstable();
+        vars.dedup();
+        vars
+    }
+
+    fn collect_vars(&self, tree: Tree, vars: &mut Vec<Var>) {
+        if let Some((var, arms)) = self.as_test(tree) {
+            vars.push(var);
+            arms.into_iter().for_each(|arm| self.collect_vars(arm, vars));
+        }
+    }
+
+    /// `tree` with its first `count` predicates only.
+    pub fn limit(&mut self, tree: Tree, count: usize) -> Tree {
+        if self.as_test(tree).is_none() {
+            return tree;
+        }
+        let vars = self.vars(tree);
+        match vars.get(count) {
+            Some(&first_dropped) => self.project(tree, &mut |var| var >= first_dropped),
+            None => tree,
+        }
+    }
+
+    /// The one constant that all reached leaves are.
+    pub fn constant(&self, tree: Tree) -> Option<u64> {
+        match self.common(tree) {
+            Leaf::Const(bits) => Some(bits),
+            Leaf::Top | Leaf::Bottom => None,
+        }
+    }
+
+    fn common(&self, tree: Tree) -> Leaf {
+        match self.nodes[tree.0 as usize] {
+            Node::Leaf(leaf) => leaf,
+            Node::Test(_, arms) => match arms.map(|arm| self.common(arm)) {
+                [Leaf::Top, other] | [other, Leaf::Top] => other,
+                [a, b] if a == b => a,
+                _ => Leaf::Bottom,
+            },
+        }
+    }
+
+    /// The leaf that these truths of predicates lead to.
+    pub fn decide(&self, mut tree: Tree, holds: &mut dyn FnMut(Var) -> bool) -> Leaf {
+        loop {
+            match self.nodes[tree.0 as usize] {
+                Node::Leaf(leaf) => return leaf,
+                Node::Test(var, arms) => tree = arms[usize::from(holds(var))],
+            }
+        }
+    }
+
+    /// Whether some leaf of `tree` is one that `f` says yes to.
+    pub fn any(&self, tree: Tree, f: &mut dyn FnMut(Leaf) -> bool) -> bool {
+        match self.nodes[tree.0 as usize] {
+            Node::Leaf(leaf) => f(leaf),
+            Node::Test(_, arms) => arms.into_iter().any(|arm| self.any(arm, f)),
+        }
+    }
+
+    /// `tree` as text, for messages.
+    pub fn show(&self, tree: Tree) -> String {
+        match self.nodes[tree.0 as usize] {
+            Node::Leaf(leaf) => leaf.to_string(),
+            Node::Test(var, [zero, one]) => format!("(p{var} ? {} : {})", self.show(one), self.show(zero)),
+        }
+    }
+}
+
+impl fmt::Display for Leaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Leaf::Top => write!(f, "⊤"),
+            Leaf::Bottom => write!(f, "⊥"),
+            Leaf::Const(bits) => write!(f, "{bits}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every operation against its definition, over all assignments of four predicates.
+    #[test]
+    fn operations_mean_what_they_say() {
+        let mut seed = 7u32;
+        let mut random = move |below: u32| {
+            seed = seed.wrapping_mul(1664525).wrapping_add(1013904223);
+            (seed >> 16) % below
+        };
+        let mut forest = Forest::default();
+        let mut pool = vec![Tree::TOP, Tree::BOTTOM, Tree::ZERO, Tree::ONE];
+        for _ in 0..3000 {
+            let [a, b, c] = [(); 3].map(|()| pool[random(pool.len() as u32) as usize]);
+            let var = random(4);
+            let leaf = |forest: &Forest, tree, bits: u32| forest.decide(tree, &mut |var| bits >> var & 1 != 0);
+            let chosen = forest.choose(c, Some((var, true)), a, b);
+            let tested = forest.test(var, [a, b]);
+            let projected = forest.project(a, &mut |each| each == var);
+            let met = forest.meet(a, b);
+            let paired = forest.combine(a, b, &mut |a, b| if a == b { a } else { Leaf::Const(5) });
+            for bits in 0..16 {
+                let holds = bits >> var & 1 != 0;
+                let [of_a, of_b, of_c] = [a, b, c].map(|tree| leaf(&forest, tree, bits));
+                let meet = |a, b| match (a, b) {
+                    (Leaf::Top, other) | (other, Leaf::Top) => other,
+                    _ if a == b => a,
+                    _ => Leaf::Bottom,
+                };
+                assert_eq!(leaf(&forest, tested, bits), if holds { of_b } else { of_a });
+                let expected = match of_c {
+                    Leaf::Top => Leaf::Top,
+                    Leaf::Bottom => {
+                        if holds {
+                            of_b
+                        } else {
+                            of_a
+                        }
+                    }
+                    Leaf::Const(bits) => {
+                        if bits != 0 {
+                            of_a
+                        } else {
+                            of_b
+                        }
+                    }
+                };
+                assert_eq!(leaf(&forest, chosen, bits), expected);
+                assert_eq!(leaf(&forest, projected, bits), meet(of_a, leaf(&forest, a, bits ^ 1 << var)));
+                assert_eq!(leaf(&forest, met, bits), meet(of_a, of_b));
+                assert_eq!(leaf(&forest, paired, bits), if of_a == of_b { of_a } else { Leaf::Const(5) });
+            }
+            for tree in [chosen, tested, projected, met] {
+                let vars = forest.vars(tree);
+                assert!(forest.as_test(tree).is_none_or(|(root, _)| root == vars[0]), "ordered: {}", forest.show(tree));
+                let limited = forest.limit(tree, 2);
+                assert!(forest.vars(limited).len() <= 2);
+                pool.push(limited);
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Loads and globals whose value is at hand: loaded before, or just stored.
+//!
+//! ```text
+//! store v0, v1                store v0, v1
+//! v2: i32 = load v0           v3: i32 = load v0 +8
+//! v3: i32 = load v0 +8   →    v4: i32 = add v1, v3
+//! v4: i32 = add v2, v3
+//! ```
+//!
+//! Within extended blocks: what is known at the end of a block holds at the start of those that only it leads to. The
+//! few most recent accesses are remembered, each as a value whose low bytes are the bytes of the memory, until something
+//! may change them: [`crate::analysis::alias`] says what. A load that is replaced would not have trapped, as an access
+//! to its bytes before it did not, and memories never shrink. A store of what the bytes are known to be goes, too.
+//!
+//! It stands before value numbering, which then finds equal what is computed from equal loads; the addresses it
+//! compares have been shared within blocks by construction. Cost: O(accesses × entries remembered), a constant.
+
+use super::{Analysis, Changed, Context, Pass};
+use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
+use crate::ir::{Block, Fields, Func, Op, Type, Value};
+use weir_bytecode::Module;
+
+/// Forwarding of loaded and stored values.
+pub const PASS: Pass = Pass { name: "memory", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
+
+/// Accesses remembered at a time.
+const ENTRIES: usize = 16;
+
+fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    let mut at_end: Vec<Vec<Entry>> = vec![Vec::new(); func.num_blocks()];
+    let mut changed = 0;
+    let mut old = Vec::new();
+    for &block in cx.cfg().order() {
+        let entries = match func.block(block).preds[..] {
+            [pred] => at_end[pred.index()].clone(),
+            _ => Vec::new(),
+        };
+        if entries.is_empty() && !func.block(block).insts.iter().any(|&value| touches(func.op(value))) {
+            continue;
+        }
+        let mut forward = Forward { func: &mut *func, cx, block, entries, changed: 0 };
+        old.clear();
+        old.extend(forward.func.block_mut(block).insts.drain(..));
+        for &value in &old {
+            if forward.keeps(value) {
+                forward.func.block_mut(block).insts.push(value);
+            }
+        }
+        changed += forward.changed;
+        let entries = forward.entries;
+        let only_way = |succ: &Block| func.block(*succ).preds.len() == 1;
+        if func.block(block).succs.iter().any(only_way) {
+            at_end[block.index()] = entries;
+        }
+    }
+    if changed > 0 {
+        func.settle();
+    }
+    Changed(changed)
+}
+
+/// Whether an operation reads a memory or a global.
+fn touches(op: Op) -> bool {
+    matches!(op.fields(), Fields::Access | Fields::Global)
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// The low bytes of the value, as many as the access is wide, are those of the memory.
+    Bytes(Access),
+    Global(u32),
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    place: Place,
+    value: Value,
+    /// The load that gave the value, if one did.
+    loaded: Option<Op>,
+}
+
+struct Forward<'f, 'a, 'c> {
+    func: &'f mut Func<'a>,
+    cx: &'f Context<'c>,
+    block: Block,
+    entries: Vec<Entry>,
+    changed: u32,
+}
+
+impl Forward<'_, '_, '_> {
+    fn spend(&mut self) -> bool {
+        let may = self.cx.spend();
+        self.changed += u32::from(may);
+        may
+    }
+
+    /// Looks at the next instruction, and says whether it stays.
+    fn keeps(&mut self, value: Value) -> bool {
+        let op = self.func.op(value);
+        if matches!(op.fields(), Fields::Access | Fields::Global) {
+            for i in 0..self.func.args(value).len() {
+                let arg = self.func.args(value)[i];
+                self.func.inst_mut(value).args[i] = self.func.find(arg);
+            }
+        }
+        match op {
+            Op::GlobalGet => self.global_get(value),
+            Op::GlobalSet => {
+                let (global, stored) = (self.func.inst(value).aux, self.func.args(value)[0]);
+                self.forget(Changes::Global(global));
+                self.remember(Entry { place: Place::Global(global), value: stored, loaded: None });
+                true
+            }
+            _ => match Access::of(self.func, value).filter(|access| !is_shared(self.cx.module, access.memory)) {
+                Some(access) if self.func.ty(value) == Type::Void => self.store(value, access),
+                Some(access) => self.load(value, access),
+                None => {
+                    self.forget(changes(self.func, value));
+                    true
+                }
+            },
+        }
+    }
+
+    fn remember(&mut self, entry: Entry) {
+        if self.entries.len() == ENTRIES {
+            self.entries.remove(0);
+        }
+        self.entries.push(entry);
+    }
+
+    fn forget(&mut self, changed: Changes) {
+        let module = self.cx.module;
+        let constant = |global: u32| module.is_some_and(|module| !module.globals[global as usize].mutable);
+        self.entries.retain(|entry| match (changed, entry.place) {
+            (Changes::Nothing, _) => true,
+            (Changes::Bytes(changed), Place::Bytes(known)) => changed.is_apart(&known, module),
+            (Changes::Global(changed), Place::Global(known)) => !globals_may_be_one(changed, known, module),
+            (Changes::Bytes(_) | Changes::Memories, Place::Global(_)) | (Changes::Global(_), Place::Bytes(_)) => true,
+            (Changes::Everything, Place::Global(known)) => constant(known),
+            (Changes::Memories | Changes::Everything, Place::Bytes(_)) => false,
+        });
+    }
+
+    fn global_get(&mut self, value: Value) -> bool {
+        let (global, ty) = (self.func.inst(value).aux, self.func.ty(value));
+        let at_hand = |entry: &&Entry| matches!(entry.place, Place::Global(known) if known == global);
+        let known = self.entries.iter().find(at_hand).map(|entry| entry.value);
+        if let Some(known) = known.filter(|&known| self.func.ty(known) == ty)
+            && self.spend()
+        {
+            self.func.replace(value, known);
+            return false;
+        }
+        if known.is_none() {
+            self.remember(Entry { place: Place::Global(global), value, loaded: None });
+        }
+        true
+    }
+
+    fn load(&mut self, value: Value, access: Access) -> bool {
+        let op = self.func.op(value);
+        let covers = |entry: &&Entry| match entry.place {
+            Place::Bytes(known) => known.same_start(&access) && known.width >= access.width,
+            Place::Global(_) => false,
+        };
+        let ty = self.func.ty(value);
+        for entry in self.entries.iter().rev().filter(covers).copied().collect::<Vec<_>>() {
+            if entry.loaded == Some(op) && self.func.ty(entry.value) == ty {
+                if self.spend() {
+                    self.func.replace(value, entry.value);
+                    return false;
+                }
+                return true;
+            }
+            if let Some(extraction) = extraction(op, ty, self.func.ty(entry.value), access.width)
+                && self.spend()
+            {
+                return self.extract(value, entry.value, extraction);
+            }
+        }
+        self.remember(Entry { place: Place::Bytes(access), value, loaded: Some(op) });
+        true
+    }
+
+    /// Makes the load `value` an operation on `known`. Whether it stays.
+    fn extract(&mut self, value: Value, known: Value, extraction: Extraction) -> bool {
+        match extraction {
+            Extraction::Same => {
+                self.func.replace(value, known);
+                return false;
+            }
+            Extraction::Unary(op) => self.func.become_op(value, op, 0, &[known]),
+            Extraction::Mask(bits) => {
+                let (ty, pc) = (self.func.ty(value), self.func.inst(value).pc);
+                let mask = self.func.append(self.block, Op::Const, ty, pc, 0, bits, &[]);
+                self.func.become_op(value, Op::And, 0, &[known, mask]);
+            }
+        }
+        true
+    }
+
+    fn store(&mut self, value: Value, access: Access) -> bool {
+        let stored = self.func.args(value)[1];
+        let is_there = |entry: &Entry| match entry.place {
+            Place::Bytes(known) => known.same_start(&access) && known.width >= access.width && entry.value == stored,
+            Place::Global(_) => false,
+        };
+        if self.entries.iter().any(is_there) && self.spend() {
+            return false;
+        }
+        self.forget(Changes::Bytes(access));
+        self.remember(Entry { place: Place::Bytes(access), value: stored, loaded: None });
+        true
+    }
+}
+
+fn is_shared(module: Option<&Module>, memory: u32) -> bool {
+    module.is_some_and(|module| module.memories[memory as usize].shared)
+}
+
+/// How a loaded value is got from a value that starts with its bytes.
+enum Extraction {
+    /// It is that value.
+    Same,
+    /// By an operation.
+    Unary(Op),
+    /// By taking these bits.
+    Mask(u64),
+}
+
+/// How `op`, which loads `width` bytes as a `ty`, is done on a value of type `from`; only what takes one operation.
+fn extraction(op: Op, ty: Type, from: Type, width: u32) -> Option<Extraction> {
+    use Extraction::{Mask, Same, Unary};
+    Some(match (op, ty, from) {
+        (Op::Load, ty, from) if ty == from => Same,
+        (Op::Load, Type::I32, Type::I64) => Unary(Op::Wrap),
+        (Op::Load, Type::I32, Type::F32) | (Op::Load, Type::F32, Type::I32) => Unary(Op::Reinterpret),
+        (Op::Load, Type::I64, Type::F64) | (Op::Load, Type::F64, Type::I64) => Unary(Op::Reinterpret),
+        (Op::Load32U, Type::I64, Type::I32) => Unary(Op::ExtendU),
+        (Op::Load32S, Type::I64, Type::I32) => Unary(Op::ExtendS),
+        (Op::Load8U | Op::Load16U | Op::Load32U, Type::I32 | Type::I64, from) if ty == from => Mask((1 << (8 * width)) - 1),
+        (Op::Load8S, Type::I32 | Type::I64, from) if ty == from => Unary(Op::Sext8),
+        (Op::Load16S, Type::I32 | Type::I64, from) if ty == from => Unary(Op::Sext16),
+        (Op::Load32S, Type::I64, Type::I64) => Unary(Op::Sext32),
+        _ => return None,
+    })
+}
