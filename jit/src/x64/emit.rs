@@ -239,9 +239,11 @@ impl<'c> Emitter<'c> {
     }
 
     fn inst(&mut self, inst: &Inst, flags_needed: Flags, block: usize, next: Option<u32>) {
-        if let Rm::Mem(Mem { pc, .. }) = inst.rm
-            && pc != Mem::SAFE
-        {
+        let fault = match inst.rm {
+            Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE => Some(pc),
+            _ => None,
+        };
+        if let Some(pc) = fault {
             self.trap(TrapSite::Trap(Trap::MemoryOutOfBounds), pc);
         }
         match inst.op {
@@ -280,7 +282,15 @@ impl<'c> Emitter<'c> {
                 self.tested = None;
                 self.sequence(inst);
             }
-            _ => self.plain(inst, |out| out.encode(inst)),
+            _ => {
+                self.plain(inst, |out| out.encode(inst));
+                // Not always the first instruction written: the destination may be cleared before it.
+                if fault.is_some()
+                    && let Some(site) = self.traps.last_mut()
+                {
+                    site.offset = self.out.last as u32;
+                }
+            }
         }
     }
 
