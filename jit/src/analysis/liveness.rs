@@ -7,7 +7,12 @@
 //!
 //! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi's own
 //! value is live from the start of its block but not in its live-in set.
+//!
+//! [`LiveSets`] is the same as an instance of [`super::dataflow`], with that bit per value and block: it answers
+//! `contains` at once and is what the sparse sets are tested against.
 
+use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
+use super::{Cfg, Uses};
 use crate::ir::{Block, Func, Op, Value};
 
 /// Live values per block. Every set is ascending.
@@ -21,24 +26,15 @@ impl Liveness {
     /// Finds what is live in `func`, in which no replacement may be pending.
     pub fn compute(func: &Func<'_>) -> Liveness {
         let mut this = Liveness { live_in: vec![Vec::new(); func.num_blocks()], live_out: vec![Vec::new(); func.num_blocks()] };
-        let mut defined_in = vec![Block::ENTRY; func.num_values()];
-        for block in func.blocks() {
-            for &value in &func.block(block).insts {
-                defined_in[value.index()] = block;
-            }
-        }
-        let (starts, uses) = uses_by_value(func);
+        let uses = Uses::compute(func);
         let mut work = Vec::new();
         for value in (0..func.num_values() as u32).map(Value) {
-            let home = defined_in[value.index()];
-            for &used in &uses[starts[value.index()] as usize..starts[value.index() + 1] as usize] {
-                match used {
-                    Use::In(block) => this.live_into(func, block, value, home, &mut work),
-                    Use::AtEnd(block) => {
-                        push_once(&mut this.live_out[block.index()], value);
-                        this.live_into(func, block, value, home, &mut work);
-                    }
+            let Some(home) = uses.home(value) else { continue };
+            for used in uses.of(value) {
+                if used.by_phi {
+                    push_once(&mut this.live_out[used.block.index()], value);
                 }
+                this.live_into(func, used.block, value, home, &mut work);
             }
         }
         this
@@ -78,37 +74,70 @@ fn push_once(set: &mut Vec<Value>, value: Value) -> bool {
     new
 }
 
-#[derive(Clone, Copy)]
-enum Use {
-    /// By an instruction of this block.
-    In(Block),
-    /// By a phi, at the end of this predecessor of its block.
-    AtEnd(Block),
-}
+/// Liveness with a bit per block and value.
+#[derive(Clone, Debug)]
+pub struct LiveSets(Solution<BitSet>);
 
-/// All uses, those of value `v` in the range `starts[v]..starts[v + 1]`.
-fn uses_by_value(func: &Func<'_>) -> (Vec<u32>, Vec<Use>) {
-    let mut starts = vec![0; func.num_values() + 1];
-    for_each_use(func, |value, _| starts[value.index() + 1] += 1);
-    for i in 1..starts.len() {
-        starts[i] += starts[i - 1];
-    }
-    let mut next = starts.clone();
-    let mut uses = vec![Use::In(Block::ENTRY); starts[func.num_values()] as usize];
-    for_each_use(func, |value, used| {
-        uses[next[value.index()] as usize] = used;
-        next[value.index()] += 1;
-    });
-    (starts, uses)
-}
-
-fn for_each_use(func: &Func<'_>, mut found: impl FnMut(Value, Use)) {
-    for block in func.blocks() {
-        let data = func.block(block);
-        for &user in &data.insts {
-            for (i, &arg) in func.args(user).iter().enumerate() {
-                found(arg, if func.op(user) == Op::Phi { Use::AtEnd(data.preds[i]) } else { Use::In(block) });
+impl LiveSets {
+    /// Solves for `func`, in which no replacement may be pending.
+    pub fn compute(func: &Func<'_>, cfg: &Cfg) -> LiveSets {
+        let count = func.num_values();
+        let mut transfer = GenKill::new(func.num_blocks(), count);
+        let mut at_end = vec![BitSet::empty(count); func.num_blocks()];
+        for block in func.blocks() {
+            let data = func.block(block);
+            for &value in data.insts.iter().rev() {
+                transfer.kill(block, value.index());
+                for (i, arg) in func.args(value).iter().enumerate() {
+                    match func.op(value) {
+                        Op::Phi => at_end[data.preds[i].index()].insert(arg.index()),
+                        _ => transfer.generate(block, arg.index()),
+                    }
+                }
             }
         }
+        LiveSets(solve(&Live { transfer, at_end, count }, func, cfg))
+    }
+
+    /// Values live at the start of `block`, phis of the block excluded.
+    pub fn live_in(&self, block: Block) -> &BitSet {
+        self.0.at_start(block)
+    }
+
+    /// Values live at the end of `block`, arguments of its successors' phis included.
+    pub fn live_out(&self, block: Block) -> &BitSet {
+        self.0.at_end(block)
+    }
+}
+
+struct Live {
+    transfer: GenKill,
+    /// What phis of the successors take from a block.
+    at_end: Vec<BitSet>,
+    count: usize,
+}
+
+impl Problem for Live {
+    type Fact = BitSet;
+    const DIRECTION: Direction = Direction::Backward;
+
+    fn top(&self) -> BitSet {
+        BitSet::empty(self.count)
+    }
+
+    fn boundary(&self) -> BitSet {
+        self.top()
+    }
+
+    fn meet(&self, fact: &mut BitSet, other: &BitSet) {
+        fact.unite(other);
+    }
+
+    fn transfer(&self, block: Block, fact: &mut BitSet) {
+        self.transfer.apply(block, fact);
+    }
+
+    fn edge(&self, from: Block, _to: Block, fact: &mut BitSet) {
+        fact.unite(&self.at_end[from.index()]);
     }
 }

@@ -2,16 +2,23 @@
 //! recurses: functions have up to hundreds of thousands of blocks.
 
 pub mod alias;
+pub mod available;
 pub mod cfg;
+pub mod dataflow;
 pub mod dom;
 pub mod gates;
 pub mod liveness;
 pub mod loops;
+pub mod reaching;
+pub mod uses;
 
+pub use available::Available;
 pub use cfg::Cfg;
 pub use dom::Dominators;
-pub use liveness::Liveness;
+pub use liveness::{LiveSets, Liveness};
 pub use loops::Loops;
+pub use reaching::Reaching;
+pub use uses::Uses;
 
 #[cfg(test)]
 mod tests {

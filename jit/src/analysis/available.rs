@@ -1,0 +1,125 @@
+//! Available expressions: what has been computed on every path to a block's start or end and would still give the same.
+//!
+//! An expression is an operation with its fields and arguments; equal ones are one expression wherever they stand. It is
+//! killed where an argument is defined, since in a loop that is a new value under the old name, and a read is killed by
+//! what may write what it reads. One that traps is available once it has not trapped. An instance of
+//! [`super::dataflow`]: forwards, sets of expressions, meet by intersection. Cost: a bit per block and expression.
+
+use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
+use super::{Cfg, Uses};
+use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use std::collections::HashMap;
+
+/// The expressions that are available at each block's start and end.
+#[derive(Clone, Debug)]
+pub struct Available {
+    /// By value: the number of its expression, if it is one.
+    numbers: Vec<Option<u32>>,
+    solution: Solution<BitSet>,
+}
+
+impl Available {
+    /// Solves for `func`.
+    pub fn compute(func: &Func<'_>, cfg: &Cfg, uses: &Uses) -> Available {
+        let (numbers, examples) = number(func);
+        let mut transfer = GenKill::new(func.num_blocks(), examples.len());
+        let reads = |write| {
+            let mut killed = BitSet::empty(examples.len());
+            let reads = examples.iter().enumerate().filter(|&(_, &example)| may_change(write, func.op(example)));
+            reads.for_each(|(number, _)| killed.insert(number));
+            killed
+        };
+        let mut killed_by: HashMap<Op, BitSet> = HashMap::new();
+        for block in func.blocks() {
+            for &value in &func.block(block).insts {
+                if func.op(value).effect() == Effect::Write {
+                    let op = func.op(value);
+                    transfer.kill_all(block, killed_by.entry(op).or_insert_with(|| reads(op)));
+                }
+                if let Some(number) = numbers[value.index()] {
+                    transfer.generate(block, number as usize);
+                }
+                let users = uses.of(value).iter().filter_map(|used| numbers[used.user.index()]);
+                users.for_each(|number| transfer.kill(block, number as usize));
+            }
+        }
+        let solution = solve(&Expressions { transfer, count: examples.len() }, func, cfg);
+        Available { numbers, solution }
+    }
+
+    /// Whether the expression that `value` computes is available at the start of `block`, before its phis.
+    pub fn at_start(&self, block: Block, value: Value) -> bool {
+        self.numbers[value.index()].is_some_and(|number| self.solution.at_start(block).contains(number as usize))
+    }
+
+    /// Whether the expression that `value` computes is available at the end of `block`.
+    pub fn at_end(&self, block: Block, value: Value) -> bool {
+        self.numbers[value.index()].is_some_and(|number| self.solution.at_end(block).contains(number as usize))
+    }
+
+    /// The number of the expression that `value` computes; `None` if it is not one: a leaf, a phi, a write.
+    pub fn number(&self, value: Value) -> Option<u32> {
+        self.numbers[value.index()]
+    }
+}
+
+/// Whether an instruction may change what `read` computes.
+pub fn may_change(write: Op, read: Op) -> bool {
+    let reads = matches!(read.effect(), Effect::Read | Effect::ReadTrap);
+    reads
+        && match write {
+            Op::Call | Op::CallIndirect => true,
+            // Two imported globals may be one.
+            Op::GlobalSet => read == Op::GlobalGet,
+            Op::Fuel | Op::Poll => false,
+            _ => read != Op::GlobalGet,
+        }
+}
+
+/// By value the number of its expression, and by expression a value that computes it.
+fn number(func: &Func<'_>) -> (Vec<Option<u32>>, Vec<Value>) {
+    type Key<'f> = (Op, Type, Type, u32, u64, &'f [Value]);
+    let mut found: HashMap<Key<'_>, u32> = HashMap::new();
+    let (mut numbers, mut examples) = (vec![None; func.num_values()], Vec::new());
+    for &value in func.blocks().flat_map(|block| &func.block(block).insts) {
+        let inst = func.inst(value);
+        if matches!(inst.op.effect(), Effect::Write | Effect::Terminator)
+            || matches!(inst.op, Op::Phi | Op::Const | Op::Param | Op::OsrSlot | Op::Result)
+        {
+            continue;
+        }
+        let key = (inst.op, inst.ty, func.operand_type(value), inst.aux, inst.imm, &*inst.args);
+        let number = *found.entry(key).or_insert_with(|| {
+            examples.push(value);
+            examples.len() as u32 - 1
+        });
+        numbers[value.index()] = Some(number);
+    }
+    (numbers, examples)
+}
+
+struct Expressions {
+    transfer: GenKill,
+    count: usize,
+}
+
+impl Problem for Expressions {
+    type Fact = BitSet;
+    const DIRECTION: Direction = Direction::Forward;
+
+    fn top(&self) -> BitSet {
+        BitSet::full(self.count)
+    }
+
+    fn boundary(&self) -> BitSet {
+        BitSet::empty(self.count)
+    }
+
+    fn meet(&self, fact: &mut BitSet, other: &BitSet) {
+        fact.intersect(other);
+    }
+
+    fn transfer(&self, block: Block, fact: &mut BitSet) {
+        self.transfer.apply(block, fact);
+    }
+}
