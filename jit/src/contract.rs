@@ -445,8 +445,6 @@ helpers! {
     MemoryInit(memory_segment to from len) -> Status;
     /// `data.drop`. u32 segment.
     DataDrop(segment) -> Status;
-    /// `table.get`. u32 table, u64 index; the reference goes to overflow slot 0.
-    TableGet(table index) -> Status;
     /// `table.set`. u32 table, u64 index, u64 reference.
     TableSet(table index reference) -> Status;
     /// `table.grow`: the old size, or -1. u32 table, u64 reference, u64 delta.

@@ -7,7 +7,7 @@ use weir_jit::analysis::{Cfg, Dominators};
 use weir_jit::ir::{Block, Entry, Fields, Func, Op, Type, Value};
 
 /// Types of values.
-pub const TYPES: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
+pub const TYPES: [Type; 5] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::Ref];
 
 /// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so
 /// that a world can end every run.
@@ -49,6 +49,8 @@ pub fn constant(rng: &mut Rng, ty: Type) -> u64 {
         (Type::I64, _) => small as u64,
         (Type::F32, 0) => bits & 0xFFFF_FFFF,
         (Type::F32, _) => (small as f32).to_bits().into(),
+        // Null, which is the only reference that is a constant.
+        (Type::Ref, _) => 0,
         (_, 0) => bits,
         _ => (small as f64).to_bits(),
     }
@@ -151,7 +153,7 @@ impl Filler<'_> {
 
     fn instruction(&mut self, func: &mut Func<'_>, block: Block) {
         let none = (0, 0);
-        match self.rng.below(30) {
+        match self.rng.below(32) {
             0..3 => {
                 let ty = *self.rng.pick(&TYPES);
                 let bits = constant(self.rng, ty);
@@ -183,6 +185,7 @@ impl Filler<'_> {
                 let cost = u64::from(self.rng.below(9));
                 self.emit(func, block, Op::Fuel, Type::Void, (0, cost), &[]);
             }
+            10 | 11 => self.table(func, block),
             _ => self.numeric(func, block),
         }
     }
@@ -276,6 +279,29 @@ impl Filler<'_> {
                 let op = if kind == 3 { Op::MemoryFill } else { Op::MemoryCopy };
                 self.emit(func, block, op, Type::Void, (0, 0), &args);
             }
+        }
+    }
+
+    /// An operation on references or on tables, of which the second has no element.
+    fn table(&mut self, func: &mut Func<'_>, block: Block) {
+        let table = u32::from(self.rng.one_in(8));
+        let reference = self.value(func, block, Type::Ref);
+        let mut index = |this: &mut Self| {
+            let bits = this.rng.below(10).into();
+            this.emit(func, block, Op::Const, Type::I32, (0, bits), &[]);
+            *this.available[block.index()].last().expect("the constant has just been made")
+        };
+        let [a, b, c] = [index(self), index(self), index(self)];
+        match self.rng.below(9) {
+            0 => self.emit(func, block, Op::RefIsNull, Type::I32, (0, 0), &[reference]),
+            1 => self.emit(func, block, Op::RefFunc, Type::Ref, (5, 0), &[]),
+            2 => self.emit(func, block, Op::TableGet, Type::Ref, (table, 0), &[a]),
+            3 => self.emit(func, block, Op::TableSet, Type::Void, (table, 0), &[a, reference]),
+            4 => self.emit(func, block, Op::TableSize, Type::I32, (table, 0), &[]),
+            5 => self.emit(func, block, Op::TableGrow, Type::I32, (table, 0), &[reference, a]),
+            6 => self.emit(func, block, Op::TableFill, Type::Void, (table, 0), &[a, reference, b]),
+            7 => self.emit(func, block, Op::TableCopy, Type::Void, (0, table.into()), &[a, b, c]),
+            _ => self.emit(func, block, Op::ElemDrop, Type::Void, (0, 0), &[]),
         }
     }
 

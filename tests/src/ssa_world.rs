@@ -13,10 +13,8 @@ use weir_jit::ir::{Entry, Func, Outcome, Stop, World, eval};
 /// A module's instance for the evaluator. Imported functions answer as [`Sandbox`] does.
 pub struct ModuleWorld<'m> {
     module: &'m Module,
-    /// Memories, globals and what imports were called with.
+    /// Memories, tables, globals and what imports were called with. The reference to function `i` is `1 + i`.
     pub sandbox: Sandbox,
-    /// Functions in each table.
-    tables: Vec<Vec<Option<u32>>>,
     options: &'m Options,
     transform: &'m dyn Fn(&mut Func<'_>),
     steps: u64,
@@ -46,19 +44,21 @@ impl<'m> ModuleWorld<'m> {
                 sandbox.memories[*memory as usize][start..start + data.len()].copy_from_slice(&data);
             }
         }
-        let mut tables: Vec<_> = module.tables.iter().map(|table| vec![None; table.ty.limits.min as usize]).collect();
+        sandbox.tables = module.tables.iter().map(|table| vec![0; table.ty.limits.min as usize]).collect();
         for segment in &module.elems {
-            if let ElemMode::Active { table, offset } = &segment.mode {
-                let start = constant(offset) as usize;
-                for (slot, item) in tables[*table as usize][start..].iter_mut().zip(&segment.items) {
-                    *slot = match *item.0 {
-                        [ConstOp::RefFunc(func)] => Some(func),
-                        _ => None,
-                    };
+            let mut items: Vec<u64> = segment.items.iter().map(constant).collect();
+            match &segment.mode {
+                ElemMode::Active { table, offset } => {
+                    let start = constant(offset) as usize;
+                    sandbox.tables[*table as usize][start..start + items.len()].copy_from_slice(&items);
+                    items.clear();
                 }
+                ElemMode::Declared => items.clear(),
+                ElemMode::Passive => {}
             }
+            sandbox.elems.push(items);
         }
-        ModuleWorld { module, sandbox, tables, options, transform, steps: 0, depth: 0 }
+        ModuleWorld { module, sandbox, options, transform, steps: 0, depth: 0 }
     }
 
     /// Calls function `func` with slots as arguments, for at most `steps` instructions.
@@ -94,8 +94,8 @@ impl<'m> ModuleWorld<'m> {
         match callee {
             Callee::Direct(func) => Ok(func),
             Callee::Indirect { ty, table, index } => {
-                let entry = usize::try_from(index).ok().and_then(|index| self.tables[table as usize].get(index));
-                let func = entry.ok_or(Trap::UndefinedElement)?.ok_or(Trap::UninitializedElement)?;
+                let entry = usize::try_from(index).ok().and_then(|index| self.sandbox.tables[table as usize].get(index));
+                let func = entry.ok_or(Trap::UndefinedElement)?.checked_sub(1).ok_or(Trap::UninitializedElement)? as u32;
                 let same = *self.module.func_type(func) == self.module.types[ty as usize];
                 if same { Ok(func) } else { Err(Trap::IndirectCallTypeMismatch) }
             }
@@ -109,6 +109,7 @@ fn constant(expr: &ConstExpr) -> u64 {
         [ConstOp::I64(value)] => value as u64,
         [ConstOp::F32(bits)] => bits.into(),
         [ConstOp::F64(bits)] => bits,
+        [ConstOp::RefFunc(func)] => 1 + u64::from(func),
         _ => 0,
     }
 }
@@ -144,6 +145,42 @@ impl World for ModuleWorld<'_> {
 
     fn data_drop(&mut self, segment: u32) {
         self.sandbox.data_drop(segment);
+    }
+
+    fn ref_func(&mut self, func: u32) -> u64 {
+        self.sandbox.ref_func(func)
+    }
+
+    fn table_get(&mut self, table: u32, index: u64) -> Result<u64, Trap> {
+        self.sandbox.table_get(table, index)
+    }
+
+    fn table_set(&mut self, table: u32, index: u64, reference: u64) -> Result<(), Trap> {
+        self.sandbox.table_set(table, index, reference)
+    }
+
+    fn table_size(&mut self, table: u32) -> u64 {
+        self.sandbox.table_size(table)
+    }
+
+    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Option<u64> {
+        self.sandbox.table_grow(table, reference, delta)
+    }
+
+    fn table_fill(&mut self, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
+        self.sandbox.table_fill(table, index, reference, len)
+    }
+
+    fn table_copy(&mut self, tables: (u32, u32), to: u64, from: u64, len: u64) -> Result<(), Trap> {
+        self.sandbox.table_copy(tables, to, from, len)
+    }
+
+    fn table_init(&mut self, table: u32, segment: u32, to: u64, from: u32, len: u32) -> Result<(), Trap> {
+        self.sandbox.table_init(table, segment, to, from, len)
+    }
+
+    fn elem_drop(&mut self, segment: u32) {
+        self.sandbox.elem_drop(segment);
     }
 
     fn global(&mut self, global: u32) -> u64 {

@@ -21,34 +21,29 @@ fn instantiate(engine: &Engine, text: &str) -> (Store<()>, Instance, Module) {
 }
 
 /// Two functions that tail-call each other with different signatures, the wider one through the overflow area.
-fn ping_pong(keep_interpreted: &str) -> String {
-    format!(
-        r#"(module
-            (table 1 funcref)
-            (func $narrow (export "run") (param $n i64) (param $sum i64) (result i64)
-                (if (i64.eqz (local.get $n)) (then (return (local.get $sum))))
-                (return_call $wide
-                    (local.get $n) (i64.const 1) (i64.const 2) (i64.const 3) (i64.const 4)
-                    (i64.const 5) (i64.const 6) (local.get $sum) (i64.const 8)
-                    (f64.const 0) (f64.const 1) (f64.const 2) (f64.const 3) (f64.const 4)
-                    (f64.const 5) (f64.const 6) (f64.const 7) (f64.const 8.5) (i32.const 9)))
-            (func $wide
-                (param $n i64) (param i64 i64 i64 i64 i64 i64) (param $sum i64) (param i64)
-                (param f64 f64 f64 f64 f64 f64 f64 f64) (param $late f64) (param i32) (result i64)
-                {keep_interpreted}
-                (return_call $narrow
-                    (i64.sub (local.get $n) (i64.const 1))
-                    (i64.add (local.get $sum) (i64.trunc_f64_s (local.get $late))))))"#
-    )
-}
-
-const REFUSED: &str = "(drop (table.size 0))";
+const PING_PONG: &str = r#"(module
+    (table 1 funcref)
+    (func $narrow (export "run") (param $n i64) (param $sum i64) (result i64)
+        (if (i64.eqz (local.get $n)) (then (return (local.get $sum))))
+        (return_call $wide
+            (local.get $n) (i64.const 1) (i64.const 2) (i64.const 3) (i64.const 4)
+            (i64.const 5) (i64.const 6) (local.get $sum) (i64.const 8)
+            (f64.const 0) (f64.const 1) (f64.const 2) (f64.const 3) (f64.const 4)
+            (f64.const 5) (f64.const 6) (f64.const 7) (f64.const 8.5) (i32.const 9)))
+    (func $wide
+        (param $n i64) (param i64 i64 i64 i64 i64 i64) (param $sum i64) (param i64)
+        (param f64 f64 f64 f64 f64 f64 f64 f64) (param $late f64) (param i32) (result i64)
+        (return_call $narrow
+            (i64.sub (local.get $n) (i64.const 1))
+            (i64.add (local.get $sum) (i64.trunc_f64_s (local.get $late))))))"#;
 
 #[test]
 fn tail_calls_between_engines_take_constant_stack() {
     for tier in [Tier::Native, Tier::Cranelift] {
-        let engine = engine(tier, |_| ());
-        let (mut store, instance, module) = instantiate(&engine, &ping_pong(REFUSED));
+        let engine = engine(tier, |config| {
+            config.interpret_calls(&["wide"]);
+        });
+        let (mut store, instance, module) = instantiate(&engine, PING_PONG);
         let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, (5_000_000, 0)).unwrap(), 40_000_000, "{tier:?}: ten million tail calls");
         let stats = module.stats();
@@ -61,18 +56,16 @@ fn tail_calls_between_engines_take_constant_stack() {
 fn tail_calls_within_one_engine_take_constant_stack() {
     for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto] {
         let engine = engine(tier, |_| ());
-        let (mut store, instance, _) = instantiate(&engine, &ping_pong(""));
+        let (mut store, instance, _) = instantiate(&engine, PING_PONG);
         let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, (1_000_000, 0)).unwrap(), 8_000_000, "{tier:?}");
     }
 }
 
-/// `$spin` is refused as a whole, but not its loop: it is interpreted at each call and continued in an OSR body, which
-/// tail-calls through the table.
+/// Where calls of `$spin` are interpreted, its loop is continued in an OSR body, which tail-calls through the table.
 const LOOPS: &str = r#"(module
     (table 1 funcref)
     (func $spin (export "run") (param $n i64) (param $sum i64) (result i64) (local $i i64)
-        (drop (table.size 0))
         (if (i64.eqz (local.get $n)) (then (return (local.get $sum))))
         (loop $again
             (local.set $sum (i64.add (local.get $sum) (i64.const 1)))
@@ -87,7 +80,7 @@ const LOOPS: &str = r#"(module
 #[test]
 fn tail_calls_out_of_osr_bodies_take_constant_stack() {
     let engine = engine(Tier::Auto, |config| {
-        config.tier_up_threshold(Some(1));
+        config.tier_up_threshold(Some(1)).interpret_calls(&["spin"]);
     });
     let (mut store, instance, module) = instantiate(&engine, LOOPS);
     let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
@@ -101,11 +94,11 @@ fn tail_calls_out_of_osr_bodies_take_constant_stack() {
 fn forced_tier_switches_change_nothing() {
     let mut osr_entries = 0;
     for seed in 0..6 {
-        let engine = engine(Tier::Auto, |config| {
-            config.stress(Some(seed));
-        });
-        for text in [LOOPS.to_owned(), LOOPS.replace("(drop (table.size 0))", ""), ping_pong(""), ping_pong(REFUSED)] {
-            let (mut store, instance, module) = instantiate(&engine, &text);
+        for (text, interpreted) in [(LOOPS, "spin"), (LOOPS, ""), (PING_PONG, "wide"), (PING_PONG, "")] {
+            let engine = engine(Tier::Auto, |config| {
+                config.stress(Some(seed)).interpret_calls(&[interpreted]);
+            });
+            let (mut store, instance, module) = instantiate(&engine, text);
             let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
             let step = if text.contains("$wide") { 8 } else { 4 };
             assert_eq!(run.call(&mut store, (200_000, 0)).unwrap(), step * 200_000, "seed {seed}");
@@ -169,7 +162,6 @@ const TOWER: &str = r#"(module
         (if (i32.eqz (local.get $n)) (then (return (call $bottom))))
         (i32.add (i32.const 1) (call $interpreted (local.get $n))))
     (func $interpreted (param $n i32) (result i32)
-        (drop (table.size 0))
         (i32.add (i32.const 1) (call $host (local.get $n))))
     (global $how (export "how") (mut i32) (i32.const 0))
     (func $bottom (result i32)
@@ -187,7 +179,9 @@ const TOWER: &str = r#"(module
 #[test]
 fn traps_errors_and_panics_cross_every_mixture_of_engines() {
     for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift] {
-        let engine = engine(tier, |_| ());
+        let engine = engine(tier, |config| {
+            config.interpret_calls(&["interpreted"]);
+        });
         let module = Module::new(&engine, TOWER).unwrap();
         let mut store = Store::new(&engine, 0u32);
         let mut linker = Linker::new(&engine);

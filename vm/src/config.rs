@@ -37,6 +37,7 @@ pub struct Config {
     pub(crate) synchronous_compilation: bool,
     pub(crate) tier_up_threshold: Option<u32>,
     pub(crate) guard_regions: bool,
+    pub(crate) interpret_calls: Vec<String>,
 }
 
 impl Default for Config {
@@ -51,6 +52,7 @@ impl Default for Config {
             synchronous_compilation: false,
             tier_up_threshold: None,
             guard_regions: true,
+            interpret_calls: Vec::new(),
         }
     }
 }
@@ -98,6 +100,13 @@ impl Config {
     /// For testing: forces tier switches, delays and failures of compilations, chosen by this seed. Default: none.
     pub fn stress(&mut self, seed: Option<u64>) -> &mut Config {
         self.stress = seed;
+        self
+    }
+
+    /// For testing: calls of functions with one of these names, by the name section, always enter the interpreter. Their
+    /// loops may still be continued in compiled code. Default: none.
+    pub fn interpret_calls(&mut self, names: &[&str]) -> &mut Config {
+        self.interpret_calls = names.iter().map(|name| (*name).to_owned()).collect();
         self
     }
 

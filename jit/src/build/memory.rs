@@ -29,14 +29,15 @@ impl Builder<'_, '_> {
         self.push(size);
     }
 
-    /// `memory.fill`, `memory.copy` and `memory.init`; `other` is the source memory or the segment.
-    pub(super) fn bulk(&mut self, op: Op, memory: u32, other: u32) {
+    /// `fill`, `copy` and `init` of memories and tables; `other` is the source memory or table, or the segment.
+    pub(super) fn bulk(&mut self, op: Op, target: u32, other: u32) {
         let operands: [_; 3] = self.pop_array();
-        self.emit(op, Type::Void, memory, u64::from(other), &operands);
+        self.emit(op, Type::Void, target, u64::from(other), &operands);
     }
 
-    pub(super) fn data_drop(&mut self, segment: u32) {
-        self.emit(Op::DataDrop, Type::Void, 0, u64::from(segment), &[]);
+    /// `data.drop` and `elem.drop`.
+    pub(super) fn drop_segment(&mut self, op: Op, segment: u32) {
+        self.emit(op, Type::Void, 0, u64::from(segment), &[]);
     }
 
     fn index_type(&self, memory: u32) -> Type {

@@ -15,6 +15,7 @@ mod memory;
 mod numeric;
 mod osr;
 mod refinements;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -295,7 +296,18 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::I64Const, Imm::I64(value)) => self.push_constant(Type::I64, value as u64),
             (Opcode::F32Const, Imm::F32(bits)) => self.push_constant(Type::F32, u64::from(bits)),
             (Opcode::F64Const, Imm::F64(bits)) => self.push_constant(Type::F64, bits),
+
             (Opcode::RefNull, _) => self.push_constant(Type::Ref, 0),
+            (Opcode::RefIsNull, _) => self.ref_is_null(),
+            (Opcode::RefFunc, Imm::Index(func)) => self.ref_func(func),
+            (Opcode::TableGet, Imm::Index(table)) => self.table_get(table),
+            (Opcode::TableSet, Imm::Index(table)) => self.table_set(table),
+            (Opcode::TableSize, Imm::Index(table)) => self.table_size(table),
+            (Opcode::TableGrow, Imm::Index(table)) => self.table_grow(table),
+            (Opcode::TableFill, Imm::Index(table)) => self.bulk(Op::TableFill, table, 0),
+            (Opcode::TableCopy, Imm::Index2(to, from)) => self.bulk(Op::TableCopy, to, from),
+            (Opcode::TableInit, Imm::Index2(segment, table)) => self.bulk(Op::TableInit, table, segment),
+            (Opcode::ElemDrop, Imm::Index(segment)) => self.drop_segment(Op::ElemDrop, segment),
 
             (op, Imm::Mem(arg)) => self.access(op, arg),
             (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),
@@ -303,7 +315,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::MemoryFill, Imm::Index(memory)) => self.bulk(Op::MemoryFill, memory, 0),
             (Opcode::MemoryCopy, Imm::Index2(to, from)) => self.bulk(Op::MemoryCopy, to, from),
             (Opcode::MemoryInit, Imm::Index2(segment, memory)) => self.bulk(Op::MemoryInit, memory, segment),
-            (Opcode::DataDrop, Imm::Index(segment)) => self.data_drop(segment),
+            (Opcode::DataDrop, Imm::Index(segment)) => self.drop_segment(Op::DataDrop, segment),
 
             (op, _) => match Op::from_opcode(op) {
                 Some((op, operand, result)) => self.numeric(op, operand, result),

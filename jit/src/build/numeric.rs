@@ -110,7 +110,7 @@ impl Builder<'_, '_> {
     }
 
     /// Emits `op`, or finds it in the block at hand if it is pure and was emitted there not long ago.
-    fn shared(&mut self, op: Op, ty: Type, args: &[Value]) -> Value {
+    pub(super) fn shared(&mut self, op: Op, ty: Type, args: &[Value]) -> Value {
         if op.effect() != Effect::Pure || !self.options.refinements.number {
             return self.emit(op, ty, 0, 0, args);
         }

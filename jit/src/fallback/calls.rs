@@ -1,9 +1,7 @@
 //! Calls, tail calls, helpers, and how arguments and results travel.
 
 use super::{Translator, clif_type, trap_code, unsupported};
-use crate::contract::{
-    FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, TableCtx, TableEntry, param_places, result_places,
-};
+use crate::contract::{FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, TableEntry, param_places, result_places};
 use crate::ir::{Entry, Func, Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -196,17 +194,7 @@ impl<'t> Translator<'t, '_> {
         let func = self.func;
         let inst = func.inst(value);
         let (&index, args) = func.args(value).split_last().expect("the index is the last argument");
-        let index = self.widen(self.func.ty(index), self.get(index));
-        let table = self.load_fixed(types::I64, self.instance, self.layout.table(inst.imm as u32) as usize);
-        let len = self.load_runtime(types::I64, table, offset_of!(TableCtx, len));
-        let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
-        self.b.ins().trapnz(outside, trap_code(Trap::UndefinedElement));
-        let entries = self.load_runtime(types::I64, table, offset_of!(TableCtx, entries));
-        let size = self.b.ins().iconst(types::I64, size_of::<TableEntry>() as i64);
-        let offset = self.b.ins().imul(index, size);
-        let entry = self.b.ins().iadd(entries, offset);
-        // What runs ahead of the check by speculation sees the first element.
-        let entry = self.b.ins().select_spectre_guard(outside, entries, entry);
+        let entry = self.table_entry(inst.imm as u32, index, Trap::UndefinedElement);
 
         let found = self.load_runtime(types::I32, entry, offset_of!(TableEntry, sig));
         let expected = self.b.ins().iconst(types::I32, i64::from(self.request.sig_ids[inst.aux as usize]));

@@ -127,7 +127,15 @@ impl Translator<'_, '_> {
             Op::MemoryFill => (Helper::MemoryFill, u64::from(inst.aux)),
             Op::MemoryCopy => (Helper::MemoryCopy, both),
             Op::MemoryInit => (Helper::MemoryInit, both),
-            _ => (Helper::DataDrop, inst.imm),
+            Op::DataDrop => (Helper::DataDrop, inst.imm),
+            Op::TableSet => (Helper::TableSet, u64::from(inst.aux)),
+            Op::TableFill => (Helper::TableFill, u64::from(inst.aux)),
+            Op::TableCopy => (Helper::TableCopy, both),
+            Op::TableInit => (Helper::TableInit, both),
+            op => {
+                debug_assert_eq!(op, Op::ElemDrop);
+                (Helper::ElemDrop, inst.imm)
+            }
         };
         let mut args = vec![self.b.ins().iconst(types::I64, immediates as i64)];
         for &arg in inst.args.iter() {

@@ -4,7 +4,7 @@
 //! [`crate::contract`] like the own back end's code. Phis become block parameters, values stay values; the calling
 //! convention is Cranelift's `Tail` with a pinned register, and what finds no register in it travels through
 //! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
-//! [`numeric`], [`memory`], [`calls`] and [`control`].
+//! [`numeric`], [`memory`], [`tables`], [`calls`] and [`control`].
 //!
 //! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is the loader of one test only. Its memory
 //! provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot work on two
@@ -15,6 +15,7 @@ mod calls;
 mod control;
 mod memory;
 mod numeric;
+mod tables;
 mod target;
 
 use crate::analysis::cfg::Cfg;
@@ -45,7 +46,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats)
     if let Some(value) = values(func).find(|&value| func.ty(value) == Type::V128) {
         return Err(unsupported(format!("v128 ({})", func.op(value).name())));
     }
-    let is_leaf = !values(func).any(|value| calls(func.op(value)));
+    let is_leaf = !values(func).any(|value| func.op(value).is_call());
     let compiled = attempt(func, request, stats, !is_leaf)?;
     let (compiled, frame) = match compiled {
         (_, frame) if is_leaf && frame > UNCHECKED_LEAF_FRAME => attempt(func, request, stats, true)?,
@@ -90,11 +91,6 @@ fn unsupported(what: String) -> Refusal {
 /// Every value in a block.
 fn values<'f>(func: &'f Func<'_>) -> impl Iterator<Item = Value> + 'f {
     func.blocks().flat_map(|block| func.block(block).insts.iter().copied())
-}
-
-/// Whether `op` makes a call, of a function or a helper, that returns here.
-fn calls(op: Op) -> bool {
-    matches!(op, Op::Call | Op::CallIndirect | Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop)
 }
 
 /// Takes what is needed out of Cranelift's result.
@@ -268,7 +264,11 @@ impl Translator<'_, '_> {
             Op::GlobalSet => self.global_set(inst.aux, self.arg(value, 0)),
             Op::MemorySize => Some(self.memory_size(inst.aux)),
             Op::MemoryGrow => Some(self.memory_grow(value)),
-            Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop => self.bulk(value),
+            Op::RefFunc => Some(self.ref_func(inst.aux)),
+            Op::TableGet => Some(self.table_get(value)),
+            Op::TableSize => Some(self.table_size(inst.aux)),
+            Op::TableGrow => Some(self.table_grow(value)),
+            op if op.is_call() => self.bulk(value),
             op if op.access_width(self.func.operand_type(value)).is_some() => self.access(value),
             _ => Some(self.numeric(value)?),
         };

@@ -61,7 +61,7 @@ impl Translator<'_, '_> {
             Op::Clz => ins.clz(a),
             Op::Ctz => ins.ctz(a),
             Op::Popcnt => ins.popcnt(a),
-            Op::Eqz => {
+            Op::Eqz | Op::RefIsNull => {
                 let bit = ins.icmp_imm_u(IntCC::Equal, a, 0);
                 self.b.ins().uextend(types::I32, bit)
             }

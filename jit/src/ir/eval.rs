@@ -48,6 +48,48 @@ pub trait World {
     /// `data.drop`
     fn data_drop(&mut self, segment: u32);
 
+    /// The reference to a function, which is not 0.
+    fn ref_func(&mut self, func: u32) -> u64;
+
+    /// `table.get`
+    ///
+    /// # Errors
+    /// Out of bounds.
+    fn table_get(&mut self, table: u32, index: u64) -> Result<u64, Trap>;
+
+    /// `table.set`
+    ///
+    /// # Errors
+    /// Out of bounds.
+    fn table_set(&mut self, table: u32, index: u64, reference: u64) -> Result<(), Trap>;
+
+    /// Number of elements of a table.
+    fn table_size(&mut self, table: u32) -> u64;
+
+    /// Grows a table by `delta` elements that are `reference`: its former size, or `None` if it stays as it is.
+    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Option<u64>;
+
+    /// `table.fill`
+    ///
+    /// # Errors
+    /// Out of bounds.
+    fn table_fill(&mut self, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap>;
+
+    /// `table.copy` between the tables `(to, from)`.
+    ///
+    /// # Errors
+    /// Out of bounds.
+    fn table_copy(&mut self, tables: (u32, u32), to: u64, from: u64, len: u64) -> Result<(), Trap>;
+
+    /// `table.init`
+    ///
+    /// # Errors
+    /// Out of bounds, of table or segment.
+    fn table_init(&mut self, table: u32, segment: u32, to: u64, from: u32, len: u32) -> Result<(), Trap>;
+
+    /// `elem.drop`
+    fn elem_drop(&mut self, segment: u32);
+
     /// Value of a global.
     fn global(&mut self, global: u32) -> u64;
 
@@ -193,6 +235,11 @@ impl<W: World> Machine<'_, '_, W> {
             Op::MemorySize => self.world.memory_size(inst.aux),
             Op::MemoryGrow => self.world.memory_grow(inst.aux, args[0]).unwrap_or(u64::MAX),
             Op::GlobalGet => self.world.global(inst.aux),
+            Op::RefIsNull => u64::from(args[0] == 0),
+            Op::RefFunc => self.world.ref_func(inst.aux),
+            Op::TableGet => self.world.table_get(inst.aux, args[0])?,
+            Op::TableSize => self.world.table_size(inst.aux),
+            Op::TableGrow => self.world.table_grow(inst.aux, args[0], args[1]).unwrap_or(u64::MAX),
             _ if inst.op.fields() == Fields::Access => {
                 let access = self.access(value);
                 access.extend(self.world.load(inst.aux, args[0], inst.imm, access.width)?)
@@ -214,6 +261,11 @@ impl<W: World> Machine<'_, '_, W> {
             Op::MemoryCopy => self.world.memory_copy((aux, imm as u32), args[0], args[1], args[2])?,
             Op::MemoryInit => self.world.memory_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
             Op::DataDrop => self.world.data_drop(imm as u32),
+            Op::TableSet => self.world.table_set(aux, args[0], args[1])?,
+            Op::TableFill => self.world.table_fill(aux, args[0], args[1], args[2])?,
+            Op::TableCopy => self.world.table_copy((aux, imm as u32), args[0], args[1], args[2])?,
+            Op::TableInit => self.world.table_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
+            Op::ElemDrop => self.world.elem_drop(imm as u32),
             Op::GlobalSet => self.world.set_global(aux, args[0]),
             Op::Fuel => self.world.fuel(imm)?,
             Op::Poll => self.world.poll()?,

@@ -195,6 +195,23 @@ macro_rules! for_each_op {
             GlobalGet, "global_get", 0, Read, [];
             GlobalSet, "global_set", 1, Write, [];
 
+            // References. A reference is a pointer or 0 for null; `ref_func`: aux is the function.
+            RefIsNull, "ref_is_null", 1, Pure, [];
+            RefFunc, "ref_func", 0, Pure, [];
+
+            // Tables: aux is the table; for copy, imm is the source table; for init and elem_drop, imm is the segment.
+            // Indices, sizes and lengths have the table's index type (table.copy: the length has the smaller one). Operands
+            // stand in the order of the operand stack: get [index], set [index, reference], grow [reference, delta],
+            // fill [index, reference, length].
+            TableGet, "table_get", 1, ReadTrap, [];
+            TableSet, "table_set", 2, Write, [];
+            TableSize, "table_size", 0, Read, [];
+            TableGrow, "table_grow", 2, Write, [];
+            TableFill, "table_fill", 3, Write, [];
+            TableCopy, "table_copy", 3, Write, [];
+            TableInit, "table_init", 3, Write, [];
+            ElemDrop, "elem_drop", 0, Write, [];
+
             // Calls: the value is the first result (void if none), `result` reads the others. aux is the function, or
             // the type index with imm the table; the table index is the *last* argument, as on the operand stack.
             Call, "call", *, Write, [];
@@ -344,9 +361,16 @@ impl Op {
         })
     }
 
+    /// Whether it calls a function or a helper of the runtime, and comes back.
+    pub const fn is_call(self) -> bool {
+        matches!(self, Op::Call | Op::CallIndirect | Op::RefFunc)
+            || matches!(self, Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop)
+            || matches!(self, Op::TableSet | Op::TableGrow | Op::TableFill | Op::TableCopy | Op::TableInit | Op::ElemDrop)
+    }
+
     /// Whether its value is always 0 or 1.
     pub const fn is_boolean(self) -> bool {
-        matches!(self, Op::Eqz | Op::Flt | Op::Fgt | Op::Fle | Op::Fge) || self.inverse().is_some()
+        matches!(self, Op::Eqz | Op::RefIsNull | Op::Flt | Op::Fgt | Op::Fle | Op::Fge) || self.inverse().is_some()
     }
 
     /// Bytes that a load or store touches, `None` for everything else. `ty` is the type of the loaded or stored value.
@@ -385,6 +409,14 @@ pub enum Fields {
     Segment,
     /// `aux` is the global.
     Global,
+    /// `aux` is the table.
+    Table,
+    /// `aux` is the destination table, `imm` the source table.
+    Tables,
+    /// `aux` is the table, `imm` the element segment.
+    TableSegment,
+    /// `imm` is the element segment.
+    ElemSegment,
     /// `aux` is the function.
     Func,
     /// `aux` is the type index, `imm` the table.
@@ -406,7 +438,11 @@ impl Op {
             Op::MemoryInit => Fields::MemorySegment,
             Op::DataDrop => Fields::Segment,
             Op::GlobalGet | Op::GlobalSet => Fields::Global,
-            Op::Call | Op::ReturnCall => Fields::Func,
+            Op::TableGet | Op::TableSet | Op::TableSize | Op::TableGrow | Op::TableFill => Fields::Table,
+            Op::TableCopy => Fields::Tables,
+            Op::TableInit => Fields::TableSegment,
+            Op::ElemDrop => Fields::ElemSegment,
+            Op::Call | Op::ReturnCall | Op::RefFunc => Fields::Func,
             Op::CallIndirect | Op::ReturnCallIndirect => Fields::Indirect,
             Op::Trap => Fields::Trap,
             _ => Fields::None,

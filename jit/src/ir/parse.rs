@@ -258,8 +258,18 @@ impl Pending {
             Fields::Func => self.aux = cursor.index("f", "a function such as `f0`")?,
             Fields::Indirect => {
                 self.aux = cursor.index("t", "a type such as `t0`")?;
-                self.imm = cursor.index("table", "a table such as `table0`")?.into();
+                self.imm = cursor.table()?.into();
             }
+            Fields::Table => self.aux = cursor.table()?,
+            Fields::Tables => {
+                self.aux = cursor.table()?;
+                self.imm = cursor.table()?.into();
+            }
+            Fields::TableSegment => {
+                self.aux = cursor.table()?;
+                self.imm = cursor.elem()?.into();
+            }
+            Fields::ElemSegment => self.imm = cursor.elem()?.into(),
             Fields::Trap => {
                 let found = cursor.rest;
                 let word = cursor.word();
@@ -430,6 +440,14 @@ impl<'t> Cursor<'t> {
             number if number < MAX_NUMBER => Ok(number),
             _ => Err(start.error(format!("a number below {MAX_NUMBER}"))),
         }
+    }
+
+    fn table(&mut self) -> Result<u32, ParseError> {
+        self.index("table", "a table such as `table0`")
+    }
+
+    fn elem(&mut self) -> Result<u32, ParseError> {
+        self.index("elem", "an element segment such as `elem0`")
     }
 
     fn optional_index(&mut self, prefix: &str) -> Result<u32, ParseError> {

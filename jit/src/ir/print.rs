@@ -138,6 +138,10 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
         Fields::MemorySegment => write!(f, " mem{aux} data{imm}"),
         Fields::Segment => write!(f, " data{imm}"),
         Fields::Global => write!(f, " g{aux}"),
+        Fields::Table => write!(f, " table{aux}"),
+        Fields::Tables => write!(f, " table{aux} table{imm}"),
+        Fields::TableSegment => write!(f, " table{aux} elem{imm}"),
+        Fields::ElemSegment => write!(f, " elem{imm}"),
         Fields::Func => write!(f, " f{aux}"),
         Fields::Indirect => write!(f, " t{aux} table{imm}"),
         Fields::Trap => match u8::try_from(aux).ok().and_then(Trap::from_code) {

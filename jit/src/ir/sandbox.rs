@@ -6,7 +6,7 @@ use weir_bytecode::Trap;
 /// Bytes of a page.
 const PAGE: u64 = 1 << 16;
 
-/// Memories, globals, data segments, fuel, and a function that answers all calls. Two runs did the same if their
+/// Memories, tables, globals, segments, fuel, and a function that answers all calls. Two runs did the same if their
 /// outcomes and their sandboxes are equal.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
@@ -18,6 +18,12 @@ pub struct Sandbox {
     pub globals: Vec<u64>,
     /// Data segments by index; missing ones are empty.
     pub data: Vec<Vec<u8>>,
+    /// Tables of references by index, at first one of 8 nulls; missing ones are empty.
+    pub tables: Vec<Vec<u64>>,
+    /// Elements that a table may grow to.
+    pub max_elements: u64,
+    /// Element segments by index; missing ones are empty.
+    pub elems: Vec<Vec<u64>>,
     /// Fuel left, where it is counted.
     pub fuel: Option<u64>,
     /// Polls left before one interrupts.
@@ -35,6 +41,9 @@ impl Default for Sandbox {
             max_pages: 4,
             globals: Vec::new(),
             data: Vec::new(),
+            tables: vec![vec![0; 8]],
+            max_elements: 20,
+            elems: Vec::new(),
             fuel: None,
             polls: None,
             calls: Vec::new(),
@@ -47,6 +56,7 @@ impl Default for Sandbox {
 impl PartialEq for Sandbox {
     fn eq(&self, other: &Sandbox) -> bool {
         (&self.memories, &self.globals, &self.data) == (&other.memories, &other.globals, &other.data)
+            && (&self.tables, &self.elems) == (&other.tables, &other.elems)
             && (self.fuel, self.polls, &self.calls) == (other.fuel, other.polls, &other.calls)
     }
 }
@@ -80,6 +90,15 @@ impl Sandbox {
     }
 }
 
+impl Sandbox {
+    /// The elements `index .. + len`, if they are within the table.
+    fn elements(&mut self, table: u32, index: u64, len: u64) -> Result<&mut [u64], Trap> {
+        let table = self.tables.get_mut(table as usize).map_or(&mut [][..], |elements| elements);
+        let end = index.checked_add(len).filter(|&end| end <= table.len() as u64).ok_or(Trap::TableOutOfBounds)?;
+        Ok(&mut table[index as usize..end as usize])
+    }
+}
+
 impl World for Sandbox {
     fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u64, Trap> {
         let mut raw = [0; 8];
@@ -93,7 +112,7 @@ impl World for Sandbox {
     }
 
     fn memory_size(&mut self, memory: u32) -> u64 {
-        self.memory(memory).len() as u64 / PAGE
+        self.memories.get(memory as usize).map_or(0, |bytes| bytes.len() as u64 / PAGE)
     }
 
     fn memory_grow(&mut self, memory: u32, delta: u64) -> Option<u64> {
@@ -126,6 +145,59 @@ impl World for Sandbox {
     fn data_drop(&mut self, segment: u32) {
         if let Some(data) = self.data.get_mut(segment as usize) {
             data.clear();
+        }
+    }
+
+    /// A number that nothing else yields.
+    fn ref_func(&mut self, func: u32) -> u64 {
+        1 + u64::from(func)
+    }
+
+    fn table_get(&mut self, table: u32, index: u64) -> Result<u64, Trap> {
+        Ok(self.elements(table, index, 1)?[0])
+    }
+
+    fn table_set(&mut self, table: u32, index: u64, reference: u64) -> Result<(), Trap> {
+        self.elements(table, index, 1)?[0] = reference;
+        Ok(())
+    }
+
+    fn table_size(&mut self, table: u32) -> u64 {
+        self.tables.get(table as usize).map_or(0, |elements| elements.len() as u64)
+    }
+
+    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Option<u64> {
+        let old = self.table_size(table);
+        let new = old.checked_add(delta).filter(|&new| new <= self.max_elements)?;
+        let index = table as usize;
+        self.tables.resize_with(self.tables.len().max(index + 1), Vec::new);
+        self.tables[index].resize(new as usize, reference);
+        Some(old)
+    }
+
+    fn table_fill(&mut self, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
+        self.elements(table, index, len)?.fill(reference);
+        Ok(())
+    }
+
+    fn table_copy(&mut self, (to_table, from_table): (u32, u32), to: u64, from: u64, len: u64) -> Result<(), Trap> {
+        self.elements(to_table, to, len)?;
+        let source = self.elements(from_table, from, len)?.to_vec();
+        self.elements(to_table, to, len)?.copy_from_slice(&source);
+        Ok(())
+    }
+
+    fn table_init(&mut self, table: u32, segment: u32, to: u64, from: u32, len: u32) -> Result<(), Trap> {
+        let elems = self.elems.get(segment as usize).cloned().unwrap_or_default();
+        let range = from as usize..from as usize + len as usize;
+        let source = elems.get(range).ok_or(Trap::TableOutOfBounds)?;
+        self.elements(table, to, len.into())?.copy_from_slice(source);
+        Ok(())
+    }
+
+    fn elem_drop(&mut self, segment: u32) {
+        if let Some(elems) = self.elems.get_mut(segment as usize) {
+            elems.clear();
         }
     }
 

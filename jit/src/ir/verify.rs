@@ -227,9 +227,10 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let fields = inst.op.fields();
         let (aux_used, imm_used) = match fields {
             Fields::None => (false, false),
-            Fields::Bits | Fields::Number | Fields::Segment => (false, true),
-            Fields::Memory | Fields::Global | Fields::Func | Fields::Trap => (true, false),
+            Fields::Bits | Fields::Number | Fields::Segment | Fields::ElemSegment => (false, true),
+            Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Trap => (true, false),
             Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
+            Fields::Tables | Fields::TableSegment => (true, true),
         };
         self.check(8, aux_used || aux == 0, || format!("aux is {aux} but has no meaning"))?;
         self.check(8, imm_used || imm == 0, || format!("imm is {imm} but has no meaning"))?;
@@ -266,6 +267,16 @@ impl<'f, 'a> Verifier<'f, 'a> {
             }
             Fields::Segment => in_range("data segment", imm, module.data.len()),
             Fields::Global => in_range("global", aux, module.globals.len()),
+            Fields::Table => in_range("table", aux, module.tables.len()),
+            Fields::Tables => {
+                in_range("table", aux, module.tables.len())?;
+                in_range("table", imm, module.tables.len())
+            }
+            Fields::TableSegment => {
+                in_range("table", aux, module.tables.len())?;
+                in_range("element segment", imm, module.elems.len())
+            }
+            Fields::ElemSegment => in_range("element segment", imm, module.elems.len()),
             Fields::Func => in_range("function", aux, module.funcs.len()),
             Fields::Indirect => {
                 in_range("type", aux, module.types.len())?;
@@ -321,7 +332,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.result(void)?;
                 self.args(&[memory(inst.aux), Want::Is(Type::I32), Want::Is(Type::I32)])
             }
-            Op::DataDrop | Op::Fuel | Op::Poll | Op::Jump | Op::Trap => self.result(void),
+            Op::DataDrop | Op::ElemDrop | Op::Fuel | Op::Poll | Op::Jump | Op::Trap => self.result(void),
             Op::GlobalGet => {
                 let ty = self.module.map_or(inst.ty, |module| module.globals[inst.aux as usize].value.into());
                 self.check(7, inst.ty != void, || "a global has a type".into())?;
@@ -332,6 +343,9 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 let ty = self.module.map_or(func.ty(inst.args[0]), |module| module.globals[inst.aux as usize].value.into());
                 self.args(&[Want::Is(ty)])
             }
+            Op::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
+            Op::RefFunc => self.result(Type::Ref),
+            _ if matches!(inst.op.fields(), Fields::Table | Fields::Tables | Fields::TableSegment) => self.table(),
             Op::Call | Op::CallIndirect | Op::ReturnCall | Op::ReturnCallIndirect => self.call(),
             Op::Branch | Op::BrTable => {
                 self.result(void)?;
@@ -344,6 +358,29 @@ impl<'f, 'a> Verifier<'f, 'a> {
             }
             _ if inst.op.fields() == Fields::Access => self.access(memory(inst.aux)),
             _ => self.numeric(),
+        }
+    }
+
+    /// An operation on a table.
+    fn table(&self) -> Checked {
+        let inst = self.func.inst(self.value());
+        let table = |table: u32| self.index_type(self.module.map(|module| module.tables[table as usize].ty.table64));
+        let (index, reference, length) = (table(inst.aux), Want::Is(Type::Ref), Want::Is(Type::I32));
+        match inst.op {
+            Op::TableGet => self.result(Type::Ref).and_then(|()| self.args(&[index])),
+            Op::TableSize => self.result_fits(index),
+            Op::TableGrow => {
+                self.result_fits(index)?;
+                self.args(&[reference, index])?;
+                self.has(inst.args[1], inst.ty)
+            }
+            Op::TableSet => self.result(Type::Void).and_then(|()| self.args(&[index, reference])),
+            Op::TableFill => self.result(Type::Void).and_then(|()| self.args(&[index, reference, index])),
+            Op::TableInit => self.result(Type::Void).and_then(|()| self.args(&[index, length, length])),
+            _ => self.result(Type::Void).and_then(|()| {
+                let from = table(inst.imm as u32);
+                self.args(&[index, from, if index == length { index } else { from }])
+            }),
         }
     }
 
@@ -545,6 +582,13 @@ mod tests {
             (7, "its value is i32, not f64", "v1: i32 = global_get g0"),
             (7, "v0 is i32, not f64", "global_set g0 v0"),
             (8, "global 1 of 1", "global_set g1 v0"),
+            (7, "v0 is i32, not i64", "v1: ref = table_get table0 v0"),
+            (8, "table 1 of 1", "v1: i32 = table_size table1"),
+            (7, "its value is i32, not i64", "v1: i32 = table_size table0"),
+            (8, "table 2 of 1", "table_copy table0 table2 v0, v0, v0"),
+            (8, "element segment 0 of 0", "elem_drop elem0"),
+            (8, "element segment 0 of 0", "table_init table0 elem0 v0, v0, v0"),
+            (8, "function 5 of 3", "v1: ref = ref_func f5"),
         ];
         for &(number, what, inst) in cases {
             let found = rule(&format!("func 1 (i32) -> i32\nb0:\n v0: i32 = param 0\n {inst}\n return v0"));

@@ -6,11 +6,5 @@
     local.get 1
     i32.add))
 ;; expect
-;;      0  push rbp
-;;      1  mov rbp,rsp
-;;      4  lea eax,[rdi+rsi]
-;;      7  pop rbp
-;;      8  ret
-;;      9  int3
-;;      a  int3
-;;      b  int3
+;;      0  lea eax,[rdi+rsi]
+;;      3  ret

@@ -62,7 +62,6 @@ const fn address(helper: Helper) -> HelperAddress {
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,
         Helper::DataDrop => data_drop as *const u8,
-        Helper::TableGet => table_get as *const u8,
         Helper::TableSet => table_set as *const u8,
         Helper::TableGrow => table_grow as *const u8,
         Helper::TableFill => table_fill as *const u8,
@@ -117,17 +116,6 @@ unsafe extern "sysv64" fn data_drop(ctx: *mut InstanceCtx, segment: u32) -> u64 
     // SAFETY: see the head of this file.
     bulk::data_drop(unsafe { instance_of(ctx) }, segment);
     Status::Return as u64
-}
-
-unsafe extern "sysv64" fn table_get(ctx: *mut InstanceCtx, table: u32, index: u64) -> u64 {
-    // SAFETY: see the head of this file; there is an overflow slot 0.
-    unsafe {
-        run(ctx, |instance| {
-            let reference = bulk::table_get(instance, table, index)?;
-            (*(*ctx).stack).overflow.write(reference);
-            Ok(())
-        })
-    }
 }
 
 unsafe extern "sysv64" fn table_set(ctx: *mut InstanceCtx, table: u32, index: u64, reference: u64) -> u64 {

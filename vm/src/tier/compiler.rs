@@ -29,6 +29,8 @@ pub(crate) struct EngineState {
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     native: bool,
+    /// [`Config::interpret_calls`]
+    interpret_calls: Vec<String>,
 }
 
 impl EngineState {
@@ -47,6 +49,16 @@ impl EngineState {
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             native: config.tier != Tier::Interpreter,
+            interpret_calls: config.interpret_calls.clone(),
+        }
+    }
+
+    /// What to do about an entry without code.
+    fn decide(&self, module: &Bytecode, func: u32, entry: Entry) -> Decision {
+        let named = |name: &str| self.interpret_calls.iter().any(|other| other == name);
+        match entry {
+            Entry::Call if !self.interpret_calls.is_empty() && module.func_name(func).is_some_and(named) => Decision::Refuse,
+            _ => self.policy.decide(entry),
         }
     }
 
@@ -140,7 +152,7 @@ impl ModuleState {
             return Found::Later(policy.next_ticks());
         }
         let decision = match module.tier.native(module) {
-            Some(_) => policy.decide(entry),
+            Some(_) => engine.decide(&module.bytecode, func, entry),
             None => Decision::Interpret(NEVER),
         };
         let state = match decision {

@@ -285,11 +285,3 @@ fn an_osr_entry_must_be_a_live_loop() {
     assert_eq!(of_loop(2), None);
     assert_eq!(refusal(0, module.bodies[0].entry).as_deref(), Some("there is no SSA for entry at no loop"));
 }
-
-#[test]
-fn what_has_no_ssa_is_named() {
-    let module = module("(module (table 1 funcref) (func (result funcref) i32.const 0 table.get 0))");
-    let arena = Bump::new();
-    let refusal = build(&arena, &module, 0, Entry::Call, &Options::default(), &mut BuildStats::default()).unwrap_err();
-    assert_eq!(refusal.to_string(), "there is no SSA for table.get");
-}

@@ -1,7 +1,7 @@
 //! Selection of calls, tail calls, returns and calls of the runtime's helpers.
 
 use super::{Lower, Travel, class};
-use crate::contract::{Helper, InstanceCtx, StackCtx, TableCtx, TableEntry};
+use crate::contract::{Helper, InstanceCtx, StackCtx};
 use crate::ir::{Effect, Entry, Op, Type, Value};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::x64::abi;
@@ -25,7 +25,9 @@ impl<'l> Lower<'l, '_> {
         let inst = func.inst(value);
         if matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect) {
             let (index, args) = inst.args.split_last().expect("the index is an argument");
-            let entry = self.table_entry(inst.imm as u32, *index, self.request.sig_ids[inst.aux as usize]);
+            let entry = self.table_entry(inst.imm as u32, *index, Trap::UndefinedElement);
+            let sig = self.request.sig_ids[inst.aux as usize];
+            self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(sig.into()));
             return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
         }
         let ty = module.func_type(inst.aux);
@@ -35,21 +37,6 @@ impl<'l> Lower<'l, '_> {
         }
         let itself = inst.aux == func.index && func.entry == Entry::Call;
         (ty, if itself { Target::Itself } else { Target::Cell(inst.aux) }, None, inst.args)
-    }
-
-    /// The address of a table's element, checked to be a function of the signature `sig`.
-    fn table_entry(&mut self, table: u32, index: Value, sig: u32) -> Reg {
-        let index = self.reg(index);
-        let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);
-        self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
-        self.trap_if(Cond::AE, Trap::UndefinedElement);
-        let (offset, entry) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
-        const { assert!(size_of::<TableEntry>() == 1 << 5) };
-        self.push(Inst::new(Asm::Shl, Width::Q).dst(offset).src(index).imm(5));
-        let entries = Mem::at(record, offset_of!(TableCtx, entries) as i32);
-        self.push(Inst::new(Asm::Add, Width::Q).dst(entry).src(offset).mem(entries));
-        self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(sig.into()));
-        entry
     }
 
     /// The address of the overflow area.
@@ -150,7 +137,7 @@ impl<'l> Lower<'l, '_> {
     }
 
     /// Calls a helper with these arguments behind the instance; answers the register its result is in.
-    fn call_helper(&mut self, helper: Helper, args: &[Reg]) -> Reg {
+    pub(super) fn call_helper(&mut self, helper: Helper, args: &[Reg]) -> Reg {
         debug_assert_eq!(args.len(), helper.arity());
         let uses = args.iter().copied().zip(abi::SYSTEM_V_ARGS[1..].iter().copied()).collect();
         let result = self.code.new_reg(Class::Int);
@@ -185,7 +172,15 @@ impl<'l> Lower<'l, '_> {
             Op::MemoryFill => (Helper::MemoryFill, aux),
             Op::MemoryCopy => (Helper::MemoryCopy, aux | imm << 32),
             Op::MemoryInit => (Helper::MemoryInit, aux | imm << 32),
-            _ => (Helper::DataDrop, imm),
+            Op::DataDrop => (Helper::DataDrop, imm),
+            Op::TableSet => (Helper::TableSet, aux),
+            Op::TableFill => (Helper::TableFill, aux),
+            Op::TableCopy => (Helper::TableCopy, aux | imm << 32),
+            Op::TableInit => (Helper::TableInit, aux | imm << 32),
+            op => {
+                debug_assert_eq!(op, Op::ElemDrop);
+                (Helper::ElemDrop, imm)
+            }
         };
         let mut args = vec![self.constant_reg(selector, Type::I64)];
         for &arg in inst.args.iter() {

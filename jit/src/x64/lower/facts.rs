@@ -52,7 +52,9 @@ impl Facts {
                 let needed = match func.op(value) {
                     Op::ExtendU | Op::ConvertU | Op::BrTable => &args[..1],
                     op if op.access_width(Type::I32).is_some() => &args[..1],
-                    Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit => args,
+                    // Indices of tables, and arguments of helpers.
+                    Op::TableGet => args,
+                    op if op.is_call() && !matches!(op, Op::Call | Op::CallIndirect) => args,
                     // Division by a constant multiplies in 64 bits.
                     Op::DivU | Op::RemU if func.as_const(args[1]).is_some() => &args[..1],
                     Op::CallIndirect | Op::ReturnCallIndirect => &args[args.len() - 1..],

@@ -21,10 +21,9 @@ pub(super) fn pinned_base(func: &Func<'_>, order: &[Block]) -> Option<Reg> {
         return None;
     }
     let calls = values().any(|value| match func.op(value) {
-        Op::Call | Op::CallIndirect | Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop => true,
-        // Not calls, but they need the other register.
+        // Not calls that come back, but they need the other register.
         Op::ReturnCall | Op::ReturnCallIndirect => true,
-        _ => false,
+        op => op.is_call(),
     });
     Some(if calls { abi::BASE } else { abi::BASE_OF_LEAF })
 }

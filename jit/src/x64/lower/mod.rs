@@ -19,6 +19,7 @@ mod division;
 mod facts;
 mod memory;
 mod numeric;
+mod tables;
 
 use super::abi::{self, Travel};
 use super::code::{Code, CodeBlock, RegList, Target};
@@ -362,9 +363,11 @@ impl Lower<'_, '_> {
                 self.load(value, mem);
             }
             Op::GlobalGet | Op::GlobalSet | Op::MemorySize | Op::MemoryGrow => self.lower_state(value),
-            Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop => self.lower_bulk(value),
-            Op::Fuel | Op::Poll => self.lower_accounting(value),
+            Op::TableGet | Op::TableSize | Op::TableGrow => self.lower_table(value),
+            Op::RefFunc => self.lower_ref_func(value),
             Op::Call | Op::CallIndirect => self.lower_call(value),
+            op if op.is_call() => self.lower_bulk(value),
+            Op::Fuel | Op::Poll => self.lower_accounting(value),
             op if op.access_width(Type::I32).is_some() => self.lower_access(value),
             _ => self.lower_numeric(value),
         }

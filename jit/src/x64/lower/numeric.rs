@@ -35,7 +35,9 @@ impl Lower<'_, '_> {
                 self.push(Inst::new(Asm::Mov, Width::D).dst(dst).reg(src));
             }
             Op::ExtendS => self.lower_convert(value, Asm::Movsxd, Width::Q),
-            Op::Eqz | Op::Eq | Op::Ne | Op::Feq | Op::Fne | Op::Flt | Op::Fgt | Op::Fle | Op::Fge => self.lower_set(value),
+            Op::Eqz | Op::RefIsNull | Op::Eq | Op::Ne | Op::Feq | Op::Fne | Op::Flt | Op::Fgt | Op::Fle | Op::Fge => {
+                self.lower_set(value)
+            }
             Op::LtS | Op::LtU | Op::GtS | Op::GtU | Op::LeS | Op::LeU | Op::GeS | Op::GeU => self.lower_set(value),
             Op::Fadd => self.lower_float(value, Asm::Vadd, true),
             Op::Fmul => self.lower_float(value, Asm::Vmul, true),
@@ -426,6 +428,10 @@ impl Lower<'_, '_> {
             self.test_zero(inst.args[0], ty, Cond::E);
             return Cond::E;
         }
+        if inst.op == Op::RefIsNull {
+            self.test_zero(inst.args[0], ty, Cond::E);
+            return Cond::E;
+        }
         let (a, b) = (inst.args[0], inst.args[1]);
         match inst.op {
             Op::Eq => self.compare_integers(a, b, ty, Cond::E),
@@ -585,6 +591,7 @@ fn is_comparison(op: Op) -> bool {
     matches!(
         op,
         Op::Eqz
+            | Op::RefIsNull
             | Op::Eq
             | Op::Ne
             | Op::LtS

@@ -242,6 +242,49 @@ fn bulk_operations_go_to_helpers() {
     assert_eq!(guest.call(0, &args), Ok(vec![0xffff_ffff]));
 }
 
+fn table_operations_go_to_helpers() {
+    let mut guest = Guest::new(
+        "(module (table 1 funcref) (table i64 1 funcref) (elem func 0) (elem func 0)
+           (func (param i32 i32 i32 i64 funcref) (result i32) unreachable))",
+    );
+    guest.define(
+        "func 0 (i32, i32, i32, i64, ref) -> i32
+         b0:
+           v0: i32 = param 0
+           v1: i32 = param 1
+           v2: i32 = param 2
+           v3: i64 = param 3
+           v4: ref = param 4
+           v5: i32 = table_grow table0 v4, v0
+           v6: ref = ref_func f0
+           table_set table0 v1, v6
+           table_fill table1 v3, v4, v3
+           table_copy table1 table0 v3, v1, v2
+           table_init table1 elem1 v3, v1, v2
+           elem_drop elem1
+           v7: i32 = ref_is_null v4
+           v8: i32 = add v5, v7
+           return v8 @0x60",
+    );
+    let (dirt, far) = (0xabcd << 32, 0x4_0000_0004);
+    assert_eq!(guest.call(0, &[dirt | 0xffff_ffff, dirt | 2, dirt | 3, far, 1 << 32]), Ok(vec![0]));
+    let expected = [
+        (Helper::TableGrow, vec![0, 1 << 32, 0xffff_ffff]),
+        (Helper::RefFunc, vec![0]),
+        (Helper::TableSet, vec![0, 2, 0]),
+        (Helper::TableFill, vec![1, far, 1 << 32, far]),
+        (Helper::TableCopy, vec![1, far, 2, 3]),
+        (Helper::TableInit, vec![1 | 1 << 32, far, 2, 3]),
+        (Helper::ElemDrop, vec![1]),
+    ];
+    assert_eq!(OUTSIDE.with_borrow(|outside| outside.helpers.clone()), expected);
+    assert_eq!(guest.call(0, &[0, 0, 0, 0, 0]), Ok(vec![1]));
+
+    OUTSIDE.with_borrow_mut(|outside| outside.status = 1);
+    guest.world.store.trap = Trap::TableOutOfBounds as u64;
+    assert_eq!(guest.call(0, &[0, 0, 0, 0, 0]), Err(Trap::TableOutOfBounds));
+}
+
 each_back_end! {
     loads_of_every_width_and_bounds
     stores_of_every_width_and_bounds
@@ -251,4 +294,5 @@ each_back_end! {
     globals_own_and_imported
     sizes_are_in_pages_of_the_memory
     bulk_operations_go_to_helpers
+    table_operations_go_to_helpers
 }

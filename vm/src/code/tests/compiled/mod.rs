@@ -255,7 +255,7 @@ fn helpers() -> &'static [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>, note::<12>,
+        note::<11>,
     ];
     Box::leak(Box::new(noted.map(|noted| noted as HelperAddress)))
 }

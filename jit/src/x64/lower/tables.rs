@@ -1,0 +1,55 @@
+//! Selection of what is done with tables and references. Bulk operations are with the other calls of helpers.
+
+use super::{Lower, width};
+use crate::contract::{Helper, TableCtx, TableEntry};
+use crate::ir::{Op, Type, Value};
+use crate::regalloc::{Class, Reg};
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use std::mem::offset_of;
+use weir_bytecode::Trap;
+
+impl Lower<'_, '_> {
+    /// The address of a table's element; behind the end, it traps with `trap`.
+    pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> Reg {
+        let index = self.reg(index);
+        let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);
+        self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
+        self.trap_if(Cond::AE, trap);
+        let (offset, entry) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
+        const { assert!(size_of::<TableEntry>() == 1 << 5) };
+        self.push(Inst::new(Asm::Shl, Width::Q).dst(offset).src(index).imm(5));
+        let entries = Mem::at(record, offset_of!(TableCtx, entries) as i32);
+        self.push(Inst::new(Asm::Add, Width::Q).dst(entry).src(offset).mem(entries));
+        entry
+    }
+
+    /// `table_get`, `table_size` and `table_grow`: the operations on a table that have a value.
+    pub(super) fn lower_table(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        match inst.op {
+            Op::TableGet => {
+                let entry = self.table_entry(inst.aux, inst.args[0], Trap::TableOutOfBounds);
+                self.load(value, Mem::at(entry, offset_of!(TableEntry, reference) as i32));
+            }
+            Op::TableSize => {
+                let record = self.field(abi::INSTANCE, self.layout.table(inst.aux) as usize);
+                self.load(value, Mem::at(record, offset_of!(TableCtx, len) as i32));
+            }
+            _ => {
+                let table = self.constant_reg(inst.aux.into(), Type::I64);
+                let (reference, delta) = (self.reg(inst.args[0]), self.reg(inst.args[1]));
+                let old = self.call_helper(Helper::TableGrow, &[table, reference, delta]);
+                let dst = self.result(value);
+                self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
+            }
+        }
+    }
+
+    pub(super) fn lower_ref_func(&mut self, value: Value) {
+        let func = self.constant_reg(self.func.inst(value).aux.into(), Type::I64);
+        let reference = self.call_helper(Helper::RefFunc, &[func]);
+        let dst = self.result(value);
+        self.push(Inst::new(Asm::Mov, Width::Q).dst(dst).reg(reference));
+    }
+}
