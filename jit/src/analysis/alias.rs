@@ -111,6 +111,8 @@ pub fn changes(func: &Func<'_>, value: Value) -> Changes {
     match inst.op {
         // Bytes stay when a memory grows, and charging is no business of theirs.
         Op::MemoryGrow | Op::DataDrop | Op::Fuel => Changes::Nothing,
+        // Neither are tables.
+        Op::TableSet | Op::TableGrow | Op::TableFill | Op::TableCopy | Op::TableInit | Op::ElemDrop => Changes::Nothing,
         Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit => Changes::Memories,
         Op::GlobalSet => Changes::Global(inst.aux),
         Op::Store | Op::Store8 | Op::Store16 | Op::Store32 => Access::of(func, value).map_or(Changes::Memories, Changes::Bytes),
