@@ -3,6 +3,7 @@
 use crate::build::Refinements;
 use crate::contract::TrapSite;
 use crate::ir::Entry;
+use crate::regalloc::Allocator;
 use weir_bytecode::Module;
 
 /// Which back end turns SSA into machine code.
@@ -25,6 +26,8 @@ pub struct Options {
     pub guard_regions: bool,
     /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
     pub verify: bool,
+    /// Who allocates registers for the own back end.
+    pub allocator: Allocator,
     /// Names of passes that do not run: see [`opt::passes`](crate::opt::passes).
     pub passes_off: Vec<String>,
     /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
@@ -40,6 +43,7 @@ impl Default for Options {
             poll: false,
             guard_regions: true,
             verify: cfg!(debug_assertions),
+            allocator: Allocator::default(),
             passes_off: Vec::new(),
             rewrite_fuel: None,
             refinements: Refinements::ALL,
@@ -116,6 +120,8 @@ pub struct CompileStats {
     pub spills: u32,
     /// Loads from a spill slot.
     pub reloads: u32,
+    /// Copies that the allocator made between registers.
+    pub copies: u32,
     /// Rewrites by pass, in order.
     pub changes: Vec<(&'static str, u32)>,
     /// Nanoseconds by phase, in order.

@@ -1,6 +1,7 @@
 //! What an engine is told before it starts.
 
 use crate::limits::{DEFAULT_MAX_WASM_STACK, DEFAULT_VALUE_STACK};
+use weir_jit::regalloc::Allocator;
 
 /// Which engines run functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -38,6 +39,7 @@ pub struct Config {
     pub(crate) tier_up_threshold: Option<u32>,
     pub(crate) guard_regions: bool,
     pub(crate) interpret_calls: Vec<String>,
+    pub(crate) allocator: Allocator,
 }
 
 impl Default for Config {
@@ -53,6 +55,7 @@ impl Default for Config {
             tier_up_threshold: None,
             guard_regions: true,
             interpret_calls: Vec::new(),
+            allocator: Allocator::default(),
         }
     }
 }
@@ -128,6 +131,12 @@ impl Config {
     /// bounds checks. Off: every access is checked, and no signal handler is needed for memory. Default: on.
     pub fn guard_regions(&mut self, enable: bool) -> &mut Config {
         self.guard_regions = enable;
+        self
+    }
+
+    /// Who allocates registers in Weir's own back end; for comparison. The default is what [`Allocator`] says.
+    pub fn register_allocator(&mut self, allocator: Allocator) -> &mut Config {
+        self.allocator = allocator;
         self
     }
 }

@@ -105,3 +105,4 @@ pub use value::{ExternRef, Ref, Val};
 pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{FuncType, GlobalType, HeapType, Limits, MemoryType, RefType, TableType, ValType};
 pub use weir_bytecode::validate::InvalidModule;
+pub use weir_jit::regalloc::Allocator;

@@ -24,6 +24,8 @@ pub struct Stats {
     pub spills: u64,
     /// Loads from a spill slot, in the code.
     pub reloads: u64,
+    /// Copies that the register allocator made between registers, in the code.
+    pub copies: u64,
 }
 
 /// See [`Stats::functions`]. A function may be counted as interpreted and as compiled.

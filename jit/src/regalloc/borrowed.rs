@@ -1,12 +1,8 @@
 //! Allocation by the crate `regalloc2`: its backtracking allocator with live-range splitting, and its checker.
 
+use super::Impossible;
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role};
 use regalloc2 as ra;
-
-/// Why there is no allocation: the code breaks a rule of [`Client`].
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("register allocation: {0}")]
-pub struct Impossible(String);
 
 /// Allocates. With `verify`, proves the result by symbolic execution and panics if it is wrong.
 ///

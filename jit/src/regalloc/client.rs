@@ -23,6 +23,8 @@ pub struct Reg(u32);
 impl Reg {
     /// No register.
     pub const NONE: Reg = Reg(u32::MAX);
+    /// How many numbers physical registers have.
+    pub const PHYSICAL: usize = Reg::FIRST_VIRTUAL as usize;
     const FIRST_VIRTUAL: u32 = 64;
 
     /// The general-purpose register with this encoding.
@@ -64,6 +66,12 @@ impl Reg {
     pub const fn index(self) -> usize {
         debug_assert!(self.is_virtual());
         ((self.0 - Reg::FIRST_VIRTUAL) >> 1) as usize
+    }
+
+    /// Number of a physical register, below [`Reg::PHYSICAL`].
+    pub const fn number(self) -> usize {
+        debug_assert!(self.is_physical());
+        self.0 as usize
     }
 
     /// Encoding of a physical register.
@@ -212,9 +220,11 @@ pub trait Client {
     fn operands(&self, inst: usize) -> &[Operand];
     /// Registers that an instruction destroys besides its definitions.
     fn clobbers(&self, inst: usize) -> RegSet;
+    /// How often a block is executed, as a multiple of the function's calls.
+    fn frequency(&self, block: usize) -> f32;
     /// Registers to be used first.
     fn preferred(&self) -> RegSet;
-    /// Registers to be used when the preferred ones are taken.
+    /// Registers to be used when the preferred ones are taken: using one costs saving and restoring it.
     fn others(&self) -> RegSet;
 }
 

@@ -52,6 +52,13 @@ pub struct CodeBlock {
     pub cold: bool,
 }
 
+/// How often a loop is assumed to go round.
+const LOOP_TRIPS: f32 = 8.0;
+/// Loops nested deeper are assumed to be executed as often as this.
+const MAX_DEPTH: i32 = 5;
+/// How much rarer a cold block is than what is around it.
+const COLD_ODDS: f32 = 256.0;
+
 /// A function as machine instructions.
 #[derive(Debug, Default)]
 pub struct Code {
@@ -77,6 +84,7 @@ pub struct Code {
     pub restores: bool,
     /// Offset of the function's first Wasm instruction.
     pub pc: u32,
+    frequency: Vec<f32>,
     operands: Vec<Operand>,
     operand_starts: Vec<u32>,
 }
@@ -109,8 +117,29 @@ impl Code {
         self.pinned_base.map_or(set, |base| set.without(base))
     }
 
-    /// Collects the operands of all instructions for the allocator.
-    pub fn collect_operands(&mut self) {
+    /// Collects for the allocator what it asks for.
+    pub fn prepare(&mut self) {
+        self.estimate_frequency();
+        self.collect_operands();
+    }
+
+    /// Without a profile: every loop goes round [`LOOP_TRIPS`] times, cold blocks are executed hardly ever.
+    fn estimate_frequency(&mut self) {
+        let mut depth = vec![0i32; self.blocks.len() + 1];
+        for range in &self.loops {
+            depth[range.start as usize] += 1;
+            depth[range.end as usize] -= 1;
+        }
+        let mut current = 0;
+        let frequencies = self.blocks.iter().zip(&depth).map(|(block, change)| {
+            current += change;
+            let often = LOOP_TRIPS.powi(current.min(MAX_DEPTH));
+            if block.cold { often / COLD_ODDS } else { often }
+        });
+        self.frequency = frequencies.collect();
+    }
+
+    fn collect_operands(&mut self) {
         self.operands.clear();
         self.operand_starts = vec![0];
         for inst in &mut self.insts {
@@ -165,6 +194,10 @@ impl crate::regalloc::Client for Code {
 
     fn clobbers(&self, inst: usize) -> RegSet {
         self.insts[inst].clobbers(&self.lists)
+    }
+
+    fn frequency(&self, block: usize) -> f32 {
+        self.frequency[block]
     }
 
     fn preferred(&self) -> RegSet {

@@ -223,7 +223,10 @@ impl<'c> Emitter<'c> {
         let inst = |op, width: Width| Inst::new(op, width);
         self.tested = self.tested.filter(|tested| to != Place::Reg(tested.reg));
         match (from, to) {
-            (Place::Reg(src), Place::Reg(dst)) => self.out.copy(dst, src),
+            (Place::Reg(src), Place::Reg(dst)) => {
+                self.stats.copies += 1;
+                self.out.copy(dst, src);
+            }
             (Place::Reg(src), Place::Slot(slot)) => {
                 self.stats.spills += 1;
                 let op = if src.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };

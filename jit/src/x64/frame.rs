@@ -70,6 +70,6 @@ impl Frame {
 }
 
 /// The refusal of code for which there is no allocation.
-pub fn refuse(error: &crate::regalloc::borrowed::Impossible) -> Refusal {
+pub fn refuse(error: &crate::regalloc::Impossible) -> Refusal {
     Refusal::Unsupported { backend: Backend::Native, what: error.to_string() }
 }

@@ -17,7 +17,7 @@ mod lower;
 mod print;
 
 use crate::ir::Func;
-use crate::regalloc::{Assignment, Client, Place, borrowed};
+use crate::regalloc::{self, Assignment, Client, Place};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Request};
 use code::Code;
 use frame::Frame;
@@ -33,7 +33,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats)
     check_processor()?;
     let mut clock = Clock::start();
     let mut code = lower::lower(func, request)?;
-    code.collect_operands();
+    code.prepare();
     clock.lap("lower", stats);
     let assignment = allocate(&code, request)?;
     clock.lap("regalloc", stats);
@@ -42,6 +42,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats)
     stats.values = func.num_values() as u32;
     stats.spills = compiled.stats.spills;
     stats.reloads = compiled.stats.reloads;
+    stats.copies = compiled.stats.copies;
     compiled.stats = stats.clone();
     Ok(compiled)
 }
@@ -64,7 +65,7 @@ pub struct Listing {
 pub fn explore(func: &Func<'_>, request: &Request<'_>) -> Result<Listing, Refusal> {
     check_processor()?;
     let mut code = lower::lower(func, request)?;
-    code.collect_operands();
+    code.prepare();
     let lowered = print::code(&code, &[]);
     let assignment = allocate(&code, request)?;
     let compiled = finish(&mut code, &assignment)?;
@@ -103,7 +104,8 @@ fn check_processor() -> Result<(), Refusal> {
 }
 
 fn allocate(code: &Code, request: &Request<'_>) -> Result<Assignment, Refusal> {
-    borrowed::allocate(code, request.options.verify).map_err(|error| frame::refuse(&error))
+    let options = request.options;
+    regalloc::allocate(code, options.allocator, options.verify).map_err(|error| frame::refuse(&error))
 }
 
 /// Everything behind allocation.

@@ -96,6 +96,26 @@ pub(crate) struct EngineFlags {
     /// Force tier switches, small stacks and failing compilations, chosen by this seed: for testing Weir
     #[arg(long, value_name = "SEED")]
     pub stress: Option<u64>,
+    /// Who allocates registers in Weir's own back end: for comparison
+    #[arg(long, value_name = "ALLOCATOR")]
+    pub allocator: Option<AllocatorName>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AllocatorName {
+    /// Weir's linear scan
+    Own,
+    /// The crate regalloc2
+    Regalloc2,
+}
+
+impl AllocatorName {
+    pub fn allocator(self) -> weir::Allocator {
+        match self {
+            AllocatorName::Own => weir::Allocator::Own,
+            AllocatorName::Regalloc2 => weir::Allocator::Regalloc2,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -157,6 +177,9 @@ pub(crate) struct Explore {
     /// With Cranelift as the back end
     #[arg(long)]
     pub cranelift: bool,
+    /// Who allocates registers in Weir's own back end
+    #[arg(long, value_name = "ALLOCATOR")]
+    pub allocator: Option<AllocatorName>,
 }
 
 /// More than none, and fractions are possible.
@@ -181,6 +204,7 @@ impl EngineFlags {
             Tier::Native => weir::Tier::Native,
             Tier::Cranelift => weir::Tier::Cranelift,
         });
+        config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));
         config
     }
 }

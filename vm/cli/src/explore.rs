@@ -25,7 +25,8 @@ pub(crate) fn run(args: &Explore) -> Done {
     let mut seen = Vec::new();
     let mut found = false;
     for func in funcs {
-        let options = Options::default();
+        let allocator = args.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator);
+        let options = Options { allocator, ..Options::default() };
         let entry = entry(args, module, func)?;
         writeln!(out, ";; function {func} {}", module.func_name(func).unwrap_or_default())?;
         for section in explore(&Request { module, func, entry, sig_ids: &sig_ids, backend, options: &options }) {

@@ -83,6 +83,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
         },
         "spills": stats.spills,
         "reloads": stats.reloads,
+        "copies": stats.copies,
         "traps": u32::from(trapped),
         "peak_memory": peak_memory(),
     })

@@ -42,6 +42,7 @@ impl EngineState {
                 fuel: config.consume_fuel,
                 poll: config.epoch_interruption,
                 guard_regions: config.guard_regions,
+                allocator: config.allocator,
                 ..Options::default()
             },
             space: OnceLock::new(),

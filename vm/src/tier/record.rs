@@ -22,6 +22,7 @@ pub(crate) struct Record {
     values: u64,
     spills: u64,
     reloads: u64,
+    copies: u64,
 }
 
 impl Record {
@@ -55,6 +56,7 @@ impl Record {
         self.values += u64::from(compiled.stats.values);
         self.spills += u64::from(compiled.stats.spills);
         self.reloads += u64::from(compiled.stats.reloads);
+        self.copies += u64::from(compiled.stats.copies);
     }
 
     /// Writes it into `stats`.
@@ -72,5 +74,6 @@ impl Record {
         stats.ssa.values = self.values;
         stats.spills = self.spills;
         stats.reloads = self.reloads;
+        stats.copies = self.copies;
     }
 }

@@ -1,0 +1,293 @@
+//! Proves an assignment right by executing it symbolically. It shares nothing with an allocator but the client's questions.
+//!
+//! The state says which virtual registers' values each place holds. A copy copies what its source holds; an instruction must find
+//! each operand it reads where the assignment says so, destroys what it writes, and leaves the new values there. Where paths meet, a
+//! place holds what it holds on all of them. A definition, met again in a loop, is a new value: the old one is nowhere
+//! any more. States only ever lose facts on the way to the fixed point, on which all errors are reported.
+
+use super::client::{Assignment, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is wrong with an assignment.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Wrong {
+    /// An operand's place does not satisfy its constraint.
+    #[error("instruction {inst}: operand {operand} is at {place:?}")]
+    Constraint {
+        /// Where.
+        inst: u32,
+        /// Which.
+        operand: usize,
+        /// The place.
+        place: Place,
+    },
+    /// An operand is read where its value is not.
+    #[error("instruction {inst}: {reg:?} is not at {place:?}")]
+    Missing {
+        /// Where.
+        inst: u32,
+        /// The virtual register.
+        reg: Reg,
+        /// Where it is read.
+        place: Place,
+    },
+    /// Two operands that overlap in time share a place.
+    #[error("instruction {inst}: operands {a} and {b} are both at {place:?}")]
+    Overlap {
+        /// Where.
+        inst: u32,
+        /// One of them.
+        a: usize,
+        /// The other.
+        b: usize,
+        /// Where they are.
+        place: Place,
+    },
+    /// A copy is no copy that can be made.
+    #[error("before instruction {}: copy from {:?} to {:?}", .0.before, .0.from, .0.to)]
+    Copy(Move),
+    /// There are places for more or fewer operands than there are, or copies in disorder.
+    #[error("the lists of the assignment have the wrong lengths")]
+    Shape,
+}
+
+/// Checks `assignment` of `client`'s code.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), Wrong> {
+    let operands: usize = (0..client.num_insts()).map(|inst| client.operands(inst).len()).sum();
+    if assignment.places.len() != operands || !assignment.moves.is_sorted_by_key(|m| m.before) {
+        return Err(Wrong::Shape);
+    }
+    let checker = Checker { client, assignment, usable: client.preferred().union(client.others()) };
+    for inst in 0..client.num_insts() {
+        checker.constraints(inst)?;
+    }
+    let entries = checker.entries();
+    for (block, state) in entries.into_iter().enumerate() {
+        if let Some(mut state) = state {
+            checker.block(block, &mut state, &mut |wrong| Err(wrong))?;
+        }
+    }
+    Ok(())
+}
+
+/// Which virtual registers' values the places hold, both ways.
+#[derive(Clone, PartialEq, Eq, Default)]
+struct State {
+    at: BTreeMap<PlaceKey, BTreeSet<usize>>,
+    places: BTreeMap<usize, BTreeSet<PlaceKey>>,
+}
+
+/// A place with an order.
+type PlaceKey = (bool, u32);
+
+fn key(place: Place) -> PlaceKey {
+    match place {
+        Place::Reg(reg) => (false, reg.number() as u32),
+        Place::Slot(slot) => (true, slot),
+    }
+}
+
+impl State {
+    fn holds(&self, place: PlaceKey, reg: usize) -> bool {
+        self.at.get(&place).is_some_and(|held| held.contains(&reg))
+    }
+
+    /// The place holds nothing known.
+    fn destroy(&mut self, place: PlaceKey) {
+        for reg in self.at.remove(&place).unwrap_or_default() {
+            self.places.get_mut(&reg).expect("both ways").remove(&place);
+        }
+    }
+
+    /// The value of `reg` is nowhere.
+    fn forget(&mut self, reg: usize) {
+        for place in self.places.remove(&reg).unwrap_or_default() {
+            self.at.get_mut(&place).expect("both ways").remove(&reg);
+        }
+    }
+
+    fn add(&mut self, place: PlaceKey, reg: usize) {
+        self.at.entry(place).or_default().insert(reg);
+        self.places.entry(reg).or_default().insert(place);
+    }
+
+    fn copy(&mut self, from: PlaceKey, to: PlaceKey) {
+        let held = self.at.get(&from).cloned().unwrap_or_default();
+        self.destroy(to);
+        held.into_iter().for_each(|reg| self.add(to, reg));
+    }
+
+    /// Keeps what `other` holds too; answers whether anything was lost.
+    fn meet(&mut self, other: &State) -> bool {
+        let mut lost = Vec::new();
+        for (&place, held) in &self.at {
+            lost.extend(held.iter().filter(|&&reg| !other.holds(place, reg)).map(|&reg| (place, reg)));
+        }
+        for (place, reg) in &lost {
+            self.at.get_mut(place).expect("just seen").remove(reg);
+            self.places.get_mut(reg).expect("both ways").remove(place);
+        }
+        !lost.is_empty()
+    }
+}
+
+struct Checker<'a, C> {
+    client: &'a C,
+    assignment: &'a Assignment,
+    usable: RegSet,
+}
+
+impl<C: Client> Checker<'_, C> {
+    /// The states at the heads of the blocks that can be reached.
+    fn entries(&self) -> Vec<Option<State>> {
+        let mut entries: Vec<Option<State>> = vec![None; self.client.num_blocks()];
+        entries[0] = Some(State::default());
+        let mut work = BTreeSet::from([0]);
+        while let Some(block) = work.pop_first() {
+            let mut state = entries[block].clone().expect("it was reached");
+            self.block(block, &mut state, &mut |_| Ok(())).expect("errors are passed over");
+            for &succ in self.client.succs(block) {
+                let succ = succ as usize;
+                let passed = self.along_edge(block, succ, &state);
+                let changed = match &mut entries[succ] {
+                    Some(known) => known.meet(&passed),
+                    unknown => {
+                        *unknown = Some(passed);
+                        true
+                    }
+                };
+                if changed {
+                    work.insert(succ);
+                }
+            }
+        }
+        entries
+    }
+
+    /// Parameters are where their arguments were.
+    fn along_edge(&self, block: usize, succ: usize, state: &State) -> State {
+        let mut passed = state.clone();
+        let params = self.client.params(succ);
+        params.iter().for_each(|param| passed.forget(param.index()));
+        for (param, arg) in params.iter().zip(self.client.args(block)) {
+            for &place in state.places.get(&arg.index()).into_iter().flatten() {
+                passed.add(place, param.index());
+            }
+        }
+        passed
+    }
+
+    /// Executes a block.
+    fn block(&self, block: usize, state: &mut State, report: &mut impl FnMut(Wrong) -> Result<(), Wrong>) -> Result<(), Wrong> {
+        let insts = self.client.insts(block);
+        let moves = &self.assignment.moves;
+        let mut next = moves.partition_point(|m| m.before < insts.start);
+        for inst in insts {
+            while let Some(m) = moves.get(next).filter(|m| m.before == inst) {
+                if !self.is_possible(m) {
+                    report(Wrong::Copy(*m))?;
+                }
+                state.copy(key(m.from), key(m.to));
+                next += 1;
+            }
+            self.inst(inst, state, report)?;
+        }
+        Ok(())
+    }
+
+    fn is_possible(&self, m: &Move) -> bool {
+        let exists = |place| match place {
+            Place::Reg(reg) => self.usable.contains(reg),
+            Place::Slot(slot) => slot < self.assignment.slots,
+        };
+        let between = match (m.from, m.to) {
+            (Place::Slot(_), Place::Slot(_)) => false,
+            (Place::Reg(from), Place::Reg(to)) => from.class() == to.class(),
+            _ => true,
+        };
+        between && exists(m.from) && exists(m.to)
+    }
+
+    fn inst(&self, inst: u32, state: &mut State, report: &mut impl FnMut(Wrong) -> Result<(), Wrong>) -> Result<(), Wrong> {
+        let operands = self.client.operands(inst as usize);
+        let placed = || operands.iter().zip(self.assignment.places(inst as usize));
+        let read = |position| placed().filter(move |(operand, _)| is(operand, Role::Use, position));
+        let written = |position| placed().filter(move |(operand, _)| is(operand, Role::Def, position));
+        for (operand, &place) in read(Position::Early) {
+            if !state.holds(key(place), operand.reg.index()) {
+                report(Wrong::Missing { inst, reg: operand.reg, place })?;
+            }
+        }
+        written(Position::Early).for_each(|(_, &place)| state.destroy(key(place)));
+        for (operand, &place) in read(Position::Late) {
+            if !state.holds(key(place), operand.reg.index()) {
+                report(Wrong::Missing { inst, reg: operand.reg, place })?;
+            }
+        }
+        let clobbers = self.client.clobbers(inst as usize);
+        clobbers.iter().for_each(|reg| state.destroy(key(Place::Reg(reg))));
+        written(Position::Late).for_each(|(_, &place)| state.destroy(key(place)));
+        let defs = placed().filter(|(operand, _)| operand.role == Role::Def);
+        defs.clone().for_each(|(operand, _)| state.forget(operand.reg.index()));
+        defs.for_each(|(operand, &place)| state.add(key(place), operand.reg.index()));
+        Ok(())
+    }
+
+    /// Whether the operands of an instruction are where they may be.
+    fn constraints(&self, inst: usize) -> Result<(), Wrong> {
+        let (operands, places) = (self.client.operands(inst), self.assignment.places(inst));
+        let inst = inst as u32;
+        for (i, (operand, &place)) in operands.iter().zip(places).enumerate() {
+            let allowed = match (operand.constraint, place) {
+                (Constraint::Fixed(fixed), place) => place == Place::Reg(fixed),
+                (Constraint::Reuse(source), place) => place == places[source as usize] && matches!(place, Place::Reg(_)),
+                (Constraint::Any, Place::Slot(slot)) => slot < self.assignment.slots,
+                (_, Place::Reg(reg)) => self.usable.contains(reg) && reg.class() == operand.reg.class(),
+                (_, Place::Slot(_)) => false,
+            };
+            if !allowed {
+                return Err(Wrong::Constraint { inst, operand: i, place });
+            }
+            if let Place::Reg(reg) = place
+                && operand.position == Position::Late
+                && operand.role == Role::Use
+                && self.client.clobbers(inst as usize).contains(reg)
+            {
+                return Err(Wrong::Constraint { inst, operand: i, place });
+            }
+        }
+        for (a, b) in (0..operands.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            if places[a] == places[b] && overlap(operands, a, b) {
+                return Err(Wrong::Overlap { inst, a, b, place: places[a] });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is(operand: &Operand, role: Role, position: Position) -> bool {
+    operand.role == role && operand.position == position
+}
+
+/// Whether two operands of an instruction can't share a place: a use is there from before the instruction up to its position, a definition
+/// from its position on; an early definition stays to the end.
+fn overlap(operands: &[Operand], a: usize, b: usize) -> bool {
+    let (a, b) = (&operands[a], &operands[b]);
+    match (a.role, b.role) {
+        (Role::Use, Role::Use) => a.reg != b.reg,
+        (Role::Def, Role::Def) => true,
+        (Role::Def, Role::Use) => overlap_def(operands, a, b),
+        (Role::Use, Role::Def) => overlap_def(operands, b, a),
+    }
+}
+
+fn overlap_def(operands: &[Operand], def: &Operand, used: &Operand) -> bool {
+    if let Constraint::Reuse(source) = def.constraint {
+        // Written late, whatever the register held is read before.
+        return used.position == Position::Late && operands[source as usize].reg != used.reg;
+    }
+    def.position == Position::Early || used.position == Position::Late
+}

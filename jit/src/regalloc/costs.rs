@@ -1,0 +1,163 @@
+//! What it costs to copy a value at a point, and where in a stretch of code that is cheapest.
+//!
+//! A value can change its place in a gap or between blocks. Between blocks the copy is made on each edge that crosses from
+//! what lies before to what lies behind, so that a boundary costs as much as the edges that cross it, wherever they lead.
+//! An edge back to the head of a loop doesn't cross the boundary before the loop: it is as cheap as what is around the loop.
+//! (Optimal split positions: C. Wimmer, H. Mössenböck, "Optimized Interval Splitting in a Linear Scan Register Allocator",
+//! VEE 2005, there by depth of loops.)
+
+use super::client::Client;
+use super::point::{Point, Range};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Costs {
+    /// How often each block is executed.
+    pub frequency: Vec<f32>,
+    /// First gaps of the blocks, and the end of the code.
+    starts: Vec<Point>,
+    /// The block of each instruction.
+    block_of: Vec<u32>,
+    /// `minima[k][b]`: of the boundaries before the blocks `b..b + 2^k` the last among the cheapest.
+    minima: Vec<Vec<u32>>,
+    /// What the boundary before a block costs.
+    boundary: Vec<f32>,
+    /// Loops as ranges of points, and the loop around each.
+    loops: Vec<(Range, Option<u32>)>,
+    /// By block, the innermost loop.
+    innermost: Vec<Option<u32>>,
+}
+
+impl Costs {
+    /// The costs in `client`'s code.
+    pub fn of(client: &impl Client) -> Costs {
+        let blocks = client.num_blocks();
+        let frequency: Vec<f32> = (0..blocks).map(|block| client.frequency(block)).collect();
+        let mut starts: Vec<Point> = (0..blocks).map(|block| Point::gap(client.insts(block).start)).collect();
+        starts.push(Point::gap(client.num_insts() as u32));
+        let mut block_of = vec![0; client.num_insts()];
+        (0..blocks).for_each(|block| {
+            let insts = client.insts(block);
+            block_of[insts.start as usize..insts.end as usize].fill(block as u32);
+        });
+        let boundary = crossings(client, &frequency);
+        let (loops, innermost) = find_loops(client, &starts);
+        Costs { minima: last_minima(&boundary), frequency, starts, block_of, boundary, loops, innermost }
+    }
+
+    /// The block that `point` is in.
+    pub fn block(&self, point: Point) -> usize {
+        self.block_of[point.inst() as usize] as usize
+    }
+
+    /// How often the instruction at `point` is executed.
+    pub fn at(&self, point: Point) -> f32 {
+        self.frequency[self.block(point)]
+    }
+
+    /// The first gap of a block.
+    pub fn start(&self, block: usize) -> Point {
+        self.starts[block]
+    }
+
+    /// Whether a gap is the first of its block.
+    pub fn is_boundary(&self, gap: Point) -> bool {
+        self.starts[self.block(gap)] == gap
+    }
+
+    /// The loops that `point` is in, from the innermost outwards.
+    pub fn loops_around(&self, point: Point) -> impl Iterator<Item = Range> {
+        let get = |index: Option<u32>| index.map(|index| self.loops[index as usize]);
+        std::iter::successors(get(self.innermost[self.block(point)]), move |found| get(found.1)).map(|found| found.0)
+    }
+
+    /// The cost of an edge.
+    pub fn edge(&self, from: usize, to: usize) -> f32 {
+        self.frequency[from].min(self.frequency[to])
+    }
+
+    /// The cost of copying in a gap.
+    pub fn copy(&self, gap: Point) -> f32 {
+        let block = self.block(gap);
+        if self.starts[block] == gap { self.boundary[block] } else { self.frequency[block] }
+    }
+
+    /// The cheapest gap from `low` to `high`, both included, and of those the last.
+    pub fn cheapest(&self, low: Point, high: Point) -> Point {
+        debug_assert!(low.is_gap() && high.is_gap() && low <= high);
+        let last = self.block(high);
+        let first = self.block(low) + usize::from(!self.is_boundary(low));
+        if first > last {
+            return high;
+        }
+        let best = self.cheapest_boundary(first, last);
+        if self.boundary[best] < self.copy(high) { self.starts[best] } else { high }
+    }
+
+    fn cheapest_boundary(&self, first: usize, last: usize) -> usize {
+        let level = (last - first + 1).ilog2() as usize;
+        let (a, b) = (self.minima[level][first], self.minima[level][last + 1 - (1 << level)]);
+        last_minimum(&self.boundary, a, b) as usize
+    }
+}
+
+fn last_minimum(costs: &[f32], a: u32, b: u32) -> u32 {
+    if costs[b as usize] <= costs[a as usize] { b } else { a }
+}
+
+/// The sparse table of minima over all stretches whose length is a power of two.
+fn last_minima(costs: &[f32]) -> Vec<Vec<u32>> {
+    let mut levels: Vec<Vec<u32>> = vec![(0..costs.len() as u32).collect()];
+    let mut half = 1;
+    while 2 * half <= costs.len() {
+        let last = levels.last().expect("the first is there");
+        let next = (0..=costs.len() - 2 * half).map(|i| last_minimum(costs, last[i], last[i + half])).collect();
+        levels.push(next);
+        half *= 2;
+    }
+    levels
+}
+
+/// For each block what crosses the boundary before it.
+fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
+    let blocks = frequency.len();
+    // In units that add up and cancel exactly: differences of floats would leave remainders.
+    let mut change = vec![0i64; blocks + 1];
+    for block in 0..blocks {
+        for &succ in client.succs(block) {
+            let (low, high) = (block.min(succ as usize), block.max(succ as usize));
+            let weight = (f64::from(frequency[low].min(frequency[high])) * UNITS) as i64;
+            change[low + 1] += weight;
+            change[high + 1] -= weight;
+        }
+    }
+    let mut sum = 0;
+    let units = change[..blocks].iter().map(|change| {
+        sum += change;
+        (sum as f64 / UNITS) as f32
+    });
+    units.collect()
+}
+
+/// Loops as ranges from the target of an edge that doesn't lead forward to the end of its last such source. Where they overlap without
+/// nesting, which takes an irreducible graph, the later one counts as the inner one.
+#[allow(clippy::type_complexity, reason = "a pair of two fields")]
+fn find_loops(client: &impl Client, starts: &[Point]) -> (Vec<(Range, Option<u32>)>, Vec<Option<u32>>) {
+    let mut loops: Vec<(Range, Option<u32>)> = Vec::new();
+    let mut open: Vec<u32> = Vec::new();
+    let mut innermost = Vec::with_capacity(client.num_blocks());
+    for block in 0..client.num_blocks() {
+        while open.last().is_some_and(|&last| loops[last as usize].0.end <= starts[block]) {
+            open.pop();
+        }
+        if let Some(&latch) = client.preds(block).iter().filter(|&&pred| pred as usize >= block).max() {
+            loops.push((Range { start: starts[block], end: starts[latch as usize + 1] }, open.last().copied()));
+            open.push(loops.len() as u32 - 1);
+        }
+        innermost.push(open.last().copied());
+    }
+    (loops, innermost)
+}
+
+/// Units of frequency in one.
+const UNITS: f64 = 1024.0;

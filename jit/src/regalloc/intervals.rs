@@ -1,0 +1,350 @@
+//! Live intervals: for every virtual register where it is mentioned and during which ranges it holds a value that is read
+//! later. Intervals have holes: a range is as long as its value is live in the order of the instructions.
+//!
+//! One walk over the code collects the mentions, then one walk per register from its uses up to its definition
+//! the blocks it is live in (the code is SSA, so that the definition dominates them; the graph need not be reducible). No sets of
+//! registers are made, the cost is that of the result.
+
+use super::Impossible;
+use super::client::{Client, Constraint, Operand, Position, Reg, Role};
+use super::point::{Point, Range};
+
+/// Where a register is mentioned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Mention {
+    /// When. A register that is only copied, to where an instruction or a successor wants it, is read in a gap.
+    pub at: Point,
+    /// Whether it must be in a register then.
+    pub hard: bool,
+}
+
+/// Why a register had better be where another one is.
+#[derive(Clone, Copy, Debug)]
+pub struct Relation {
+    /// The other one.
+    pub other: Reg,
+    /// When the other one is there.
+    pub at: Point,
+    /// How often a copy would be executed otherwise.
+    pub weight: f32,
+}
+
+/// Lists of `T`, one for each of a number of things.
+#[derive(Debug)]
+pub struct Lists<T> {
+    items: Vec<T>,
+    starts: Vec<u32>,
+}
+
+impl<T: Copy> Lists<T> {
+    /// From pairs in any order; each list keeps that order.
+    fn collect(len: usize, pairs: &[(u32, T)]) -> Lists<T> {
+        let mut starts = vec![0u32; len + 2];
+        pairs.iter().for_each(|(list, _)| starts[*list as usize + 2] += 1);
+        for i in 2..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut items: Vec<T> = pairs.iter().map(|pair| pair.1).collect();
+        for (list, item) in pairs {
+            let next = &mut starts[*list as usize + 1];
+            items[*next as usize] = *item;
+            *next += 1;
+        }
+        starts.pop();
+        Lists { items, starts }
+    }
+
+    /// One list.
+    pub fn get(&self, i: usize) -> &[T] {
+        &self.items[self.starts[i] as usize..self.starts[i + 1] as usize]
+    }
+
+    fn get_mut(&mut self, i: usize) -> &mut [T] {
+        &mut self.items[self.starts[i] as usize..self.starts[i + 1] as usize]
+    }
+}
+
+/// How a register gets its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Never.
+    None,
+    /// An instruction writes it.
+    Inst,
+    /// An instruction writes this one, from which it is copied in the gap behind.
+    Fixed(Reg),
+    /// It is a block's parameter.
+    Param,
+}
+
+/// Everything known before places are chosen. Indexed by virtual register.
+#[derive(Debug)]
+pub struct Intervals {
+    /// The registers themselves.
+    pub regs: Vec<Reg>,
+    /// Where values come from.
+    pub origins: Vec<Origin>,
+    /// First points.
+    pub defs: Vec<Point>,
+    /// Live ranges, ascending.
+    pub ranges: Lists<Range>,
+    /// Mentions, ascending.
+    pub mentions: Lists<Mention>,
+    /// Relations.
+    pub relations: Lists<Relation>,
+    /// Ranges of physical registers that instructions claim or destroy, by [`Reg`] number, ascending.
+    pub claims: Vec<Vec<Range>>,
+}
+
+/// What is gathered on the way.
+struct Collector {
+    regs: Vec<Reg>,
+    origins: Vec<Origin>,
+    defs: Vec<Point>,
+    mentions: Vec<(u32, Mention)>,
+    relations: Vec<(u32, Relation)>,
+    claims: Vec<Vec<Range>>,
+    block_of: Vec<u32>,
+}
+
+impl Intervals {
+    /// The intervals of `client`'s code, whose blocks are executed as often as `frequency` says.
+    ///
+    /// # Errors
+    /// [`Impossible`] if a register is read that nothing writes.
+    pub fn of(client: &impl Client, frequency: &[f32]) -> Result<Intervals, Impossible> {
+        let regs = client.num_regs();
+        let mut collector = Collector {
+            regs: vec![Reg::NONE; regs],
+            origins: vec![Origin::None; regs],
+            defs: vec![Point::NEVER; regs],
+            mentions: Vec::new(),
+            relations: Vec::new(),
+            claims: vec![Vec::new(); Reg::PHYSICAL],
+            block_of: vec![0; client.num_insts()],
+        };
+        for (block, &frequency) in frequency.iter().enumerate() {
+            collector.block(client, block, frequency);
+        }
+        let mut mentions = Lists::collect(regs, &collector.mentions);
+        for reg in 0..regs {
+            let mentions = mentions.get_mut(reg);
+            if !mentions.is_sorted() {
+                mentions.sort_unstable();
+            }
+        }
+        let misplaced = |&reg: &usize| mentions.get(reg).first().is_some_and(|first| first.at < collector.defs[reg].floor());
+        if let Some(reg) = (0..regs).find(misplaced) {
+            return Err(Impossible(format!("register {reg} is read before it is written")));
+        }
+        let ranges = Liveness::new(client, &collector).ranges(client, &mentions);
+        let Collector { regs: names, origins, defs, relations, claims, .. } = collector;
+        let relations = Lists::collect(regs, &relations);
+        Ok(Intervals { regs: names, origins, defs, ranges, mentions, relations, claims })
+    }
+
+    /// The last mention before `point`.
+    pub fn last_mention_before(&self, reg: usize, point: Point) -> Option<Mention> {
+        let mentions = self.mentions.get(reg);
+        let next = mentions.partition_point(|mention| mention.at < point);
+        next.checked_sub(1).map(|i| mentions[i])
+    }
+
+    /// Mentions from `point` on.
+    pub fn mentions_from(&self, reg: usize, point: Point) -> &[Mention] {
+        let mentions = self.mentions.get(reg);
+        &mentions[mentions.partition_point(|mention| mention.at < point)..]
+    }
+
+    /// The register's ranges as far as they lie between two points.
+    pub fn ranges_within(&self, reg: usize, start: Point, end: Point) -> impl Iterator<Item = Range> {
+        let ranges = self.ranges.get(reg);
+        let ranges = &ranges[ranges.partition_point(|range| range.end <= start)..];
+        let clipped = move |range: &Range| Range { start: range.start.max(start), end: range.end.min(end) };
+        ranges.iter().take_while(move |range| range.start < end).map(clipped)
+    }
+}
+
+impl Collector {
+    fn block(&mut self, client: &impl Client, block: usize, frequency: f32) {
+        let insts = client.insts(block);
+        self.block_of[insts.start as usize..insts.end as usize].fill(block as u32);
+        for &param in client.params(block) {
+            self.define(param, Origin::Param, Point::gap(insts.start));
+        }
+        for inst in insts.clone() {
+            self.inst(client, inst, frequency);
+        }
+        let Some(&succ) = client.succs(block).first() else { return };
+        let end = Point::gap(insts.end - 1);
+        let head = Point::gap(client.insts(succ as usize).start);
+        for (&arg, &param) in client.args(block).iter().zip(client.params(succ as usize)) {
+            self.mention(arg, end, false);
+            self.relate(arg, param, head, frequency);
+            self.relate(param, arg, end, frequency);
+        }
+    }
+
+    fn inst(&mut self, client: &impl Client, inst: u32, frequency: f32) {
+        let operands = client.operands(inst as usize);
+        for (i, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.role == Role::Use) {
+            match operand.constraint {
+                Constraint::Fixed(fixed) => {
+                    let end = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
+                    self.claim(fixed, Point::setup(inst), end.next());
+                    self.mention(operand.reg, Point::gap(inst), false);
+                    self.relate(operand.reg, fixed, Point::setup(inst), frequency);
+                }
+                _ if reused_by(operands, i).is_some() => self.mention(operand.reg, Point::gap(inst), false),
+                constraint => {
+                    let at = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
+                    self.mention(operand.reg, at, constraint != Constraint::Any);
+                }
+            }
+        }
+        for operand in operands.iter().filter(|operand| operand.role == Role::Def) {
+            let early = operand.position == Position::Early;
+            let start = match operand.constraint {
+                Constraint::Fixed(fixed) => {
+                    let from = if early { Point::early(inst) } else { Point::late(inst) };
+                    self.claim(fixed, from, Point::gap(inst + 1));
+                    self.define(operand.reg, Origin::Fixed(fixed), Point::gap(inst + 1));
+                    self.relate(operand.reg, fixed, from, frequency);
+                    continue;
+                }
+                Constraint::Reuse(source) => {
+                    let source = operands[source as usize].reg;
+                    self.relate(operand.reg, source, Point::gap(inst), frequency);
+                    self.relate(source, operand.reg, Point::setup(inst), frequency);
+                    Point::setup(inst)
+                }
+                _ if early => Point::early(inst),
+                _ => Point::late(inst),
+            };
+            self.define(operand.reg, Origin::Inst, start);
+            self.mention(operand.reg, Point::late(inst), true);
+        }
+        for reg in client.clobbers(inst as usize).iter() {
+            self.claim(reg, Point::late(inst), Point::gap(inst + 1));
+        }
+    }
+
+    fn define(&mut self, reg: Reg, origin: Origin, at: Point) {
+        let i = reg.index();
+        (self.regs[i], self.origins[i], self.defs[i]) = (reg, origin, at);
+    }
+
+    fn mention(&mut self, reg: Reg, at: Point, hard: bool) {
+        self.mentions.push((reg.index() as u32, Mention { at, hard }));
+    }
+
+    fn relate(&mut self, reg: Reg, other: Reg, at: Point, weight: f32) {
+        self.relations.push((reg.index() as u32, Relation { other, at, weight }));
+    }
+
+    fn claim(&mut self, reg: Reg, start: Point, end: Point) {
+        let claims = &mut self.claims[reg.number()];
+        match claims.last_mut() {
+            Some(last) if last.end >= start => {
+                last.start = last.start.min(start);
+                last.end = last.end.max(end);
+            }
+            _ => claims.push(Range { start, end }),
+        }
+    }
+}
+
+/// The definition that reuses the register of operand `i`, or of another early mention of the same value, which is then found in
+/// that register too.
+pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
+    let operand = &operands[i];
+    let free = operand.position == Position::Early && matches!(operand.constraint, Constraint::Any | Constraint::Reg);
+    let reuses = |def: &Operand| match def.constraint {
+        Constraint::Reuse(source) => source as usize == i || free && operands[source as usize].reg == operand.reg,
+        _ => false,
+    };
+    operands.iter().position(reuses)
+}
+
+/// The walk from uses to definitions.
+struct Liveness<'c> {
+    collector: &'c Collector,
+    /// By block, the last register found live at its head, and at its end.
+    live_in: Vec<u32>,
+    live_out: Vec<u32>,
+    /// Blocks whose predecessors remain to be visited.
+    work: Vec<u32>,
+    /// Blocks that the register is live in.
+    blocks: Vec<u32>,
+}
+
+impl<'c> Liveness<'c> {
+    fn new(client: &impl Client, collector: &'c Collector) -> Self {
+        let none = vec![u32::MAX; client.num_blocks()];
+        Liveness { collector, live_in: none.clone(), live_out: none, work: Vec::new(), blocks: Vec::new() }
+    }
+
+    fn ranges(mut self, client: &impl Client, mentions: &Lists<Mention>) -> Lists<Range> {
+        let mut lists = Lists { items: Vec::new(), starts: vec![0] };
+        for reg in 0..client.num_regs() {
+            self.register(client, reg as u32, mentions.get(reg), &mut lists.items);
+            lists.starts.push(lists.items.len() as u32);
+        }
+        lists
+    }
+
+    fn register(&mut self, client: &impl Client, reg: u32, mentions: &[Mention], out: &mut Vec<Range>) {
+        let Some(last) = mentions.last() else { return };
+        let def = self.collector.defs[reg as usize];
+        let home = self.block_at(def);
+        let home_end = Point::gap(client.insts(home as usize).end);
+        if last.at < home_end && mentions[0].at.floor() >= def.floor() {
+            return out.push(Range { start: def, end: last.at.next() });
+        }
+        self.find_blocks(client, reg, home, mentions);
+        self.blocks.push(home);
+        self.blocks.sort_unstable();
+        let first = out.len();
+        for &block in &self.blocks {
+            let insts = client.insts(block as usize);
+            let start = if block == home { def } else { Point::gap(insts.start) };
+            let end = if self.live_out[block as usize] == reg {
+                Point::gap(insts.end)
+            } else {
+                let behind = mentions.partition_point(|mention| mention.at < Point::gap(insts.end));
+                mentions[behind - 1].at.next()
+            };
+            match out[first..].last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => out.push(Range { start, end }),
+            }
+        }
+    }
+
+    /// The blocks at whose head the register is live.
+    fn find_blocks(&mut self, client: &impl Client, reg: u32, home: u32, mentions: &[Mention]) {
+        self.blocks.clear();
+        for mention in mentions {
+            let block = self.block_at(mention.at);
+            self.visit(reg, home, block);
+        }
+        while let Some(block) = self.work.pop() {
+            for &pred in client.preds(block as usize) {
+                self.live_out[pred as usize] = reg;
+                self.visit(reg, home, pred);
+            }
+        }
+    }
+
+    fn visit(&mut self, reg: u32, home: u32, block: u32) {
+        if block != home && self.live_in[block as usize] != reg {
+            self.live_in[block as usize] = reg;
+            self.blocks.push(block);
+            self.work.push(block);
+        }
+    }
+
+    fn block_at(&self, point: Point) -> u32 {
+        self.collector.block_of[point.inst() as usize]
+    }
+}

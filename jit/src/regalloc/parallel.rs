@@ -1,0 +1,231 @@
+//! Groups of copies that are executed at once, put into an order in which they can be executed one after another.
+//!
+//! A copy can be made once nobody has to read its destination any more. When no such copy is left the rest are cycles, and one
+//! of the values has to step aside. That takes a register that is free at this point, as does a copy from slot to slot; where
+//! there is none, a slot that is used for nothing else. (L. Rideau, B. P. Serpette, X. Leroy, "Tilting at
+//! Windmills with Coq", JAR 2008.)
+
+use super::client::{Class, Client, Move, Place, Reg, RegSet};
+use super::homes::Homes;
+use super::intervals::Intervals;
+use super::pieces::Home;
+use super::point::{Point, Range};
+use super::resolve::Copy;
+
+/// Puts groups of copies, ascending by key, into order.
+pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
+    let mut moves = Vec::with_capacity(copies.len());
+    let mut group = Group::default();
+    for copies in copies.chunk_by(|a, b| a.key == b.key) {
+        if let [copy] = copies {
+            scratch.touch(copies);
+            scratch.make(copy.key.0, copy.from, copy.to, &mut moves);
+        } else {
+            group.sequence(copies, scratch, &mut moves);
+        }
+    }
+    moves
+}
+
+/// The state of one group; by number of a place, and reset after each group.
+#[derive(Default)]
+struct Group {
+    /// How many copies have still to read the place.
+    readers: Vec<u32>,
+    /// The copy that is to write it.
+    writer: Vec<Option<u32>>,
+    /// What stands in for its old value.
+    stand_in: Vec<Option<Place>>,
+    ready: Vec<u32>,
+}
+
+impl Group {
+    fn sequence(&mut self, copies: &[Copy], scratch: &mut Scratch<'_>, moves: &mut Vec<Move>) {
+        scratch.touch(copies);
+        let inst = copies[0].key.0;
+        for (i, copy) in copies.iter().enumerate() {
+            let (from, to) = (number(copy.from), number(copy.to));
+            self.make_room(from.max(to));
+            // The same copy may be asked for twice.
+            if self.writer[to].is_none() {
+                self.writer[to] = Some(i as u32);
+                self.readers[from] += 1;
+            } else {
+                debug_assert_eq!(
+                    copies[self.writer[to].expect("just seen") as usize].from,
+                    copy.from,
+                    "two values for one place"
+                );
+            }
+        }
+        let is_ready = |&i: &u32| {
+            let to = number(copies[i as usize].to);
+            self.writer[to] == Some(i) && self.readers[to] == 0
+        };
+        self.ready.extend((0..copies.len() as u32).rev().filter(is_ready));
+        self.drain(copies, scratch, moves);
+        for copy in copies {
+            let to = number(copy.to);
+            if self.writer[to].is_some() {
+                // It is on a cycle.
+                let aside = scratch.aside(inst, copy.to, class_of(copies, copy.to), moves);
+                self.stand_in[to] = Some(aside);
+                self.readers[to] = 0;
+                self.ready.push(self.writer[to].expect("just seen"));
+                self.drain(copies, scratch, moves);
+                self.stand_in[to] = None;
+                scratch.release();
+            }
+        }
+    }
+
+    /// Makes copies as long as there are ready ones.
+    fn drain(&mut self, copies: &[Copy], scratch: &mut Scratch<'_>, moves: &mut Vec<Move>) {
+        while let Some(i) = self.ready.pop() {
+            let Copy { key, from, to } = copies[i as usize];
+            let source = self.stand_in[number(from)].unwrap_or(from);
+            scratch.make(key.0, source, to, moves);
+            self.writer[number(to)] = None;
+            if self.stand_in[number(from)].is_none() {
+                self.readers[number(from)] -= 1;
+                if self.readers[number(from)] == 0 {
+                    self.ready.extend(self.writer[number(from)]);
+                }
+            }
+        }
+    }
+
+    fn make_room(&mut self, place: usize) {
+        if place >= self.readers.len() {
+            self.readers.resize(place + 1, 0);
+            self.writer.resize(place + 1, None);
+            self.stand_in.resize(place + 1, None);
+        }
+    }
+}
+
+/// The class of the value in `place`, as far as the copies that read it show it and care.
+fn class_of(copies: &[Copy], place: Place) -> Class {
+    let mut ends = copies.iter().filter(|copy| copy.from == place).flat_map(|copy| [copy.from, copy.to]);
+    let class = ends.find_map(|end| match end {
+        Place::Reg(reg) => Some(reg.class()),
+        Place::Slot(_) => None,
+    });
+    class.unwrap_or(Class::Int)
+}
+
+fn number(place: Place) -> usize {
+    match place {
+        Place::Reg(reg) => reg.number(),
+        Place::Slot(slot) => Reg::PHYSICAL + slot as usize,
+    }
+}
+
+/// Finds registers and slots that hold nothing.
+pub struct Scratch<'a> {
+    intervals: &'a Intervals,
+    homes: &'a Homes,
+    /// Registers to be found free; those that have to be saved only if they are saved anyway.
+    usable: RegSet,
+    /// By register, the ranges in which it is taken; made when first needed.
+    taken: Option<Vec<Vec<Range>>>,
+    num_slots: u32,
+    /// Slots beyond those of the intervals: one for a value that steps aside, one for a register that is borrowed.
+    own_slots: [Option<u32>; 2],
+    /// Registers that the group at hand mentions.
+    touched: RegSet,
+    /// The register in which a value has stepped aside.
+    held: Option<Reg>,
+}
+
+impl<'a> Scratch<'a> {
+    /// For code whose intervals live at `homes`, in `num_slots` slots.
+    pub fn new(client: &impl Client, intervals: &'a Intervals, homes: &'a Homes, num_slots: u32) -> Scratch<'a> {
+        let homes_used = homes.all().iter().filter_map(|piece| match piece.home {
+            Home::Reg(reg) => Some(reg),
+            _ => None,
+        });
+        let used: RegSet = homes_used.collect();
+        let usable = client.preferred().union(client.others().intersection(used));
+        let (taken, own_slots) = (None, [None; 2]);
+        Scratch { intervals, homes, usable, taken, num_slots, own_slots, touched: RegSet::EMPTY, held: None }
+    }
+
+    /// How many slots there are, with those that were needed here.
+    pub fn num_slots(&self) -> u32 {
+        self.num_slots
+    }
+
+    fn touch(&mut self, copies: &[Copy]) {
+        let places = copies.iter().flat_map(|copy| [copy.from, copy.to]);
+        let regs = places.filter_map(|place| match place {
+            Place::Reg(reg) => Some(reg),
+            Place::Slot(_) => None,
+        });
+        self.touched = regs.collect();
+    }
+
+    /// Copies, from slot to slot by way of a register.
+    fn make(&mut self, inst: u32, from: Place, to: Place, moves: &mut Vec<Move>) {
+        let mut push = |from, to| moves.push(Move { before: inst, from, to });
+        if !matches!((from, to), (Place::Slot(_), Place::Slot(_))) {
+            return push(from, to);
+        }
+        if let Some(reg) = self.free(inst, Class::Int).or_else(|| self.free(inst, Class::Float)) {
+            push(from, Place::Reg(reg));
+            return push(Place::Reg(reg), to);
+        }
+        let lent = self.usable.iter().find(|reg| Some(*reg) != self.held).expect("there are registers");
+        let saved = self.own_slot(1);
+        push(Place::Reg(lent), saved);
+        push(from, Place::Reg(lent));
+        push(Place::Reg(lent), to);
+        push(saved, Place::Reg(lent));
+    }
+
+    /// Copies a value to where nothing is; answers the place.
+    fn aside(&mut self, inst: u32, from: Place, class: Class, moves: &mut Vec<Move>) -> Place {
+        self.held = self.free(inst, class);
+        let to = self.held.map_or_else(|| self.own_slot(0), Place::Reg);
+        self.make(inst, from, to, moves);
+        to
+    }
+
+    /// The value that stepped aside has been copied on.
+    fn release(&mut self) {
+        self.held = None;
+    }
+
+    fn own_slot(&mut self, which: usize) -> Place {
+        let slot = self.own_slots[which].unwrap_or(self.num_slots);
+        self.num_slots = self.num_slots.max(slot + 1);
+        self.own_slots[which] = Some(slot);
+        Place::Slot(slot)
+    }
+
+    /// A register that holds nothing from before the gap of `inst` until after it, and that the group doesn't mention.
+    fn free(&mut self, inst: u32, class: Class) -> Option<Reg> {
+        let (start, end) = (Point::gap(inst).previous(), Point::gap(inst + 1));
+        let (intervals, homes) = (self.intervals, self.homes);
+        let taken = self.taken.get_or_insert_with(|| taken_ranges(intervals, homes));
+        let is_free = |reg: &Reg| {
+            let taken = &taken[reg.number()];
+            taken.get(taken.partition_point(|range| range.end <= start)).is_none_or(|range| range.start >= end)
+        };
+        let (touched, held) = (self.touched, self.held);
+        let usable = self.usable.iter().filter(|reg| reg.class() == class && !touched.contains(*reg) && held != Some(*reg));
+        usable.into_iter().find(is_free)
+    }
+}
+
+/// By register, all ranges in which a piece is in it or an instruction claims it, ascending.
+fn taken_ranges(intervals: &Intervals, homes: &Homes) -> Vec<Vec<Range>> {
+    let mut taken = intervals.claims.clone();
+    for piece in homes.all() {
+        if let Home::Reg(reg) = piece.home {
+            taken[reg.number()].extend(intervals.ranges_within(piece.reg as usize, piece.start, piece.end));
+        }
+    }
+    taken.iter_mut().for_each(|ranges| ranges.sort_by_key(|range| range.start));
+    taken
+}

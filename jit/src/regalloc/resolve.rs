@@ -1,0 +1,231 @@
+//! From pieces to the answer: the places of all operands, and the copies wherever a value changes its place.
+//!
+//! Copies of one gap stand in four groups, each executed at once: what comes along an edge into the block; what moves
+//! between the pieces of an interval; what is set up for the instruction; what leaves along the edge out of the block.
+//!
+//! A value never changes, so that a slot once written stays right. An interval that goes to memory is therefore stored
+//! wherever it does, or once behind its definition, whichever is executed less often.
+
+use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
+use super::costs::Costs;
+use super::homes::Homes;
+use super::intervals::{Intervals, Origin, reused_by};
+use super::parallel::{self, Scratch};
+use super::pieces::{Home, Piece, Pieces};
+use super::point::Point;
+use super::slots;
+
+/// A group of copies that are executed at once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// From the predecessor.
+    EdgeIn,
+    /// Between pieces.
+    Move,
+    /// For the instruction.
+    Setup,
+    /// For the successor.
+    EdgeOut,
+}
+
+/// One copy of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Copy {
+    /// The instruction it stands before, and the group.
+    pub key: (u32, Phase),
+    /// Source.
+    pub from: Place,
+    /// Destination.
+    pub to: Place,
+}
+
+/// Where values pass between blocks.
+#[derive(Clone, Copy)]
+struct Edge {
+    from: usize,
+    to: usize,
+}
+
+struct Resolver<'a, C> {
+    client: &'a C,
+    intervals: &'a Intervals,
+    costs: &'a Costs,
+    homes: Homes,
+    copies: Vec<Copy>,
+}
+
+/// The answer that `pieces` amount to.
+pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, pieces: &Pieces) -> Assignment {
+    let (slots, num_slots) = slots::assign(intervals, pieces);
+    let homes = Homes::new(pieces, slots);
+    let mut resolver = Resolver { client, intervals, costs, homes, copies: Vec::new() };
+    for reg in 0..intervals.regs.len() {
+        resolver.interval(reg);
+    }
+    for block in 0..client.num_blocks() {
+        resolver.params(block);
+    }
+    let (places, starts) = resolver.operands();
+    let Resolver { homes, mut copies, .. } = resolver;
+    copies.retain(|copy| copy.from != copy.to);
+    // Stable, so that the answer doesn't depend on the sort.
+    copies.sort_by_key(|copy| copy.key);
+    let mut scratch = Scratch::new(client, intervals, &homes, num_slots);
+    let moves = parallel::sequence(&copies, &mut scratch);
+    Assignment { places, starts, moves, slots: scratch.num_slots() }
+}
+
+impl<C: Client> Resolver<'_, C> {
+    /// The copies between the pieces of an interval.
+    fn interval(&mut self, reg: usize) {
+        let Some(first) = self.homes.of(reg).first().copied() else { return };
+        let home = self.homes.place(&first);
+        if let Origin::Fixed(fixed) = self.intervals.origins[reg] {
+            self.copy(first.start.inst(), Phase::Move, Place::Reg(fixed), home);
+        }
+        if self.homes.of(reg).len() == 1 {
+            return;
+        }
+        let start = self.copies.len();
+        let mut cost = self.between_pieces(reg);
+        cost += self.along_edges(reg);
+        let Some(behind) = self.behind_definition(reg, &first).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
+            return;
+        };
+        let kept: Vec<Copy> = self.copies.drain(start..).filter(|copy| !is_store(copy)).collect();
+        self.copies.extend(kept);
+        let source = match self.intervals.origins[reg] {
+            Origin::Fixed(fixed) => Place::Reg(fixed),
+            _ => home,
+        };
+        self.copy(behind.1, Phase::Move, source, self.homes.slot(reg));
+    }
+
+    /// The block and the instruction before which an interval can be stored for good, if it has to be at all.
+    fn behind_definition(&self, reg: usize, first: &Piece) -> Option<(usize, u32)> {
+        let def = self.intervals.defs[reg];
+        let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
+        let block = self.costs.block(def);
+        let spilled = first.home != Home::Slot && self.homes.of(reg).iter().any(|piece| piece.home == Home::Slot);
+        (spilled && inst < self.client.insts(block).end).then_some((block, inst))
+    }
+
+    /// Answers what the stores among them cost.
+    fn between_pieces(&mut self, reg: usize) -> f32 {
+        let mut cost = 0.0;
+        for i in 1..self.homes.of(reg).len() {
+            let (before, piece) = (self.homes.of(reg)[i - 1], self.homes.of(reg)[i]);
+            let (from, to) = (self.homes.place(&before), self.homes.place(&piece));
+            let start = piece.start;
+            let phase = if start.is_gap() { Phase::Move } else { Phase::Setup };
+            let on_edges = start.is_gap() && self.costs.is_boundary(start);
+            if on_edges || before.end != start {
+                continue;
+            }
+            debug_assert!(start.is_gap() || piece.home == Home::Slot);
+            self.copy(start.inst(), phase, from, to);
+            if before.home != Home::Slot && piece.home == Home::Slot {
+                cost += self.costs.at(start);
+            }
+        }
+        cost
+    }
+
+    /// Answers what the stores among them cost.
+    fn along_edges(&mut self, reg: usize) -> f32 {
+        let mut cost = 0.0;
+        let intervals = self.intervals;
+        for range in intervals.ranges.get(reg) {
+            let first = self.costs.block(range.start);
+            let first = first + usize::from(self.costs.start(first) < range.start || intervals.defs[reg] == range.start);
+            for block in first..=self.costs.block(range.end.previous()) {
+                let to = self.homes.at(reg, self.costs.start(block));
+                for &pred in self.client.preds(block) {
+                    let edge = Edge { from: pred as usize, to: block };
+                    let from = self.homes.at(reg, self.costs.start(edge.from + 1).previous());
+                    if from == to {
+                        continue;
+                    }
+                    self.copy_along(edge, from, to);
+                    if matches!((from, to), (Place::Reg(_), Place::Slot(_))) {
+                        cost += self.costs.edge(edge.from, edge.to);
+                    }
+                }
+            }
+        }
+        cost
+    }
+
+    /// The copies from arguments to a block's parameters.
+    fn params(&mut self, block: usize) {
+        let client = self.client;
+        for &pred in client.preds(block) {
+            let edge = Edge { from: pred as usize, to: block };
+            let end = Point::gap(client.insts(edge.from).end - 1);
+            for (param, arg) in client.params(block).iter().zip(client.args(edge.from)) {
+                if let Some(first) = self.homes.of(param.index()).first() {
+                    let to = self.homes.place(first);
+                    self.copy_along(edge, self.homes.at(arg.index(), end), to);
+                }
+            }
+        }
+    }
+
+    /// Edges from a block with several successors to one with several predecessors don't exist.
+    fn copy_along(&mut self, edge: Edge, from: Place, to: Place) {
+        match self.client.succs(edge.from).len() {
+            1 => self.copy(self.client.insts(edge.from).end - 1, Phase::EdgeOut, from, to),
+            _ => self.copy(self.client.insts(edge.to).start, Phase::EdgeIn, from, to),
+        }
+    }
+
+    fn copy(&mut self, inst: u32, phase: Phase, from: Place, to: Place) {
+        self.copies.push(Copy { key: (inst, phase), from, to });
+    }
+
+    fn operands(&mut self) -> (Vec<Place>, Vec<u32>) {
+        let client = self.client;
+        let (mut places, mut starts) = (Vec::new(), Vec::new());
+        for inst in 0..client.num_insts() as u32 {
+            starts.push(places.len() as u32);
+            let operands = client.operands(inst as usize);
+            for (i, operand) in operands.iter().enumerate() {
+                let place = self.operand(operands, i, inst);
+                places.push(place);
+                let reg = operand.reg.index();
+                match operand.constraint {
+                    Constraint::Fixed(_) if operand.role == Role::Use => {
+                        self.copy(inst, Phase::Setup, self.homes.at(reg, Point::gap(inst)), place);
+                    }
+                    Constraint::Reuse(source) => {
+                        let source = operands[source as usize].reg.index();
+                        self.copy(inst, Phase::Setup, self.homes.at(source, Point::gap(inst)), place);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (places, starts)
+    }
+
+    fn operand(&self, operands: &[Operand], i: usize, inst: u32) -> Place {
+        let operand = &operands[i];
+        let reg = operand.reg.index();
+        match (operand.role, operand.constraint) {
+            (_, Constraint::Fixed(fixed)) => Place::Reg(fixed),
+            (Role::Def, _) => self.homes.at(reg, self.intervals.defs[reg]),
+            (Role::Use, _) => match reused_by(operands, i) {
+                Some(def) => {
+                    let def = operands[def].reg.index();
+                    self.homes.at(def, self.intervals.defs[def])
+                }
+                None if operand.position == Position::Early => self.homes.at(reg, Point::early(inst)),
+                None => self.homes.at(reg, Point::late(inst)),
+            },
+        }
+    }
+}
+
+fn is_store(copy: &Copy) -> bool {
+    matches!((copy.from, copy.to), (Place::Reg(_), Place::Slot(_)))
+}

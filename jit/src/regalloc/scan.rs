@@ -1,0 +1,368 @@
+//! The linear scan: pieces are placed in the order of their starts.
+//!
+//! 1. A piece that finds a register free for all its ranges gets one, if possible where a related value is.
+//! 2. Otherwise what can be done is compared by its cost: a register that is free for a while, with the rest of
+//!    the piece split off; a register whose piece is evicted; no register up to the next use that needs one.
+//!    A register that the function must save counts its saving among the costs.
+//! 3. What goes to memory is split where that is cheapest, and comes back before its next use where *that* is cheapest: a value
+//!    that is not used in a loop leaves before the loop and returns behind it. The rest goes back into the queue and has another
+//!    chance. It starts later than what is being placed, so the scan comes to an end.
+//!
+//! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear Scan
+//! Register Allocation on SSA Form", CGO 2010. The choice by cost instead of by the distance of the next use is ours.
+//!
+//! Cost: each placing asks every register of the class once; a query looks at a bounded number of ranges.
+
+use super::Impossible;
+use super::client::{Class, Client, Reg, RegSet};
+use super::costs::Costs;
+use super::intervals::{Intervals, Mention};
+use super::lane::{Conflict, Lane};
+use super::pieces::{Home, Pieces};
+use super::point::Point;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What saving and restoring a register costs, in copies at the function's entry.
+const SAVE_COST: f32 = 1.5;
+/// What reading an operand from memory costs more than reading it from a register, in copies.
+const MEMORY_OPERAND_COST: f32 = 0.5;
+/// What a copy between registers costs, in copies to or from memory.
+const REGISTER_COPY_COST: f32 = 0.3;
+/// Of so many relations of a value the places are looked up.
+const MAX_RELATIONS: usize = 32;
+
+/// What is done with a piece.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    /// It gets the register up to the point, after the piece there, if any, is evicted.
+    Take { reg: Reg, evict: Option<u32>, until: Point },
+    /// It is in memory until it is needed.
+    Memory,
+}
+
+/// A register and the first conflict there.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    reg: Reg,
+    conflict: Conflict,
+}
+
+/// The state of the scan.
+struct Scan<'a> {
+    intervals: &'a Intervals,
+    costs: &'a Costs,
+    pieces: Pieces,
+    lanes: Vec<Lane<'a>>,
+    /// Pieces without a home, by start.
+    queue: BinaryHeap<Reverse<(Point, u32)>>,
+    /// By virtual register: whether some piece is in memory.
+    stored: Vec<bool>,
+    /// By class, in the order of preference.
+    registers: [Vec<Reg>; 2],
+    /// Registers that must be saved before they are used and have not been used yet.
+    unsaved: RegSet,
+    /// Scratch space: the candidates for the current piece.
+    candidates: Vec<Candidate>,
+}
+
+/// Finds a home for every piece of every interval.
+///
+/// # Errors
+/// [`Impossible`] if an instruction needs more registers than there are.
+pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Pieces, Impossible> {
+    let pieces = Pieces::of(intervals);
+    let queue = (0..pieces.len() as u32).map(|piece| Reverse((pieces.get(piece).start, piece))).collect();
+    let of = |class| {
+        let all = client.preferred().iter().chain(client.others().iter());
+        all.filter(|reg| reg.class() == class).collect::<Vec<Reg>>()
+    };
+    let mut scan = Scan {
+        stored: vec![false; intervals.regs.len()],
+        intervals,
+        costs,
+        pieces,
+        lanes: intervals.claims.iter().map(|claims| Lane::new(claims)).collect(),
+        queue,
+        registers: [of(Class::Int), of(Class::Float)],
+        unsaved: client.others(),
+        candidates: Vec::new(),
+    };
+    while let Some(Reverse((_, piece))) = scan.queue.pop() {
+        scan.place(piece)?;
+    }
+    Ok(scan.pieces)
+}
+
+impl Scan<'_> {
+    fn place(&mut self, piece: u32) -> Result<(), Impossible> {
+        let (start, reg) = (self.pieces.get(piece).start, self.reg(piece));
+        // Nothing can be copied in the middle of an instruction; only what is in memory anyway continues there.
+        if !start.is_gap() && start != self.intervals.defs[reg] {
+            self.keep_in_memory(piece, start);
+            return Ok(());
+        }
+        self.find_candidates(piece);
+        let free = self.best_free(piece);
+        let choice = match free {
+            Some(reg) if !self.unsaved.contains(reg) => Choice::Take { reg, evict: None, until: Point::NEVER },
+            _ => {
+                let (cost, choice) = self.cheapest(piece);
+                match free {
+                    Some(reg) if cost > SAVE_COST => Choice::Take { reg, evict: None, until: Point::NEVER },
+                    _ if cost < f32::INFINITY => choice,
+                    _ => return Err(Impossible(format!("no register at instruction {}", start.inst()))),
+                }
+            }
+        };
+        match choice {
+            Choice::Memory => self.keep_in_memory(piece, start),
+            Choice::Take { reg, evict, until } => self.take(piece, reg, evict, until),
+        }
+        Ok(())
+    }
+
+    fn reg(&self, piece: u32) -> usize {
+        self.pieces.get(piece).reg as usize
+    }
+
+    fn find_candidates(&mut self, piece: u32) {
+        let start = self.pieces.get(piece).start;
+        let class = self.intervals.regs[self.reg(piece)].class();
+        self.candidates.clear();
+        for &reg in &self.registers[class as usize] {
+            let lane = &mut self.lanes[reg.number()];
+            lane.advance(start);
+            let conflict = lane.conflict(self.pieces.ranges(self.intervals, piece), None);
+            self.candidates.push(Candidate { reg, conflict });
+        }
+    }
+
+    /// The best register that is free for the whole piece: one where a copy is saved; then one that need not be saved; then one that is
+    /// claimed soon, so that long pieces find the others.
+    fn best_free(&self, piece: u32) -> Option<Reg> {
+        let end = self.pieces.get(piece).end;
+        let free = || self.candidates.iter().filter(|candidate| candidate.conflict.at >= end);
+        free().next()?;
+        let hints = self.hints(piece);
+        let hint = |reg: Reg| hints.iter().find(|hint| hint.0 == reg).map_or(0.0, |hint| hint.1);
+        let mut best: Option<(&Candidate, f32)> = None;
+        for candidate in free() {
+            let score = hint(candidate.reg) - if self.unsaved.contains(candidate.reg) { SAVE_COST } else { 0.0 };
+            let better = best.is_none_or(|(other, other_score)| {
+                score > other_score || score == other_score && candidate.conflict.at < other.conflict.at
+            });
+            if better {
+                best = Some((candidate, score));
+            }
+        }
+        best.map(|(candidate, _)| candidate.reg)
+    }
+
+    /// Registers where related values are, and what is saved by sharing one with them.
+    fn hints(&self, piece: u32) -> Vec<(Reg, f32)> {
+        let (start, reg) = (self.pieces.get(piece).start, self.reg(piece));
+        let mut hints: Vec<(Reg, f32)> = Vec::new();
+        let mut add = |reg: Reg, weight: f32| match hints.iter_mut().find(|hint| hint.0 == reg) {
+            Some(hint) => hint.1 += weight,
+            None => hints.push((reg, weight)),
+        };
+        // What was in memory comes back best to where it was before: other paths have it there still.
+        if let Some(previous) = self.pieces.get(piece).previous {
+            add(previous, self.costs.at(start));
+        }
+        for relation in self.intervals.relations.get(reg).iter().take(MAX_RELATIONS) {
+            if relation.other.is_physical() {
+                add(relation.other, relation.weight);
+                continue;
+            }
+            let other = relation.other.index();
+            match self.pieces.find(other, relation.at) {
+                Home::Reg(there) => add(there, relation.weight),
+                Home::Slot => {}
+                Home::Pending => {
+                    let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
+                    beyond.filter(|beyond| beyond.other.is_physical()).for_each(|beyond| add(beyond.other, beyond.weight / 2.0));
+                }
+            }
+        }
+        hints
+    }
+
+    /// The cheapest choice for a piece that finds no register free, and its cost. Of equally cheap ones that after which it takes
+    /// longest until a register is wanted again.
+    fn cheapest(&self, piece: u32) -> (f32, Choice) {
+        let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
+        let needed = self.needed(piece);
+        let (mut choice, mut cost, mut good_until) = (Choice::Memory, f32::INFINITY, start);
+        if needed.is_none() {
+            (cost, good_until) = (self.memory_cost(piece, start, start), self.wanted_at(piece, start));
+        }
+        let needed = needed.unwrap_or(start.next());
+        for &Candidate { reg, conflict } in &self.candidates {
+            let mut price = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
+            let (mut evict, mut until, mut good) = (None, conflict.at, conflict.at);
+            if let Some(other) = conflict.piece.filter(|_| conflict.at < needed) {
+                price += self.eviction_cost(other, start);
+                let behind = self.lanes[reg.number()].conflict(self.pieces.ranges(self.intervals, piece), Some(other));
+                (evict, until, good) = (Some(other), behind.at, behind.at.min(self.wanted_at(other, start)));
+            }
+            if until < needed || price > cost {
+                continue;
+            }
+            if until < end {
+                let Some(split) = self.split_point(piece, until) else { continue };
+                price += self.memory_cost(piece, split, until.max(start.next_gap()));
+            }
+            if price < cost || price == cost && good > good_until {
+                (cost, good_until, choice) = (price, good, Choice::Take { reg, evict, until });
+            }
+        }
+        (cost, choice)
+    }
+
+    /// When a piece that is in memory is to be in a register again.
+    fn wanted_at(&self, piece: u32, now: Point) -> Point {
+        self.wanted(piece, now).0.map_or(Point::NEVER, |mention| mention.at)
+    }
+
+    /// The end of the time at its start for which a piece must be in a register, if it must.
+    fn needed(&self, piece: u32) -> Option<Point> {
+        let start = self.pieces.get(piece).start;
+        let mentions = self.intervals.mentions_from(self.reg(piece), start);
+        let here = mentions.iter().take_while(|mention| mention.at < start.next_gap());
+        here.filter(|mention| mention.hard).last().map(|mention| mention.at.next())
+    }
+
+    /// Where a piece that has its register until `conflict` is best split: behind the last mention before. None if the register is of no
+    /// use until then.
+    fn split_point(&self, piece: u32, conflict: Point) -> Option<Point> {
+        let start = self.pieces.get(piece).start;
+        let last = self.intervals.last_mention_before(self.reg(piece), conflict).filter(|last| last.at >= start)?;
+        // What is read in a gap can have moved there just before.
+        let low = if last.at.is_gap() && last.at > start { last.at } else { last.at.next().ceil() };
+        Some(if low > conflict.floor() { conflict } else { self.costs.cheapest(low, conflict.floor()) })
+    }
+
+    /// What it costs to have a piece in memory from `from` on, of which nothing is to be read before `now`.
+    fn memory_cost(&self, piece: u32, from: Point, now: Point) -> f32 {
+        let reg = self.reg(piece);
+        let def = self.intervals.defs[reg];
+        let store = match self.stored[reg] || from == def {
+            true => 0.0,
+            false => self.costs.copy(from.floor()).min(self.costs.at(def)),
+        };
+        let (wanted, operands) = self.wanted(piece, now);
+        let reload = wanted.map_or(0.0, |mention| self.costs.copy(self.reload_point(mention, now)));
+        let until = wanted.map_or(self.pieces.get(piece).end, |mention| mention.at);
+        store + reload + operands + self.back_edge_cost(reg, from, until)
+    }
+
+    /// The next mention for which a piece in memory is to be reloaded, and what the operands in memory before it cost.
+    fn wanted(&self, piece: u32, now: Point) -> (Option<Mention>, f32) {
+        let end = self.pieces.get(piece).end;
+        let mentions = self.intervals.mentions_from(self.reg(piece), now);
+        let mut operands = 0.0;
+        for (i, mention) in mentions.iter().take_while(|mention| mention.at < end).enumerate() {
+            if mention.at.floor() > now.floor() && (mention.hard || self.is_worth_reloading(mention, mentions.get(i + 1), now)) {
+                return (Some(*mention), operands);
+            }
+            operands += MEMORY_OPERAND_COST * self.costs.at(mention.at);
+        }
+        (None, operands)
+    }
+
+    /// Whether a value that could be read in memory should be in a register: if it can be loaded where that happens less often, or if it
+    /// is used again in the same block.
+    fn is_worth_reloading(&self, mention: &Mention, next: Option<&Mention>, now: Point) -> bool {
+        let used_again = next.is_some_and(|next| self.costs.block(next.at) == self.costs.block(mention.at));
+        used_again || self.costs.copy(self.reload_point(*mention, now)) < self.costs.at(mention.at)
+    }
+
+    /// Where a value that is in memory at `now` is best loaded for a mention.
+    fn reload_point(&self, mention: Mention, now: Point) -> Point {
+        let (low, high) = (now.next_gap(), mention.at.floor());
+        let best = self.costs.cheapest(low.min(high), high);
+        // A value that was sent to memory in a block that is rarely executed returns in that block, not on the common path.
+        let block = self.costs.block(now);
+        let last = self.costs.start(block + 1).previous().floor();
+        if (low..best).contains(&last) && self.costs.frequency[block] < self.costs.copy(best) { last } else { best }
+    }
+
+    /// What it costs to reload a value at the end of a loop that has it in a register at its head: if it goes to memory at `from`
+    /// and is not back before `until`, behind the loop.
+    fn back_edge_cost(&self, reg: usize, from: Point, until: Point) -> f32 {
+        let def = self.intervals.defs[reg];
+        for range in self.costs.loops_around(from) {
+            if until < range.end || def >= range.start {
+                break;
+            }
+            if self.intervals.last_mention_before(reg, from).is_some_and(|last| last.at >= range.start) {
+                return self.costs.at(range.start);
+            }
+        }
+        0.0
+    }
+
+    /// What it costs to evict a piece from its register at `now`.
+    fn eviction_cost(&self, other: u32, now: Point) -> f32 {
+        let reg = self.reg(other);
+        let mentions = self.intervals.mentions_from(reg, now);
+        let mut here = mentions.iter().take_while(|mention| mention.at < now.next_gap());
+        if here.any(|mention| mention.hard) {
+            return f32::INFINITY;
+        }
+        self.memory_cost(other, self.eviction_point(other, now), now)
+    }
+
+    /// Where a piece that is evicted at `now` is best split.
+    fn eviction_point(&self, other: u32, now: Point) -> Point {
+        let start = self.pieces.get(other).start;
+        let low = match self.intervals.last_mention_before(self.reg(other), now).filter(|last| last.at >= start) {
+            Some(last) => last.at.next().ceil(),
+            // It was reloaded for nothing.
+            None if self.stored[self.reg(other)] => return start,
+            None => start.ceil(),
+        };
+        if low > now.floor() { now } else { self.costs.cheapest(low, now.floor()) }
+    }
+
+    fn take(&mut self, piece: u32, reg: Reg, evict: Option<u32>, until: Point) {
+        if let Some(other) = evict {
+            self.evict(other, reg, self.pieces.get(piece).start);
+        }
+        self.unsaved = self.unsaved.without(reg);
+        self.pieces.set_home(piece, Home::Reg(reg));
+        if until < self.pieces.get(piece).end {
+            let at = self.split_point(piece, until).expect("the choice was made with it");
+            self.split(piece, at);
+        }
+        self.lanes[reg.number()].insert(piece, self.pieces.ranges(self.intervals, piece));
+    }
+
+    /// Cuts off what comes behind `at` and puts it into the queue.
+    fn split(&mut self, piece: u32, at: Point) {
+        let rest = self.pieces.split(self.intervals, piece, at);
+        self.queue.push(Reverse((self.pieces.get(rest).start, rest)));
+    }
+
+    fn evict(&mut self, other: u32, from: Reg, now: Point) {
+        let at = self.eviction_point(other, now);
+        self.lanes[from.number()].remove(other);
+        let rest = if at <= self.pieces.get(other).start { other } else { self.pieces.split(self.intervals, other, at) };
+        self.keep_in_memory(rest, now);
+    }
+
+    /// Puts a piece into memory up to the next mention behind `now` for which it must be, or had better be, in a register.
+    fn keep_in_memory(&mut self, piece: u32, now: Point) {
+        self.pieces.set_home(piece, Home::Slot);
+        let reg = self.reg(piece);
+        self.stored[reg] = true;
+        if let (Some(mention), _) = self.wanted(piece, now) {
+            let at = self.reload_point(mention, now);
+            if at > self.pieces.get(piece).start {
+                self.split(piece, at);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Allocation problems made at random, through both allocators and the checker.
+
+mod problem;
+mod random;
+mod scale;
+
+use super::checker::{self, Wrong};
+use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role};
+use super::{Allocator, Assignment, allocate};
+use problem::Problem;
+
+fn operand(reg: Reg, constraint: Constraint, role: Role, position: Position) -> Operand {
+    Operand { reg, constraint, role, position }
+}
+
+fn used(reg: Reg) -> Operand {
+    operand(reg, Constraint::Reg, Role::Use, Position::Early)
+}
+
+fn written(reg: Reg) -> Operand {
+    operand(reg, Constraint::Reg, Role::Def, Position::Late)
+}
+
+fn allocated(problem: &Problem) -> Assignment {
+    let assignment = allocate(problem, Allocator::Own, false).expect("a possible problem");
+    checker::check(problem, &assignment).unwrap_or_else(|wrong| panic!("{wrong}\n{problem:?}\n{assignment:?}"));
+    assignment
+}
+
+/// Copies of each kind: between registers, to memory, from memory.
+fn counts(moves: &[Move]) -> (usize, usize, usize) {
+    let count = |is: fn(&Move) -> bool| moves.iter().filter(|m| is(m)).count();
+    (
+        count(|m| matches!((m.from, m.to), (Place::Reg(_), Place::Reg(_)))),
+        count(|m| matches!(m.to, Place::Slot(_))),
+        count(|m| matches!(m.from, Place::Slot(_))),
+    )
+}
+
+#[test]
+fn straight_code_needs_no_copies() {
+    let mut problem = Problem::new(4, 0, 4);
+    let [a, b, c] = [0, 1, 2].map(|n| Reg::new_virtual(Class::Int, n));
+    problem.block(
+        &[],
+        &[],
+        &[],
+        vec![
+            vec![written(a)],
+            vec![written(b)],
+            vec![used(a), operand(c, Constraint::Reuse(0), Role::Def, Position::Late), used(b)],
+            vec![used(c)],
+        ],
+    );
+    let assignment = allocated(&problem.finish());
+    assert!(assignment.moves.is_empty(), "{:?}", assignment.moves);
+    assert_eq!(assignment.slots, 0);
+}
+
+/// What is live through a loop and not used in it gives way to what is used there, outside the loop.
+#[test]
+fn spills_around_a_loop_and_not_in_it() {
+    let mut problem = Problem::new(4, 0, 4);
+    let regs: Vec<Reg> = (0..8).map(|n| Reg::new_virtual(Class::Int, n)).collect();
+    let (through, inside) = regs.split_at(4);
+    problem.block(&[1], &[], &[], regs.iter().map(|&reg| vec![written(reg)]).chain([vec![]]).collect());
+    problem.block(&[2, 3], &[], &[], inside.iter().map(|&reg| vec![used(reg)]).chain([vec![]]).collect());
+    problem.block(&[1], &[], &[], vec![vec![]]);
+    problem.block(&[], &[], &[], through.iter().map(|&reg| vec![used(reg)]).chain([vec![]]).collect());
+    problem.frequencies(&[1.0, 8.0, 8.0, 1.0]);
+    let problem = problem.finish();
+    let assignment = allocated(&problem);
+    let body = problem.insts(1).start..problem.insts(2).end;
+    let inside: Vec<&Move> = assignment.moves.iter().filter(|m| body.contains(&m.before)).collect();
+    // Copies into the loop may stand before its first instruction only if they are executed on entering it.
+    assert!(inside.is_empty(), "{inside:?} of {:?}", assignment.moves);
+    assert_eq!(counts(&assignment.moves), (0, 4, 4));
+}
+
+/// A value that crosses a call and is not needed on the way costs one store and one load, or a saved register and nothing.
+#[test]
+fn crossing_a_call() {
+    for (others, expected) in [(0, (0, 1, 1)), (1, (0, 0, 0))] {
+        let mut problem = Problem::new(3, others, 2);
+        let [a, b] = [0, 1].map(|n| Reg::new_virtual(Class::Int, n));
+        problem.block(&[], &[], &[], vec![vec![written(a)], vec![], vec![written(b)], vec![used(a), used(b)]]);
+        problem.clobber(1, (0..3).map(Reg::int).collect());
+        let assignment = allocated(&problem.finish());
+        assert_eq!(counts(&assignment.moves), expected, "{:?}", assignment.moves);
+    }
+}
+
+/// A loop that swaps its two parameters: a cycle of copies, with a register free to help and without.
+#[test]
+fn swap_in_a_loop() {
+    for registers in [2, 3] {
+        let mut problem = Problem::new(registers, 0, 2);
+        let [a, b, x, y] = [0, 1, 2, 3].map(|n| Reg::new_virtual(Class::Int, n));
+        problem.block(&[1], &[], &[a, b], vec![vec![written(a)], vec![written(b)], vec![]]);
+        problem.block(&[2, 3], &[x, y], &[], vec![vec![used(x), used(y)]]);
+        problem.block(&[1], &[], &[y, x], vec![vec![]]);
+        problem.block(&[], &[], &[], vec![vec![used(x)]]);
+        problem.frequencies(&[1.0, 8.0, 8.0, 1.0]);
+        let assignment = allocated(&problem.finish());
+        let copies = counts(&assignment.moves);
+        assert_eq!(copies, if registers == 3 { (3, 0, 0) } else { (1, 1, 1) }, "{:?}", assignment.moves);
+    }
+}
+
+/// The checker finds every damage that matters: a place or a copy changed at random either makes it fail, or leaves the copies'
+/// and operands' values as they were.
+#[test]
+fn the_checker_finds_damage() {
+    let mut found = 0;
+    let mut damaged = 0;
+    for seed in 0..300 {
+        let mut random = random::Random::new(seed);
+        let problem = problem::at_random(&mut random);
+        let mut assignment = allocated(&problem);
+        if !problem::damage(&mut random, &mut assignment) {
+            continue;
+        }
+        damaged += 1;
+        found += usize::from(checker::check(&problem, &assignment).is_err());
+    }
+    assert!(damaged > 200 && found * 10 > damaged * 7, "{found} of {damaged}");
+}
+
+#[test]
+fn the_checker_wants_every_copy() {
+    for seed in 0..100 {
+        let mut random = random::Random::new(seed);
+        let problem = problem::at_random(&mut random);
+        let assignment = allocated(&problem);
+        if assignment.moves.is_empty() {
+            continue;
+        }
+        let without = Assignment { moves: Vec::new(), ..allocated(&problem) };
+        assert!(matches!(checker::check(&problem, &without), Err(Wrong::Missing { .. })), "seed {seed}");
+    }
+}
+
+/// Many problems through our allocator and the checker; the other allocator's answers satisfy the checker too, so that it is
+/// not merely our own misunderstanding.
+#[test]
+fn random_problems() {
+    let count = std::env::var("WEIR_ALLOCATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(3000);
+    let mut spills = 0;
+    for seed in 0..count {
+        let mut random = random::Random::new(seed);
+        let problem = problem::at_random(&mut random);
+        let assignment = allocate(&problem, Allocator::Own, false).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{problem:?}"));
+        checker::check(&problem, &assignment).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}\n{problem:?}\n{assignment:?}"));
+        let again = allocate(&problem, Allocator::Own, false).expect("as before");
+        assert_eq!((&assignment.places, &assignment.moves), (&again.places, &again.moves), "seed {seed}: not deterministic");
+        spills += counts(&assignment.moves).1;
+        if seed % 8 == 0 {
+            let other = allocate(&problem, Allocator::Regalloc2, true);
+            other.unwrap_or_else(|error| panic!("seed {seed}: regalloc2: {error}\n{problem:?}"));
+        }
+    }
+    assert!(spills as u64 > count, "{spills} stores in {count} problems: too easy");
+}

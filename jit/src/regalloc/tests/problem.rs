@@ -1,0 +1,442 @@
+//! Code to allocate for, written by hand or made at random.
+
+use super::random::Random;
+use crate::regalloc::client::{Assignment, Class, Client, Constraint, Operand, Place, Position, Reg, RegSet, Role};
+use std::ops::Range;
+
+/// Code without instructions' meanings.
+#[derive(Debug, Default)]
+pub struct Problem {
+    insts: Vec<Vec<Operand>>,
+    clobbers: Vec<RegSet>,
+    blocks: Vec<Block>,
+    num_regs: usize,
+    preferred: RegSet,
+    others: RegSet,
+}
+
+#[derive(Debug, Default)]
+struct Block {
+    insts: Range<u32>,
+    succs: Vec<u32>,
+    preds: Vec<u32>,
+    params: Vec<Reg>,
+    args: Vec<Reg>,
+    frequency: f32,
+}
+
+impl Problem {
+    /// With so many registers: of general ones some to be preferred and some not, of the others all preferred.
+    pub fn new(preferred: u8, others: u8, floats: u8) -> Problem {
+        Problem {
+            preferred: (0..preferred).map(Reg::int).chain((0..floats).map(Reg::float)).collect(),
+            others: (preferred..preferred + others).map(Reg::int).collect(),
+            ..Problem::default()
+        }
+    }
+
+    /// Appends a block.
+    pub fn block(&mut self, succs: &[u32], params: &[Reg], args: &[Reg], insts: Vec<Vec<Operand>>) {
+        let start = self.insts.len() as u32;
+        self.clobbers.extend(insts.iter().map(|_| RegSet::EMPTY));
+        self.insts.extend(insts);
+        self.blocks.push(Block {
+            insts: start..self.insts.len() as u32,
+            succs: succs.to_vec(),
+            preds: Vec::new(),
+            params: params.to_vec(),
+            args: args.to_vec(),
+            frequency: 1.0,
+        });
+    }
+
+    pub fn clobber(&mut self, inst: usize, clobbers: RegSet) {
+        self.clobbers[inst] = clobbers;
+    }
+
+    pub fn frequencies(&mut self, frequencies: &[f32]) {
+        self.blocks.iter_mut().zip(frequencies).for_each(|(block, &frequency)| block.frequency = frequency);
+    }
+
+    /// Fills in what follows from the rest.
+    pub fn finish(mut self) -> Problem {
+        for block in 0..self.blocks.len() {
+            for succ in self.blocks[block].succs.clone() {
+                self.blocks[succ as usize].preds.push(block as u32);
+            }
+        }
+        let mentioned = self.insts.iter().flatten().map(|operand| operand.reg);
+        let params = self.blocks.iter().flat_map(|block| block.params.iter().copied());
+        self.num_regs = mentioned.chain(params).map(|reg| reg.index() + 1).max().unwrap_or(0);
+        self
+    }
+}
+
+impl Client for Problem {
+    fn num_regs(&self) -> usize {
+        self.num_regs
+    }
+
+    fn num_insts(&self) -> usize {
+        self.insts.len()
+    }
+
+    fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn insts(&self, block: usize) -> Range<u32> {
+        self.blocks[block].insts.clone()
+    }
+
+    fn succs(&self, block: usize) -> &[u32] {
+        &self.blocks[block].succs
+    }
+
+    fn preds(&self, block: usize) -> &[u32] {
+        &self.blocks[block].preds
+    }
+
+    fn params(&self, block: usize) -> &[Reg] {
+        &self.blocks[block].params
+    }
+
+    fn args(&self, block: usize) -> &[Reg] {
+        &self.blocks[block].args
+    }
+
+    fn is_return(&self, inst: usize) -> bool {
+        self.blocks.iter().any(|block| block.insts.end as usize == inst + 1 && block.succs.is_empty())
+    }
+
+    fn operands(&self, inst: usize) -> &[Operand] {
+        &self.insts[inst]
+    }
+
+    fn clobbers(&self, inst: usize) -> RegSet {
+        self.clobbers[inst]
+    }
+
+    fn frequency(&self, block: usize) -> f32 {
+        self.blocks[block].frequency
+    }
+
+    fn preferred(&self) -> RegSet {
+        self.preferred
+    }
+
+    fn others(&self) -> RegSet {
+        self.others
+    }
+}
+
+/// Control flow of any shape, with critical edges split, in reverse postorder; the immediate dominators.
+struct Graph {
+    succs: Vec<Vec<u32>>,
+    preds: Vec<Vec<u32>>,
+    idoms: Vec<usize>,
+}
+
+impl Graph {
+    fn at_random(random: &mut Random) -> Graph {
+        let nodes = 1 + random.below(12);
+        let mut succs: Vec<Vec<u32>> = Vec::new();
+        for node in 0..nodes {
+            let mut out: Vec<u32> =
+                (0..random.below(4)).filter_map(|_| (nodes > 1).then(|| 1 + random.below(nodes - 1) as u32)).collect();
+            if node + 1 < nodes && random.chance(70) {
+                out.push(node as u32 + 1);
+            }
+            out.sort_unstable();
+            out.dedup();
+            succs.push(out);
+        }
+        split_critical_edges(&mut succs);
+        let order = reverse_postorder(&succs);
+        let mut number = vec![u32::MAX; succs.len()];
+        order.iter().enumerate().for_each(|(i, &node)| number[node as usize] = i as u32);
+        let renumbered = order.iter().map(|&node| succs[node as usize].iter().map(|&succ| number[succ as usize]).collect());
+        let succs: Vec<Vec<u32>> = renumbered.collect();
+        let mut preds = vec![Vec::new(); succs.len()];
+        for (node, out) in succs.iter().enumerate() {
+            out.iter().for_each(|&succ| preds[succ as usize].push(node as u32));
+        }
+        let idoms = immediate_dominators(&preds);
+        Graph { succs, preds, idoms }
+    }
+}
+
+fn split_critical_edges(succs: &mut Vec<Vec<u32>>) {
+    let mut incoming = vec![0; succs.len()];
+    succs.iter().flatten().for_each(|&succ| incoming[succ as usize] += 1);
+    for node in 0..succs.len() {
+        for k in 0..succs[node].len() {
+            let succ = succs[node][k];
+            if succs[node].len() > 1 && incoming[succ as usize] > 1 {
+                succs[node][k] = succs.len() as u32;
+                succs.push(vec![succ]);
+            }
+        }
+    }
+}
+
+fn reverse_postorder(succs: &[Vec<u32>]) -> Vec<u32> {
+    let mut order = Vec::new();
+    let mut seen = vec![false; succs.len()];
+    let mut stack = vec![(0u32, 0usize)];
+    seen[0] = true;
+    while let Some((node, next)) = stack.last_mut() {
+        match succs[*node as usize].get(*next) {
+            Some(&succ) => {
+                *next += 1;
+                if !std::mem::replace(&mut seen[succ as usize], true) {
+                    stack.push((succ, 0));
+                }
+            }
+            None => {
+                order.push(*node);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+fn immediate_dominators(preds: &[Vec<u32>]) -> Vec<usize> {
+    let mut idoms = vec![usize::MAX; preds.len()];
+    idoms[0] = 0;
+    loop {
+        let before = idoms.clone();
+        for node in 1..preds.len() {
+            let known = preds[node].iter().map(|&pred| pred as usize).filter(|&pred| idoms[pred] != usize::MAX);
+            let common = known.reduce(|mut a, mut b| {
+                while a != b {
+                    if a > b { a = idoms[a] } else { b = idoms[b] }
+                }
+                a
+            });
+            idoms[node] = common.unwrap_or(usize::MAX);
+        }
+        if idoms == before {
+            return idoms;
+        }
+    }
+}
+
+/// A problem at random that has a solution.
+pub fn at_random(random: &mut Random) -> Problem {
+    let (preferred, others, floats) = (3 + random.below(4), 1 + random.below(3), 3 + random.below(3));
+    let graph = Graph::at_random(random);
+    let mut maker = Maker {
+        problem: Problem::new(preferred as u8, others as u8, floats as u8),
+        random,
+        next: 0,
+        visible: Vec::new(),
+        ints: (preferred + others) as u8,
+    };
+    maker.make(&graph);
+    maker.problem.finish()
+}
+
+struct Maker<'r> {
+    problem: Problem,
+    random: &'r mut Random,
+    next: u32,
+    /// Values that the block being made may use.
+    visible: Vec<Reg>,
+    ints: u8,
+}
+
+impl Maker<'_> {
+    fn make(&mut self, graph: &Graph) {
+        let blocks = graph.succs.len();
+        let mut params: Vec<Vec<Reg>> = Vec::new();
+        for block in 0..blocks {
+            let passed = graph.preds[block].iter().all(|&pred| graph.succs[pred as usize].len() == 1);
+            let count = if block > 0 && passed { self.random.below(5) } else { 0 };
+            params.push((0..count).map(|_| self.fresh()).collect());
+        }
+        // What each block leaves visible to those it dominates.
+        let mut visible: Vec<Vec<Reg>> = Vec::new();
+        for block in 0..blocks {
+            self.visible = if block == 0 { Vec::new() } else { visible[graph.idoms[block]].clone() };
+            self.visible.extend(&params[block]);
+            let mut insts: Vec<(Vec<Operand>, RegSet)> = (0..self.random.below(10)).map(|_| self.inst()).collect();
+            let mut args = Vec::new();
+            if let [succ] = graph.succs[block][..] {
+                for &param in &params[succ as usize] {
+                    let arg = self.value(param.class(), &mut insts);
+                    args.push(arg);
+                }
+            }
+            insts.push((self.terminator(graph.succs[block].len()), RegSet::EMPTY));
+            let first = self.problem.insts.len();
+            let (operands, clobbers): (Vec<_>, Vec<_>) = insts.into_iter().unzip();
+            self.problem.block(&graph.succs[block], &params[block], &args, operands);
+            clobbers.into_iter().enumerate().for_each(|(i, clobbers)| self.problem.clobber(first + i, clobbers));
+            visible.push(std::mem::take(&mut self.visible));
+        }
+        let depths: Vec<f32> = (0..blocks).map(|_| [1.0, 1.0, 8.0, 64.0, 0.01][self.random.below(5)]).collect();
+        self.problem.frequencies(&depths);
+    }
+
+    fn fresh(&mut self) -> Reg {
+        let class = if self.random.chance(75) { Class::Int } else { Class::Float };
+        self.fresh_of(class)
+    }
+
+    fn fresh_of(&mut self, class: Class) -> Reg {
+        self.next += 1;
+        Reg::new_virtual(class, self.next - 1)
+    }
+
+    /// A visible value of the class; old ones as often as new ones.
+    fn value(&mut self, class: Class, insts: &mut Vec<(Vec<Operand>, RegSet)>) -> Reg {
+        let visible: Vec<Reg> = self.visible.iter().copied().filter(|reg| reg.class() == class).collect();
+        let recent = &visible[visible.len().saturating_sub(4)..];
+        let found = if self.random.chance(50) { self.random.pick(recent) } else { self.random.pick(&visible) };
+        found.unwrap_or_else(|| {
+            let reg = self.fresh_of(class);
+            insts.push((vec![super::written(reg)], RegSet::EMPTY));
+            self.visible.push(reg);
+            reg
+        })
+    }
+
+    fn pick(&mut self) -> Option<Reg> {
+        let recent = self.visible[self.visible.len().saturating_sub(5)..].to_vec();
+        if self.random.chance(50) { self.random.pick(&recent) } else { self.random.pick(&self.visible.clone()) }
+    }
+
+    fn inst(&mut self) -> (Vec<Operand>, RegSet) {
+        let (operands, clobbers) = match self.random.below(8) {
+            0 => self.call(),
+            1 => self.quotient(),
+            2 | 3 => (self.two_address(), RegSet::EMPTY),
+            4 => (self.with_scratch(), RegSet::EMPTY),
+            _ => (self.plain(), RegSet::EMPTY),
+        };
+        let defs = operands.iter().filter(|operand| operand.role == Role::Def && operand.position == Position::Late);
+        self.visible.extend(defs.map(|operand| operand.reg));
+        (operands, clobbers)
+    }
+
+    fn uses(&mut self, most: usize) -> Vec<Operand> {
+        let mut operands = Vec::new();
+        for _ in 0..self.random.below(most + 1) {
+            let constraint = if self.random.chance(35) { Constraint::Any } else { Constraint::Reg };
+            operands.extend(self.pick().map(|reg| super::operand(reg, constraint, Role::Use, Position::Early)));
+        }
+        operands
+    }
+
+    fn plain(&mut self) -> Vec<Operand> {
+        let mut operands = self.uses(2);
+        if self.random.chance(80) {
+            let def = self.fresh();
+            operands.push(super::written(def));
+        }
+        operands
+    }
+
+    fn two_address(&mut self) -> Vec<Operand> {
+        let Some(source) = self.pick() else { return self.plain() };
+        let def = self.fresh_of(source.class());
+        let mut operands = vec![super::used(source), super::operand(def, Constraint::Reuse(0), Role::Def, Position::Late)];
+        operands.extend(self.uses(1));
+        operands
+    }
+
+    fn with_scratch(&mut self) -> Vec<Operand> {
+        let mut operands = self.uses(1);
+        let scratch = self.fresh_of(Class::Int);
+        operands.push(super::operand(scratch, Constraint::Reg, Role::Def, Position::Early));
+        if self.random.chance(60) {
+            let def = self.fresh();
+            operands.push(super::written(def));
+        }
+        operands
+    }
+
+    /// One operand in a certain register, which is also the result's; one that is read late; one register destroyed.
+    fn quotient(&mut self) -> (Vec<Operand>, RegSet) {
+        let ints: Vec<Reg> = self.visible.iter().copied().filter(|reg| reg.class() == Class::Int).collect();
+        let Some(dividend) = self.random.pick(&ints) else { return (self.plain(), RegSet::EMPTY) };
+        let mut operands = vec![super::operand(dividend, Constraint::Fixed(Reg::int(0)), Role::Use, Position::Early)];
+        let divisor = self.random.pick(&ints).unwrap_or(dividend);
+        operands.push(super::operand(divisor, Constraint::Reg, Role::Use, Position::Late));
+        let result = self.fresh_of(Class::Int);
+        operands.push(super::operand(result, Constraint::Fixed(Reg::int(0)), Role::Def, Position::Late));
+        (operands, RegSet::EMPTY.with(Reg::int(1)))
+    }
+
+    /// Several operands in certain registers, as many results, and all preferred registers destroyed.
+    fn call(&mut self) -> (Vec<Operand>, RegSet) {
+        let mut operands = Vec::new();
+        for n in 0..self.random.below(3) as u8 {
+            if let Some(reg) = self.pick() {
+                let fixed = Reg::physical(reg.class(), n);
+                operands.push(super::operand(reg, Constraint::Fixed(fixed), Role::Use, Position::Early));
+            }
+        }
+        let mut clobbers: RegSet = self.problem.preferred;
+        if self.random.chance(20) {
+            clobbers = clobbers.union(self.problem.others);
+            debug_assert!(clobbers.iter().filter(|reg| reg.class() == Class::Int).count() == self.ints as usize);
+        }
+        for n in 0..self.random.below(3) as u8 {
+            let def = self.fresh();
+            let fixed = Reg::physical(def.class(), n);
+            clobbers = clobbers.without(fixed);
+            operands.push(super::operand(def, Constraint::Fixed(fixed), Role::Def, Position::Late));
+        }
+        (operands, clobbers)
+    }
+
+    fn terminator(&mut self, succs: usize) -> Vec<Operand> {
+        match succs {
+            0 => {
+                let reg = self.pick();
+                let fixed = |reg: Reg| Constraint::Fixed(Reg::physical(reg.class(), 0));
+                reg.into_iter().map(|reg| super::operand(reg, fixed(reg), Role::Use, Position::Early)).collect()
+            }
+            1 => Vec::new(),
+            _ if self.random.chance(30) => {
+                let scratch = self.fresh_of(Class::Int);
+                let mut operands = self.uses(1);
+                operands.push(super::operand(scratch, Constraint::Reg, Role::Def, Position::Early));
+                operands
+            }
+            _ => self.uses(1),
+        }
+    }
+}
+
+/// Changes one place or copy; answers whether it did.
+pub fn damage(random: &mut Random, assignment: &mut Assignment) -> bool {
+    let move_or_place = random.chance(50);
+    if move_or_place && !assignment.moves.is_empty() {
+        let i = random.below(assignment.moves.len());
+        if random.chance(50) {
+            assignment.moves.remove(i);
+        } else {
+            assignment.moves[i].from = assignment.moves[i].to;
+        }
+        return true;
+    }
+    let in_reg = |place: &mut Place| match place {
+        Place::Reg(reg) => Some(reg.class()),
+        Place::Slot(_) => None,
+    };
+    let places = assignment.places.len();
+    if places == 0 {
+        return false;
+    }
+    let place = &mut assignment.places[random.below(places)];
+    let Some(class) = in_reg(place) else { return false };
+    let other = Place::Reg(Reg::physical(class, random.below(3) as u8));
+    let changed = *place != other;
+    *place = other;
+    changed
+}

@@ -1,0 +1,98 @@
+//! Large problems: the work grows with the code, not with its square.
+
+use super::{Allocator, allocate, operand, problem::Problem, used, written};
+use crate::regalloc::client::{Class, Constraint, Position, Reg, Role};
+use std::time::{Duration, Instant};
+
+/// Each of these takes well below a second, optimised a little; something quadratic would take minutes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn allocates_in_time(problem: Problem) {
+    let start = Instant::now();
+    let assignment = allocate(&problem.finish(), Allocator::Own, false).expect("a possible problem");
+    assert!(!assignment.places.is_empty());
+    let elapsed = start.elapsed();
+    assert!(elapsed < PATIENCE, "{elapsed:?}");
+}
+
+fn int(n: u32) -> Reg {
+    Reg::new_virtual(Class::Int, n)
+}
+
+/// All of 100,000 values are live at once.
+#[test]
+fn many_values_at_once() {
+    let mut problem = Problem::new(12, 4, 4);
+    let values = 100_000;
+    let defs = (0..values).map(|n| vec![written(int(n))]);
+    let uses = (0..values).map(|n| vec![used(int(n))]);
+    problem.block(&[], &[], &[], defs.chain(uses).collect());
+    allocates_in_time(problem);
+}
+
+/// Some values live across 20,000 calls, and used between them.
+#[test]
+fn many_calls() {
+    let mut problem = Problem::new(12, 4, 4);
+    let values = 16;
+    let calls = 20_000;
+    let defs = (0..values).map(|n| vec![written(int(n))]);
+    let body = (0..2 * calls).map(|i| if i % 2 == 0 { vec![] } else { vec![used(int(i / 2 % values))] });
+    let uses = (0..values).map(|n| vec![used(int(n))]);
+    problem.block(&[], &[], &[], defs.chain(body).chain(uses).collect());
+    for call in 0..calls as usize {
+        problem.clobber(values as usize + 2 * call, (0..12).map(Reg::int).collect());
+    }
+    allocates_in_time(problem);
+}
+
+/// A switch with 5,000 cases, each using some of 200 values that live throughout, in a loop.
+#[test]
+fn many_blocks() {
+    let mut problem = Problem::new(12, 4, 4);
+    let (values, cases) = (200, 5_000);
+    let state = int(values);
+    problem.block(&[1], &[], &[], (0..values).map(|n| vec![written(int(n))]).chain([vec![]]).collect());
+    let mut next = values + 1;
+    let mut fresh = || {
+        next += 1;
+        int(next - 1)
+    };
+    let first = fresh();
+    problem.block(
+        &(2..2 + cases).collect::<Vec<u32>>(),
+        &[],
+        &[],
+        vec![vec![written(state)], vec![written(first), used(state)], vec![]],
+    );
+    for case in 0..cases {
+        let sum = fresh();
+        let reuse = operand(sum, Constraint::Reuse(0), Role::Def, Position::Late);
+        let body = vec![vec![used(int(case * 7 % values)), reuse, used(int(case * 13 % values))], vec![used(sum)], vec![]];
+        problem.block(&[1], &[], &[], body);
+    }
+    problem.frequencies(&[1.0].into_iter().chain(std::iter::repeat_n(8.0, cases as usize + 1)).collect::<Vec<f32>>());
+    allocates_in_time(problem);
+}
+
+/// Loops nested 300 deep, with values that are used only outside them all, and in the innermost.
+#[test]
+fn deep_nests() {
+    let mut problem = Problem::new(12, 4, 4);
+    let (values, depth) = (40, 300);
+    problem.block(&[1], &[], &[], (0..values).map(|n| vec![written(int(n))]).chain([vec![]]).collect());
+    for head in 1..=depth {
+        problem.block(&[head + 1], &[], &[], vec![vec![]]);
+    }
+    let body = (0..20).map(|n| vec![used(int(n))]).chain([vec![]]).collect();
+    problem.block(&[depth + 2], &[], &[], body);
+    // Each latch leads back to its head and out to the next latch, by way of a block of its own.
+    for latch in 0..depth {
+        let this = depth + 2 + 3 * latch;
+        problem.block(&[this + 1, this + 2], &[], &[], vec![vec![]]);
+        problem.block(&[depth - latch], &[], &[], vec![vec![]]);
+        problem.block(&[this + 3], &[], &[], vec![vec![]]);
+    }
+    problem.block(&[], &[], &[], (0..values).map(|n| vec![used(int(n))]).collect());
+    allocates_in_time(problem);
+}
