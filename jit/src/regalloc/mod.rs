@@ -9,7 +9,7 @@
 //!
 //! [`checker`] proves an answer right. [`borrowed`] is the crate `regalloc2` behind the same questions, for comparison.
 //! No step is recursive. Time and memory are proportional to the code, its live ranges and the splits, with a logarithm for
-//! searches; `tests/scale.rs` holds it to that.
+//! searches; the tests in `scale` hold it to that.
 
 pub mod borrowed;
 pub mod checker;
@@ -38,9 +38,9 @@ pub struct Impossible(String);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Allocator {
     /// Weir's own.
+    #[default]
     Own,
     /// The crate `regalloc2`.
-    #[default]
     Regalloc2,
 }
 

@@ -65,11 +65,6 @@ impl Point {
     pub const fn next_gap(self) -> Point {
         Point((self.0 & !3) + 4)
     }
-
-    /// Its place on the scale.
-    pub const fn index(self) -> u32 {
-        self.0
-    }
 }
 
 impl std::fmt::Debug for Point {

@@ -29,6 +29,8 @@ const SAVE_COST: f32 = 1.5;
 const MEMORY_OPERAND_COST: f32 = 0.5;
 /// What a copy between registers costs, in copies to or from memory.
 const REGISTER_COPY_COST: f32 = 0.3;
+/// So many values without a place are considered when one is placed that had better be where they will be.
+const MAX_PENDING: usize = 3;
 /// Of so many relations of a value the places are looked up.
 const MAX_RELATIONS: usize = 32;
 
@@ -46,6 +48,28 @@ enum Choice {
 struct Candidate {
     reg: Reg,
     conflict: Conflict,
+}
+
+/// What speaks for which register.
+#[derive(Default)]
+struct Hints {
+    /// Copies saved by being there.
+    fixed: Vec<(Reg, f32)>,
+    /// Values without a place yet, and copies saved by being where they will be.
+    pending: Vec<(u32, f32)>,
+}
+
+impl Hints {
+    fn add(&mut self, reg: Reg, weight: f32) {
+        match self.fixed.iter_mut().find(|hint| hint.0 == reg) {
+            Some(hint) => hint.1 += weight,
+            None => self.fixed.push((reg, weight)),
+        }
+    }
+
+    fn score(&self, reg: Reg) -> f32 {
+        self.fixed.iter().find(|hint| hint.0 == reg).map_or(0.0, |hint| hint.1)
+    }
 }
 
 /// The state of the scan.
@@ -103,13 +127,13 @@ impl Scan<'_> {
             return Ok(());
         }
         self.find_candidates(piece);
-        let free = self.best_free(piece);
-        let choice = match free {
-            Some(reg) if !self.unsaved.contains(reg) => Choice::Take { reg, evict: None, until: Point::NEVER },
-            _ => {
-                let (cost, choice) = self.cheapest(piece);
+        let hints = self.hints(piece);
+        let choice = match self.best_free(piece, &hints) {
+            Some((reg, 0.0)) => Choice::Take { reg, evict: None, until: Point::NEVER },
+            free => {
+                let (cost, choice) = self.cheapest(piece, &hints);
                 match free {
-                    Some(reg) if cost > SAVE_COST => Choice::Take { reg, evict: None, until: Point::NEVER },
+                    Some((reg, price)) if cost > price => Choice::Take { reg, evict: None, until: Point::NEVER },
                     _ if cost < f32::INFINITY => choice,
                     _ => return Err(Impossible(format!("no register at instruction {}", start.inst()))),
                 }
@@ -138,51 +162,62 @@ impl Scan<'_> {
         }
     }
 
-    /// The best register that is free for the whole piece: one where a copy is saved; then one that need not be saved; then one that is
-    /// claimed soon, so that long pieces find the others.
-    fn best_free(&self, piece: u32) -> Option<Reg> {
+    /// The best register that is free for the whole piece, and what must be paid for it: one where copies are saved; then one that
+    /// need not be saved; then one that is claimed soon, so that long pieces find the others.
+    fn best_free(&self, piece: u32, hints: &Hints) -> Option<(Reg, f32)> {
         let end = self.pieces.get(piece).end;
-        let free = || self.candidates.iter().filter(|candidate| candidate.conflict.at >= end);
-        free().next()?;
-        let hints = self.hints(piece);
-        let hint = |reg: Reg| hints.iter().find(|hint| hint.0 == reg).map_or(0.0, |hint| hint.1);
-        let mut best: Option<(&Candidate, f32)> = None;
-        for candidate in free() {
-            let score = hint(candidate.reg) - if self.unsaved.contains(candidate.reg) { SAVE_COST } else { 0.0 };
-            let better = best.is_none_or(|(other, other_score)| {
+        let mut best: Option<(Candidate, f32, f32)> = None;
+        for &candidate in self.candidates.iter().filter(|candidate| candidate.conflict.at >= end) {
+            let expected = self.expected(candidate.reg, hints);
+            // What is copied there next would need the register saved, too.
+            let price = if self.unsaved.contains(candidate.reg) && expected == 0.0 { SAVE_COST } else { 0.0 };
+            let score = hints.score(candidate.reg) + expected - price;
+            let better = best.is_none_or(|(other, other_score, _)| {
                 score > other_score || score == other_score && candidate.conflict.at < other.conflict.at
             });
             if better {
-                best = Some((candidate, score));
+                best = Some((candidate, score, price));
             }
         }
-        best.map(|(candidate, _)| candidate.reg)
+        best.map(|(candidate, _, price)| (candidate.reg, price))
     }
 
-    /// Registers where related values are, and what is saved by sharing one with them.
-    fn hints(&self, piece: u32) -> Vec<(Reg, f32)> {
-        let (start, reg) = (self.pieces.get(piece).start, self.reg(piece));
-        let mut hints: Vec<(Reg, f32)> = Vec::new();
-        let mut add = |reg: Reg, weight: f32| match hints.iter_mut().find(|hint| hint.0 == reg) {
-            Some(hint) => hint.1 += weight,
-            None => hints.push((reg, weight)),
+    /// What is saved by being in `reg` if related values that have no place yet get it too: as far as can be seen, they can.
+    fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
+        let lane = &self.lanes[reg.number()];
+        let is_free = |other: u32| {
+            let ranges = self.intervals.ranges.get(other as usize);
+            lane.conflict(ranges.iter().copied(), None) == Conflict::NONE
         };
+        hints.pending.iter().filter(|pending| is_free(pending.0)).map(|pending| pending.1).sum()
+    }
+
+    /// What speaks for which register.
+    fn hints(&self, piece: u32) -> Hints {
+        let (start, reg) = (self.pieces.get(piece).start, self.reg(piece));
+        let mut hints = Hints::default();
         // What was in memory comes back best to where it was before: other paths have it there still.
         if let Some(previous) = self.pieces.get(piece).previous {
-            add(previous, self.costs.at(start));
+            hints.add(previous, self.costs.at(start));
         }
         for relation in self.intervals.relations.get(reg).iter().take(MAX_RELATIONS) {
             if relation.other.is_physical() {
-                add(relation.other, relation.weight);
+                hints.add(relation.other, relation.weight);
                 continue;
             }
             let other = relation.other.index();
             match self.pieces.find(other, relation.at) {
-                Home::Reg(there) => add(there, relation.weight),
+                Home::Reg(there) => hints.add(there, relation.weight),
                 Home::Slot => {}
                 Home::Pending => {
                     let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
-                    beyond.filter(|beyond| beyond.other.is_physical()).for_each(|beyond| add(beyond.other, beyond.weight / 2.0));
+                    let fixed = beyond.filter(|beyond| beyond.other.is_physical());
+                    fixed.for_each(|beyond| hints.add(beyond.other, beyond.weight / 2.0));
+                    let def = self.intervals.defs[other];
+                    let together = self.intervals.ranges_within(reg, def, def.next()).next().is_some();
+                    if !together && def > start && hints.pending.len() < MAX_PENDING {
+                        hints.pending.push((other as u32, relation.weight));
+                    }
                 }
             }
         }
@@ -191,7 +226,7 @@ impl Scan<'_> {
 
     /// The cheapest choice for a piece that finds no register free, and its cost. Of equally cheap ones that after which it takes
     /// longest until a register is wanted again.
-    fn cheapest(&self, piece: u32) -> (f32, Choice) {
+    fn cheapest(&self, piece: u32, hints: &Hints) -> (f32, Choice) {
         let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
         let needed = self.needed(piece);
         let (mut choice, mut cost, mut good_until) = (Choice::Memory, f32::INFINITY, start);
@@ -201,13 +236,14 @@ impl Scan<'_> {
         let needed = needed.unwrap_or(start.next());
         for &Candidate { reg, conflict } in &self.candidates {
             let mut price = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
+            price -= REGISTER_COPY_COST * hints.score(reg);
             let (mut evict, mut until, mut good) = (None, conflict.at, conflict.at);
             if let Some(other) = conflict.piece.filter(|_| conflict.at < needed) {
                 price += self.eviction_cost(other, start);
                 let behind = self.lanes[reg.number()].conflict(self.pieces.ranges(self.intervals, piece), Some(other));
                 (evict, until, good) = (Some(other), behind.at, behind.at.min(self.wanted_at(other, start)));
             }
-            if until < needed || price > cost {
+            if until < needed {
                 continue;
             }
             if until < end {

@@ -1,6 +1,6 @@
 //! `weir explore`: what every stage of the compiler makes of a function.
 
-use crate::args::Explore;
+use crate::args::{AllocatorName, Explore};
 use crate::failure::{Done, Failure};
 use std::io::Write;
 use std::process::ExitCode;
