@@ -51,6 +51,14 @@ pub enum Imm<'a> {
     F32(u32),
     /// `f64.const`, as bits.
     F64(u64),
+    /// `v128.const`
+    V128(u128),
+    /// A lane.
+    Lane(u8),
+    /// `i8x16.shuffle`: a lane of the first vector, or from 16 on of the second.
+    Shuffle([u8; 16]),
+    /// A memory access of a lane.
+    MemLane(MemArg, u8),
 }
 
 /// The type of a block.
@@ -200,6 +208,7 @@ impl<'a> Reader<'a> {
     pub fn opcode(&mut self) -> Opcode {
         let code = match self.byte() {
             0xFC => 0x100 + self.u32() as u16,
+            0xFD => 0x200 + self.u32() as u16,
             byte => u16::from(byte),
         };
         Opcode::from_code(code).expect("validated code holds known opcodes")
@@ -238,6 +247,13 @@ impl<'a> Reader<'a> {
             Immediates::I64 => Imm::I64(self.i64()),
             Immediates::F32 => Imm::F32(u32::from_le_bytes(self.array())),
             Immediates::F64 => Imm::F64(u64::from_le_bytes(self.array())),
+            Immediates::V128 => Imm::V128(u128::from_le_bytes(self.array())),
+            Immediates::Lane => Imm::Lane(self.byte()),
+            Immediates::Shuffle => Imm::Shuffle(self.array()),
+            Immediates::MemArgLane => {
+                let arg = self.mem_arg();
+                Imm::MemLane(arg, self.byte())
+            }
         }
     }
 
@@ -341,6 +357,10 @@ mod tests {
             (elem.drop $e)
             (drop (table.size $b))
             (drop (ref.func 0))
+            (drop (v128.const i64x2 -2 1))
+            (drop (i8x16.shuffle 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 31 (v128.const i64x2 0 0) (v128.const i64x2 0 0)))
+            (drop (i16x8.extract_lane_s 7 (v128.const i64x2 0 0)))
+            (v128.store16_lane 1 offset=130 7 (i64.const 0) (v128.const i64x2 0 0))
             (call_indirect $b (param i32) (i32.const 1) (i32.const 0))))"#;
 
     #[test]
@@ -359,6 +379,10 @@ mod tests {
         assert_eq!(BlockType::Func(0).arity(&module), (1, 2));
         let [Imm::Labels(labels)] = imms(Op::BrTable)[..] else { panic!("one br_table") };
         assert_eq!((labels.len(), labels.iter().collect::<Vec<_>>()), (3, vec![0, 0, 0]));
+        assert_eq!(imms(Op::V128Const)[0], Imm::V128(0x0000_0000_0000_0001_FFFF_FFFF_FFFF_FFFE));
+        assert_eq!(imms(Op::I8x16Shuffle), [Imm::Shuffle([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 31])]);
+        assert_eq!(imms(Op::I16x8ExtractLaneS), [Imm::Lane(7)]);
+        assert_eq!(imms(Op::V128Store16Lane), [Imm::MemLane(MemArg { memory: 1, offset: 130 }, 7)]);
         assert_eq!(imms(Op::SelectT), [Imm::Type(ValType::EXTERNREF)]);
         assert_eq!(imms(Op::RefNull), [Imm::Heap(HeapType::Extern); 2]);
         assert_eq!(imms(Op::GlobalSet), [Imm::Index(0)]);
@@ -382,7 +406,8 @@ mod tests {
             let code = op as u16;
             match code {
                 0..=0xFF => bytes.push(code as u8),
-                _ => bytes.extend([0xFC, (code - 0x100) as u8]),
+                0x100..=0x1FF => bytes.extend([0xFC, (code - 0x100) as u8]),
+                _ => bytes.extend([0xFD, (code - 0x200) as u8 | 0x80, ((code - 0x200) >> 7) as u8]),
             }
             bytes.extend_from_slice(match op.immediates() {
                 Immediates::None => &[],
@@ -398,6 +423,9 @@ mod tests {
                 Immediates::HeapType => &[0x70],
                 Immediates::F32 => &[1, 2, 3, 4],
                 Immediates::F64 => &[1, 2, 3, 4, 5, 6, 7, 8],
+                Immediates::V128 | Immediates::Shuffle => &[0; 16],
+                Immediates::Lane => &[1],
+                Immediates::MemArgLane => &[0x42, 1, 0xFF, 0x7F, 3],
                 _ => &[0x80, 0x00],
             });
         }

@@ -181,6 +181,9 @@ pub struct FuncBody {
     pub locals: Box<[ValType]>,
     /// The most operands on the stack at once, in slots.
     pub max_operands: u32,
+    /// Whether its values take slots of 16 bytes, because a local, an operand, or a parameter or result of its own or of a
+    /// function that it calls may be a v128.
+    pub wide: bool,
     /// Branch entries: see [`crate::sidetable`].
     pub branches: Box<[BranchEntry]>,
     /// Loops, ascending by pc.

@@ -1,7 +1,7 @@
 //! A function's bytecode and its side table as text, for people: offsets in the module, mnemonics of the text format,
 //! nesting by indentation.
 
-use crate::instrs::{BlockType, Imm};
+use crate::instrs::{BlockType, Imm, MemArg};
 use crate::sidetable::LocalSet;
 use crate::{Instr, Instrs, Module, Opcode};
 use std::fmt::{self, Display, Formatter, Write};
@@ -107,15 +107,14 @@ impl Display for Instr<'_> {
             },
             Imm::CallIndirect { ty, table: 0 } => write!(f, " (type {ty})"),
             Imm::CallIndirect { ty, table } => write!(f, " {table} (type {ty})"),
-            Imm::Mem(arg) => {
-                if arg.memory != 0 {
-                    write!(f, " {}", arg.memory)?;
-                }
-                if arg.offset != 0 {
-                    write!(f, " offset={}", arg.offset)?;
-                }
-                Ok(())
+            Imm::Mem(arg) => write_mem_arg(f, arg),
+            Imm::MemLane(arg, lane) => {
+                write_mem_arg(f, arg)?;
+                write!(f, " {lane}")
             }
+            Imm::Lane(lane) => write!(f, " {lane}"),
+            Imm::Shuffle(lanes) => lanes.iter().try_for_each(|lane| write!(f, " {lane}")),
+            Imm::V128(value) => write!(f, " i64x2 {:#018x} {:#018x}", value as u64, (value >> 64) as u64),
             Imm::Heap(heap) => write!(f, " {heap}"),
             Imm::I32(value) => write!(f, " {value}"),
             Imm::I64(value) => write!(f, " {value}"),
@@ -129,6 +128,16 @@ impl Display for Instr<'_> {
             }
         }
     }
+}
+
+fn write_mem_arg(f: &mut Formatter<'_>, arg: MemArg) -> fmt::Result {
+    if arg.memory != 0 {
+        write!(f, " {}", arg.memory)?;
+    }
+    if arg.offset != 0 {
+        write!(f, " offset={}", arg.offset)?;
+    }
+    Ok(())
 }
 
 /// A float, of which `text` is the decimal form, or a NaN with its payload.

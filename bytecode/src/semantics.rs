@@ -1,12 +1,16 @@
 //! The one meaning of every numeric instruction, and what every load and store does with its bytes. Interpreter,
 //! constant folding and the IR evaluator all call this file, so that they cannot disagree.
 //!
+//! Vectors are in [`vector`].
+//!
 //! Integers are `i32` and `i64`, comparisons give an `i32` of 0 or 1, and what may trap returns a `Result`. A *slot*
 //! is 8 bytes: i32 and f32 are its low half, and results have a zero upper half.
 //!
 //! NaNs: `abs`, `neg`, `copysign`, the reinterpretations, loads and stores move bits and keep signalling NaNs; every other
 //! operation that makes a float from a float makes a quiet NaN. `+ - * /` and `sqrt` leave that to the processor;
 //! rounding, `min` and `max` go through library code or comparisons, which need not quiet, so they do it by hand.
+
+pub mod vector;
 
 use crate::Opcode;
 use crate::trap::Trap;

@@ -51,6 +51,11 @@ impl RefType {
     pub const EXTERNREF: RefType = RefType { nullable: true, heap: HeapType::Extern };
 }
 
+/// Whether one of the types is v128.
+pub fn has_vector(types: &[ValType]) -> bool {
+    types.contains(&ValType::V128)
+}
+
 impl std::fmt::Display for ValType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -92,6 +97,11 @@ impl FuncType {
     /// The type with these parameters and results.
     pub fn new(params: impl IntoIterator<Item = ValType>, results: impl IntoIterator<Item = ValType>) -> FuncType {
         FuncType { params: params.into_iter().collect(), results: results.into_iter().collect() }
+    }
+
+    /// Whether a parameter or a result is a v128.
+    pub fn has_vector(&self) -> bool {
+        has_vector(&self.params) || has_vector(&self.results)
     }
 }
 

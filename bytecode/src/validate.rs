@@ -35,6 +35,8 @@ const FEATURES: WasmFeatures = WasmFeatures::WASM1
     .union(WasmFeatures::BULK_MEMORY)
     .union(WasmFeatures::REFERENCE_TYPES)
     .union(WasmFeatures::GC_TYPES)
+    .union(WasmFeatures::SIMD)
+    .union(WasmFeatures::RELAXED_SIMD)
     .union(WasmFeatures::TAIL_CALL)
     .union(WasmFeatures::EXTENDED_CONST)
     .union(WasmFeatures::MULTI_MEMORY)

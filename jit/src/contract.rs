@@ -44,17 +44,20 @@
 //! ```
 //!
 //! where locals `0..params` are the caller's topmost operands in place, and on return the results are moved to `fp`,
-//! which is again the top of the caller's operands. The header belongs to the vm. [`StackCtx::value_sp`] is the
-//! first free slot whenever code that is not the interpreter runs; there are always [`VALUE_STACK_RESERVE`] slots
-//! above it.
+//! which is again the top of the caller's operands. In a *wide* function ([`weir_bytecode::FuncBody::wide`]) all
+//! slots of locals and operands have 16 bytes, and everything but a v128 is in the first 8. The header belongs to the
+//! vm. [`StackCtx::value_sp`] is the first free slot whenever code that is not the interpreter runs; there are always
+//! [`VALUE_STACK_RESERVE`] slots above it.
 //!
 //! # Crossing between engines
 //!
 //! *Rust → native* goes through an `enter` stub, one per signature (see the vm's `code/stubs`): it saves Rust's
-//! callee-saved registers, links itself into the chain of boundaries ([`StackCtx::boundary`]), loads the arguments from value-stack
-//! slots, and stores the results to the same slots. *Native → Rust* (an interpreted function or a host function) goes
-//! through a thunk and a `to_rust` stub, one per signature: it stores the arguments at `value_sp`, calls Rust, and acts
-//! on the [`Outcome`]: loads the results, or unwinds to the innermost boundary, or pops itself and dispatches.
+//! callee-saved registers, links itself into the chain of boundaries ([`StackCtx::boundary`]), loads the arguments
+//! from value-stack slots, and stores the results to the same place. There, parameters have slots of 16 bytes if one
+//! of them is a v128, else of 8, whether the function is wide or not; and so have results, likewise on their own
+//! account: [`slot_words`]. *Native → Rust* (an interpreted function or a host function) goes through a thunk and a
+//! `to_rust` stub, one per signature: it stores the arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]:
+//! loads the results, or unwinds to the innermost boundary, or pops itself and dispatches.
 //!
 //! # Tail calls and OSR across tiers, in constant stack
 //!
@@ -96,7 +99,7 @@
 
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;
-use weir_bytecode::types::{MemoryType, ValType};
+use weir_bytecode::types::{FuncType, MemoryType, ValType, has_vector};
 
 /// What code runs in: see the head of this file. The fixed part is followed by three tails, laid out by [`Layout`].
 #[repr(C)]
@@ -223,7 +226,8 @@ pub struct MemoryCtx {
 
 /// Slots between an interpreter frame's locals and its operands.
 pub const FRAME_HEADER: u32 = 4;
-/// Slots that are always free above [`StackCtx::value_sp`]: enough for the parameters or results of any signature.
+/// Slots of 8 bytes that are always free above [`StackCtx::value_sp`]: enough for the parameters or results of any
+/// signature, of which the specification's implementations allow 1,000.
 pub const VALUE_STACK_RESERVE: usize = 2048;
 /// Length of [`StackCtx::overflow`]: the specification's implementations allow 1,000 parameters and 1,000 results.
 pub const OVERFLOW_SLOTS: usize = 2048;
@@ -291,6 +295,17 @@ fn places(types: &[ValType], ints: usize, floats: usize) -> impl Iterator<Item =
             ValType::I32 | ValType::I64 | ValType::Ref(_) => Place::Int(n),
         }
     })
+}
+
+/// How many words of 8 bytes the slot of each parameter, or of each result, has where engines meet.
+pub fn slot_words(types: &[ValType]) -> usize {
+    1 + usize::from(has_vector(types))
+}
+
+/// Words of all slots of a call where engines meet: the results take the place of the arguments.
+pub fn call_words(ty: &FuncType) -> usize {
+    let words = |types: &[ValType]| types.len() * slot_words(types);
+    words(&ty.params).max(words(&ty.results))
 }
 
 /// Offsets of the tails of an [`InstanceCtx`], which depend on the module: pointers to memories, pointers to tables,

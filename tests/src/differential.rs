@@ -368,7 +368,8 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
     }
 }
 
-fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
+/// The trap that wasmi has this code for.
+pub(crate) fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
     Some(match code {
         wasmi::TrapCode::UnreachableCodeReached => Trap::Unreachable,
         wasmi::TrapCode::MemoryOutOfBounds => Trap::MemoryOutOfBounds,

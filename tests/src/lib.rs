@@ -5,6 +5,7 @@ pub mod filetest;
 pub mod generate;
 pub mod random_ssa;
 pub mod rng;
+pub mod smith;
 pub mod spec;
 pub mod ssa_world;
 

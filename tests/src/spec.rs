@@ -15,14 +15,14 @@ const PROPOSALS: &[Proposal] = &[
     Proposal::ExtendedConst,
     Proposal::Memory64,
     Proposal::MultiMemory,
+    Proposal::RelaxedSimd,
+    Proposal::Simd,
     Proposal::TailCall,
 ];
 
 /// Scripts that are about, or depend throughout on, what Weir does not have yet.
 const EXCLUDED: &[(&str, &str)] = &[
-    ("annotations/simd_lane.wast", "SIMD"),
     ("bulk-memory/table-sub.wast", "typed function references"),
-    ("memory64/simd_address.wast", "SIMD"),
     ("wasm-latest/br_on_non_null.wast", "typed function references"),
     ("wasm-latest/br_on_null.wast", "typed function references"),
     ("wasm-latest/br_table.wast", "typed function references in its one module; wasm-v2's runs instead"),

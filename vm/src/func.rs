@@ -2,13 +2,14 @@
 
 use crate::externs::Extern;
 use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, owner_of};
+use crate::runtime::stack::{read_slot, write_slot};
 use crate::runtime::{entry, host};
 use crate::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::{Engine, Error, FuncType, Result, Val, ValType};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use weir_jit::contract::{FuncRef, InstanceCtx};
+use weir_jit::contract::{FuncRef, InstanceCtx, call_words, slot_words};
 
 /// A function of a store: exported by an instance, or the host's. A handle, valid as long as the store.
 ///
@@ -75,23 +76,22 @@ impl Func {
         let ty = store.engine().record().signatures.get(self.sig(id));
         check_count("arguments", ty.params.len(), params.len())?;
         check_count("results", ty.results.len(), results.len())?;
-        refuse_vectors(&ty)?;
-        let params = (params.iter().zip(&ty.params))
-            .map(|(param, &ty)| Ok(param.to_bits(id, ty)? as u64))
-            .collect::<Result<Vec<u64>>>()?;
-        let slots = ty.params.len().max(ty.results.len());
+        let params = (params.iter().zip(&ty.params)).map(|(param, &ty)| param.to_bits(id, ty)).collect::<Result<Vec<u128>>>()?;
+        let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
         let write = |args: *mut u64| {
-            // SAFETY: there are as many slots as parameters.
-            unsafe { args.copy_from_nonoverlapping(params.as_ptr(), params.len()) };
+            for (i, &param) in params.iter().enumerate() {
+                // SAFETY: there are as many slots as parameters.
+                unsafe { write_slot(args.add(i * param_words), param_words, param) };
+            }
         };
         let read = |args: *mut u64| {
             for (i, (result, &ty)) in results.iter_mut().zip(&ty.results).enumerate() {
                 // SAFETY: the function has left a result of this type in each of the first slots.
-                *result = unsafe { Val::from_bits(u128::from(args.add(i).read()), id, ty) };
+                *result = unsafe { Val::from_bits(read_slot(args.add(i * result_words), result_words), id, ty) };
             }
         };
         // SAFETY: the store is borrowed and the function belongs to it.
-        unsafe { entry::invoke(store.record(), self.in_store(id), slots, write, read) }
+        unsafe { entry::invoke(store.record(), self.in_store(id), call_words(&ty), write, read) }
     }
 
     /// The function with a type known to Rust, which makes calls cheap.
@@ -147,27 +147,19 @@ fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
     }
 }
 
-/// A vector needs two of the slots that a call has for each value.
-fn refuse_vectors(ty: &FuncType) -> Result<()> {
-    match ty.params.iter().chain(&ty.results).any(|ty| *ty == ValType::V128) {
-        true => Err(Error::msg(format!("v128 cannot cross between Rust and the guest: {ty}"))),
-        false => Ok(()),
-    }
-}
-
 /// A host function whose type is known only when it is made.
 pub(crate) fn dynamic<T: 'static>(
     ty: FuncType,
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
 ) -> Arc<HostFunc> {
     let signature = ty.clone();
+    let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        refuse_vectors(&signature)?;
         // SAFETY: `entry::call_host` gives a live store whose data is a `T`, and slots with the parameters.
         let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
         let params: Vec<Val> = (signature.params.iter().enumerate())
             // SAFETY: as above.
-            .map(|(i, &ty)| unsafe { Val::from_bits(u128::from(slots.add(i).read()), id, ty) })
+            .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), id, ty) })
             .collect();
         let default = |&ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
         let mut results: Vec<Val> = signature.results.iter().map(default).collect();
@@ -175,7 +167,7 @@ pub(crate) fn dynamic<T: 'static>(
         for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
             let bits = result.to_bits(id, ty).map_err(|error| error.context("the result of a host function"))?;
             // SAFETY: as above, and there are as many slots as results.
-            unsafe { slots.add(i).write(bits as u64) };
+            unsafe { write_slot(slots.add(i * result_words), result_words, bits) };
         }
         Ok(())
     };

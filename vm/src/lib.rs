@@ -101,7 +101,7 @@ pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use table::Table;
 pub use typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
 pub use types::{ExportType, ExternType, ImportType};
-pub use value::{ExternRef, Ref, Val};
+pub use value::{ExternRef, Ref, V128, Val};
 pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{FuncType, GlobalType, HeapType, Limits, MemoryType, RefType, TableType, ValType};
 pub use weir_bytecode::validate::InvalidModule;

@@ -3,37 +3,42 @@
 use crate::func::Caller;
 use crate::runtime::entry;
 use crate::runtime::records::{HostFunc, StoreRecord};
+use crate::runtime::stack::{read_slot, write_slot};
 use crate::store::AsContextMut;
-use crate::value::Ref;
+use crate::value::{Ref, V128};
 use crate::{Error, ExternRef, Func, FuncType, RefType, Result, ValType};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_jit::contract::InstanceCtx;
 
-/// A Rust type that stands for one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, `Option<Func>` for
+/// A Rust type that stands for one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`], `Option<Func>` for
 /// `funcref` and `Option<ExternRef>` for `externref`.
 pub trait WasmTy: Copy + Send + Sealed {
+    /// Words of 8 bytes that it takes in a slot.
+    #[doc(hidden)]
+    const WORDS: usize = 1;
+
     /// The value type.
     #[doc(hidden)]
     fn ty() -> ValType;
 
     /// What stands for it in a slot of the store with this identity.
     #[doc(hidden)]
-    fn into_slot(self, store: u64) -> u64;
+    fn into_bits(self, store: u64) -> u128;
 
-    /// The value in a slot.
+    /// The value that a slot stands for.
     ///
     /// # Safety
     /// It is of this type and of a store with this identity.
     #[doc(hidden)]
-    unsafe fn from_slot(slot: u64, store: u64) -> Self;
+    unsafe fn from_bits(bits: u128, store: u64) -> Self;
 }
 
 /// Keeps others from implementing the traits whose safety this module answers for.
 pub trait Sealed {}
 
 macro_rules! numbers {
-    ($($ty:ty, $val:ident, $value:ident => $to:expr, $slot:ident => $from:expr;)*) => {
+    ($($ty:ty, $val:ident, $value:ident => $to:expr, $bits:ident => $from:expr;)*) => {
         $(
             impl Sealed for $ty {}
 
@@ -42,12 +47,12 @@ macro_rules! numbers {
                     ValType::$val
                 }
 
-                fn into_slot(self, _store: u64) -> u64 {
+                fn into_bits(self, _store: u64) -> u128 {
                     let $value = self;
-                    $to
+                    u128::from($to)
                 }
 
-                unsafe fn from_slot($slot: u64, _store: u64) -> $ty {
+                unsafe fn from_bits($bits: u128, _store: u64) -> $ty {
                     $from
                 }
             }
@@ -56,12 +61,30 @@ macro_rules! numbers {
 }
 
 numbers! {
-    i32, I32, value => u64::from(value as u32), slot => slot as i32;
-    u32, I32, value => u64::from(value), slot => slot as u32;
-    i64, I64, value => value as u64, slot => slot as i64;
-    u64, I64, value => value, slot => slot;
-    f32, F32, value => u64::from(value.to_bits()), slot => f32::from_bits(slot as u32);
-    f64, F64, value => value.to_bits(), slot => f64::from_bits(slot);
+    i32, I32, value => value as u32, bits => bits as i32;
+    u32, I32, value => value, bits => bits as u32;
+    i64, I64, value => value as u64, bits => bits as i64;
+    u64, I64, value => value, bits => bits as u64;
+    f32, F32, value => value.to_bits(), bits => f32::from_bits(bits as u32);
+    f64, F64, value => value.to_bits(), bits => f64::from_bits(bits as u64);
+}
+
+impl Sealed for V128 {}
+
+impl WasmTy for V128 {
+    const WORDS: usize = 2;
+
+    fn ty() -> ValType {
+        ValType::V128
+    }
+
+    fn into_bits(self, _store: u64) -> u128 {
+        self.into()
+    }
+
+    unsafe fn from_bits(bits: u128, _store: u64) -> V128 {
+        bits.into()
+    }
 }
 
 impl Sealed for Option<Func> {}
@@ -71,13 +94,13 @@ impl WasmTy for Option<Func> {
         ValType::FUNCREF
     }
 
-    fn into_slot(self, store: u64) -> u64 {
-        self.map_or(0, |func| func.in_store(store) as u64)
+    fn into_bits(self, store: u64) -> u128 {
+        self.map_or(0, |func| func.in_store(store) as u128)
     }
 
-    unsafe fn from_slot(slot: u64, store: u64) -> Option<Func> {
+    unsafe fn from_bits(bits: u128, store: u64) -> Option<Func> {
         // SAFETY: the caller's promise.
-        match unsafe { Ref::from_slot(slot, store, RefType::FUNCREF) } {
+        match unsafe { Ref::from_slot(bits as u64, store, RefType::FUNCREF) } {
             Ref::Func(func) => func,
             Ref::Extern(_) => None,
         }
@@ -91,13 +114,13 @@ impl WasmTy for Option<ExternRef> {
         ValType::EXTERNREF
     }
 
-    fn into_slot(self, store: u64) -> u64 {
-        self.map_or(0, |value| value.in_store(store) as u64)
+    fn into_bits(self, store: u64) -> u128 {
+        self.map_or(0, |value| value.in_store(store) as u128)
     }
 
-    unsafe fn from_slot(slot: u64, store: u64) -> Option<ExternRef> {
+    unsafe fn from_bits(bits: u128, store: u64) -> Option<ExternRef> {
         // SAFETY: the caller's promise.
-        match unsafe { Ref::from_slot(slot, store, RefType::EXTERNREF) } {
+        match unsafe { Ref::from_slot(bits as u64, store, RefType::EXTERNREF) } {
             Ref::Extern(value) => value,
             Ref::Func(_) => None,
         }
@@ -109,6 +132,10 @@ pub trait WasmParams: Send {
     /// How many.
     #[doc(hidden)]
     const COUNT: usize;
+
+    /// Words of each one's slot: see [`slot_words`](weir_jit::contract::slot_words).
+    #[doc(hidden)]
+    const WORDS: usize;
 
     /// Their types.
     #[doc(hidden)]
@@ -162,6 +189,7 @@ impl<R: WasmResults> WasmRet for Result<R, Error> {
 
 impl<V: WasmTy> WasmParams for V {
     const COUNT: usize = 1;
+    const WORDS: usize = V::WORDS;
 
     fn types() -> Vec<ValType> {
         vec![V::ty()]
@@ -169,14 +197,14 @@ impl<V: WasmTy> WasmParams for V {
 
     unsafe fn write(self, slots: *mut u64, store: u64) {
         // SAFETY: the caller's promise.
-        unsafe { slots.write(self.into_slot(store)) };
+        unsafe { write_slot(slots, V::WORDS, self.into_bits(store)) };
     }
 }
 
 impl<V: WasmTy> WasmResults for V {
     unsafe fn read(slots: *const u64, store: u64) -> V {
         // SAFETY: the caller's promise.
-        unsafe { V::from_slot(slots.read(), store) }
+        unsafe { V::from_bits(read_slot(slots, V::WORDS), store) }
     }
 }
 
@@ -212,6 +240,7 @@ macro_rules! tuple {
         #[allow(non_snake_case, unused_variables, unused_mut, unused_assignments)]
         impl<$($name: WasmTy),*> WasmParams for ($($name,)*) {
             const COUNT: usize = <[&str]>::len(&[$(stringify!($name)),*]);
+            const WORDS: usize = if false $(|| $name::WORDS == 2)* { 2 } else { 1 };
 
             fn types() -> Vec<ValType> {
                 vec![$($name::ty()),*]
@@ -222,8 +251,8 @@ macro_rules! tuple {
                 let mut slot = slots;
                 $(
                     // SAFETY: the caller's promise.
-                    unsafe { slot.write($name.into_slot(store)) };
-                    slot = slot.wrapping_add(1);
+                    unsafe { write_slot(slot, Self::WORDS, $name.into_bits(store)) };
+                    slot = slot.wrapping_add(Self::WORDS);
                 )*
             }
         }
@@ -234,8 +263,8 @@ macro_rules! tuple {
                 let mut slot = slots;
                 ($({
                     // SAFETY: the caller's promise.
-                    let value = unsafe { $name::from_slot(slot.read(), store) };
-                    slot = slot.wrapping_add(1);
+                    let value = unsafe { $name::from_bits(read_slot(slot, Self::WORDS), store) };
+                    slot = slot.wrapping_add(Self::WORDS);
                     value
                 },)*)
             }
@@ -342,8 +371,11 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         // SAFETY: the store is borrowed, the function belongs to it, and its type was checked when this handle was
         // made.
         unsafe {
-            let slots = const { if P::COUNT > R::COUNT { P::COUNT } else { R::COUNT } };
-            entry::invoke(store.record(), func, slots, |args| params.write(args, id), |args| R::read(args, id))
+            let words = const {
+                let (params, results) = (P::COUNT * P::WORDS, R::COUNT * R::WORDS);
+                if params > results { params } else { results }
+            };
+            entry::invoke(store.record(), func, words, |args| params.write(args, id), |args| R::read(args, id))
         }
     }
 }

@@ -18,8 +18,8 @@ pub enum Val {
     F32(u32),
     /// An f64, as bits.
     F64(u64),
-    /// A v128, lane 0 in the lowest bits.
-    V128(u128),
+    /// A v128.
+    V128(V128),
     /// A reference to a function, or null.
     FuncRef(Option<Func>),
     /// A reference to a host value, or null.
@@ -55,7 +55,7 @@ accessors! {
     I64 i64 unwrap_i64 i64, value => value;
     F32 f32 unwrap_f32 f32, bits => f32::from_bits(bits);
     F64 f64 unwrap_f64 f64, bits => f64::from_bits(bits);
-    V128 v128 unwrap_v128 u128, value => value;
+    V128 v128 unwrap_v128 V128, value => value;
     FuncRef func_ref unwrap_func_ref Option<Func>, func => func;
     ExternRef extern_ref unwrap_extern_ref Option<ExternRef>, value => value;
 }
@@ -78,7 +78,7 @@ impl Val {
             ValType::I64 => Val::I64(0),
             ValType::F32 => Val::F32(0),
             ValType::F64 => Val::F64(0),
-            ValType::V128 => Val::V128(0),
+            ValType::V128 => Val::V128(V128(0)),
             ValType::Ref(RefType { nullable: false, .. }) => return None,
             ValType::Ref(RefType { heap: HeapType::Extern, .. }) => Val::ExternRef(None),
             ValType::Ref(_) => Val::FuncRef(None),
@@ -118,7 +118,7 @@ impl Val {
             (Val::I64(value), ValType::I64) => Ok(u128::from(value as u64)),
             (Val::F32(bits), ValType::F32) => Ok(u128::from(bits)),
             (Val::F64(bits), ValType::F64) => Ok(u128::from(bits)),
-            (Val::V128(value), ValType::V128) => Ok(value),
+            (Val::V128(value), ValType::V128) => Ok(value.0),
             (Val::FuncRef(_) | Val::ExternRef(_), ValType::Ref(ty)) => {
                 let reference = self.reference().ok_or_else(mismatch)?;
                 Ok(u128::from(reference.to_slot(id, ty)?))
@@ -137,7 +137,7 @@ impl Val {
             ValType::I64 => Val::I64(bits as i64),
             ValType::F32 => Val::F32(bits as u32),
             ValType::F64 => Val::F64(bits as u64),
-            ValType::V128 => Val::V128(bits),
+            ValType::V128 => Val::V128(V128(bits)),
             // SAFETY: the caller's promise.
             ValType::Ref(ty) => unsafe { Ref::from_slot(bits as u64, id, ty) }.into(),
         }
@@ -180,6 +180,18 @@ impl From<f64> for Val {
     }
 }
 
+impl From<V128> for Val {
+    fn from(value: V128) -> Val {
+        Val::V128(value)
+    }
+}
+
+impl From<u128> for Val {
+    fn from(value: u128) -> Val {
+        Val::V128(value.into())
+    }
+}
+
 impl From<Func> for Val {
     fn from(func: Func) -> Val {
         Val::FuncRef(Some(func))
@@ -198,6 +210,46 @@ impl From<Ref> for Val {
             Ref::Func(func) => Val::FuncRef(func),
             Ref::Extern(value) => Val::ExternRef(value),
         }
+    }
+}
+
+/// A vector of 128 bits, lane 0 in the lowest.
+///
+/// ```
+/// use weir::{Engine, Func, Store, V128};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let swap = Func::wrap(&mut store, |v: V128| V128::from(v.as_u128().rotate_right(64)));
+/// let swap = swap.typed::<V128, V128>(&store)?;
+/// assert_eq!(swap.call(&mut store, V128::from(1 << 64))?.as_u128(), 1);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct V128(u128);
+
+impl V128 {
+    /// Its bits.
+    pub fn as_u128(&self) -> u128 {
+        self.0
+    }
+}
+
+impl From<u128> for V128 {
+    fn from(bits: u128) -> V128 {
+        V128(bits)
+    }
+}
+
+impl From<V128> for u128 {
+    fn from(vector: V128) -> u128 {
+        vector.0
+    }
+}
+
+impl std::fmt::Display for V128 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#034x}", self.0)
     }
 }
 

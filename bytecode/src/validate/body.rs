@@ -43,7 +43,7 @@ impl Bodies {
         }
 
         let (entry, end) = (reader.original_position() as u32, body.range().end as u32);
-        self.builder.begin(ty, locals.len(), entry, end - entry);
+        self.builder.begin(ty, &locals, entry, end - entry);
         while !reader.eof() {
             let pc = reader.original_position();
             let opcode = bytes[pc as usize];
@@ -94,7 +94,6 @@ fn unknown_opcode(byte: u8, offset: u64) -> InvalidModule {
         0x14 | 0x15 | 0xD3..=0xD6 => "typed function references",
         0xE0..=0xE6 => "stack switching",
         0xFB => "garbage collection",
-        0xFD => "SIMD",
         0xFE => "threads",
         _ => return InvalidModule::new(format!("illegal opcode {byte:#04x}"), offset),
     };

@@ -12,7 +12,7 @@ use crate::Opcode;
 use crate::instrs::{BlockType, Labels, Reader};
 use crate::module::FuncBody;
 use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
-use crate::types::FuncType;
+use crate::types::{FuncType, ValType, has_vector};
 
 /// What an instruction means to the side table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,10 @@ pub(super) enum Class {
     Stop,
     /// `local.set`, `local.tee`
     Write,
+    /// `global.get`, `global.set`
+    Global,
+    /// An instruction on vectors: plain, but its function is wide.
+    Vector,
 }
 
 impl Class {
@@ -55,9 +59,12 @@ impl Class {
     }
 
     const fn of_code(code: u16) -> Option<Class> {
-        // All instructions behind this prefix are plain; the validator knows which of them there are.
+        // All instructions behind these prefixes are of one class; the validator knows which of them there are.
         if code == 0xFC {
             return Some(Class::Plain);
+        }
+        if code == 0xFD {
+            return Some(Class::Vector);
         }
         let Some(op) = Opcode::from_code(code) else { return None };
         Some(match op {
@@ -75,6 +82,7 @@ impl Class {
             Opcode::ReturnCallIndirect => Class::ReturnCallIndirect,
             Opcode::Unreachable | Opcode::Return => Class::Stop,
             Opcode::LocalSet | Opcode::LocalTee => Class::Write,
+            Opcode::GlobalGet | Opcode::GlobalSet => Class::Global,
             _ => Class::Plain,
         })
     }
@@ -103,6 +111,8 @@ pub(super) struct Builder {
     loops: Vec<LoopInfo>,
     segments: Vec<Segment>,
     max_operands: u32,
+    /// See [`FuncBody::wide`].
+    wide: bool,
     /// Blocks that are open, the function's own first.
     labels: Vec<Label>,
     /// Whether the next instruction is not dead.
@@ -160,19 +170,20 @@ const NO_ENTRY: u32 = u32::MAX;
 const SET_MEMBERS_PER_BYTE: usize = 4;
 
 impl Builder {
-    /// Begins a body of type `ty` with `locals` locals, `len` bytes of code from `entry` on.
-    pub fn begin(&mut self, ty: &FuncType, locals: usize, entry: u32, len: u32) {
+    /// Begins a body of type `ty` with these locals, `len` bytes of code from `entry` on.
+    pub fn begin(&mut self, ty: &FuncType, locals: &[ValType], entry: u32, len: u32) {
         self.branches.clear();
         self.loops.clear();
         self.segments.clear();
         self.max_operands = 0;
+        self.wide = has_vector(locals) || has_vector(&ty.results);
         self.labels.clear();
         self.live = true;
         (self.segment_pc, self.segment_cost) = (entry, 0);
         self.open_loops.clear();
         self.writes.clear();
-        if self.writers.len() < locals {
-            self.writers.resize(locals, 0);
+        if self.writers.len() < locals.len() {
+            self.writers.resize(locals.len(), 0);
         }
         self.set_budget = SET_MEMBERS_PER_BYTE * len as usize;
         // Its parameters are locals: none is on the operand stack.
@@ -191,6 +202,14 @@ impl Builder {
                     self.write(immediates(bytes, step).u32());
                 }
             }
+            Class::Vector => {
+                self.charge();
+                self.wide = true;
+            }
+            Class::Global => {
+                self.charge();
+                self.wide = self.wide || sections.is_vector_global(|| immediates(bytes, step).u32());
+            }
             _ => self.control(bytes, sections, step),
         }
         if self.live && step.after > self.max_operands {
@@ -202,6 +221,7 @@ impl Builder {
     pub fn finish(&mut self) -> FuncBody {
         FuncBody {
             max_operands: self.max_operands,
+            wide: self.wide,
             branches: self.branches.as_slice().into(),
             loops: std::mem::take(&mut self.loops).into(),
             segments: self.segments.as_slice().into(),
@@ -219,6 +239,9 @@ impl Builder {
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
             _ => self.charge(),
+        }
+        if matches!(class, Class::Call | Class::ReturnCall | Class::ReturnCallIndirect) {
+            self.wide = self.wide || calls_with_vectors(bytes, sections, step);
         }
         match class {
             Class::If => {
@@ -405,6 +428,18 @@ fn dead_entry(pc: u32, stp: u32) -> BranchEntry {
 /// Reads behind a one-byte opcode.
 fn immediates(bytes: &[u8], step: Step) -> Reader<'_> {
     Reader { bytes, at: step.pc as usize + 1 }
+}
+
+/// Whether the callee of a call has a vector among its parameters or results.
+fn calls_with_vectors(bytes: &[u8], sections: &Sections, step: Step) -> bool {
+    if !sections.vector_types {
+        return false;
+    }
+    // All but direct calls have a type index for their first immediate.
+    let index = immediates(bytes, step).u32();
+    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&bytes[step.pc as usize]);
+    let ty = if direct { sections.funcs[index as usize] } else { index };
+    sections.types[ty as usize].has_vector()
 }
 
 fn arity(ty: BlockType, sections: &Sections) -> (usize, usize) {

@@ -19,6 +19,10 @@ pub(super) struct Sections {
     pub types: Vec<FuncType>,
     pub funcs: Vec<u32>,
     pub imported_funcs: u32,
+    /// Whether some type in `types` has a v128.
+    pub vector_types: bool,
+    /// Whether some global is a v128.
+    vector_globals: bool,
     imports: Vec<Import>,
     tables: Vec<Table>,
     memories: Vec<MemoryType>,
@@ -41,7 +45,9 @@ impl Sections {
         match payload {
             Payload::TypeSection(reader) => {
                 for ty in reader.into_iter_err_on_gc_types() {
-                    self.types.push(func_type(&ty?)?);
+                    let ty = func_type(&ty?)?;
+                    self.vector_types |= ty.has_vector();
+                    self.types.push(ty);
                 }
             }
             Payload::ImportSection(reader) => {
@@ -73,7 +79,7 @@ impl Sections {
             Payload::GlobalSection(reader) => {
                 for global in reader {
                     let global = global?;
-                    self.globals.push(global_type(global.ty)?);
+                    self.add_global(global_type(global.ty)?);
                     self.global_inits.push(const_expr(&global.init_expr)?);
                 }
             }
@@ -132,6 +138,17 @@ impl Sections {
         }
     }
 
+    /// Whether the global is a v128; asks for its index only if any is.
+    #[inline]
+    pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {
+        self.vector_globals && self.globals[index() as usize].value == ValType::V128
+    }
+
+    fn add_global(&mut self, ty: GlobalType) {
+        self.vector_globals |= ty.value == ValType::V128;
+        self.globals.push(ty);
+    }
+
     fn import(&mut self, import: wasmparser::Import<'_>, offset: u64) -> Result<()> {
         let ty = match import.ty {
             TypeRef::Func(ty) => {
@@ -153,7 +170,7 @@ impl Sections {
             }
             TypeRef::Global(ty) => {
                 let ty = global_type(ty)?;
-                self.globals.push(ty);
+                self.add_global(ty);
                 self.imported_globals += 1;
                 ExternType::Global(ty)
             }
@@ -281,6 +298,7 @@ fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
             Operator::I64Const { value } => ConstOp::I64(value),
             Operator::F32Const { value } => ConstOp::F32(value.bits()),
             Operator::F64Const { value } => ConstOp::F64(value.bits()),
+            Operator::V128Const { value } => ConstOp::V128(value.i128() as u128),
             Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
             Operator::RefNull { .. } => ConstOp::RefNull,
             Operator::RefFunc { function_index } => ConstOp::RefFunc(function_index),

@@ -245,6 +245,30 @@ fn calls_count_their_results() {
 }
 
 #[test]
+fn functions_that_mention_vectors_are_wide() {
+    let m = module(
+        "(module
+            (type $v (func (result v128)))
+            (table 1 funcref)
+            (global $n i32 (i32.const 0))
+            (global $g (mut v128) (v128.const i64x2 1 2))
+            (func $local (local v128))
+            (func $param (param v128))
+            (func $result (result v128) unreachable)
+            (func $operand (drop (i8x16.splat (i32.const 0))))
+            (func $get (drop (global.get $g)))
+            (func $call (drop (call $result)))
+            (func $indirect (drop (call_indirect (type $v) (i32.const 0))))
+            (func $tail (result v128) (return_call $result))
+            (func $neither (param i32) (local f64) (drop (global.get $n)) (call $local) (drop (call $scalar)))
+            (func $scalar (result i32) (i32.const 0)))",
+    );
+    let narrow: Vec<usize> = (0..m.bodies.len()).filter(|&i| !m.bodies[i].wide).collect();
+    assert_eq!(narrow, [8, 9]);
+    assert_eq!(m.global_inits[1].0, [ConstOp::V128(1 | 2 << 64)].into());
+}
+
+#[test]
 fn segments_begin_where_control_may_arrive_and_behind_conditional_branches_and_calls() {
     let m = module(
         "(module (func (param i32)
@@ -424,8 +448,6 @@ fn refusal(wat: &str) -> InvalidModule {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     for (wat, name) in [
-        ("(module (func (drop (v128.const i32x4 0 0 0 0))))", "SIMD"),
-        ("(module (func (param v128)))", "simd"),
         ("(module (memory 1 1 shared))", "threads"),
         ("(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))", "threads"),
         ("(module (tag))", "exceptions"),

@@ -81,7 +81,7 @@ pub fn build<'a>(
     stats: &mut BuildStats,
 ) -> Result<Func<'a>, Refusal> {
     let body = module.body(func).expect("an imported function has no body");
-    if mentions_v128(module, body) {
+    if body.wide {
         return Err(Refusal::Untranslated { what: "v128" });
     }
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
@@ -110,14 +110,6 @@ pub fn build<'a>(
 
 fn work_limit(body: &FuncBody) -> u64 {
     WORK_LIMIT + WORK_PER_BYTE * u64::from(body.len())
-}
-
-/// Whether a v128 may come up in `body`: nothing but locals, globals and calls could produce one.
-fn mentions_v128(module: &Module, body: &FuncBody) -> bool {
-    let is_v128 = |ty: &ValType| *ty == ValType::V128;
-    body.locals.iter().any(is_v128)
-        || module.globals.iter().any(|global| is_v128(&global.value))
-        || module.types.iter().any(|ty| ty.params.iter().chain(&ty.results).any(is_v128))
 }
 
 /// One operand on the abstract stack.

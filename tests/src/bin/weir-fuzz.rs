@@ -1,18 +1,20 @@
 //! Compares random programs on all tiers and on wasmi, for as long as it is asked to.
 //!
-//! `weir-fuzz [--count N] [--seed S] [--stress] [--tier NAME]… [--save DIR] [--trace]`: N programs with the seeds S,
-//! S + 1, …; `--stress` adds a tier that switches at random; `--tier` compares only tiers whose name contains NAME;
+//! `weir-fuzz [--count N] [--seed S] [--smith] [--stress] [--tier NAME]… [--save DIR] [--trace]`: N programs with the seeds
+//! S, S + 1, …; `--smith` takes modules of wasm-smith, vectors included, in place of programs that always run; `--stress` adds a tier that switches at random; `--tier` compares only tiers whose name contains NAME;
 //! `--save` writes programs on which engines differ; `--trace` prints each seed first, for runs that end in a crash.
 //! Exit code 1 if there were differences.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use weir_tests::differential::{self, Agreement, Subject};
-use weir_tests::generate::{Program, generate};
+use weir_tests::differential::{self, Agreement, Setup, Subject};
+use weir_tests::generate::generate;
+use weir_tests::smith;
 
 struct Options {
     count: u64,
     seed: u64,
+    smith: bool,
     stress: bool,
     tiers: Vec<String>,
     save: Option<PathBuf>,
@@ -20,7 +22,7 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { count: 1000, seed: 0, stress: false, tiers: Vec::new(), save: None, trace: false };
+    let mut options = Options { count: 1000, seed: 0, smith: false, stress: false, tiers: Vec::new(), save: None, trace: false };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -28,6 +30,7 @@ fn options() -> Result<Options, String> {
         match arg.as_str() {
             "--count" => options.count = number(value()?)?,
             "--seed" => options.seed = number(value()?)?,
+            "--smith" => options.smith = true,
             "--stress" => options.stress = true,
             "--tier" => options.tiers.push(value()?),
             "--save" => options.save = Some(value()?.into()),
@@ -46,14 +49,43 @@ fn subjects(options: &Options, seed: u64) -> Vec<Subject> {
     tiers
 }
 
-fn save(options: &Options, seed: u64, program: &Program) {
+fn save(options: &Options, seed: u64, wasm: &[u8]) {
     if let Some(dir) = &options.save {
         let path = dir.join(format!("{seed}.wasm"));
-        match std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, &program.wasm)) {
+        match std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, wasm)) {
             Ok(()) => println!("  saved as {}", path.display()),
             Err(error) => eprintln!("{}: {error}", path.display()),
         }
     }
+}
+
+/// Compares modules of wasm-smith.
+fn fuzz_smith(options: &Options) -> ExitCode {
+    let (mut modules, mut differences, mut total) = (0u64, 0u64, smith::Agreement::default());
+    for seed in options.seed..options.seed.saturating_add(options.count) {
+        if options.trace {
+            eprintln!("seed {seed}");
+        }
+        let Some(wasm) = smith::module(seed) else { continue };
+        modules += 1;
+        let configs: Vec<weir::Config> = (subjects(options, seed).into_iter())
+            .filter_map(|subject| match subject.setup {
+                Setup::Weir(config, _) => Some(*config),
+                Setup::Wasmi => None,
+            })
+            .collect();
+        match smith::compare(&wasm, seed, &configs) {
+            Ok(agreement) => total += agreement,
+            Err(difference) => {
+                differences += 1;
+                println!("seed {seed}: {difference}");
+                save(options, seed, &wasm);
+            }
+        }
+    }
+    println!("{modules} modules, {differences} differences; {} of {} calls returned", total.returned, total.calls);
+    println!("compiled {} functions", total.compiled);
+    if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn main() -> ExitCode {
@@ -64,6 +96,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if options.smith {
+        return fuzz_smith(&options);
+    }
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
     for seed in options.seed..options.seed.saturating_add(options.count) {
         if options.trace {
@@ -78,7 +113,7 @@ fn main() -> ExitCode {
             Err(mismatch) => {
                 differences += 1;
                 println!("seed {seed}: {mismatch}");
-                save(&options, seed, &program);
+                save(&options, seed, &program.wasm);
             }
         }
     }

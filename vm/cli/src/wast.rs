@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
+use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
-use wast::token::Id;
+use wast::token::{F32, F64, Id};
 use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 use weir::{
     Engine, Error, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory, MemoryType, Module,
@@ -263,7 +263,7 @@ impl Runner {
             WastArgCore::I64(value) => Val::I64(*value),
             WastArgCore::F32(value) => Val::F32(value.bits),
             WastArgCore::F64(value) => Val::F64(value.bits),
-            WastArgCore::V128(value) => Val::V128(u128::from_le_bytes(value.to_le_bytes())),
+            WastArgCore::V128(value) => Val::from(u128::from_le_bytes(value.to_le_bytes())),
             WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Extern, .. }) => Val::ExternRef(None),
             WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Func, .. }) => Val::FuncRef(None),
             WastArgCore::RefExtern(value) => Val::from(ExternRef::new(&mut self.store, *value)),
@@ -284,12 +284,9 @@ impl Runner {
         match (expected, found) {
             (WastRetCore::I32(expected), Val::I32(found)) => *expected == found,
             (WastRetCore::I64(expected), Val::I64(found)) => *expected == found,
-            (WastRetCore::F32(NanPattern::Value(expected)), Val::F32(found)) => expected.bits == found,
-            (WastRetCore::F32(NanPattern::CanonicalNan), Val::F32(found)) => found & 0x7FFF_FFFF == 0x7FC0_0000,
-            (WastRetCore::F32(NanPattern::ArithmeticNan), Val::F32(found)) => found & 0x7FC0_0000 == 0x7FC0_0000,
-            (WastRetCore::F64(NanPattern::Value(expected)), Val::F64(found)) => expected.bits == found,
-            (WastRetCore::F64(NanPattern::CanonicalNan), Val::F64(found)) => found & (u64::MAX >> 1) == QUIET_NAN,
-            (WastRetCore::F64(NanPattern::ArithmeticNan), Val::F64(found)) => found & QUIET_NAN == QUIET_NAN,
+            (WastRetCore::F32(expected), Val::F32(found)) => matches_f32(expected, found),
+            (WastRetCore::F64(expected), Val::F64(found)) => matches_f64(expected, found),
+            (WastRetCore::V128(expected), Val::V128(found)) => matches_v128(expected, found.as_u128()),
             (WastRetCore::RefNull(_), Val::FuncRef(None) | Val::ExternRef(None)) => true,
             (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
             (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
@@ -302,8 +299,39 @@ impl Runner {
     }
 }
 
+/// The canonical NaN of an f32, without sign.
+const QUIET_NAN_32: u32 = 0x7FC0_0000;
+
+fn matches_f32(expected: &NanPattern<F32>, found: u32) -> bool {
+    match expected {
+        NanPattern::Value(expected) => expected.bits == found,
+        NanPattern::CanonicalNan => found & (u32::MAX >> 1) == QUIET_NAN_32,
+        NanPattern::ArithmeticNan => found & QUIET_NAN_32 == QUIET_NAN_32,
+    }
+}
+
 /// The canonical NaN of an f64, without sign.
-const QUIET_NAN: u64 = 0x7FF8_0000_0000_0000;
+const QUIET_NAN_64: u64 = 0x7FF8_0000_0000_0000;
+
+fn matches_f64(expected: &NanPattern<F64>, found: u64) -> bool {
+    match expected {
+        NanPattern::Value(expected) => expected.bits == found,
+        NanPattern::CanonicalNan => found & (u64::MAX >> 1) == QUIET_NAN_64,
+        NanPattern::ArithmeticNan => found & QUIET_NAN_64 == QUIET_NAN_64,
+    }
+}
+
+fn matches_v128(expected: &V128Pattern, found: u128) -> bool {
+    let equal = |expected: [u8; 16]| u128::from_le_bytes(expected) == found;
+    match expected {
+        V128Pattern::I8x16(lanes) => equal(std::array::from_fn(|i| lanes[i] as u8)),
+        V128Pattern::I16x8(lanes) => equal(std::array::from_fn(|i| lanes[i / 2].to_le_bytes()[i % 2])),
+        V128Pattern::I32x4(lanes) => equal(std::array::from_fn(|i| lanes[i / 4].to_le_bytes()[i % 4])),
+        V128Pattern::I64x2(lanes) => equal(std::array::from_fn(|i| lanes[i / 8].to_le_bytes()[i % 8])),
+        V128Pattern::F32x4(lanes) => (0..).zip(lanes).all(|(i, lane)| matches_f32(lane, (found >> (32 * i)) as u32)),
+        V128Pattern::F64x2(lanes) => (0..).zip(lanes).all(|(i, lane)| matches_f64(lane, (found >> (64 * i)) as u64)),
+    }
+}
 
 /// Whether it ended with the trap that the specification calls `message`, or something longer.
 fn trapped(result: weir::Result<Vec<Val>>, message: &str) -> Outcome {

@@ -2,7 +2,7 @@
 //! loop does itself.
 
 use super::control::Meter;
-use super::dispatch::{State, Step};
+use super::dispatch::{End, State, Step};
 use super::frame::{self, Body, Header, Scope};
 use super::{Exit, decode};
 use crate::runtime::entry;
@@ -11,7 +11,7 @@ use crate::tier::{self, Next};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
-use weir_jit::contract::{FuncRef, NULL_SIG, StackCtx, Status};
+use weir_jit::contract::{FuncRef, NULL_SIG, StackCtx, Status, slot_words};
 
 /// A function to call.
 #[derive(Clone, Copy)]
@@ -144,16 +144,22 @@ unsafe fn ask(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const
 /// # Safety
 /// `state` stands at the call of `host`.
 #[inline(never)]
-pub(super) unsafe fn host(mut state: State, host: &HostRecord, next: *const u8) -> Step {
+pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecord, next: *const u8) -> Step {
     // SAFETY: the arguments are there, and the results fit where they were.
     unsafe {
         let ty = &host.func.ty;
-        let args = state.sp.sub(ty.params.len());
-        set_value_sp(&state, args);
+        let args = state.sp.sub(ty.params.len() * WORDS);
+        set_value_sp::<WORDS>(&state, args);
+        if WORDS == 2 {
+            frame::relayout(args, ty.params.len(), WORDS, slot_words(&ty.params));
+        }
         if entry::call_host(host, args) != Status::Return {
             return failed(&state);
         }
-        state.sp = args.add(ty.results.len());
+        if WORDS == 2 {
+            frame::relayout(args, ty.results.len(), slot_words(&ty.results), WORDS);
+        }
+        state.sp = args.add(ty.results.len() * WORDS);
         state.pc = next;
         state.reload_memory();
         Step::Continue(state)
@@ -165,18 +171,83 @@ pub(super) unsafe fn host(mut state: State, host: &HostRecord, next: *const u8) 
 /// # Safety
 /// `state` stands at the call.
 #[inline(never)]
-pub(super) unsafe fn native(mut state: State, body: *const Body, scope: *const Scope, code: *const u8, next: *const u8) -> Step {
-    // SAFETY: the arguments are there, and the results fit where they were.
+pub(super) unsafe fn native<const WORDS: usize>(
+    mut state: State,
+    body: *const Body,
+    scope: *const Scope,
+    code: *const u8,
+    next: *const u8,
+) -> Step {
+    // SAFETY: the arguments are there, and the results fit where they were. A function whose slots have one word calls none
+    // with vectors.
     unsafe {
-        let args = state.sp.sub((*body).params as usize);
-        set_value_sp(&state, args);
+        let args = state.sp.sub((*body).params as usize * WORDS);
+        set_value_sp::<WORDS>(&state, args);
+        if WORDS == 2 {
+            frame::relayout(args, (*body).params.into(), WORDS, (*body).param_words.into());
+        }
         if tier::call((*scope).ctx, (*body).func, code, args) != Status::Return {
             return failed(&state);
         }
-        state.sp = args.add((*body).results as usize);
+        if WORDS == 2 {
+            frame::relayout(args, (*body).results.into(), (*body).result_words.into(), WORDS);
+        }
+        state.sp = args.add((*body).results as usize * WORDS);
         state.pc = next;
         state.reload_memory();
         Step::Continue(state)
+    }
+}
+
+/// Calls an interpreted function of the other width with the operands below `sp`, to come back to `next`. What the loop does
+/// not do itself, because it goes on in the other loop.
+///
+/// # Errors
+/// The value stack overflows, which it always does if the function is of the same width.
+///
+/// # Safety
+/// `state` stands at the call.
+#[cold]
+pub(super) unsafe fn across<const WORDS: usize>(
+    mut state: State,
+    body: *const Body,
+    scope: *const Scope,
+    next: *const u8,
+) -> Result<Step, Trap> {
+    // SAFETY: the arguments are there; they are no vectors, as one of the two functions has none.
+    unsafe {
+        let words = 3 - WORDS;
+        let fp = state.sp.sub((*body).params as usize * WORDS);
+        if frame::overflows(stack_of(&state), fp, body, words) {
+            return Err(Trap::StackOverflow);
+        }
+        frame::relayout(fp, (*body).params.into(), WORDS, words);
+        state.sp = frame::push(fp, body, state.header(next).with_other_width(), words);
+        (state.fp, state.body) = (fp, body);
+        (state.pc, state.stp) = ((*body).entry, (*body).branches);
+        state.switch(scope);
+        Ok(Step::Leave(End::Switch(state)))
+    }
+}
+
+/// Returns to a caller for which [`Header::leaves_loop`] holds, the results being at `fp`.
+///
+/// # Safety
+/// `state` is that of the frame that returns, and `caller` was its header.
+#[cold]
+pub(super) unsafe fn leave_loop<const WORDS: usize>(mut state: State, caller: Header) -> Step {
+    // SAFETY: the results are there; they are no vectors where the width changes.
+    unsafe {
+        let (at, results) = (state.fp, (*state.body).results.into());
+        if caller.is_base() {
+            frame::relayout(at, results, WORDS, (*state.body).result_words.into());
+            return Step::Leave(End::Exit(Exit::Return));
+        }
+        let words = caller.caller_words(WORDS);
+        frame::relayout(at, results, WORDS, words);
+        state.return_to(caller);
+        state.sp = at.add(results * words);
+        Step::Leave(End::Switch(state))
     }
 }
 
@@ -185,35 +256,44 @@ pub(super) unsafe fn native(mut state: State, body: *const Body, scope: *const S
 /// # Safety
 /// `state` stands at the call.
 #[inline(never)]
-pub(super) unsafe fn tail(mut state: State, callee: Callee, meter: Option<Meter>) -> Result<Step, Trap> {
-    // SAFETY: the arguments are the operands below `sp`, so they and the results fit where the frame is.
+pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, meter: Option<Meter>) -> Result<Step, Trap> {
+    // SAFETY: the arguments are the operands below `sp`, so they and the results fit where the frame is; they are no
+    // vectors where the width changes.
     unsafe {
-        let caller = *frame::header(state.fp, state.body);
+        let caller = *frame::header(state.fp, state.body, WORDS);
         let (body, scope) = match callee {
             Callee::Wasm { body, scope } => (body, scope),
             // It cannot make the chain of frames any longer: call, then return.
             Callee::Host(record) => {
-                return Ok(match host(state, &*record, state.pc) {
-                    Step::Continue(state) => state.leave(caller),
+                return Ok(match host::<WORDS>(state, &*record, state.pc) {
+                    Step::Continue(state) => state.leave::<WORDS>(caller),
                     step => step,
                 });
             }
         };
         let code = tick(body, scope);
-        if code.is_null() && frame::overflows(stack_of(&state), state.fp, body) {
+        let words = (*body).words();
+        if code.is_null() && frame::overflows(stack_of(&state), state.fp, body, words) {
             return Err(Trap::StackOverflow);
         }
-        frame::move_down(state.sp, (*body).params, state.fp);
+        let params = (*body).params.into();
+        frame::move_down(state.sp, params * WORDS, state.fp);
         if !code.is_null() {
-            return Ok(hand_over(state, caller, body, scope, code, false));
+            frame::relayout(state.fp, params, WORDS, (*body).param_words.into());
+            return Ok(hand_over::<WORDS>(state, caller, body, scope, code, false));
         }
+        frame::relayout(state.fp, params, WORDS, words);
         state.switch(scope);
         state.body = body;
-        state.sp = frame::push(state.fp, body, caller);
         (state.pc, state.stp) = ((*body).entry, (*body).branches);
+        if words != WORDS {
+            state.sp = frame::push(state.fp, body, caller.with_other_width(), words);
+            return Ok(Step::Leave(End::Switch(state)));
+        }
+        state.sp = frame::push(state.fp, body, caller, words);
         if let Some(Err(trap)) = meter.map(|meter| meter.poll()) {
             frame::trapped(trap, state.scope, state.body, state.fp, state.pc);
-            return Ok(Step::Exit(Exit::Trap));
+            return Ok(Step::Leave(End::Exit(Exit::Trap)));
         }
         Ok(Step::Continue(state))
     }
@@ -224,11 +304,11 @@ pub(super) unsafe fn tail(mut state: State, callee: Callee, meter: Option<Meter>
 /// # Safety
 /// It is that.
 #[inline(never)]
-pub(super) unsafe fn enter_loop(state: State, code: *const u8) -> Step {
+pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u8) -> Step {
     // SAFETY: the caller's promise.
     unsafe {
-        let caller = *frame::header(state.fp, state.body);
-        hand_over(state, caller, state.body, state.scope, code, true)
+        let caller = *frame::header(state.fp, state.body, WORDS);
+        hand_over::<WORDS>(state, caller, state.body, state.scope, code, true)
     }
 }
 
@@ -237,7 +317,7 @@ pub(super) unsafe fn enter_loop(state: State, code: *const u8) -> Step {
 ///
 /// The base frame of the activation ends the activation. One above it is popped, and the code is called for the
 /// caller, which continues.
-unsafe fn hand_over(
+unsafe fn hand_over<const WORDS: usize>(
     mut state: State,
     caller: Header,
     body: *const Body,
@@ -250,10 +330,15 @@ unsafe fn hand_over(
     unsafe {
         let (func, instance, args) = ((*body).func, (*scope).ctx, state.fp);
         if caller.is_base() {
-            return Step::Exit(Exit::Dispatch { func, instance, code, args, osr });
+            return Step::Leave(End::Exit(Exit::Dispatch { func, instance, code, args, osr }));
         }
+        let words = caller.caller_words(WORDS);
         state.return_to(caller);
-        set_value_sp(&state, args.add((*body).params as usize));
+        let used = args.add((*body).params as usize * (*body).param_words as usize);
+        match words {
+            1 => set_value_sp::<1>(&state, used),
+            _ => set_value_sp::<2>(&state, used),
+        }
         let status = match osr {
             false => tier::call(instance, func, code, args),
             true => tier::call_osr(instance, func, code, args),
@@ -262,18 +347,20 @@ unsafe fn hand_over(
             let mut failure = take_failure(store_of(instance));
             frame::describe_from(&mut failure, caller);
             (*store_of(instance)).failure = Some(failure);
-            return Step::Exit(Exit::Trap);
+            return Step::Leave(End::Exit(Exit::Trap));
         }
-        state.sp = args.add((*body).results as usize);
+        let results = (*body).results.into();
+        frame::relayout(args, results, (*body).result_words.into(), words);
+        state.sp = args.add(results * words);
         state.reload_memory();
-        Step::Continue(state)
+        if words == WORDS { Step::Continue(state) } else { Step::Leave(End::Switch(state)) }
     }
 }
 
-/// Protects the frame of `state`, and the slots below `used`, from whoever runs next.
-unsafe fn set_value_sp(state: &State, used: *mut u64) {
+/// Protects the frame of `state`, and the words below `used`, from whoever runs next.
+unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
     // SAFETY: the caller's state is valid.
-    unsafe { (*stack_of(state)).value_sp = frame::end(state.fp, state.body).max(used) };
+    unsafe { (*stack_of(state)).value_sp = frame::end(state.fp, state.body, WORDS).max(used) };
 }
 
 unsafe fn stack_of(state: &State) -> *mut StackCtx {
@@ -289,6 +376,6 @@ unsafe fn failed(state: &State) -> Step {
         let mut failure = take_failure(store);
         frame::describe(&mut failure, state.scope, state.body, state.fp, state.pc);
         (*store).failure = Some(failure);
-        Step::Exit(Exit::Trap)
+        Step::Leave(End::Exit(Exit::Trap))
     }
 }

@@ -9,9 +9,10 @@ use weir_jit::contract::StoreCtx;
 /// Takes the branch that owns the entry at `stp`: pc, `stp` and `sp` at its target.
 ///
 /// # Safety
-/// Validated code of `body` in `scope`; the operands that the branch keeps and drops are below `sp`.
+/// Validated code of `body` in `scope`; the operands that the branch keeps and drops are below `sp`, in slots of `words` words.
 #[inline(always)]
 pub(super) unsafe fn branch(
+    words: usize,
     stp: *const BranchEntry,
     sp: *mut u64,
     scope: *const Scope,
@@ -22,7 +23,10 @@ pub(super) unsafe fn branch(
         let entry = &*stp;
         let sp = match entry.drop {
             0 => sp,
-            drop => move_down(sp, entry.keep, sp.sub((entry.keep + drop) as usize)),
+            drop => {
+                let keep = entry.keep as usize * words;
+                move_down(sp, keep, sp.sub(keep + drop as usize * words))
+            }
         };
         ((*scope).bytes.add(entry.pc as usize), (*body).branches.add(entry.stp as usize), sp)
     }

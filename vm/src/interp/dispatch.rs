@@ -1,13 +1,14 @@
 //! The loop: one arm per opcode of TABLE 1.
 //!
-//! The hot part of the state lives in registers. So nothing here takes the address of `state`: what is too big to be
-//! inline takes a copy and gives one back.
+//! It is compiled for slots of one word and for slots of two, each time with and without metering. The hot part of the
+//! state lives in registers. So nothing here takes the address of `state`: what is too big to be inline takes a copy
+//! and gives one back.
 
 use super::calls::{self, Callee};
 use super::control::{self, Meter};
 use super::frame::{self, Body, Header, Scope};
 use super::memory::View;
-use super::{Exit, decode, memory, numeric};
+use super::{Exit, decode, memory, numeric, vector};
 use crate::runtime::bulk::ref_func;
 use crate::runtime::records::instance_of;
 use weir_bytecode::semantics::{self, Slot};
@@ -16,7 +17,7 @@ use weir_bytecode::{Trap, for_each_opcode};
 
 /// The codes of TABLE 1 as patterns.
 #[allow(non_upper_case_globals, reason = "named like the opcodes")]
-mod code {
+pub(super) mod code {
     use super::for_each_opcode;
 
     macro_rules! define_codes {
@@ -28,6 +29,8 @@ mod code {
 
     /// Not an opcode: the prefix of those from 0x100 on.
     pub const Prefix: u16 = 0xFC;
+    /// Not an opcode: the prefix of those from 0x200 on, on vectors.
+    pub const VectorPrefix: u16 = 0xFD;
 }
 
 /// The state of the loop between two instructions.
@@ -55,8 +58,16 @@ pub(super) struct State {
 pub(super) enum Step {
     /// With this state, at the head of a segment.
     Continue(State),
-    /// With the end of the activation.
+    /// Not in this loop.
+    Leave(End),
+}
+
+/// How the loop ends.
+pub(super) enum End {
+    /// With the activation.
     Exit(Exit),
+    /// With this state, in the loop for the other width of slots: at a function's entry, or at the head of a segment.
+    Switch(State),
 }
 
 impl State {
@@ -90,7 +101,7 @@ impl State {
         // SAFETY: the caller's promise.
         unsafe {
             self.switch(caller.scope);
-            (self.fp, self.body) = (caller.fp, caller.body);
+            (self.fp, self.body) = (caller.fp(), caller.body);
             self.pc = (*self.scope).bytes.add(caller.pc as usize);
             self.stp = (*caller.body).branches.add(caller.stp as usize);
         }
@@ -101,12 +112,12 @@ impl State {
     /// # Safety
     /// `caller` is the frame's header, as it was before the results were moved.
     #[inline(always)]
-    pub unsafe fn leave(mut self, caller: Header) -> Step {
+    pub unsafe fn leave<const WORDS: usize>(mut self, caller: Header) -> Step {
         // SAFETY: the results fit where the frame is.
         unsafe {
-            self.sp = frame::move_down(self.sp, (*self.body).results, self.fp);
-            if caller.is_base() {
-                return Step::Exit(Exit::Return);
+            self.sp = frame::move_down(self.sp, (*self.body).results as usize * WORDS, self.fp);
+            if caller.leaves_loop() {
+                return calls::leave_loop::<WORDS>(self, caller);
             }
             self.return_to(caller);
             Step::Continue(self)
@@ -118,32 +129,42 @@ impl State {
     /// # Safety
     /// The state is valid, `next` is in the same body.
     #[inline(always)]
-    unsafe fn header(&self, next: *const u8) -> Header {
+    pub unsafe fn header(&self, next: *const u8) -> Header {
         // SAFETY: the caller's promise.
         unsafe {
-            Header {
-                fp: self.fp,
-                pc: next.offset_from_unsigned((*self.scope).bytes) as u32,
-                stp: self.stp.offset_from_unsigned((*self.body).branches) as u32,
-                body: self.body,
-                scope: self.scope,
-            }
+            let pc = next.offset_from_unsigned((*self.scope).bytes) as u32;
+            let stp = self.stp.offset_from_unsigned((*self.body).branches) as u32;
+            Header::new(self.fp, pc, stp, self.body, self.scope)
+        }
+    }
+
+    /// At the entry of `body` in the instance of `scope`, as the base frame of an activation, its parameters at `fp`.
+    ///
+    /// # Safety
+    /// Both are live, and the frame does not overflow the value stack.
+    pub unsafe fn at_entry(scope: *const Scope, body: *const Body, fp: *mut u64) -> State {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (base, len) = (*scope).memory();
+            let words = (*body).words();
+            frame::relayout(fp, (*body).params.into(), (*body).param_words.into(), words);
+            let sp = frame::push(fp, body, Header::BASE, words);
+            State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope }
         }
     }
 }
 
-/// Runs `body` in the instance of `scope`, its parameters at `fp`.
+/// Runs a function from a state in which its slots have `WORDS` words, and those that it calls and that it returns to while
+/// theirs have too.
 ///
 /// # Safety
-/// As for [`super::run`]; the frame does not overflow the value stack, and without `METERED` neither fuel nor polls are on.
-pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const Body, fp: *mut u64, meter: Meter) -> Exit {
+/// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls
+/// are on.
+pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: State, meter: Meter) -> End {
     // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
     // what its fields' comments say. Each arm keeps that up.
     unsafe {
-        let (base, len) = (*scope).memory();
-        let sp = frame::push(fp, body, Header::BASE);
-        let mut state = State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope };
-        let stack = (*(*scope).ctx).stack;
+        let stack = (*(*state.scope).ctx).stack;
 
         let trap = 'trap: {
             macro_rules! check {
@@ -165,57 +186,60 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
             macro_rules! push {
                 ($slot:expr) => {{
                     *state.sp = $slot;
-                    state.sp = state.sp.add(1);
+                    state.sp = state.sp.add(WORDS);
                 }};
             }
             macro_rules! pop {
                 () => {{
-                    state.sp = state.sp.sub(1);
+                    state.sp = state.sp.sub(WORDS);
                     *state.sp
                 }};
             }
             macro_rules! branch {
                 () => {{
-                    (state.pc, state.stp, state.sp) = control::branch(state.stp, state.sp, state.scope, state.body);
+                    (state.pc, state.stp, state.sp) = control::branch(WORDS, state.stp, state.sp, state.scope, state.body);
                     enter_segment!();
                 }};
             }
             macro_rules! unary {
                 ($meaning:ident, $next:expr) => {{
-                    check!(numeric::unary(state.sp, semantics::$meaning));
+                    check!(numeric::unary(WORDS, state.sp, semantics::$meaning));
                     state.pc = $next;
                 }};
             }
             macro_rules! binary {
                 ($meaning:ident, $next:expr) => {{
-                    state.sp = check!(numeric::binary(state.sp, semantics::$meaning));
+                    state.sp = check!(numeric::binary(WORDS, state.sp, semantics::$meaning));
                     state.pc = $next;
                 }};
             }
             macro_rules! select {
                 ($next:expr) => {{
-                    state.sp = state.sp.sub(2);
-                    let (first, second) = (state.sp.sub(1), state.sp);
-                    *first = if i32::from_slot(*state.sp.add(1)) == 0 { *second } else { *first };
+                    state.sp = state.sp.sub(2 * WORDS);
+                    let (first, second) = (state.sp.sub(WORDS), state.sp);
+                    let is_second = i32::from_slot(*state.sp.add(WORDS)) == 0;
+                    for i in 0..WORDS {
+                        *first.add(i) = if is_second { *second.add(i) } else { *first.add(i) };
+                    }
                     state.pc = $next;
                 }};
             }
             macro_rules! load {
                 ($op:ident, $at:expr) => {{
                     let view = View { base: state.base, len: state.len, address_mask: (*state.scope).address_mask };
-                    state.pc = check!(memory::load::<{ code::$op }>($at, state.sp, view, (*state.scope).ctx));
+                    state.pc = check!(memory::load::<{ code::$op }, WORDS>($at, state.sp, view, (*state.scope).ctx));
                 }};
             }
             macro_rules! store {
                 ($op:ident, $at:expr) => {{
                     let view = View { base: state.base, len: state.len, address_mask: (*state.scope).address_mask };
-                    state.pc = check!(memory::store::<{ code::$op }>($at, state.sp, view, (*state.scope).ctx));
-                    state.sp = state.sp.sub(2);
+                    state.pc = check!(memory::store::<{ code::$op }, WORDS>($at, state.sp, view, (*state.scope).ctx));
+                    state.sp = state.sp.sub(2 * WORDS);
                 }};
             }
             macro_rules! bulk {
                 ($code:expr, $at:expr) => {
-                    (state.pc, state.sp) = check!(memory::execute($code, $at, state.sp, (*state.scope).ctx))
+                    (state.pc, state.sp) = check!(memory::execute::<WORDS>($code, $at, state.sp, (*state.scope).ctx))
                 };
             }
             macro_rules! invalid {
@@ -226,7 +250,10 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
             }
 
             if METERED {
-                check!(meter.poll());
+                // Calls come back behind themselves, never to the entry.
+                if state.pc == (*state.body).entry {
+                    check!(meter.poll());
+                }
                 check!(meter.enter((*state.scope).bytes, state.body, state.pc));
             }
             'next: loop {
@@ -239,7 +266,7 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                                 enter_segment!();
                                 continue 'next;
                             }
-                            Step::Exit(exit) => return exit,
+                            Step::Leave(end) => return end,
                         }
                     };
                 }
@@ -254,7 +281,7 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                             code::Loop => {
                                 let osr = calls::tick_loop(state.body, state.scope, (*state.stp).pc);
                                 if !osr.is_null() {
-                                    follow!(calls::enter_loop(state, osr));
+                                    follow!(calls::enter_loop::<WORDS>(state, osr));
                                 }
                                 if METERED {
                                     check!(meter.poll());
@@ -304,52 +331,56 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                                 break 'call (calls::direct(state.scope, func), next);
                             }
                             code::CallIndirect => {
-                                let index = *state.sp.sub(1);
+                                let index = *state.sp.sub(WORDS);
                                 let found = check!(calls::indirect(state.scope, at, index));
-                                state.sp = state.sp.sub(1);
+                                state.sp = state.sp.sub(WORDS);
                                 break 'call found;
                             }
                             code::ReturnCall => {
                                 let callee = calls::direct(state.scope, decode::u32(at).0);
-                                follow!(check!(calls::tail(state, callee, METERED.then_some(meter))));
+                                follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
                             }
                             code::ReturnCallIndirect => {
-                                let index = *state.sp.sub(1);
+                                let index = *state.sp.sub(WORDS);
                                 let (callee, _) = check!(calls::indirect(state.scope, at, index));
-                                state.sp = state.sp.sub(1);
-                                follow!(check!(calls::tail(state, callee, METERED.then_some(meter))));
+                                state.sp = state.sp.sub(WORDS);
+                                follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
                             }
 
                             // Operands, locals, globals
                             code::Drop => {
-                                state.sp = state.sp.sub(1);
+                                state.sp = state.sp.sub(WORDS);
                                 state.pc = at;
                             }
                             code::Select => select!(at),
                             code::SelectT => select!(decode::skip_types(at)),
                             code::LocalGet => {
                                 let (local, next) = decode::u32(at);
-                                push!(*state.fp.add(local as usize));
+                                frame::copy_slot(state.fp.add(local as usize * WORDS), state.sp, WORDS);
+                                state.sp = state.sp.add(WORDS);
                                 state.pc = next;
                             }
                             code::LocalSet => {
                                 let (local, next) = decode::u32(at);
-                                *state.fp.add(local as usize) = pop!();
+                                state.sp = state.sp.sub(WORDS);
+                                frame::copy_slot(state.sp, state.fp.add(local as usize * WORDS), WORDS);
                                 state.pc = next;
                             }
                             code::LocalTee => {
                                 let (local, next) = decode::u32(at);
-                                *state.fp.add(local as usize) = *state.sp.sub(1);
+                                frame::copy_slot(state.sp.sub(WORDS), state.fp.add(local as usize * WORDS), WORDS);
                                 state.pc = next;
                             }
                             code::GlobalGet => {
                                 let (global, next) = decode::u32(at);
-                                push!(*(*state.scope).global(global));
+                                frame::copy_slot((*state.scope).global(global), state.sp, WORDS);
+                                state.sp = state.sp.add(WORDS);
                                 state.pc = next;
                             }
                             code::GlobalSet => {
                                 let (global, next) = decode::u32(at);
-                                *(*state.scope).global(global) = pop!();
+                                state.sp = state.sp.sub(WORDS);
+                                frame::copy_slot(state.sp, (*state.scope).global(global), WORDS);
                                 state.pc = next;
                             }
 
@@ -383,7 +414,7 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                                 state.pc = next;
                             }
                             code::MemoryGrow => {
-                                state.pc = memory::grow(at, state.sp, (*state.scope).ctx);
+                                state.pc = memory::grow(at, state.sp.sub(WORDS), (*state.scope).ctx);
                                 state.reload_memory();
                             }
                             code::TableGet => bulk!(code::TableGet, at),
@@ -395,7 +426,7 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                                 state.pc = decode::skip(at);
                             }
                             code::RefIsNull => {
-                                let top = state.sp.sub(1);
+                                let top = state.sp.sub(WORDS);
                                 *top = u64::from(*top == 0);
                                 state.pc = at;
                             }
@@ -576,14 +607,18 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                                     code => invalid!(code),
                                 }
                             }
+                            code::VectorPrefix if WORDS == 2 => {
+                                let view = View { base: state.base, len: state.len, address_mask: (*state.scope).address_mask };
+                                (state.pc, state.sp) = check!(vector::execute(at, state.sp, view, (*state.scope).ctx));
+                            }
                             code => invalid!(code),
                         }
                         continue 'next;
                     }
 
                     // The running function returns.
-                    let caller = *frame::header(state.fp, state.body);
-                    follow!(state.leave(caller));
+                    let caller = *frame::header(state.fp, state.body, WORDS);
+                    follow!(state.leave::<WORDS>(caller));
                 };
 
                 // The running function calls `callee` and continues at `next`.
@@ -591,17 +626,17 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
                     Callee::Wasm { body, scope } => {
                         let native = calls::tick(body, scope);
                         if !native.is_null() {
-                            follow!(calls::native(state, body, scope, native, next));
+                            follow!(calls::native::<WORDS>(state, body, scope, native, next));
                         }
                         (body, scope)
                     }
-                    Callee::Host(host) => follow!(calls::host(state, &*host, next)),
+                    Callee::Host(host) => follow!(calls::host::<WORDS>(state, &*host, next)),
                 };
-                let fp = state.sp.sub((*body).params as usize);
-                if frame::overflows(stack, fp, body) {
-                    break 'trap Trap::StackOverflow;
+                let fp = state.sp.sub((*body).params as usize * WORDS);
+                if frame::overflows(stack, fp, body, WORDS) {
+                    follow!(check!(calls::across::<WORDS>(state, body, scope, next)));
                 }
-                state.sp = frame::push(fp, body, state.header(next));
+                state.sp = frame::push(fp, body, state.header(next), WORDS);
                 (state.fp, state.body) = (fp, body);
                 (state.pc, state.stp) = ((*body).entry, (*body).branches);
                 state.switch(scope);
@@ -612,6 +647,6 @@ pub(super) unsafe fn run<const METERED: bool>(scope: *const Scope, body: *const 
             }
         };
         frame::trapped(trap, state.scope, state.body, state.fp, state.pc);
-        Exit::Trap
+        End::Exit(Exit::Trap)
     }
 }

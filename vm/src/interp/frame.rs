@@ -4,12 +4,17 @@
 //! fp → local 0 … local n-1 | Header | operand 0 … operand max-1
 //! ```
 //!
-//! as [`weir_jit::contract`] says. The [`Header`] holds what returning needs: the state of the *caller*, because with
-//! the running function known, its frame's header is found at once, and from there the next frame outward.
+//! as [`weir_jit::contract`] says. A slot is one *word* of 8 bytes, or two in a *wide* function, where values may be
+//! v128; a number or a reference is then in the first of the two, and the other is unspecified. Where a function
+//! calls one of the other width, arguments and results are laid out anew in their place, so that a frame always
+//! begins where its arguments were and its results belong. The [`Header`] holds what returning needs: the state of
+//! the *caller*, because with the running function known, its frame's header is found at once, and from there the
+//! next frame outward.
 
 use super::memory::address_mask;
 use crate::error::MAX_FRAMES;
 use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, instance_of, store_of};
+use crate::runtime::stack::MAX_VALUE_WORDS;
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
 use std::ptr;
@@ -17,7 +22,7 @@ use weir_bytecode::instrs::Instrs;
 use weir_bytecode::module::FuncBody;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Module as Bytecode, Trap};
-use weir_jit::contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx};
+use weir_jit::contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx, slot_words};
 
 /// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
 /// record, which owns it.
@@ -35,21 +40,42 @@ pub(crate) struct Body {
     /// What validation found out.
     pub source: *const FuncBody,
     /// How many slots are parameters.
-    pub params: u32,
+    pub params: u16,
+    /// How many slots are results.
+    pub results: u16,
+    /// Words of a parameter's slot where the function is entered or left other than by the interpreter.
+    pub param_words: u8,
+    /// Words of a result's slot there.
+    pub result_words: u8,
     /// How many slots are locals, parameters included.
     pub locals: u32,
-    /// How many slots are results.
-    pub results: u32,
-    /// Slots of the whole frame.
-    pub size: u32,
+    /// Words of the whole frame, with slots of one word and of two. For the width that is not the function's own it is a
+    /// size that no value stack has: so the check for overflow, which every call makes, also finds the calls
+    /// between functions of different widths.
+    sizes: [u32; 2],
     /// The function's index.
     pub func: u32,
 }
+
+const _: () = assert!(size_of::<Body>() == 64);
+
+/// See [`Body::sizes`].
+const OTHER_WIDTH: u32 = u32::MAX;
+
+const _: () = assert!(OTHER_WIDTH as usize > MAX_VALUE_WORDS);
 
 // SAFETY: the pointers are to data that is immutable, or atomic, and owned by the record that owns this.
 unsafe impl Send for Body {}
 // SAFETY: as above.
 unsafe impl Sync for Body {}
+
+impl Body {
+    /// Words of a slot.
+    #[inline(always)]
+    pub fn words(&self) -> usize {
+        if self.sizes[0] == OTHER_WIDTH { 2 } else { 1 }
+    }
+}
 
 /// The bodies of a module's own functions.
 ///
@@ -61,16 +87,22 @@ pub(crate) fn bodies(module: &Bytecode, code: &[FuncCode]) -> Box<[Body]> {
         .map(|((source, code), func)| {
             let ty = module.func_type(func);
             let locals = source.locals.len() as u32;
+            let slots = locals + source.max_operands;
             Body {
                 entry: &raw const module.bytes[source.entry as usize],
                 last: &raw const module.bytes[source.end as usize - 1],
                 branches: source.branches.as_ptr(),
                 code,
                 source,
-                params: ty.params.len() as u32,
+                params: ty.params.len() as u16,
+                results: ty.results.len() as u16,
+                param_words: slot_words(&ty.params) as u8,
+                result_words: slot_words(&ty.results) as u8,
                 locals,
-                results: ty.results.len() as u32,
-                size: locals + FRAME_HEADER + source.max_operands,
+                sizes: match source.wide {
+                    false => [FRAME_HEADER + slots, OTHER_WIDTH],
+                    true => [OTHER_WIDTH, FRAME_HEADER + 2 * slots],
+                },
                 func,
             }
         })
@@ -81,8 +113,9 @@ pub(crate) fn bodies(module: &Bytecode, code: &[FuncCode]) -> Box<[Body]> {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Header {
-    /// The caller's frame; null if Rust or a stub called.
-    pub fp: *mut u64,
+    /// The caller's frame; null if Rust or a stub called. Tagged with [`Header::OTHER_WIDTH`] if the caller's slots are
+    /// not as wide as the function's own.
+    fp: *mut u64,
     /// Where the caller continues, in its module's bytes.
     pub pc: u32,
     /// Its next branch entry there.
@@ -99,42 +132,77 @@ impl Header {
     /// That of an activation's base frame.
     pub const BASE: Header = Header { fp: ptr::null_mut(), pc: 0, stp: 0, body: ptr::null(), scope: ptr::null() };
 
+    /// A bit that no address has.
+    const OTHER_WIDTH: usize = 1 << (usize::BITS - 1);
+
+    /// That of a frame whose caller, of the same width, is as the other arguments say.
+    #[inline(always)]
+    pub fn new(fp: *mut u64, pc: u32, stp: u32, body: *const Body, scope: *const Scope) -> Header {
+        Header { fp, pc, stp, body, scope }
+    }
+
+    /// The caller's frame.
+    #[inline(always)]
+    pub fn fp(&self) -> *mut u64 {
+        self.fp.map_addr(|address| address & !Header::OTHER_WIDTH)
+    }
+
     /// Whether the frame is the base of its activation.
     pub fn is_base(&self) -> bool {
         self.fp.is_null()
     }
+
+    /// Whether returning leaves the loop, because the frame is the base or its caller has slots of another width.
+    #[inline(always)]
+    pub fn leaves_loop(&self) -> bool {
+        self.fp as isize <= 0
+    }
+
+    /// Words of the caller's slots, those of the function's own being `words`.
+    pub fn caller_words(&self, words: usize) -> usize {
+        if self.fp.addr() & Header::OTHER_WIDTH == 0 { words } else { 3 - words }
+    }
+
+    /// The header of a frame in the place of this one, whose slots have the other width.
+    pub fn with_other_width(self) -> Header {
+        match self.is_base() {
+            true => self,
+            false => Header { fp: self.fp.map_addr(|address| address ^ Header::OTHER_WIDTH), ..self },
+        }
+    }
 }
 
-/// The header of the frame of `body` at `fp`.
+/// The header of the frame of `body`, whose slots have `words` words, at `fp`.
 ///
 /// # Safety
 /// There is such a frame.
 #[inline(always)]
-pub(super) unsafe fn header(fp: *mut u64, body: *const Body) -> *mut Header {
+pub(super) unsafe fn header(fp: *mut u64, body: *const Body, words: usize) -> *mut Header {
     // SAFETY: the header lies behind the locals.
-    unsafe { fp.add((*body).locals as usize).cast() }
+    unsafe { fp.add((*body).locals as usize * words).cast() }
 }
 
-/// Whether a frame of `body` at `fp` would end beyond the value stack.
+/// Whether a frame of `body` at `fp`, with slots of so many words, would end beyond the value stack. It always does if the
+/// function's slots have another width.
 ///
 /// # Safety
 /// `body` and `stack` are live, `fp` points into the value stack.
 #[inline(always)]
-pub(super) unsafe fn overflows(stack: *const StackCtx, fp: *mut u64, body: *const Body) -> bool {
+pub(super) unsafe fn overflows(stack: *const StackCtx, fp: *mut u64, body: *const Body, words: usize) -> bool {
     // SAFETY: the caller's promise. Compared as numbers, because the frame may well end beyond the allocation.
-    unsafe { fp as usize + (*body).size as usize * size_of::<u64>() > (*stack).value_limit as usize }
+    unsafe { fp as usize + (*body).sizes[words - 1] as usize * size_of::<u64>() > (*stack).value_limit as usize }
 }
 
-/// Makes the frame of `body` whose parameters are at `fp`; the address of its first operand.
+/// Makes the frame of `body`, whose slots have `words` words and whose parameters are at `fp`; the address of its first operand.
 ///
 /// # Safety
 /// It does not overflow the value stack.
 #[inline(always)]
-pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header) -> *mut u64 {
+pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header, words: usize) -> *mut u64 {
     // SAFETY: locals and header are within the frame.
     unsafe {
-        let mut local = fp.add((*body).params as usize);
-        let header = header(fp, body);
+        let mut local = fp.add((*body).params as usize * words);
+        let header = header(fp, body, words);
         while local < header.cast() {
             *local = 0;
             local = local.add(1);
@@ -144,25 +212,55 @@ pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header) -> *m
     }
 }
 
-/// The first slot behind the frame of `body` at `fp`.
+/// The first word behind the frame of `body`, whose slots have `words` words, at `fp`.
 ///
 /// # Safety
 /// There is such a frame.
 #[inline(always)]
-pub(super) unsafe fn end(fp: *mut u64, body: *const Body) -> *mut u64 {
+pub(super) unsafe fn end(fp: *mut u64, body: *const Body, words: usize) -> *mut u64 {
     // SAFETY: the end of the frame.
-    unsafe { fp.add((*body).size as usize) }
+    unsafe { fp.add((*body).sizes[words - 1] as usize) }
 }
 
-/// Moves the `count` slots below `sp` to `to`, which is lower; the address behind them there.
+/// Copies a slot of so many words.
+///
+/// # Safety
+/// Both have as many.
+#[inline(always)]
+pub(super) unsafe fn copy_slot(from: *const u64, to: *mut u64, words: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match words {
+            1 => *to = *from,
+            _ => *to.cast::<[u64; 2]>() = *from.cast::<[u64; 2]>(),
+        }
+    }
+}
+
+/// Gives the `count` slots at `at`, of `from` words each, `to` words each.
+///
+/// # Safety
+/// The value stack has room for them; values that are wider than `to` are not among them.
+#[inline(always)]
+pub(super) unsafe fn relayout(at: *mut u64, count: usize, from: usize, to: usize) {
+    // SAFETY: the caller's promise. Each word is read before anything is written to its place.
+    unsafe {
+        match (from, to) {
+            (1, 2) => (0..count).rev().for_each(|i| *at.add(2 * i) = *at.add(i)),
+            (2, 1) => (0..count).for_each(|i| *at.add(i) = *at.add(2 * i)),
+            _ => (),
+        }
+    }
+}
+
+/// Moves the `count` words below `sp` to `to`, which is lower; the address behind them there.
 ///
 /// # Safety
 /// Both places are within the value stack.
 #[inline(always)]
-pub(super) unsafe fn move_down(sp: *mut u64, count: u32, to: *mut u64) -> *mut u64 {
+pub(super) unsafe fn move_down(sp: *mut u64, count: usize, to: *mut u64) -> *mut u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        let count = count as usize;
         match count {
             0 => (),
             1 => *to = *sp.sub(1),
@@ -275,7 +373,7 @@ pub(super) unsafe fn describe(failure: &mut Failure, scope: *const Scope, body: 
         let module = &instance_of((*scope).ctx).module;
         let pc = pc.offset_from_unsigned(module.bytecode().bytes.as_ptr()) as u32;
         failure.push_frame(module, (*body).func, pc);
-        describe_from(failure, *header(fp, body));
+        describe_from(failure, *header(fp, body, (*body).words()));
     }
 }
 
@@ -296,7 +394,7 @@ pub(super) unsafe fn describe_from(failure: &mut Failure, mut caller: Header) {
             let kept = depth < MAX_FRAMES;
             let pc = if kept { call_before(instance, &*(*caller.body).source, caller.pc) } else { caller.pc };
             failure.push_frame(&instance.module, (*caller.body).func, pc);
-            caller = *header(caller.fp, caller.body);
+            caller = *header(caller.fp(), caller.body, (*caller.body).words());
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct View {
 impl View {
     /// The bytes at `address + offset`, computed without wrap-around.
     #[inline(always)]
-    fn at(self, address: u64, offset: u64, width: u32) -> Result<*mut u8, Trap> {
+    pub fn at(self, address: u64, offset: u64, width: u32) -> Result<*mut u8, Trap> {
         let width = u64::from(width);
         let end = (address & self.address_mask).checked_add(offset + width).filter(|&end| end <= self.len);
         Ok(self.base.wrapping_add((end.ok_or(Trap::MemoryOutOfBounds)? - width) as usize))
@@ -43,7 +43,7 @@ impl View {
 /// # Safety
 /// Validated code, in an instance with context `ctx`, whose memory 0 is `view`.
 #[inline(always)]
-pub(super) unsafe fn load<const CODE: u16>(
+pub(super) unsafe fn load<const CODE: u16, const WORDS: usize>(
     at: *const u8,
     sp: *mut u64,
     view: View,
@@ -51,28 +51,32 @@ pub(super) unsafe fn load<const CODE: u16>(
 ) -> Result<*const u8, Trap> {
     // SAFETY: immediates have two bytes at least; the operand is there.
     unsafe {
-        let Some(offset) = short_offset(at) else { return long_load::<CODE>(at, sp, ctx) };
-        load_at::<CODE>(view, offset, sp)?;
+        let Some(offset) = short_offset(at) else { return long_load::<CODE, WORDS>(at, sp, ctx) };
+        load_at::<CODE, WORDS>(view, offset, sp)?;
         Ok(at.add(2))
     }
 }
 
 #[inline(never)]
-unsafe fn long_load<const CODE: u16>(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) -> Result<*const u8, Trap> {
+unsafe fn long_load<const CODE: u16, const WORDS: usize>(
+    at: *const u8,
+    sp: *mut u64,
+    ctx: *mut InstanceCtx,
+) -> Result<*const u8, Trap> {
     // SAFETY: the caller's.
     unsafe {
         let (view, offset, next) = long_mem_arg(at, ctx);
-        load_at::<CODE>(view, offset, sp)?;
+        load_at::<CODE, WORDS>(view, offset, sp)?;
         Ok(next)
     }
 }
 
 #[inline(always)]
-unsafe fn load_at<const CODE: u16>(view: View, offset: u64, sp: *mut u64) -> Result<(), Trap> {
+unsafe fn load_at<const CODE: u16, const WORDS: usize>(view: View, offset: u64, sp: *mut u64) -> Result<(), Trap> {
     let access = const { access_of(CODE) };
     // SAFETY: the address is below `sp`; `at` has checked that the bytes exist.
     unsafe {
-        let top = sp.sub(1);
+        let top = sp.sub(WORDS);
         let bytes = view.at(*top, offset, access.width)?;
         let raw = match access.width {
             1 => u64::from(*bytes),
@@ -90,7 +94,7 @@ unsafe fn load_at<const CODE: u16>(view: View, offset: u64, sp: *mut u64) -> Res
 /// # Safety
 /// As for [`load`].
 #[inline(always)]
-pub(super) unsafe fn store<const CODE: u16>(
+pub(super) unsafe fn store<const CODE: u16, const WORDS: usize>(
     at: *const u8,
     sp: *mut u64,
     view: View,
@@ -98,29 +102,33 @@ pub(super) unsafe fn store<const CODE: u16>(
 ) -> Result<*const u8, Trap> {
     // SAFETY: immediates have two bytes at least; the operands are there.
     unsafe {
-        let Some(offset) = short_offset(at) else { return long_store::<CODE>(at, sp, ctx) };
-        store_at::<CODE>(view, offset, sp)?;
+        let Some(offset) = short_offset(at) else { return long_store::<CODE, WORDS>(at, sp, ctx) };
+        store_at::<CODE, WORDS>(view, offset, sp)?;
         Ok(at.add(2))
     }
 }
 
 #[inline(never)]
-unsafe fn long_store<const CODE: u16>(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) -> Result<*const u8, Trap> {
+unsafe fn long_store<const CODE: u16, const WORDS: usize>(
+    at: *const u8,
+    sp: *mut u64,
+    ctx: *mut InstanceCtx,
+) -> Result<*const u8, Trap> {
     // SAFETY: the caller's.
     unsafe {
         let (view, offset, next) = long_mem_arg(at, ctx);
-        store_at::<CODE>(view, offset, sp)?;
+        store_at::<CODE, WORDS>(view, offset, sp)?;
         Ok(next)
     }
 }
 
 #[inline(always)]
-unsafe fn store_at<const CODE: u16>(view: View, offset: u64, sp: *mut u64) -> Result<(), Trap> {
+unsafe fn store_at<const CODE: u16, const WORDS: usize>(view: View, offset: u64, sp: *mut u64) -> Result<(), Trap> {
     let access = const { access_of(CODE) };
     // SAFETY: both operands are below `sp`; `at` has checked that the bytes exist.
     unsafe {
-        let bytes = view.at(*sp.sub(2), offset, access.width)?;
-        let value = *sp.sub(1);
+        let bytes = view.at(*sp.sub(2 * WORDS), offset, access.width)?;
+        let value = *sp.sub(WORDS);
         match access.width {
             1 => *bytes = value as u8,
             2 => *bytes.cast() = (value as u16).to_le_bytes(),
@@ -137,6 +145,20 @@ unsafe fn short_offset(at: *const u8) -> Option<u64> {
     // SAFETY: immediates have two bytes at least.
     let [align, offset] = unsafe { *at.cast::<[u8; 2]>() };
     (u16::from_le_bytes([align, offset]) & 0x80C0 == 0).then_some(u64::from(offset))
+}
+
+/// A memory argument: the memory, which is `view` if it is memory 0, the offset, and the address of the next byte.
+///
+/// # Safety
+/// Validated code in an instance with context `ctx`.
+pub(super) unsafe fn mem_arg(at: *const u8, view: View, ctx: *mut InstanceCtx) -> (View, u64, *const u8) {
+    // SAFETY: immediates have two bytes at least.
+    unsafe {
+        match short_offset(at) {
+            Some(offset) => (view, offset, at.add(2)),
+            None => long_mem_arg(at, ctx),
+        }
+    }
 }
 
 /// Any memory argument: the memory, the offset, and the address of the next instruction.
@@ -171,17 +193,17 @@ pub(super) unsafe fn size(at: *const u8, ctx: *mut InstanceCtx) -> (u64, *const 
     }
 }
 
-/// Executes `memory.grow`, whose immediate is at `at`, on the operand below `sp`; `at` behind it.
+/// Executes `memory.grow`, whose immediate is at `at`, on the operand in slot `top`; `at` behind it.
 ///
 /// # Safety
 /// As for [`size`].
-pub(super) unsafe fn grow(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) -> *const u8 {
+pub(super) unsafe fn grow(at: *const u8, top: *mut u64, ctx: *mut InstanceCtx) -> *const u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let (memory, next) = decode::u32(at);
         let instance = instance_of(ctx);
-        let delta = *sp.sub(1) & address_mask(&(*instance.memory(memory)).ty);
-        *sp.sub(1) = bulk::memory_grow(instance, memory, delta);
+        let delta = *top & address_mask(&(*instance.memory(memory)).ty);
+        *top = bulk::memory_grow(instance, memory, delta);
         next
     }
 }
@@ -192,7 +214,7 @@ pub(super) unsafe fn grow(at: *const u8, sp: *mut u64, ctx: *mut InstanceCtx) ->
 /// # Safety
 /// As for [`size`].
 #[inline(never)]
-pub(super) unsafe fn execute(
+pub(super) unsafe fn execute<const WORDS: usize>(
     code: u16,
     at: *const u8,
     sp: *mut u64,
@@ -207,41 +229,41 @@ pub(super) unsafe fn execute(
             Opcode::MemoryInit | Opcode::MemoryCopy | Opcode::TableInit | Opcode::TableCopy => decode::u32(at),
             _ => (0, at),
         };
-        let operand = |i: usize| *sp.sub(i);
+        let operand = |i: usize| *sp.sub(i * WORDS);
         let sp = match op {
             Opcode::TableGet => {
                 let index = operand(1) & index_mask(instance, first);
-                *sp.sub(1) = bulk::table_get(instance, first, index)?;
+                *sp.sub(WORDS) = bulk::table_get(instance, first, index)?;
                 sp
             }
             Opcode::TableSet => {
                 bulk::table_set(instance, first, operand(2) & index_mask(instance, first), operand(1))?;
-                sp.sub(2)
+                sp.sub(2 * WORDS)
             }
             Opcode::TableSize => {
                 *sp = (*instance.table(first)).ctx.len;
-                sp.add(1)
+                sp.add(WORDS)
             }
             Opcode::TableGrow => {
                 let delta = operand(1) & index_mask(instance, first);
-                *sp.sub(2) = bulk::table_grow(instance, first, operand(2), delta);
-                sp.sub(1)
+                *sp.sub(2 * WORDS) = bulk::table_grow(instance, first, operand(2), delta);
+                sp.sub(WORDS)
             }
             Opcode::TableFill => {
                 let mask = index_mask(instance, first);
                 bulk::table_fill(instance, first, operand(3) & mask, operand(2), operand(1) & mask)?;
-                sp.sub(3)
+                sp.sub(3 * WORDS)
             }
             Opcode::TableCopy => {
                 let (to, from) = (index_mask(instance, first), index_mask(instance, second));
                 // The length has the narrower of the two index types.
                 bulk::table_copy(instance, first, second, operand(3) & to, operand(2) & from, operand(1) & to & from)?;
-                sp.sub(3)
+                sp.sub(3 * WORDS)
             }
             Opcode::TableInit => {
                 let to = operand(3) & index_mask(instance, second);
                 bulk::table_init(instance, second, first, to, operand(2) as u32, operand(1) as u32)?;
-                sp.sub(3)
+                sp.sub(3 * WORDS)
             }
             Opcode::ElemDrop => {
                 bulk::elem_drop(instance, first);
@@ -250,18 +272,18 @@ pub(super) unsafe fn execute(
             Opcode::MemoryFill => {
                 let mask = memory_mask(instance, first);
                 bulk::memory_fill(instance, first, operand(3) & mask, operand(2) as u8, operand(1) & mask)?;
-                sp.sub(3)
+                sp.sub(3 * WORDS)
             }
             Opcode::MemoryCopy => {
                 let (to, from) = (memory_mask(instance, first), memory_mask(instance, second));
                 // As for tables.
                 bulk::memory_copy(instance, first, second, operand(3) & to, operand(2) & from, operand(1) & to & from)?;
-                sp.sub(3)
+                sp.sub(3 * WORDS)
             }
             Opcode::MemoryInit => {
                 let to = operand(3) & memory_mask(instance, second);
                 bulk::memory_init(instance, second, first, to, operand(2) as u32, operand(1) as u32)?;
-                sp.sub(3)
+                sp.sub(3 * WORDS)
             }
             Opcode::DataDrop => {
                 bulk::data_drop(instance, first);

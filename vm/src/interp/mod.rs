@@ -1,8 +1,8 @@
 //! The in-place interpreter: it executes the module's own bytes, with the side table that validation left for its
 //! branches. Setting up costs nothing but one [`frame::Body`] per function.
 //!
-//! [`dispatch`] is the loop. What its arms do is in [`numeric`], [`memory`], [`calls`] and [`control`]; [`frame`] lays
-//! out the value stack, [`decode`] reads immediates.
+//! [`dispatch`] is the loop. What its arms do is in [`numeric`], [`vector`], [`memory`], [`calls`] and [`control`]; [`frame`]
+//! lays out the value stack, [`decode`] reads immediates.
 //!
 //! Calls between interpreted functions push frames on the value stack and never recurse natively, whichever instances
 //! they run in. One *activation*, a call of [`run`], ends when its base frame returns, or leaves for native code.
@@ -25,11 +25,13 @@ mod dispatch;
 mod frame;
 mod memory;
 mod numeric;
+mod vector;
 
 pub(crate) use frame::{Body, Scope, bodies};
 
 use crate::runtime::records::{Failure, StoreRecord, instance_of, store_of};
 use control::Meter;
+use dispatch::{End, State};
 use weir_bytecode::Trap;
 use weir_jit::contract::{InstanceCtx, StackCtx};
 
@@ -75,7 +77,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         }
         let store = store_of(instance);
         let stack = (*instance).stack;
-        if native_overflow(stack) || frame::overflows(stack, fp, body) {
+        if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
             let mut failure = Failure::trap(Trap::StackOverflow);
             failure.push_frame(&record.module, func, (*(*body).source).entry);
             (*store).failure = Some(failure);
@@ -83,13 +85,27 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         }
         let value_sp = (*stack).value_sp;
         let meter = meter(store);
-        let exit = if meter.fuel || meter.polls {
-            dispatch::run::<true>(scope, body, fp, meter)
-        } else {
-            dispatch::run::<false>(scope, body, fp, meter)
-        };
+        let state = State::at_entry(scope, body, fp);
+        let exit = if meter.fuel || meter.polls { alternate::<true>(state, meter) } else { alternate::<false>(state, meter) };
         (*stack).value_sp = value_sp;
         exit
+    }
+}
+
+/// Runs an activation, in the loop for one width of slots after the other.
+unsafe fn alternate<const METERED: bool>(mut state: State, meter: Meter) -> Exit {
+    loop {
+        // SAFETY: the caller's promise; the width is that of the function that is to run.
+        let end = unsafe {
+            match (*state.body).words() {
+                1 => dispatch::run::<METERED, 1>(state, meter),
+                _ => dispatch::run::<METERED, 2>(state, meter),
+            }
+        };
+        match end {
+            End::Exit(exit) => return exit,
+            End::Switch(next) => state = next,
+        }
     }
 }
 

@@ -3,32 +3,33 @@
 use weir_bytecode::Trap;
 use weir_bytecode::semantics::{Outcome, Slot};
 
-/// Replaces the operand below `sp` by `meaning` of it.
+/// Replaces the operand below `sp` by `meaning` of it. Slots have `words` words.
 ///
 /// # Safety
 /// There is an operand of type `A` below `sp`.
 #[inline(always)]
-pub(super) unsafe fn unary<A: Slot, R: Outcome>(sp: *mut u64, meaning: impl FnOnce(A) -> R) -> Result<(), Trap> {
+pub(super) unsafe fn unary<A: Slot, R: Outcome>(words: usize, sp: *mut u64, meaning: impl FnOnce(A) -> R) -> Result<(), Trap> {
     // SAFETY: the slot below `sp` is an operand of this frame.
     unsafe {
-        let top = sp.sub(1);
+        let top = sp.sub(words);
         *top = meaning(A::from_slot(*top)).into_outcome()?;
     }
     Ok(())
 }
 
-/// Replaces the two operands below `sp` by `meaning` of them; the new `sp`.
+/// Replaces the two operands below `sp` by `meaning` of them; the new `sp`. Slots have `words` words.
 ///
 /// # Safety
 /// There are operands of types `A` and `B` below `sp`.
 #[inline(always)]
 pub(super) unsafe fn binary<A: Slot, B: Slot, R: Outcome>(
+    words: usize,
     sp: *mut u64,
     meaning: impl FnOnce(A, B) -> R,
 ) -> Result<*mut u64, Trap> {
     // SAFETY: the two slots below `sp` are operands of this frame.
     unsafe {
-        let (left, right) = (sp.sub(2), sp.sub(1));
+        let (left, right) = (sp.sub(2 * words), sp.sub(words));
         *left = meaning(A::from_slot(*left), B::from_slot(*right)).into_outcome()?;
         Ok(right)
     }

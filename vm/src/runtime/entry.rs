@@ -15,7 +15,7 @@ use weir_bytecode::Trap;
 use weir_jit::contract::{FuncRef, InstanceCtx, StackCtx, Status};
 
 /// Calls a function from Rust: `write` puts the arguments into slots, the guest runs, `read` takes the results from the
-/// same slots.
+/// same place, in which they have `words` words.
 ///
 /// # Errors
 /// A trap with its backtrace, or the error of a host function.
@@ -29,7 +29,7 @@ use weir_jit::contract::{FuncRef, InstanceCtx, StackCtx, Status};
 pub(crate) unsafe fn invoke<R>(
     store: *mut StoreRecord,
     func: *const FuncRef,
-    slots: usize,
+    words: usize,
     write: impl FnOnce(*mut u64),
     read: impl FnOnce(*mut u64) -> R,
 ) -> Result<R, Error> {
@@ -38,7 +38,7 @@ pub(crate) unsafe fn invoke<R>(
         let guard = Activation::begin(store)?;
         let stack = &raw mut (*(*store).stack).ctx;
         let args = (*stack).value_sp;
-        if args.wrapping_add(slots) > (*stack).value_limit {
+        if args.wrapping_add(words) > (*stack).value_limit {
             return Err(Error::new(Trap::StackOverflow));
         }
         write(args);
@@ -68,19 +68,19 @@ unsafe fn dispatch(func: *const FuncRef, args: *mut u64) -> Status {
             Exit::Return => Status::Return,
             Exit::Trap => Status::Trap,
             Exit::Dispatch { func, instance, code, args, osr } => {
-                let slots = instance_of(instance).module.record().slots(func);
-                call_native(instance, func, code, args, slots, osr)
+                let words = instance_of(instance).module.record().words(func);
+                call_native(instance, func, code, args, words, osr)
             }
         }
     }
 }
 
 /// Enters compiled code of function `func`, for its call or, with `osr`, for a loop of it.
-unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, slots: usize, osr: bool) -> Status {
+unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, words: usize, osr: bool) -> Status {
     // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything
     // that could write above `value_sp`.
     unsafe {
-        (*(*instance).stack).value_sp = args.wrapping_add(slots);
+        (*(*instance).stack).value_sp = args.wrapping_add(words);
         match osr {
             false => tier::call(instance, func, code, args),
             true => tier::call_osr(instance, func, code, args),
@@ -94,7 +94,7 @@ unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, ar
 /// # Safety
 /// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
 /// records or the embedder's data. The slots at `args` are on the value stack, hold the parameters, and
-/// [`HostFunc::slots`](crate::runtime::records::HostFunc::slots) of them are free to use.
+/// [`HostFunc::words`](crate::runtime::records::HostFunc::words) words there are free to use.
 pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
     // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
     // locals.
@@ -102,7 +102,7 @@ pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
         let store: *mut StoreRecord = host.ctx.store.cast();
         let stack = &raw mut (*(*store).stack).ctx;
         let value_sp = (*stack).value_sp;
-        (*stack).value_sp = args.wrapping_add(host.func.slots());
+        (*stack).value_sp = args.wrapping_add(host.func.words());
         // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
         // operations on them.
         let result = catch_unwind(AssertUnwindSafe(|| (host.func.call)(store, host.importer, args)));

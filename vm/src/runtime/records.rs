@@ -28,7 +28,7 @@ use std::sync::Arc;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::types::{MemoryType, TableType};
 use weir_bytecode::{Module as Bytecode, Trap};
-use weir_jit::contract::{FuncRef, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry};
+use weir_jit::contract::{FuncRef, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words};
 
 /// A loaded module: shared by its handles, its instances and the compiler threads.
 #[derive(Debug)]
@@ -58,10 +58,9 @@ impl ModuleRecord {
         Some(exports[self.exports[i] as usize].item)
     }
 
-    /// Slots that a call of function `func` needs: for its arguments, which become its results.
-    pub fn slots(&self, func: u32) -> usize {
-        let ty = self.bytecode.func_type(func);
-        ty.params.len().max(ty.results.len())
+    /// Words that a call of function `func` needs: for its arguments, which become its results.
+    pub fn words(&self, func: u32) -> usize {
+        call_words(self.bytecode.func_type(func))
     }
 
     /// The code pointers and ticks of function `func`, which is defined in the module.
@@ -115,13 +114,13 @@ pub(crate) struct HostFunc {
 }
 
 impl HostFunc {
-    /// Slots that a call needs: for its arguments, which become its results.
-    pub fn slots(&self) -> usize {
-        self.ty.params.len().max(self.ty.results.len())
+    /// Words that a call needs: for its arguments, which become its results.
+    pub fn words(&self) -> usize {
+        call_words(&self.ty)
     }
 }
 
-/// Arguments come in slots at the pointer, results go to the same slots; there is room for the longer of the two.
+/// Arguments come in slots at the pointer, results go to the same place; there is room for the longer of the two.
 /// The first argument is the store, the second [`HostRecord::importer`]. May panic. Only [`crate::runtime::entry`]
 /// calls it.
 pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync;

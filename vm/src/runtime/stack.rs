@@ -5,6 +5,9 @@ use memmap2::{MmapOptions, MmapRaw};
 use std::ptr;
 use weir_jit::contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
+/// The longest value stack, in words of 8 bytes.
+pub(crate) const MAX_VALUE_WORDS: usize = 1 << 31;
+
 /// A stack of a store.
 #[repr(C)]
 pub(crate) struct StackRecord {
@@ -14,13 +17,13 @@ pub(crate) struct StackRecord {
 }
 
 impl StackRecord {
-    /// A stack whose frames may fill `bytes` of values; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory
+    /// A stack whose frames may fill `bytes` of values, or 16 GiB; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory
     /// only where it is touched.
     ///
     /// # Errors
     /// No address space.
     pub fn new(bytes: usize) -> Result<StackRecord> {
-        let slots = bytes / size_of::<u64>();
+        let slots = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
         let all = slots.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
         let mapping = MmapOptions::new().len(all).no_reserve_swap().map_anon().context("mapping the value stack")?;
         let mapping = MmapRaw::from(mapping);
@@ -35,6 +38,34 @@ impl StackRecord {
             dispatch: Dispatch { code: ptr::null(), args: ptr::null_mut(), instance: ptr::null_mut() },
         };
         Ok(StackRecord { ctx, _slots: mapping })
+    }
+}
+
+/// Writes a value to a slot of so many words; one of a single word takes the low half.
+///
+/// # Safety
+/// The slot is on the value stack.
+#[inline(always)]
+pub(crate) unsafe fn write_slot(slot: *mut u64, words: usize, bits: u128) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        slot.write(bits as u64);
+        if words == 2 {
+            slot.add(1).write((bits >> 64) as u64);
+        }
+    }
+}
+
+/// What a slot of so many words holds; of a number or a reference, the upper bits are unspecified.
+///
+/// # Safety
+/// The slot is on the value stack.
+#[inline(always)]
+pub(crate) unsafe fn read_slot(slot: *const u64, words: usize) -> u128 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let low = u128::from(slot.read());
+        if words == 2 { low | u128::from(slot.add(1).read()) << 64 } else { low }
     }
 }
 

@@ -5,6 +5,7 @@ mod control;
 mod memory;
 mod metering;
 mod opcodes;
+mod vectors;
 
 use crate::typed::{WasmParams, WasmResults};
 use crate::{Config, Engine, Error, Instance, Module, Result, Store, Tier, Trap};

@@ -3,8 +3,8 @@
 use super::{config, instantiate};
 use crate::{Val, ValType};
 use std::collections::BTreeSet;
-use weir_bytecode::opcodes::Signature;
-use weir_bytecode::semantics::{access, eval};
+use weir_bytecode::opcodes::{Immediates, Signature};
+use weir_bytecode::semantics::{access, eval, vector};
 use weir_bytecode::{Instrs, Opcode, Trap};
 
 /// Bit patterns of each type that tell operations apart.
@@ -44,7 +44,7 @@ fn bits(value: Val) -> u64 {
 
 #[test]
 fn numeric_instructions_do_what_semantics_says() {
-    let numeric = |op: &&Opcode| op.signature().is_some_and(|signature| !signature.operands.is_empty());
+    let numeric = |op: &&Opcode| eval(**op, &[6, 3]).is_some();
     let ops: Vec<Opcode> = Opcode::ALL.iter().filter(numeric).copied().collect();
     let mut wat = String::from("(module");
     for op in &ops {
@@ -162,6 +162,13 @@ const SAMPLES: &[(&str, i64)] = &[
     ),
     (
         "(func (export \"f\") (result i64)
+            (i64x2.extract_lane 1 (i8x16.shuffle 0 1 2 3 4 5 6 7 24 25 26 27 28 29 30 31
+                (v128.const i64x2 1 2)
+                (v128.const i64x2 3 4))))",
+        4,
+    ),
+    (
+        "(func (export \"f\") (result i64)
             (i64.add
                 (i64.add (i64.const -9223372036854775808) (i64.const 9223372036854775807))
                 (i64.add
@@ -188,7 +195,9 @@ fn every_instruction_is_executed_somewhere() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// Whether one of the table-driven tests executes it: those of numeric instructions, and of loads and stores.
+/// Whether one of the table-driven tests executes it: those of numeric instructions, of vectors, and of loads and stores.
 fn eval_or_access(op: Opcode) -> bool {
-    eval(op, &[6, 3]).is_some() || access(op).is_some()
+    let vector = vector::eval(op, &[0; 3]).is_some() || vector::eval_lane(op, &[0; 3], 0).is_some();
+    let vector_access = matches!(op.immediates(), Immediates::MemArg | Immediates::MemArgLane);
+    eval(op, &[6, 3]).is_some() || access(op).is_some() || vector || vector_access
 }

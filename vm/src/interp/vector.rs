@@ -1,0 +1,194 @@
+//! Vector instructions: operands from their slots of two words, the meaning from [`weir_bytecode::semantics::vector`], the
+//! result to its slot. All in one function, outside the loop, whose own code so stays small.
+
+use super::decode;
+use super::dispatch::code;
+use super::memory::{View, mem_arg};
+use weir_bytecode::semantics::vector::{self, Wide};
+use weir_bytecode::{Trap, for_each_lane, for_each_lane_access, for_each_vector, for_each_vector_load};
+use weir_jit::contract::InstanceCtx;
+
+/// Words of a slot.
+const WORDS: usize = 2;
+
+unsafe fn read<T: Wide>(slot: *const u64) -> T {
+    // SAFETY: the caller's slot is an operand; it has two words, of which a number only sets the first.
+    let [low, high] = unsafe { *slot.cast::<[u64; WORDS]>() };
+    T::from_wide(u128::from(low) | u128::from(high) << 64)
+}
+
+unsafe fn write(slot: *mut u64, value: impl Wide) {
+    let value = value.into_wide();
+    // SAFETY: the caller's slot is within the frame.
+    unsafe { *slot.cast::<[u64; WORDS]>() = [value as u64, (value >> 64) as u64] };
+}
+
+/// Executes the instruction whose code behind the prefix is at `at`, on the operands below `sp`; both as they are behind it.
+///
+/// # Safety
+/// Validated code in an instance with context `ctx`, whose memory 0 is `view`, in a function whose slots have two words.
+#[inline(never)]
+pub(super) unsafe fn execute(
+    at: *const u8,
+    sp: *mut u64,
+    view: View,
+    ctx: *mut InstanceCtx,
+) -> Result<(*const u8, *mut u64), Trap> {
+    // SAFETY: validated code has the immediates and operands that each arm reads.
+    unsafe {
+        let (sub, at) = decode::u32(at);
+        let code = 0x200 + sub as u16;
+        Ok(match code {
+            code::V128Const => {
+                write(sp, u128::from_le_bytes(*at.cast()));
+                (at.add(16), sp.add(WORDS))
+            }
+            code::I8x16Shuffle => {
+                let (a, b) = (sp.sub(2 * WORDS), sp.sub(WORDS));
+                write(a, vector::i8x16_shuffle(read(a), read(b), *at.cast()));
+                (at.add(16), b)
+            }
+            code::V128Store => {
+                let (view, offset, next) = mem_arg(at, view, ctx);
+                let address = sp.sub(2 * WORDS);
+                let value: u128 = read(sp.sub(WORDS));
+                *view.at(*address, offset, 16)?.cast() = value.to_le_bytes();
+                (next, address)
+            }
+            _ => match plain(code, sp) {
+                Some(sp) => (at, sp),
+                None => return with_immediates(code, at, sp, view, ctx),
+            },
+        })
+    }
+}
+
+/// Takes the operands of a function off the stack and pushes its result; the new `sp`.
+macro_rules! apply {
+    ($sp:expr, $name:ident, $($arg:ident: $ty:ty),* $(; $lane:expr)?) => {{
+        let base = $sp.sub(WORDS * [$(stringify!($arg)),*].len());
+        let mut next = base;
+        $(
+            let $arg = read::<$ty>(next);
+            next = next.add(WORDS);
+        )*
+        debug_assert_eq!(next, $sp);
+        write(base, vector::$name($($arg),* $(, $lane)?));
+        base.add(WORDS)
+    }};
+}
+
+/// Executes an instruction that has neither immediates nor access to memory; `None` if it is another.
+#[inline(always)]
+unsafe fn plain(code: u16, sp: *mut u64) -> Option<*mut u64> {
+    macro_rules! arms {
+        ($($op:ident, $name:ident, ($($arg:ident: $ty:ty),*) -> $result:ty, $meaning:expr;)*) => {
+            match code {
+                $(code::$op => apply!(sp, $name, $($arg: $ty),*),)*
+                _ => return None,
+            }
+        };
+    }
+    use weir_bytecode::semantics::vector::*;
+    // SAFETY: the caller's operands are there.
+    Some(unsafe { for_each_vector!(arms) })
+}
+
+/// Executes a load, or an instruction on one lane.
+#[inline(always)]
+unsafe fn with_immediates(
+    code: u16,
+    at: *const u8,
+    sp: *mut u64,
+    view: View,
+    ctx: *mut InstanceCtx,
+) -> Result<(*const u8, *mut u64), Trap> {
+    // SAFETY: as for `execute`.
+    unsafe {
+        if let Some(sp) = on_lane(code, sp, (*at).into()) {
+            return Ok((at.add(1), sp));
+        }
+        let (view, offset, next) = mem_arg(at, view, ctx);
+        match load(code, sp.sub(WORDS), view, offset) {
+            Some(result) => result.map(|()| (next, sp)),
+            None => Ok((next.add(1), access_lane(code, sp, view, offset, (*next).into())?)),
+        }
+    }
+}
+
+/// Executes an instruction on a lane; `None` if it is another.
+#[inline(always)]
+unsafe fn on_lane(code: u16, sp: *mut u64, lane: usize) -> Option<*mut u64> {
+    macro_rules! arms {
+        ($($op:ident, $name:ident, ($($arg:ident: $ty:ty),*; $lane:ident) -> $result:ty, $meaning:expr;)*) => {
+            match code {
+                $(code::$op => apply!(sp, $name, $($arg: $ty),*; lane),)*
+                _ => return None,
+            }
+        };
+    }
+    use weir_bytecode::semantics::vector::*;
+    // SAFETY: the caller's operands are there.
+    Some(unsafe { for_each_lane!(arms) })
+}
+
+/// Replaces the address in slot `top` by the vector loaded from there; `None` if it is no load of a whole vector.
+#[inline(always)]
+unsafe fn load(code: u16, top: *mut u64, view: View, offset: u64) -> Option<Result<(), Trap>> {
+    macro_rules! arms {
+        ($($op:ident, $width:literal, $name:ident;)*) => {
+            match code {
+                $(
+                    // SAFETY: the address is in the slot; `at` checks that the bytes exist.
+                    code::$op => unsafe {
+                        view.at(*top, offset, $width).map(|bytes| {
+                            write(top, vector::$name(Wide::from_wide(read_bytes::<$width>(bytes))));
+                        })
+                    }
+                )*
+                _ => return None,
+            }
+        };
+    }
+    Some(for_each_vector_load!(arms))
+}
+
+/// Loads or stores a lane of the vector below `sp`, the address being below that; the new `sp`.
+#[inline(always)]
+unsafe fn access_lane(code: u16, sp: *mut u64, view: View, offset: u64, lane: usize) -> Result<*mut u64, Trap> {
+    let (address, value) = (sp.wrapping_sub(2 * WORDS), sp.wrapping_sub(WORDS));
+    macro_rules! arms {
+        ($($op:ident, $kind:ident, $width:literal, $name:ident;)*) => {
+            match code {
+                $(
+                    // SAFETY: both operands are there; `at` checks that the bytes exist.
+                    code::$op => unsafe {
+                        let bytes = view.at(*address, offset, $width)?;
+                        arms!(@$kind $width, $name, bytes)
+                    }
+                )*
+                _ => unreachable!("no vector instruction {code:#x} in validated code"),
+            }
+        };
+        (@load $width:literal, $name:ident, $bytes:ident) => {{
+            let lane_value = Wide::from_wide(read_bytes::<$width>($bytes));
+            write(address, vector::$name(read(value), lane_value, lane));
+            value
+        }};
+        (@store $width:literal, $name:ident, $bytes:ident) => {{
+            let bytes = vector::$name(read(value), lane).into_wide().to_le_bytes();
+            $bytes.copy_from_nonoverlapping(bytes.as_ptr(), $width);
+            address
+        }};
+    }
+    Ok(for_each_lane_access!(arms))
+}
+
+/// `N` bytes as a little-endian number.
+#[inline(always)]
+unsafe fn read_bytes<const N: usize>(bytes: *const u8) -> u128 {
+    let mut all = [0; 16];
+    // SAFETY: the caller has so many.
+    all[..N].copy_from_slice(unsafe { &*bytes.cast::<[u8; N]>() });
+    u128::from_le_bytes(all)
+}
