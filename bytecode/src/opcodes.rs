@@ -542,6 +542,13 @@ macro_rules! define_opcodes {
 
 for_each_opcode!(define_opcodes);
 
+impl Opcode {
+    /// Whether it is one of those behind prefix 0xFD, which take or give vectors.
+    pub const fn is_vector(self) -> bool {
+        matches!(self as u16, 0x200..0x400)
+    }
+}
+
 /// A signature that depends on nothing but the opcode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signature {

@@ -17,7 +17,7 @@ const MAX_LOOPS: u32 = 3;
 static NUMERIC: LazyLock<[Vec<Opcode>; 4]> = LazyLock::new(|| {
     NUMBERS.map(|ty| {
         let gives = |op: &Opcode| op.signature().is_some_and(|s| s.result == ty && !s.operands.is_empty());
-        Opcode::ALL.iter().copied().filter(gives).collect()
+        Opcode::ALL.iter().copied().filter(|op| gives(op) && !op.is_vector()).collect()
     })
 });
 
