@@ -180,12 +180,12 @@ impl Filler<'_> {
             }
             7 => self.call(func, block),
             8 => self.memory(func, block),
-            10..13 => self.access(func, block),
             9 => {
                 let cost = u64::from(self.rng.below(9));
                 self.emit(func, block, Op::Fuel, Type::Void, (0, cost), &[]);
             }
-            10 | 11 => self.table(func, block),
+            10..13 => self.access(func, block),
+            13 | 14 => self.table(func, block),
             _ => self.numeric(func, block),
         }
     }
