@@ -142,8 +142,8 @@ impl Graph {
         let nodes = 1 + random.below(12);
         let mut succs: Vec<Vec<u32>> = Vec::new();
         for node in 0..nodes {
-            let mut out: Vec<u32> =
-                (0..random.below(4)).filter_map(|_| (nodes > 1).then(|| 1 + random.below(nodes - 1) as u32)).collect();
+            let edges = if nodes > 1 { random.below(4) } else { 0 };
+            let mut out: Vec<u32> = (0..edges).map(|_| 1 + random.below(nodes - 1) as u32).collect();
             if node + 1 < nodes && random.chance(70) {
                 out.push(node as u32 + 1);
             }
