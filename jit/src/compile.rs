@@ -67,6 +67,7 @@ pub(crate) fn passes<'r>(request: &Request<'r>) -> opt::Context<'r> {
         verify: options.verify,
         off: &options.passes_off,
         fuel: options.rewrite_fuel.into(),
+        limits: options.limits,
         ..opt::Context::default()
     }
 }

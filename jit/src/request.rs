@@ -3,6 +3,7 @@
 use crate::build::Refinements;
 use crate::contract::TrapSite;
 use crate::ir::Entry;
+use crate::opt::constprop::Limits;
 use crate::regalloc::Allocator;
 use weir_bytecode::Module;
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub passes_off: Vec<String>,
     /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
     pub rewrite_fuel: Option<u64>,
+    /// How far constant propagation goes.
+    pub limits: Limits,
     /// What construction does beyond the plain algorithm.
     pub refinements: Refinements,
 }
@@ -46,6 +49,7 @@ impl Default for Options {
             allocator: Allocator::default(),
             passes_off: Vec::new(),
             rewrite_fuel: None,
+            limits: Limits::default(),
             refinements: Refinements::ALL,
         }
     }

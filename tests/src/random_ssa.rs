@@ -29,7 +29,7 @@ pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
         let phis: Vec<Value> = func.phis(block).collect();
         for phi in phis {
             let preds = func.block(block).preds.to_vec();
-            let args: Vec<Value> = preds.iter().map(|pred| filler.value(&func, *pred, func.ty(phi))).collect();
+            let args: Vec<Value> = preds.iter().map(|pred| filler.phi_arg(&func, *pred, func.ty(phi))).collect();
             func.set_args(phi, &args);
         }
     }
@@ -112,6 +112,16 @@ impl Filler<'_> {
         *self.rng.pick(&all[oldest..])
     }
 
+    /// A value for a phi: like `value`, but often a constant.
+    fn phi_arg(&mut self, func: &Func<'_>, pred: Block, ty: Type) -> Value {
+        let mut constants = self.available[pred.index()].iter().copied();
+        let constant = constants.find(|&value| func.op(value) == Op::Const && func.ty(value) == ty);
+        match constant {
+            Some(constant) if self.rng.one_in(2) => constant,
+            _ => self.value(func, pred, ty),
+        }
+    }
+
     /// A value for an operand: like `value`, or a constant made for it.
     fn operand(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         if !self.rng.one_in(4) {
@@ -136,10 +146,12 @@ impl Filler<'_> {
         if loops {
             self.emit(func, block, Op::Poll, Type::Void, (0, 0), &[]);
         }
-        for _ in 0..self.rng.below(10) {
+        // Some blocks hold nothing but phis and a terminator.
+        let count = if self.rng.one_in(3) { 0 } else { self.rng.below(10) };
+        for _ in 0..count {
             self.instruction(func, block);
         }
-        if self.rng.one_in(2) {
+        if count > 0 && self.rng.one_in(2) {
             self.show(func, block);
         }
         self.terminator(func, block);

@@ -6,10 +6,12 @@
 //! check    builds every function (--osr: also from every loop), verifies it, and reads its text back
 //! counts   what construction places, examines, folds and shares with each refinement off and on
 //! bench    nanoseconds and peak memory per byte of code, median of several runs
-//! growth   the same over generated functions of growing size, the bad shapes included; takes no files
+//! opt      what each pass rewrites and how long it takes, what gates prove, how much machine code there is without
+//! growth   construction's time and memory over generated functions of growing size, the bad shapes included; takes no files
 //! ```
 
 mod measure;
+mod opt;
 mod shapes;
 
 use bumpalo::Bump;
@@ -29,7 +31,7 @@ const RUNS: usize = 5;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some((command, rest)) = args.split_first() else {
-        eprintln!("ssa: check, counts, bench or growth?");
+        eprintln!("ssa: check, counts, bench, opt or growth?");
         return ExitCode::from(2);
     };
     let (flags, files): (Vec<&String>, Vec<&String>) = rest.iter().partition(|arg| arg.starts_with("--"));
@@ -52,6 +54,10 @@ fn main() -> ExitCode {
         }
         "bench" => {
             modules.iter().for_each(|(name, module)| bench(name, module));
+            Ok(())
+        }
+        "opt" => {
+            modules.iter().for_each(|(name, module)| opt::opt(name, module));
             Ok(())
         }
         "growth" => growth(),

@@ -2,7 +2,8 @@
 //!
 //! An operation that another with the same operation and arguments dominates means the same value. Arguments are
 //! compared after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis
-//! only within their block. What may trap takes part too: where the second stands, the first did not trap.
+//! only within their block. What may trap takes part too: where the second stands, the first did not trap. Phis of a
+//! loop that start equal are equal if, supposing so, one iteration keeps them equal.
 //!
 //! ```text
 //! v2: i32 = add v0, v1                v2: i32 = add v0, v1
@@ -16,7 +17,7 @@
 //! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
 
 use super::{Analysis, Changed, Context, Pass};
-use crate::ir::{Block, Effect, Func, Op, Value};
+use crate::ir::{Block, Effect, Func, Op, Type, Value};
 
 /// Global value numbering.
 pub const PASS: Pass = Pass { name: "gvn", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
@@ -26,10 +27,11 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut table = Table::new(func.num_values());
     let mut changed = 0;
     for &block in dom.preorder() {
+        changed += congruent_phis(func, cx, block);
         for i in 0..func.block(block).insts.len() {
             let value = func.block(block).insts[i];
             let inst = func.inst(value);
-            if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
+            if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) || func.is_replaced(value) {
                 continue;
             }
             for k in 0..func.args(value).len() {
@@ -52,6 +54,80 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         func.settle();
     }
     Changed(changed)
+}
+
+/// Phis of one loop that are compared, and how deep what they become is.
+const MAX_PHIS: usize = 32;
+const DEPTH: u32 = 4;
+
+/// Replaces phis of the loop that `block` is the header of, if it is one, by others that always equal them.
+fn congruent_phis(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
+    let back: Vec<bool> = func.block(block).preds.iter().map(|&pred| cx.dom().dominates(block, pred)).collect();
+    if !back.contains(&true) {
+        return 0;
+    }
+    let phis: Vec<Value> = func.phis(block).take(MAX_PHIS).collect();
+    // For each phi, the first that starts like it; itself if none does.
+    let mut like: Vec<usize> =
+        (0..phis.len()).map(|i| (0..i).find(|&j| start_alike(func, &back, phis[i], phis[j])).unwrap_or(i)).collect();
+    // Suppose that those are equal. Where that does not follow, it was wrong to, and so may be what followed from it.
+    let follows = |func: &mut Func<'_>, like: &[usize], i: usize| {
+        let supposed = Supposed { phis: &phis, like };
+        (0..back.len()).filter(|&k| back[k]).all(|k| {
+            let (a, b) = (func.args(phis[i])[k], func.args(phis[like[i]])[k]);
+            supposed.equal(func, a, b, DEPTH)
+        })
+    };
+    while let Some(wrong) = (0..phis.len()).find(|&i| like[i] != i && !follows(func, &like, i)) {
+        like[wrong] = wrong;
+    }
+    let mut changed = 0;
+    for i in (0..phis.len()).filter(|&i| like[i] != i) {
+        if cx.spend() {
+            func.replace(phis[i], phis[like[i]]);
+            changed += 1;
+        }
+    }
+    changed
+}
+
+fn start_alike(func: &mut Func<'_>, back: &[bool], a: Value, b: Value) -> bool {
+    let ty = func.ty(a);
+    ty == func.ty(b)
+        && (0..back.len()).filter(|&k| !back[k]).all(|k| {
+            let (x, y) = (func.args(a)[k], func.args(b)[k]);
+            let (x, y) = (func.find(x), func.find(y));
+            x == y || func.as_const(x).is_some_and(|bits| func.as_const(y) == Some(bits)) && func.ty(x) != Type::V128
+        })
+}
+
+/// That phi `i` equals phi `like[i]`.
+struct Supposed<'s> {
+    phis: &'s [Value],
+    like: &'s [usize],
+}
+
+impl Supposed<'_> {
+    /// Whether `a` and `b` are equal then.
+    fn equal(&self, func: &mut Func<'_>, a: Value, b: Value, depth: u32) -> bool {
+        let (a, b) = (func.find(a), func.find(b));
+        if a == b {
+            return true;
+        }
+        let place = |value: Value| self.phis.iter().position(|&phi| phi == value);
+        if let (Some(i), Some(j)) = (place(a), place(b)) {
+            return self.like[i] == self.like[j];
+        }
+        let (i, j) = (func.inst(a), func.inst(b));
+        let alike = (i.op, i.ty, i.aux, i.imm, i.args.len()) == (j.op, j.ty, j.aux, j.imm, j.args.len());
+        let pure = i.op.effect() == Effect::Pure && i.op != Op::Phi && i.op != Op::Result;
+        depth > 0 && alike && pure && {
+            (0..func.args(a).len()).all(|k| {
+                let (x, y) = (func.args(a)[k], func.args(b)[k]);
+                self.equal(func, x, y, depth - 1)
+            })
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

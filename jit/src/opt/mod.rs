@@ -12,6 +12,7 @@ pub mod memory;
 pub mod passes;
 pub mod phis;
 pub mod simplify;
+pub mod threading;
 
 use crate::analysis::{Cfg, Dominators, Loops};
 use crate::ir::{Func, verify};
@@ -297,7 +298,10 @@ b5: preds b0
         for i in 0..LENGTH {
             func.add_edge(Block(i), exit);
             func.add_edge(Block(i), Block(i + 1));
-            let condition = if i % 2 == 0 { param } else { zero };
+            let condition = match i % 2 {
+                0 => func.append(Block(i), Op::Call, Type::I32, 0, 0, 0, &[]),
+                _ => zero,
+            };
             func.append(Block(i), Op::Branch, Type::Void, 0, 0, 0, &[condition]);
         }
         func.append(Block(LENGTH), Op::Trap, Type::Void, 0, weir_bytecode::Trap::Unreachable as u32, 0, &[]);

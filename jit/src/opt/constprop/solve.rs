@@ -328,12 +328,16 @@ impl<'s, 'a> Solver<'s, 'a> {
     /// whatever they are.
     fn phi(&mut self, block: Block, phi: Value) -> Tree {
         let args = self.func.args(phi);
-        let mut trees: Vec<Tree> = args.iter().enumerate().map(|(k, &arg)| self.arriving(block, k, arg)).collect();
-        let meet = trees.iter().copied().reduce(|a, b| self.known.forest.meet(a, b)).unwrap_or(Tree::TOP);
-        let nothing = trees.iter().all(|&tree| tree == Tree::BOTTOM || tree == Tree::TOP);
+        let (mut meet, mut nothing) = (Tree::TOP, true);
+        for (k, &arg) in args.iter().enumerate() {
+            let tree = self.arriving(block, k, arg);
+            nothing &= tree == Tree::BOTTOM || tree == Tree::TOP;
+            meet = self.known.forest.meet(meet, tree);
+        }
         if self.known.limits.predicates == 0 || nothing || (meet != Tree::BOTTOM && self.known.forest.as_leaf(meet).is_some()) {
             return meet;
         }
+        let mut trees: Vec<Tree> = args.iter().enumerate().map(|(k, &arg)| self.arriving(block, k, arg)).collect();
         let preds = &self.func.block(block).preds;
         for (k, tree) in trees.iter_mut().enumerate().filter(|(_, tree)| **tree != Tree::TOP) {
             if *tree == Tree::BOTTOM && self.func.op(args[k]).is_boolean() {

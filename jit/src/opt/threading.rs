@@ -1,0 +1,159 @@
+//! Jump threading: leads control past a branch that is decided by the way it came.
+//!
+//! ```text
+//! b1: jump b3                              b1: jump b4
+//! b2: jump b3                              b2: jump b5
+//! b3: v2: i32 = phi b1: 1, b2: 0     →
+//!     branch v2, b4, b5
+//! ```
+//!
+//! A block qualifies if it holds nothing but phis and a branch, and its phis are used by that branch and by the phis of
+//! its successors alone, so that no value has to find a new way. A branch is decided on an edge if its condition is a
+//! constant there, or was branched on before on the way to it. Headers of loops stay: leading into the middle of a loop
+//! would make it irreducible.
+//!
+//! It runs after constant propagation, which turns conditions into the predicates they depend on, and before the passes
+//! that take away unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify).
+//! Bodík, Gupta, Soffa, "Interprocedural Conditional Branch Elimination" (1997) discuss the general form.
+
+use super::branches::remove_unreachable;
+use super::{Analysis, Changed, Context, Pass};
+use crate::analysis::{Cfg, Dominators};
+use crate::ir::{Block, Func, Op, Value};
+
+/// Jump threading.
+pub const PASS: Pass = Pass { name: "threading", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: &[] };
+
+/// Edges into a block that are looked at.
+const MAX_EDGES: usize = 32;
+/// Blocks up the dominator tree in which a branch on a condition is looked for.
+const MAX_STEPS: usize = 8;
+
+fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    let (cfg, dom) = (cx.cfg(), cx.dom());
+    let mut candidate: Vec<bool> = func.blocks().map(|block| is_candidate(func, cfg, dom, block)).collect();
+    if !candidate.contains(&true) {
+        return Changed(0);
+    }
+    exclude_used_elsewhere(func, cfg, &mut candidate);
+    let mut changed = 0;
+    for &block in cfg.order().iter().filter(|block| candidate[block.index()]) {
+        changed += thread(func, cx, block);
+    }
+    if changed > 0 {
+        remove_unreachable(func);
+    }
+    Changed(changed)
+}
+
+/// Whether `block` is a join, not the header of a loop, that holds phis and a branch between two blocks.
+fn is_candidate(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, block: Block) -> bool {
+    let data = func.block(block);
+    let branches = |value: &Value| func.op(*value) == Op::Branch;
+    cfg.is_reachable(block)
+        && (2..=MAX_EDGES).contains(&data.preds.len())
+        && data.insts.last().is_some_and(branches)
+        && data.succs[0] != data.succs[1]
+        && func.phis(block).count() + 1 == data.insts.len()
+        && data.preds.iter().all(|&pred| cfg.is_reachable(pred) && !dom.dominates(block, pred))
+}
+
+/// Takes back candidates whose phis have users besides their branch and the phis of their successors.
+fn exclude_used_elsewhere(func: &Func<'_>, cfg: &Cfg, candidate: &mut [bool]) {
+    let mut home = vec![None; func.num_values()];
+    for block in func.blocks().filter(|block| candidate[block.index()]) {
+        func.phis(block).for_each(|phi| home[phi.index()] = Some(block));
+    }
+    for &block in cfg.order() {
+        let data = func.block(block);
+        for &user in &data.insts {
+            for (k, &arg) in func.args(user).iter().enumerate() {
+                let Some(defined) = home[arg.index()] else { continue };
+                let used_in = if func.op(user) == Op::Phi { data.preds[k] } else { block };
+                let allowed = used_in == defined && matches!(func.op(user), Op::Phi | Op::Branch);
+                candidate[defined.index()] &= allowed;
+            }
+        }
+    }
+}
+
+/// Leads the edges into `block` past it that decide its branch.
+fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
+    let mut threaded = 0;
+    let mut k = 0;
+    while k < func.block(block).preds.len() {
+        let pred = func.block(block).preds[k];
+        let edge = edge_from(func, block, k);
+        let goes = goes(func, cx.dom(), block, k, (pred, edge));
+        let target = goes.map(|holds| func.block(block).succs[usize::from(!holds)]);
+        match target {
+            // Two edges between the same blocks are told apart by their order, which a new one would upset.
+            Some(target) if target != block && !func.block(pred).succs.contains(&target) && cx.spend() => {
+                redirect(func, block, k, (pred, edge), target);
+                threaded += 1;
+            }
+            _ => k += 1,
+        }
+    }
+    threaded
+}
+
+/// Index of the edge into `block` from its predecessor `k` in the successors of that predecessor.
+fn edge_from(func: &Func<'_>, block: Block, k: usize) -> usize {
+    let preds = &func.block(block).preds;
+    let earlier = preds[..k].iter().filter(|&&pred| pred == preds[k]).count();
+    let succs = func.block(preds[k]).succs.iter().enumerate().filter(|&(_, &succ)| succ == block);
+    succs.map(|(i, _)| i).nth(earlier).expect("an edge stands at both its ends")
+}
+
+/// Whether the condition of the branch in `block` holds for control that comes along edge `k`.
+fn goes(func: &Func<'_>, dom: &Dominators, block: Block, k: usize, (pred, edge): (Block, usize)) -> Option<bool> {
+    let branch = func.terminator(block)?;
+    let condition = func.args(branch)[0];
+    let is_own = func.op(condition) == Op::Phi && func.phis(block).any(|phi| phi == condition);
+    let condition = if is_own { func.args(condition)[k] } else { condition };
+    if let Some(bits) = func.as_const(condition) {
+        return Some(bits != 0);
+    }
+    let tests = |block: Block| {
+        let terminator = func.terminator(block)?;
+        (func.op(terminator) == Op::Branch && func.args(terminator)[0] == condition).then_some(())
+    };
+    if tests(pred).is_some() && func.block(pred).succs[0] != func.block(pred).succs[1] {
+        return Some(edge == 0);
+    }
+    // Up from the predecessor: a block with one way in tells how the branch there went.
+    let mut at = pred;
+    for _ in 0..MAX_STEPS {
+        let above = dom.idom(at)?;
+        if let [only] = func.block(at).preds[..]
+            && only == above
+            && tests(above).is_some()
+        {
+            return Some(func.block(above).succs[0] == at);
+        }
+        at = above;
+    }
+    None
+}
+
+/// Makes the edge from `pred` into `block`, its predecessor `k`, one to `target`, a successor of `block`.
+fn redirect(func: &mut Func<'_>, block: Block, k: usize, (pred, edge): (Block, usize), target: Block) {
+    let (_, from_block) =
+        (0..2).map(|succ| func.edge(block, succ)).find(|&(to, _)| to == target).expect("the target is a successor");
+    let phis: Vec<Value> = func.phis(target).collect();
+    for phi in phis {
+        let passed = func.args(phi)[from_block];
+        let is_own = func.phis(block).any(|own| own == passed);
+        let arg = if is_own { func.args(passed)[k] } else { passed };
+        let args: Vec<Value> = func.args(phi).iter().copied().chain([arg]).collect();
+        func.set_args(phi, &args);
+    }
+    func.block_mut(target).preds.push(pred);
+    func.block_mut(pred).succs[edge] = target;
+    let mut next = 0;
+    func.retain_preds(block, |_| {
+        next += 1;
+        next != k + 1
+    });
+}
