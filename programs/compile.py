@@ -24,7 +24,8 @@ def zig(*arguments):
 
 def clang(driver, dialect, source, target, features):
     warnings = ["-Wall", "-Wextra", "-Werror"]
-    return zig(driver, "-target", "wasm32-wasi", f"-mcpu=mvp+{features}", "-O2", "-g0", *dialect, *warnings, "-lm", source, "-o", target)
+    machine = ["-target", "wasm32-wasi", f"-mcpu=mvp+{features}"]
+    return zig(driver, *machine, "-O2", "-g0", *dialect, *warnings, "-lm", source, "-o", target)
 
 
 def command(source, target):

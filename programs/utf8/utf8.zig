@@ -46,7 +46,12 @@ const Decoded = struct { point: u21, length: usize };
 fn decode(bytes: []const u8) ?Decoded {
     const lead = bytes[0];
     if (lead < 0x80) return .{ .point = lead, .length = 1 };
-    const length: usize = if (lead < 0xc2) return null else if (lead < 0xe0) 2 else if (lead < 0xf0) 3 else if (lead < 0xf5) 4 else return null;
+    const length: usize = switch (lead) {
+        0xc2...0xdf => 2,
+        0xe0...0xef => 3,
+        0xf0...0xf4 => 4,
+        else => return null,
+    };
     if (bytes.len < length) return null;
     var point: u21 = lead & (@as(u8, 0x7f) >> @intCast(length));
     for (bytes[1..length]) |byte| {

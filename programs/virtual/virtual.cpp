@@ -100,7 +100,10 @@ Shape *make_shape(uint32_t kind, uint32_t *random, bool whole) {
 
 int main(int argc, char **argv) {
     uint32_t times = argument(argc, argv, 20000), random = 314159265;
-    for (uint32_t i = 0; i < COUNT; i++) shapes[i] = make_shape(i < COUNT / 2 ? next_random(&random) >> 4 : i * 4 / COUNT, &random, true);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint32_t kind = i < COUNT / 2 ? next_random(&random) >> 4 : i * 4 / COUNT;
+        shapes[i] = make_shape(kind, &random, true);
+    }
     double area = 0, nearest = 0;
     for (uint32_t t = 0; t < times; t++) {
         Point from = {double(t % 1000), double(t / 7 % 1000)};

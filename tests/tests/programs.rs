@@ -91,8 +91,9 @@ fn interpreter() {
 fn native() {
     for (name, run) in all_programs_with(Config::new().tier(Tier::Native)) {
         let functions = run.stats.functions;
-        let all = functions.fallbacks.is_empty() || in_vectors(&name);
-        assert!(functions.native > 0 && functions.interpreted == 0 && all, "{name}: {functions:?}");
+        // There is no SSA for vectors yet: their functions stay with the interpreter.
+        let all = functions.interpreted == 0 && functions.fallbacks.is_empty() || in_vectors(&name);
+        assert!(functions.native > 0 && all, "{name}: {functions:?}");
     }
 }
 
@@ -100,7 +101,8 @@ fn native() {
 fn cranelift() {
     for (name, run) in all_programs_with(Config::new().tier(Tier::Cranelift)) {
         let functions = run.stats.functions;
-        assert!(functions.cranelift > 0 && functions.native == 0 && functions.interpreted == 0, "{name}: {functions:?}");
+        let all = functions.interpreted == 0 || in_vectors(&name);
+        assert!(functions.cranelift > 0 && functions.native == 0 && all, "{name}: {functions:?}");
     }
 }
 

@@ -1,61 +1,46 @@
 //! Throughput benchmarks: the programs beside this folder, run by Weir and by its peers, whole processes, interleaved.
 //!
-//! Every round runs every program once on every peer, so that a slow spell of the machine hits all of them. Every run's output
-//! is compared with the expected one, and a peer that gets it wrong is left out for that program and reported. What is
-//! measured is wall time from start to exit: starting, compiling and printing included.
+//! [`run`] runs and checks, [`document`] holds what was measured, everything else shows or compares it.
 
+mod charts;
+mod compare;
+mod compilers;
+mod counts;
+mod curve;
+mod document;
+mod figures;
 mod measure;
+mod options;
 mod peers;
 mod programs;
 mod report;
+mod run;
+mod table;
 
 use clap::Parser;
-use measure::{Refusal, Run};
-use programs::Size;
-use report::Results;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use document::Document;
+use options::{Bench, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
+use peers::Peer;
+use programs::Program;
+use run::{Effort, Job, Runner};
 use std::process::ExitCode;
-use std::time::Duration;
-
-const HELP: &str = "\
-Peers: weir-auto, weir-native, weir-cranelift, weir-interp (the weir binary beside this one), wasmtime, wasmtime-precompiled,
-wasmtime-winch, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff, and native (C compiled by cc). A peer's binary is looked
-for on the PATH, unless an environment variable names it: WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.";
-
-/// Runs the benchmark programs on Weir and on other runtimes, and compares.
-#[derive(Debug, Parser)]
-#[command(name = "weir-bench", version, after_help = HELP)]
-struct Options {
-    /// Only programs whose name contains this
-    filter: Option<String>,
-    /// Who runs them, separated by commas [default: all that are found]
-    #[arg(long, value_name = "PEER,…", value_delimiter = ',')]
-    peers: Vec<String>,
-    /// Whom the others are compared with [default: the first peer]
-    #[arg(long, value_name = "PEER")]
-    base: Option<String>,
-    /// How often everything is run, after one run that is not counted
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-    /// Which of each program's arguments: milliseconds or about a second of native work
-    #[arg(long, default_value = "large")]
-    size: Size,
-    /// Give up on a run after this long
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    timeout: u64,
-    /// Write everything measured to this file
-    #[arg(long, value_name = "OUT")]
-    json: Option<PathBuf>,
-    /// Where the programs are
-    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/.."))]
-    programs: PathBuf,
-}
+use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    match bench(&Options::parse()) {
-        Ok(results) if results.refused.iter().all(|(.., why)| *why == Refusal::Impossible) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+    let options = Options::parse();
+    let done = match &options.command {
+        None => bench(&options.bench),
+        Some(Task::Full(options)) => full(options),
+        Some(Task::Curve(options)) => curve(options),
+        Some(Task::Compare(options)) => compare(options),
+        Some(Task::Counts(options)) => counts(options),
+        Some(Task::Figures(options)) => figures(options),
+        Some(Task::Report(options)) => report(options),
+        Some(Task::Mean(options)) => mean(options),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(message) => {
             eprintln!("weir-bench: {message}");
             ExitCode::from(2)
@@ -63,52 +48,199 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench(options: &Options) -> Result<Results, String> {
-    let programs = programs::find(&options.programs, options.filter.as_deref(), options.size)?;
-    let scratch = measure::Scratch::new()?;
-    let peers = peers::find(&options.peers)?;
+/// Whether it was done without a failure; an error if it could not be begun.
+type Done = Result<bool, String>;
+
+impl Selection {
+    fn programs(&self) -> Result<Vec<Program>, String> {
+        programs::find(&self.programs, self.filter.as_deref())
+    }
+
+    /// Those named, or else those of the kind that are there.
+    fn peers(&self, kind: &[&str]) -> Result<Vec<Peer>, String> {
+        if self.peers.is_empty() { Ok(peers::present(kind)) } else { peers::find(&self.peers) }
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
+
+fn bench(options: &Bench) -> Done {
+    let programs = options.selection.programs()?;
+    let peers = peers::find(&options.selection.peers)?;
     let base = match &options.base {
         Some(base) => peers.iter().position(|peer| peer.name == base).ok_or(format!("the base {base} is none of the peers"))?,
         None => 0,
     };
-    let mut results = Results::new(options, peers.iter().map(|peer| peer.name).collect(), base, &programs);
-    let timeout = Duration::from_secs(options.timeout);
-    let total = programs.len() * peers.len() * (options.rounds as usize + 1);
-    let mut done = 0;
-    for round in 0..=options.rounds {
-        for (i, program) in programs.iter().enumerate() {
-            for (j, peer) in peers.iter().enumerate() {
-                done += 1;
-                progress(&format!("{done}/{total}  {}  {}", program.name, peer.name));
-                if results.refusal(i, j).is_some() {
-                    continue;
-                }
-                let run = peer.command(program, &scratch).and_then(|command| match command {
-                    Some(command) => measure::run(command, &program.expected, timeout),
-                    None => Err(Refusal::Impossible),
-                });
-                match run {
-                    // The first round warms caches, and checks.
-                    Ok(Run { .. }) if round == 0 => {}
-                    Ok(Run { wall }) => results.add(i, j, wall),
-                    Err(refusal) => results.refuse(i, j, refusal),
-                }
-            }
-        }
+    let job = |program| Some(Job { program, work: program.work(options.size)?.clone() });
+    let jobs: Vec<Job<'_>> = programs.iter().filter_map(job).collect();
+    let timeout = options.selection.timeout();
+    let effort = Effort { rounds: options.rounds, until: None, metrics: options.metrics, timeout };
+    let mut runner = Runner::new()?;
+    let mut document = Document::new(&peers);
+    document.tables.push(runner.table(&format!("{:?} work", options.size), &jobs, &peers, base, effort));
+    if options.metrics {
+        document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &peers, runner.scratch())).collect();
     }
-    progress("");
-    print!("{}", results.table());
+    show(&document);
     if let Some(path) = &options.json {
-        let text = format!("{:#}\n", results.json(&peers));
-        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        document.write(path)?;
     }
-    Ok(results)
+    if let Some(path) = &options.html {
+        report::write_page(&document, path)?;
+    }
+    Ok(document.tables[0].failures().next().is_none())
 }
 
-/// Overwrites the line on a terminal; nothing is left in a file.
-fn progress(text: &str) {
-    let mut out = std::io::stderr();
-    if out.is_terminal() {
-        let _ = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());
+/// The work of the interpreters, as a share of the large one: of those that compile it takes some ten milliseconds.
+const INTERPRETERS_SHARE: f64 = 0.05;
+
+/// Rounds of the interpreters' table.
+const INTERPRETERS_ROUNDS: u32 = 2;
+
+fn full(options: &Full) -> Done {
+    let until = Instant::now() + Duration::from_secs(60 * options.minutes);
+    let Selection { filter, .. } = &options.selection;
+    let programs = options.selection.programs()?;
+    let compiled = options.selection.peers(peers::COMPILED)?;
+    let interpreters = options.selection.peers(peers::INTERPRETERS)?;
+    let everybody: Vec<Peer> = if options.selection.peers.is_empty() {
+        peers::find(&[])?.into_iter().filter(|peer| !["wasmer", "wasmedge"].contains(&peer.name)).collect()
+    } else {
+        compiled.clone()
+    };
+    let timeout = options.selection.timeout();
+    let mut runner = Runner::new()?;
+    let mut document = Document::new(&everybody);
+
+    for program in programs::find(&options.selection.programs, None)?.iter().filter(|program| {
+        options.curves.contains(&program.name) && filter.as_ref().is_none_or(|filter| program.name.contains(filter))
+    }) {
+        let without = ["weir-native", "weir-cranelift", "wasmtime-cached", "wasmtime-pulley", "wasm3", "node-no-liftoff"];
+        let drawn: Vec<Peer> = everybody.iter().filter(|peer| !without.contains(&peer.name)).cloned().collect();
+        document.curves.push(curve::curve(&mut runner, program, &drawn, Duration::from_secs(10))?);
     }
+    document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &everybody, runner.scratch())).collect();
+    let scaled = |program| Some(Job { program, work: Program::scaled(program, INTERPRETERS_SHARE)? });
+    let small: Vec<Job<'_>> = programs.iter().filter_map(scaled).collect();
+    let effort = Effort { rounds: INTERPRETERS_ROUNDS, until: Some(until), metrics: false, timeout };
+    let slow = runner.table("Interpreters, small work", &small, &interpreters, 0, effort);
+    let large: Vec<Job<'_>> = programs.iter().map(|program| Job { program, work: program.large.clone() }).collect();
+    let effort = Effort { rounds: options.rounds, until: Some(until), metrics: true, timeout };
+    document.tables = vec![runner.table("Compilers, large work", &large, &compiled, 0, effort), slow];
+    document.tables.retain(|table| !table.peers.is_empty() && !table.rows.is_empty());
+    show(&document);
+    document.write(&options.out.join("programs/bench/results.json"))?;
+    report::write(&document, &options.out)?;
+    Ok(document.tables.iter().all(|table| table.failures().next().is_none()))
+}
+
+fn show(document: &Document) {
+    for table in &document.tables {
+        println!("{}", table::table(table));
+    }
+    if !document.compilers.is_empty() {
+        println!("{}", table::compilers(&document.compilers));
+    }
+    for curve in &document.curves {
+        println!("{}", table::curve(curve));
+    }
+}
+
+fn curve(options: &CurveOptions) -> Done {
+    let programs = options.selection.programs()?;
+    let peers = peers::find(&options.selection.peers)?;
+    let longest = Duration::try_from_secs_f64(options.to).map_err(|error| error.to_string())?;
+    let mut runner = Runner::new()?;
+    let mut document = Document::new(&peers);
+    for program in programs.iter().filter(|program| program.scaled(1.0).is_some()) {
+        document.curves.push(curve::curve(&mut runner, program, &peers, longest)?);
+    }
+    run::progress("");
+    show(&document);
+    if let Some(path) = &options.json {
+        document.write(path)?;
+    }
+    let drawn = document.curves.last().ok_or("no program's work can be scaled")?;
+    if let Some(path) = &options.svg {
+        std::fs::write(path, charts::curve(drawn)).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(true)
+}
+
+fn compare(options: &options::Compare) -> Done {
+    print!("{}", compare::compare(&Document::read(&options.old)?, &Document::read(&options.new)?));
+    Ok(true)
+}
+
+fn counts(options: &Counts) -> Done {
+    let earlier = options.against.as_deref().map(counts::read).transpose()?.unwrap_or_default();
+    let names = match &options.selection.peers[..] {
+        [] => counts::PEERS.iter().map(|name| (*name).to_string()).collect(),
+        named => named.to_vec(),
+    };
+    let counts = counts::count(&options.selection.programs()?, &names)?;
+    print!("{}", counts::print(&counts, &earlier));
+    if let Some(path) = &options.json {
+        counts::write(&counts, path)?;
+    }
+    Ok(true)
+}
+
+fn figures(options: &Figures) -> Done {
+    let path = options.root.join("programs/bench/figures.json");
+    let mut figures = figures::read(&path)?;
+    let mut met = true;
+    for figure in &mut figures {
+        if options.filter.as_ref().is_some_and(|filter| !figure.claim.contains(filter)) {
+            continue;
+        }
+        if options.run || options.update {
+            match figure.measure(&options.root) {
+                Ok(value) => {
+                    let meets = figure.meets(value)?;
+                    println!("{} {value} (bar: {}): {}", if meets { "met:   " } else { "MISSED:" }, figure.bar, figure.claim);
+                    met &= meets;
+                    figure.value = Some(value);
+                }
+                Err(error) => {
+                    println!("FAILED: {}: {error}", figure.claim);
+                    met = false;
+                }
+            }
+        } else {
+            println!("{figure}");
+        }
+    }
+    if options.update {
+        figures::write(&figures, &path)?;
+    }
+    Ok(met)
+}
+
+fn report(options: &Report) -> Done {
+    let document = Document::read(&options.results)?;
+    report::write(&document, &options.out)?;
+    if let Some(path) = &options.html {
+        report::write_page(&document, path)?;
+    }
+    Ok(true)
+}
+
+fn mean(options: &Mean) -> Done {
+    let mut document = Document::read(&options.results)?;
+    let position = |peers: &[String], name: &str| peers.iter().position(|peer| peer == name);
+    for table in &mut document.tables {
+        let Some(peer) = position(&table.peers, &options.peer) else { continue };
+        if let Some(base) = &options.base {
+            let Some(base) = position(&table.peers, base) else { continue };
+            table.base = base;
+        }
+        if let (Some(mean), count) = table.geomean(peer, options.metric.into()) {
+            println!("over {count} programs: {mean:.3}");
+            return Ok(true);
+        }
+    }
+    Err(format!("{}: {} was not measured so", options.results.display(), options.peer))
 }

@@ -6,12 +6,18 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use wait4::Wait4;
 
-/// A run that did what was expected.
-#[derive(Clone, Copy, Debug)]
+/// A run that ended well.
+#[derive(Clone, Debug)]
 pub struct Run {
     /// From start to exit.
     pub wall: Duration,
+    /// From start to the first byte of output.
+    pub first_output: Option<Duration>,
+    /// The largest resident set, in KiB. What this process itself holds is the least that the kernel reports.
+    pub peak_kib: u64,
+    pub output: Vec<u8>,
 }
 
 /// Why a peer is left out for a program.
@@ -33,6 +39,12 @@ impl Refusal {
         let text = String::from_utf8_lossy(stderr);
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         Refusal::Failed(format!("{status}: {first}"))
+    }
+
+    /// A run that printed this.
+    pub fn wrong(output: &[u8]) -> Refusal {
+        let start = String::from_utf8_lossy(&output[..output.len().min(60)]);
+        Refusal::Wrong(format!("{start:?} ({} bytes)", output.len()))
     }
 }
 
@@ -56,40 +68,51 @@ impl fmt::Display for Refusal {
 /// Runs the command.
 ///
 /// # Errors
-/// It did not do what was expected in the given time.
-pub fn run(mut command: Command, expected: &[u8], timeout: Duration) -> Result<Run, Refusal> {
+/// It did not print what is expected, if that is known, or not in the given time.
+pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> Result<Run, Refusal> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
     // Its output ends when it does, or at the latest when it is killed.
-    let output = stdout.recv_timeout(timeout);
-    if output.is_err() {
+    let drained = stdout.recv_timeout(timeout);
+    if drained.is_err() {
         child.kill()?;
     }
-    let status = child.wait()?;
+    let used = child.wait4()?;
     let wall = start.elapsed();
-    let Ok(output) = output else { return Err(Refusal::Timeout(timeout)) };
-    if !status.success() {
-        return Err(Refusal::failed(status, &stderr.recv().unwrap_or_default()));
+    let Ok(Drained { bytes: output, first }) = drained else { return Err(Refusal::Timeout(timeout)) };
+    if !used.status.success() {
+        return Err(Refusal::failed(used.status, &stderr.recv().unwrap_or_default().bytes));
     }
-    if output != expected {
-        let start = String::from_utf8_lossy(&output[..output.len().min(60)]);
-        return Err(Refusal::Wrong(format!("{start:?} ({} bytes)", output.len())));
+    if expected.is_some_and(|expected| output != expected) {
+        return Err(Refusal::wrong(&output));
     }
-    Ok(Run { wall })
+    Ok(Run { wall, first_output: first.map(|first| first - start), peak_kib: used.rusage.maxrss / 1024, output })
+}
+
+/// What came out of a stream, and when its beginning did.
+#[derive(Default)]
+struct Drained {
+    bytes: Vec<u8>,
+    first: Option<Instant>,
 }
 
 /// Reads it to its end on a thread, so that neither stream blocks the other.
-fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Drained> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
+        let mut drained = Drained::default();
         if let Some(mut stream) = stream {
-            // What was read before an error is what can be compared.
-            let _ = stream.read_to_end(&mut bytes);
+            let mut byte = [0];
+            if stream.read(&mut byte).is_ok_and(|read| read == 1) {
+                drained.first = Some(Instant::now());
+                drained.bytes.push(byte[0]);
+                // What was read before an error is what can be compared.
+                let _ = stream.read_to_end(&mut drained.bytes);
+            }
         }
-        let _ = sender.send(bytes);
+        let _ = sender.send(drained);
     });
     receiver
 }
@@ -131,12 +154,16 @@ mod tests {
     #[test]
     fn only_the_right_thing_counts() {
         let minute = Duration::from_secs(60);
-        assert!(run(shell("echo right"), b"right\n", minute).is_ok());
-        assert!(matches!(run(shell("echo wrong"), b"right\n", minute), Err(Refusal::Wrong(text)) if text.contains("wrong")));
-        let failed = run(shell("echo right; echo why >&2; exit 3"), b"right\n", minute);
+        let right = run(shell("echo right"), Some(b"right\n"), minute).unwrap();
+        assert!(right.first_output.is_some_and(|first| first <= right.wall) && right.peak_kib > 100, "{right:?}");
+        assert_eq!(run(shell("echo unknown"), None, minute).unwrap().output, b"unknown\n");
+        assert!(
+            matches!(run(shell("echo wrong"), Some(b"right\n"), minute), Err(Refusal::Wrong(text)) if text.contains("wrong"))
+        );
+        let failed = run(shell("echo right; echo why >&2; exit 3"), Some(b"right\n"), minute);
         assert!(matches!(failed, Err(Refusal::Failed(text)) if text.contains('3') && text.contains("why")));
-        let late = run(shell("exec sleep 60"), b"", Duration::from_millis(50));
+        let late = run(shell("exec sleep 60"), None, Duration::from_millis(50));
         assert!(matches!(late, Err(Refusal::Timeout(_))));
-        assert!(matches!(run(Command::new("/nonexistent"), b"", minute), Err(Refusal::Failed(_))));
+        assert!(matches!(run(Command::new("/nonexistent"), None, minute), Err(Refusal::Failed(_))));
     }
 }

@@ -1,13 +1,13 @@
 //! The runtimes, and how each is told to run a program.
 
 use crate::measure::{Refusal, Scratch};
-use crate::programs::Program;
+use crate::programs::{Program, Work};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A way of running a program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Peer {
     pub name: &'static str,
     pub binary: PathBuf,
@@ -24,7 +24,9 @@ enum How {
     Node(&'static [&'static str]),
     /// `wasmtime compile` beforehand.
     Precompiled,
-    /// The C source, compiled beforehand.
+    /// With a cache folder of this run's own, which the first run fills.
+    Cached,
+    /// The source, compiled beforehand.
     Native,
 }
 
@@ -36,7 +38,9 @@ const PEERS: &[(&str, &str, How)] = &[
     ("weir-interp", "weir", How::Flags(&["run", "--tier=interp"])),
     ("wasmtime", "wasmtime", How::Flags(&["run", "-Ccache=n"])),
     ("wasmtime-precompiled", "wasmtime", How::Precompiled),
+    ("wasmtime-cached", "wasmtime", How::Cached),
     ("wasmtime-winch", "wasmtime", How::Flags(&["run", "-Ccache=n", "-Ccompiler=winch"])),
+    ("wasmtime-pulley", "wasmtime", How::Flags(&["run", "-Ccache=n", "--target=pulley64"])),
     ("wasmi", "wasmi", How::Flags(&[])),
     ("wasm3", "wasm3", How::Flags(&[])),
     ("wasmer", "wasmer", How::FlagsAndDashes(&["run"])),
@@ -45,6 +49,13 @@ const PEERS: &[(&str, &str, How)] = &[
     ("node-no-liftoff", "node", How::Node(&["--no-liftoff", "--no-wasm-lazy-compilation"])),
     ("native", "cc", How::Native),
 ];
+
+/// Those that compile, and so are compared on the large work; native code is what they are held against.
+pub const COMPILED: &[&str] =
+    &["weir-auto", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
+
+/// Those that don't.
+pub const INTERPRETERS: &[&str] = &["weir-interp", "wasmtime-pulley", "wasmi", "wasm3"];
 
 /// Runs argv[1] as a WASI program with the rest as its arguments.
 const NODE_SCRIPT: &str = "\
@@ -75,6 +86,11 @@ pub fn find(names: &[String]) -> Result<Vec<Peer>, String> {
     if peers.is_empty() { Err("no peer found: build weir first".into()) } else { Ok(peers) }
 }
 
+/// Of these, the peers whose binary is there.
+pub fn present(names: &[&str]) -> Vec<Peer> {
+    find(&[]).unwrap_or_default().into_iter().filter(|peer| names.contains(&peer.name)).collect()
+}
+
 fn variable(binary: &str) -> String {
     format!("WEIR_PEER_{}", binary.to_uppercase())
 }
@@ -95,36 +111,41 @@ impl Peer {
     ///
     /// # Errors
     /// What has to be done beforehand failed.
-    pub fn command(&self, program: &Program, scratch: &Scratch) -> Result<Option<Command>, Refusal> {
+    pub fn command(&self, program: &Program, work: &Work, scratch: &Scratch) -> Result<Option<Command>, Refusal> {
         let mut command = Command::new(&self.binary);
         match self.how {
             How::Flags(flags) => command.args(flags).arg(&program.wasm),
             How::FlagsAndDashes(flags) => command.args(flags).arg(&program.wasm).arg("--"),
             How::Node(flags) => command.args(flags).args(["--no-warnings", "-e", NODE_SCRIPT]).arg(&program.wasm),
-            How::Precompiled => {
-                let compiled = scratch.path(&format!("{}.cwasm", program.name));
-                prepare(&compiled, |target| {
-                    let mut compile = Command::new(&self.binary);
-                    compile.arg("compile").arg("-o").arg(target).arg(&program.wasm);
-                    compile
-                })?;
-                command.args(["run", "--allow-precompiled"]).arg(compiled)
+            How::Precompiled => command.args(["run", "--allow-precompiled"]).arg(self.precompile(program, scratch)?),
+            How::Cached => {
+                command.env("XDG_CACHE_HOME", scratch.path("cache"));
+                command.args(["run", "-Ccache=y"]).arg(&program.wasm)
             }
             How::Native => {
                 let Some(source) = &program.source else { return Ok(None) };
                 let compiled = scratch.path(&program.name);
-                prepare(&compiled, |target| {
-                    let mut compile = Command::new(&self.binary);
-                    // Fused multiply-add would round differently.
-                    compile.args(["-O3", "-march=native", "-ffp-contract=off"]).arg(source).arg("-o").arg(target).arg("-lm");
-                    compile
-                })?;
+                prepare(&compiled, || native(&self.binary, source, &compiled))?;
                 command = Command::new(compiled);
                 &mut command
             }
         };
-        command.args(&program.args);
+        command.args(&work.args);
         Ok(Some(command))
+    }
+
+    /// The module as wasmtime compiles it beforehand.
+    ///
+    /// # Errors
+    /// It doesn't.
+    pub fn precompile(&self, program: &Program, scratch: &Scratch) -> Result<PathBuf, Refusal> {
+        let compiled = scratch.path(&format!("{}.cwasm", program.name));
+        prepare(&compiled, || {
+            let mut compile = Command::new(&self.binary);
+            compile.arg("compile").arg("-o").arg(&compiled).arg(&program.wasm);
+            vec![compile]
+        })?;
+        Ok(compiled)
     }
 
     /// What it says when asked for its version.
@@ -135,11 +156,55 @@ impl Peer {
     }
 }
 
-/// Makes `target` by a command, once.
-fn prepare(target: &Path, command: impl FnOnce(&Path) -> Command) -> Result<(), Refusal> {
+/// The commands that make `target` of a source, with everything the machine has but fused multiply-add, which rounds
+/// differently.
+fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
+    let command = |binary: &Path, flags: &[&str]| {
+        let mut command = Command::new(binary);
+        command.args(flags);
+        command
+    };
+    let c = &["-O3", "-march=native", "-ffp-contract=off"];
+    match source.extension().and_then(|extension| extension.to_str()) {
+        Some("rs") => {
+            let mut rustc = command("rustc".as_ref(), &["--edition=2021", "-Copt-level=3", "-Ctarget-cpu=native"]);
+            rustc.arg(source).arg("-o").arg(target);
+            vec![rustc]
+        }
+        Some("zig") => {
+            let object = target.with_extension("o");
+            let mut zig = command("python3".as_ref(), &["-m", "ziglang", "build-obj", "-OReleaseFast", "-mcpu=native"]);
+            zig.args(["-fPIC", "--dep", "kernel"]).arg(format!("-Mroot={}", source.display()));
+            zig.arg(format!("-Mkernel={}", source.with_file_name("../kernel.zig").display()));
+            zig.arg(format!("-femit-bin={}", object.display()));
+            let mut link = command(cc, &[]);
+            link.arg(object).arg("-o").arg(target);
+            vec![zig, link]
+        }
+        // GNU's C driver compiles C++ too; without exceptions there is nothing to link but the deleting destructors.
+        Some("cpp") => {
+            let mut cpp = command(cc, c);
+            cpp.args(["-fno-exceptions", "-fno-rtti"]).arg(source).arg("-o").arg(target).args(["-lm", "-lstdc++"]);
+            vec![cpp]
+        }
+        _ => {
+            let mut cc = command(cc, c);
+            cc.arg(source).arg("-o").arg(target).arg("-lm");
+            vec![cc]
+        }
+    }
+}
+
+/// Makes `target` by commands, once.
+fn prepare(target: &Path, commands: impl FnOnce() -> Vec<Command>) -> Result<(), Refusal> {
     if target.exists() {
         return Ok(());
     }
-    let output = command(target).stdin(Stdio::null()).output().map_err(Refusal::from)?;
-    if output.status.success() { Ok(()) } else { Err(Refusal::failed(output.status, &output.stderr)) }
+    for mut command in commands() {
+        let output = command.stdin(Stdio::null()).output().map_err(Refusal::from)?;
+        if !output.status.success() {
+            return Err(Refusal::failed(output.status, &output.stderr));
+        }
+    }
+    Ok(())
 }

@@ -4,53 +4,133 @@ use clap::ValueEnum;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which of a program's two lines of arguments.
+/// Which of a program's lines of arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Size {
     /// Milliseconds.
     Small,
     /// About a second when compiled.
     Large,
+    /// About half of the large one.
+    Half,
 }
 
-/// One program with its arguments.
+impl Size {
+    /// What its line begins with.
+    pub fn label(self) -> &'static str {
+        match self {
+            Size::Small => "small",
+            Size::Large => "large",
+            Size::Half => "half",
+        }
+    }
+
+    /// The file with what is printed, if there is one.
+    fn expected(self) -> Option<&'static str> {
+        match self {
+            Size::Small => Some("expected.txt"),
+            Size::Large => Some("expected-large.txt"),
+            Size::Half => None,
+        }
+    }
+}
+
+/// Arguments, and what is printed then. Where that is not known, all runtimes have to agree on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    pub args: Vec<String>,
+    pub expected: Option<Vec<u8>>,
+}
+
+/// One program.
 #[derive(Debug)]
 pub struct Program {
     pub name: String,
     pub wasm: PathBuf,
-    /// Its C source, if that is what it was compiled from.
+    /// What it was compiled from, if a compiler on this machine can make it native.
     pub source: Option<PathBuf>,
-    pub args: Vec<String>,
-    pub expected: Vec<u8>,
+    pub small: Work,
+    pub large: Work,
+    /// Some programs have nothing to halve.
+    pub half: Option<Work>,
+    /// Whether the work is proportional to the first argument.
+    linear: bool,
 }
 
-/// The programs under `folder` whose name contains `filter`, by name.
-pub fn find(folder: &Path, filter: Option<&str>, size: Size) -> Result<Vec<Program>, String> {
-    let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
-    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut programs = Vec::new();
-    for entry in entries.flatten() {
-        let (folder, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        let arguments = folder.join("args.txt");
-        if !arguments.exists() || filter.is_some_and(|filter| !name.contains(filter)) {
-            continue;
+impl Program {
+    /// The work of that size.
+    pub fn work(&self, size: Size) -> Option<&Work> {
+        match size {
+            Size::Small => Some(&self.small),
+            Size::Large => Some(&self.large),
+            Size::Half => self.half.as_ref(),
         }
-        let (label, expected) = match size {
-            Size::Small => ("small", "expected.txt"),
-            Size::Large => ("large", "expected-large.txt"),
+    }
+
+    /// `factor` times the large work, if its arguments say how.
+    pub fn scaled(&self, factor: f64) -> Option<Work> {
+        let (first, rest) = self.large.args.split_first().filter(|_| self.linear)?;
+        let amount = (first.parse::<f64>().ok()? * factor).max(1.0);
+        let args = std::iter::once(format!("{amount:.0}")).chain(rest.iter().cloned()).collect();
+        Some(Work { args, expected: None })
+    }
+
+    fn read(folder: &Path, name: &str) -> Result<Program, String> {
+        let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
+        let lines = String::from_utf8_lossy(&read(folder.join("args.txt"))?).into_owned();
+        let work = |size: Size| {
+            let line = lines.lines().find_map(|line| line.strip_prefix(size.label()))?;
+            let expected = size.expected().map(|file| read(folder.join(file))).transpose();
+            Some(expected.map(|expected| Work { args: line.split_whitespace().map(String::from).collect(), expected }))
         };
-        let lines = String::from_utf8_lossy(&read(arguments.clone())?).into_owned();
-        let line = lines.lines().find_map(|line| line.strip_prefix(label));
-        let args = line.ok_or_else(|| format!("{}: no line `{label}`", arguments.display()))?;
-        let source = Some(folder.join(format!("{name}.c"))).filter(|path| path.exists());
-        programs.push(Program {
+        let missing = |size: Size| format!("{}: no line `{}`", folder.join("args.txt").display(), size.label());
+        let sources = ["c", "cpp", "rs", "zig"].map(|extension| folder.join(format!("{name}.{extension}")));
+        Ok(Program {
+            name: name.into(),
             wasm: folder.join(format!("{name}.wasm")),
-            source,
-            args: args.split_whitespace().map(String::from).collect(),
-            expected: read(folder.join(expected))?,
-            name,
-        });
+            source: sources.into_iter().find(|path| path.exists()),
+            small: work(Size::Small).ok_or_else(|| missing(Size::Small))??,
+            large: work(Size::Large).ok_or_else(|| missing(Size::Large))??,
+            half: work(Size::Half).transpose()?,
+            linear: lines.lines().any(|line| line == "linear"),
+        })
+    }
+}
+
+/// The programs in `folder` and in `folder/real` whose name contains `filter`, by name.
+///
+/// # Errors
+/// A file is missing, or no program is left.
+pub fn find(folder: &Path, filter: Option<&str>) -> Result<Vec<Program>, String> {
+    let mut programs = Vec::new();
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let fetched = fs::read_dir(folder.join("real")).into_iter().flatten();
+    for entry in entries.chain(fetched).flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().join("args.txt").exists() && filter.is_none_or(|filter| name.contains(filter)) {
+            programs.push(Program::read(&entry.path(), &name)?);
+        }
     }
     programs.sort_by(|a, b| a.name.cmp(&b.name));
     if programs.is_empty() { Err("no program matches".into()) } else { Ok(programs) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_its_work() {
+        let programs = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), None).unwrap();
+        assert!(programs.len() >= 42, "{}", programs.len());
+        for program in &programs {
+            let halves = program.half.is_some() || program.name == "hello";
+            assert!(halves && program.wasm.exists() && program.large.expected.is_some(), "{program:?}");
+        }
+        let scaled: Vec<_> = programs.iter().filter_map(|program| Some((program, program.scaled(0.5)?))).collect();
+        assert!(scaled.len() >= 20, "{}", scaled.len());
+        for (program, work) in scaled {
+            assert_eq!(Some(&work), program.half.as_ref(), "{}", program.name);
+        }
+    }
 }

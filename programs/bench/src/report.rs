@@ -1,224 +1,212 @@
-//! What was measured, as a table and as JSON.
+//! BENCHMARKS.md, its charts, and a page that holds everything.
 
-use crate::Options;
-use crate::measure::Refusal;
-use crate::peers::Peer;
-use crate::programs::{Program, Size};
-use serde_json::{Map, Value, json};
+use crate::charts::{bars, curve, escape};
+use crate::document::{Document, Metric, Table, summarize};
+use crate::table::{compiler_totals, short};
 use std::fmt::Write;
-use std::time::Duration;
+use std::fs;
+use std::path::Path;
 
-/// All runs so far.
-#[derive(Debug)]
-pub struct Results {
-    rounds: u32,
-    size: Size,
-    peers: Vec<&'static str>,
-    base: usize,
-    programs: Vec<String>,
-    /// By program, then by peer.
-    walls: Vec<Vec<Vec<Duration>>>,
-    /// Program, peer, why.
-    pub refused: Vec<(usize, usize, Refusal)>,
-}
+/// What is said of it by hand, in a file beside this crate.
+const NOTES: &str = include_str!("../notes.md");
 
-/// What the runs of one program on one peer come to, in milliseconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Summary {
-    median: f64,
-    min: f64,
-    max: f64,
-}
+/// Where the charts lie, seen from BENCHMARKS.md.
+const CHARTS: &str = "programs/bench/charts";
 
-impl Results {
-    /// Nothing yet.
-    pub fn new(options: &Options, peers: Vec<&'static str>, base: usize, programs: &[Program]) -> Results {
-        let walls = vec![vec![Vec::new(); peers.len()]; programs.len()];
-        let programs = programs.iter().map(|program| program.name.clone()).collect();
-        Results { rounds: options.rounds, size: options.size, peers, base, programs, walls, refused: Vec::new() }
-    }
-
-    /// A run.
-    pub fn add(&mut self, program: usize, peer: usize, wall: Duration) {
-        self.walls[program][peer].push(wall);
-    }
-
-    /// The end of runs of this program on this peer; those there were don't count.
-    pub fn refuse(&mut self, program: usize, peer: usize, why: Refusal) {
-        self.walls[program][peer].clear();
-        self.refused.push((program, peer, why));
-    }
-
-    /// Whether there was one.
-    pub fn refusal(&self, program: usize, peer: usize) -> Option<&Refusal> {
-        self.refused.iter().find(|(i, j, _)| (*i, *j) == (program, peer)).map(|(.., why)| why)
-    }
-
-    fn summary(&self, program: usize, peer: usize) -> Option<Summary> {
-        summarize(&self.walls[program][peer])
-    }
-
-    /// A peer's median over the base's.
-    fn ratio(&self, program: usize, peer: usize) -> Option<f64> {
-        Some(self.summary(program, peer)?.median / self.summary(program, self.base)?.median)
-    }
-
-    /// The geometric mean of a peer's ratios, and over how many programs.
-    fn geomean(&self, peer: usize) -> (Option<f64>, usize) {
-        let ratios: Vec<f64> = (0..self.programs.len()).filter_map(|program| self.ratio(program, peer)).collect();
-        let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
-        (Some(mean).filter(|_| !ratios.is_empty()), ratios.len())
-    }
-
-    /// Milliseconds by program and peer, then the ratios.
-    pub fn table(&self) -> String {
-        let mut text = format!("Wall time in ms: median (min–max) of {} runs, {:?} size\n\n", self.rounds, self.size);
-        let times = |program: usize, peer: usize| match self.summary(program, peer) {
-            Some(Summary { median, min, max }) => format!("{} ({}–{})", short(median), short(min), short(max)),
-            None => "–".into(),
-        };
-        self.grid(&mut text, 18, &times);
-        let _ = writeln!(text, "\nTimes {} (above 1: slower)\n", self.peers[self.base]);
-        let ratios = |program: usize, peer: usize| match self.ratio(program, peer) {
-            Some(ratio) => format!("{ratio:.2}"),
-            None => "–".into(),
-        };
-        self.grid(&mut text, 8, &ratios);
-        let _ = write!(text, "{:<15}", "geometric mean");
-        for (peer, name) in self.peers.iter().enumerate() {
-            let cell = match self.geomean(peer) {
-                (Some(mean), count) if count < self.programs.len() => format!("{mean:.2} of {count}"),
-                (Some(mean), _) => format!("{mean:.2}"),
-                (None, _) => "–".into(),
-            };
-            let _ = write!(text, "  {cell:>width$}", width = name.chars().count().max(8));
-        }
-        text.push('\n');
-        for (program, peer, why) in &self.refused {
-            let _ = writeln!(text, "left out: {} on {}: {why}", self.programs[*program], self.peers[*peer]);
-        }
-        text
-    }
-
-    fn grid(&self, text: &mut String, width: usize, cell: &dyn Fn(usize, usize) -> String) {
-        let _ = write!(text, "{:<15}", "");
-        for name in &self.peers {
-            let _ = write!(text, "  {name:>width$}");
-        }
-        for (program, name) in self.programs.iter().enumerate() {
-            let _ = write!(text, "\n{name:<15}");
-            for (peer, heading) in self.peers.iter().enumerate() {
-                let _ = write!(text, "  {:>width$}", cell(program, peer), width = heading.len().max(width));
+/// Name and content of every chart.
+fn charts(document: &Document) -> Vec<(String, String)> {
+    let mut charts = Vec::new();
+    for table in &document.tables {
+        for metric in Metric::ALL {
+            if (0..table.peers.len()).filter(|peer| table.geomean(*peer, metric).0.is_some()).count() > 1 {
+                charts.push((format!("{}-{}", slug(&table.title), slug(metric.label())), bars(table, metric)));
             }
         }
-        text.push('\n');
     }
+    charts.extend(document.curves.iter().map(|line| (format!("curve-{}", slug(&line.program)), curve(line))));
+    charts
+}
 
-    /// Everything, every single run included.
-    pub fn json(&self, peers: &[Peer]) -> Value {
-        let described: Map<String, Value> = peers
-            .iter()
-            .map(|peer| (peer.name.into(), json!({"binary": peer.binary.display().to_string(), "version": peer.version()})))
-            .collect();
-        let mut programs = Map::new();
-        for (program, name) in self.programs.iter().enumerate() {
-            let mut by_peer = Map::new();
-            for (peer, heading) in self.peers.iter().enumerate() {
-                let entry = match (self.summary(program, peer), self.refusal(program, peer)) {
-                    (Some(Summary { median, min, max }), _) => {
-                        let runs: Vec<f64> = self.walls[program][peer].iter().copied().map(milliseconds).collect();
-                        let ratio = self.ratio(program, peer);
-                        json!({"median_ms": median, "min_ms": min, "max_ms": max, "ratio": ratio, "runs_ms": runs})
-                    }
-                    (None, Some(why)) => json!({"left_out": why.to_string()}),
-                    (None, None) => Value::Null,
-                };
-                by_peer.insert((*heading).into(), entry);
-            }
-            programs.insert(name.clone(), by_peer.into());
+fn slug(title: &str) -> String {
+    title.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
+}
+
+/// Writes BENCHMARKS.md and its charts below `root`.
+///
+/// # Errors
+/// A file can't be written.
+pub fn write(document: &Document, root: &Path) -> Result<(), String> {
+    let folder = root.join(CHARTS);
+    let written = fs::create_dir_all(&folder).and_then(|()| {
+        for (name, svg) in charts(document) {
+            fs::write(folder.join(format!("{name}.svg")), svg)?;
         }
-        let geomeans: Map<String, Value> = (0..self.peers.len())
-            .map(|peer| {
-                let (mean, count) = self.geomean(peer);
-                (self.peers[peer].into(), json!({"ratio": mean, "programs": count}))
-            })
-            .collect();
-        json!({
-            "rounds": self.rounds,
-            "size": format!("{:?}", self.size).to_lowercase(),
-            "base": self.peers[self.base],
-            "peers": described,
-            "programs": programs,
-            "geometric_mean": geomeans,
-        })
+        fs::write(root.join("BENCHMARKS.md"), markdown(document))
+    });
+    written.map_err(|error| format!("{}: {error}", root.display()))
+}
+
+/// Writes one page of HTML that needs no other file.
+///
+/// # Errors
+/// It can't be written.
+pub fn write_page(document: &Document, path: &Path) -> Result<(), String> {
+    fs::write(path, page(document)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn machine(document: &Document) -> String {
+    let machine = &document.machine;
+    let (processor, cores, memory) = (&machine.processor, machine.cores, machine.memory_gib);
+    format!("{processor}, {cores} cores, {memory} GiB, Linux {}, {}", machine.kernel, machine.date)
+}
+
+fn versions(document: &Document) -> String {
+    let mut versions: Vec<&str> =
+        document.peers.iter().map(|peer| peer.version.as_str()).filter(|text| !text.is_empty()).collect();
+    versions.dedup();
+    versions.join("; ")
+}
+
+fn markdown(document: &Document) -> String {
+    let mut text = String::from(
+        "# Benchmarks\n\nWritten by `weir-bench`; [programs/README.md](programs/README.md) says what the programs are.\n\n",
+    );
+    let _ = writeln!(text, "- Machine: {}", machine(document));
+    let _ = writeln!(text, "- Versions: {}", versions(document));
+    let _ = writeln!(text, "- Command: `cargo run --release -p weir-bench -- {}`\n", document.command.join(" "));
+    text.push_str(
+        "Whole processes, from start to exit, every runtime in turn within each round; outputs checked. Steady state is all of\n",
+    );
+    text.push_str(
+        "the work less half of it, run separately. First output is that of the small arguments. Peak memory is the largest\n",
+    );
+    text.push_str("resident set. Compare ratios of one table only.\n");
+    let charts = charts(document);
+    for table in &document.tables {
+        let _ = writeln!(text, "\n## {}\n", table.title);
+        means(&mut text, table);
+        let prefix = slug(&table.title);
+        for (name, _) in charts.iter().filter(|(name, _)| name.starts_with(&prefix)) {
+            let _ = writeln!(text, "\n![{name}]({CHARTS}/{name}.svg)");
+        }
+        let _ = writeln!(text, "\nMilliseconds, median (in brackets: times {})\n", table.peers[table.base]);
+        programs(&mut text, table);
+        for (program, peer, why) in table.failures() {
+            let _ = writeln!(text, "\nLeft out: {program} on {peer}: {why}");
+        }
+    }
+    if !document.compilers.is_empty() {
+        text.push_str("\n## Compilers\n\nAll modules together; megabytes of bytecode a second on one thread.\n\n");
+        text.push_str("| | modules | MB/s | bytes of code for one of bytecode |\n|---|---|---|---|\n");
+        for (name, count, speed, growth) in compiler_totals(&document.compilers) {
+            let _ = writeln!(text, "| {name} | {count} | {speed:.2} | {growth:.2} |");
+        }
+    }
+    if !document.curves.is_empty() {
+        text.push_str("\n## Time against work\n");
+    }
+    for line in &document.curves {
+        let _ = writeln!(text, "\n![{0}]({CHARTS}/curve-{1}.svg)", line.program, slug(&line.program));
+    }
+    let _ = write!(text, "\n{NOTES}");
+    text
+}
+
+fn heading(text: &mut String, table: &Table) {
+    let _ = writeln!(text, "| | {} |", table.peers.join(" | "));
+    let _ = writeln!(text, "|---|{}", "---|".repeat(table.peers.len()));
+}
+
+/// A row for each metric that was measured.
+fn means(text: &mut String, table: &Table) {
+    let _ = writeln!(text, "Geometric means of the ratios to {}; below 1 is better.\n", table.peers[table.base]);
+    heading(text, table);
+    for metric in Metric::ALL {
+        let means: Vec<_> = (0..table.peers.len()).map(|peer| table.geomean(peer, metric)).collect();
+        let most = means.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        if most == 0 {
+            continue;
+        }
+        let cells = means.into_iter().map(|(mean, count)| match mean {
+            Some(mean) if count < most => format!("{mean:.2} ({count} of {most})"),
+            Some(mean) => format!("{mean:.2}"),
+            None => "–".into(),
+        });
+        let _ = writeln!(text, "| {} | {} |", metric.label(), cells.collect::<Vec<_>>().join(" | "));
     }
 }
 
-/// Three digits or so.
-fn short(ms: f64) -> String {
-    let decimals = [10.0, 100.0].iter().filter(|limit| ms < **limit).count();
-    format!("{ms:.decimals$}")
+fn programs(text: &mut String, table: &Table) {
+    heading(text, table);
+    for row in &table.rows {
+        let cells = row.cells.iter().enumerate().map(|(peer, cell)| {
+            let Some(summary) = summarize(&cell.total) else { return "–".into() };
+            let ratio = table.ratio(row, peer, Metric::Total).map_or(String::new(), |ratio| format!(" ({ratio:.2})"));
+            format!("{}{ratio}", short(summary.median))
+        });
+        let _ = writeln!(text, "| {} | {} |", row.program, cells.collect::<Vec<_>>().join(" | "));
+    }
 }
 
-fn milliseconds(wall: Duration) -> f64 {
-    wall.as_secs_f64() * 1e3
+const STYLE: &str = "body{font:14px sans-serif;max-width:1100px;margin:2em auto}td,th{padding:2px 8px;text-align:right}\
+                     td:first-child{text-align:left}tr:nth-child(even){background:#f4f4f4}svg{display:block;margin:1em 0}";
+
+fn page(document: &Document) -> String {
+    let mut text =
+        format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>Weir: benchmarks</title>\n<style>{STYLE}</style>\n");
+    let _ = writeln!(text, "<h1>Benchmarks</h1>\n<p>{}</p>\n<p>{}</p>", escape(&machine(document)), escape(&versions(document)));
+    for (_, svg) in charts(document) {
+        text.push_str(&svg);
+    }
+    for table in &document.tables {
+        let _ = writeln!(text, "<h2>{}: ms, median (times {})</h2>", escape(&table.title), escape(&table.peers[table.base]));
+        let mut rows = String::new();
+        programs(&mut rows, table);
+        text.push_str(&html_table(&rows));
+    }
+    text
 }
 
-fn summarize(walls: &[Duration]) -> Option<Summary> {
-    let mut sorted: Vec<f64> = walls.iter().copied().map(milliseconds).collect();
-    sorted.sort_by(f64::total_cmp);
-    let (min, max) = (*sorted.first()?, *sorted.last()?);
-    let middle = sorted.len() / 2;
-    let median = if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
-    Some(Summary { median, min, max })
+/// The rows of a Markdown table as HTML.
+fn html_table(markdown: &str) -> String {
+    let mut text = String::from("<table>\n");
+    for line in markdown.lines().filter(|line| !line.starts_with("|---")) {
+        let cells = line.trim_matches('|').split('|').map(|cell| format!("<td>{}</td>", escape(cell.trim())));
+        let _ = writeln!(text, "<tr>{}</tr>", cells.collect::<String>());
+    }
+    text.push_str("</table>\n");
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{Curve, Line, tests};
 
-    fn results() -> Results {
-        let mut results = Results {
-            rounds: 2,
-            size: Size::Small,
-            peers: vec!["a", "b"],
-            base: 0,
-            programs: vec!["x".into(), "y".into(), "z".into()],
-            walls: vec![vec![Vec::new(); 2]; 3],
-            refused: Vec::new(),
-        };
-        for (program, peer, ms) in [(0, 0, 10), (0, 0, 20), (0, 1, 30), (0, 1, 30), (1, 0, 10), (1, 1, 80), (2, 0, 5), (2, 1, 1)]
-        {
-            results.add(program, peer, Duration::from_millis(ms));
-        }
-        results.refuse(2, 1, Refusal::Wrong("nonsense".into()));
-        results
+    fn document() -> Document {
+        let line = Line { peer: "a".into(), milliseconds: vec![Some(1.0), Some(9.0)] };
+        let curves = vec![Curve { program: "x".into(), amounts: vec!["1".into(), "10".into()], lines: vec![line] }];
+        Document { tables: vec![tests::table()], curves, ..Document::new(&[]) }
     }
 
     #[test]
-    fn medians_ratios_and_means() {
-        let results = results();
-        assert_eq!(results.summary(0, 0), Some(Summary { median: 15.0, min: 10.0, max: 20.0 }));
-        assert_eq!(results.ratio(0, 1), Some(2.0));
-        assert_eq!(results.ratio(2, 1), None);
-        assert_eq!(results.geomean(0), (Some(1.0), 3));
-        let (mean, count) = results.geomean(1);
-        assert!((mean.unwrap() - 4.0).abs() < 1e-9 && count == 2);
+    fn the_report_names_every_chart_and_loss() {
+        let root = std::env::temp_dir().join(format!("weir-bench-report-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        write(&document(), &root).unwrap();
+        let text = fs::read_to_string(root.join("BENCHMARKS.md")).unwrap();
+        let links: Vec<&str> = text.split("](").skip(2).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(links.iter().filter(|link| link.ends_with(".svg")).all(|link| root.join(link).exists()), "{links:?}");
+        assert!(links.iter().any(|link| link.ends_with("curve-x.svg")), "{links:?}");
+        fs::remove_dir_all(&root).unwrap();
+        assert!(text.contains("| x | 15.0 (1.00) | 30.0 (2.00) |"), "{text}");
+        assert!(text.contains("Left out: z on b: wrong output: nonsense") && text.ends_with(NOTES), "{text}");
     }
 
     #[test]
-    fn the_table_names_what_was_left_out() {
-        let table = results().table();
-        assert!(table.contains("15.0 (10.0–20.0)"));
-        assert!(table.contains("left out: z on b: wrong output: nonsense"));
-        assert!(table.contains("4.00 of 2"));
-    }
-
-    #[test]
-    fn json_has_every_run() {
-        let json = results().json(&[]);
-        assert_eq!(json["programs"]["x"]["a"]["runs_ms"], json!([10.0, 20.0]));
-        assert_eq!(json["programs"]["z"]["b"]["left_out"], "wrong output: nonsense");
-        assert_eq!(json["geometric_mean"]["b"]["programs"], 2);
+    fn the_page_stands_alone() {
+        let text = page(&document());
+        assert!(text.matches("<svg").count() >= 3 && text.contains("<td>30.0 (2.00)</td>"), "{text}");
+        assert!(!text.contains("src=") && !text.contains("href="), "{text}");
     }
 }

@@ -1,0 +1,111 @@
+//! Instructions executed, counted by callgrind: the figure that comes out the same every time.
+//!
+//! Whole processes with the small arguments, start-up and compilation included; compilation is synchronous, so that threads
+//! don't matter.
+
+use crate::measure::Scratch;
+use crate::peers::{self, Peer};
+use crate::programs::Program;
+use crate::run::progress;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The peers whose counts repeat.
+pub const PEERS: &[&str] = &["weir-interp", "weir-native", "weir-cranelift"];
+
+/// One program on one peer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Count {
+    pub program: String,
+    pub peer: String,
+    pub instructions: u64,
+}
+
+/// Counts all programs on all peers.
+///
+/// # Errors
+/// valgrind is not there, or a program fails under it.
+pub fn count(programs: &[Program], names: &[String]) -> Result<Vec<Count>, String> {
+    let mut counts = Vec::new();
+    let scratch = Scratch::new()?;
+    for program in programs {
+        for peer in peers::find(names)? {
+            progress(&format!("{}  {}", program.name, peer.name));
+            let instructions =
+                callgrind(program, &peer, &scratch).map_err(|why| format!("{} on {}: {why}", program.name, peer.name))?;
+            counts.push(Count { program: program.name.clone(), peer: peer.name.into(), instructions });
+        }
+    }
+    progress("");
+    Ok(counts)
+}
+
+fn callgrind(program: &Program, peer: &Peer, scratch: &Scratch) -> Result<u64, String> {
+    let command = peer.command(program, &program.small, scratch).map_err(|refusal| refusal.to_string())?;
+    let command = command.ok_or("it cannot run it")?;
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.arg(command.get_program()).args(command.get_args());
+    let output = valgrind.stdin(Stdio::null()).output().map_err(|error| format!("valgrind: {error}"))?;
+    if program.small.expected.as_ref().is_some_and(|expected| *expected != output.stdout) {
+        return Err(format!("wrong output, {}", output.status));
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    collected(&stderr).ok_or_else(|| format!("valgrind says nothing of instructions: {stderr}"))
+}
+
+/// From the line `==1== Collected : 123`.
+fn collected(stderr: &str) -> Option<u64> {
+    let line = stderr.lines().find(|line| line.contains("Collected :"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+/// By program and peer, beside the earlier counts where there are some.
+pub fn print(counts: &[Count], earlier: &[Count]) -> String {
+    let mut text = String::new();
+    for count in counts {
+        let Count { program, peer, instructions } = count;
+        let _ = write!(text, "{program:<20} {peer:<16} {instructions:>15}");
+        let before = earlier.iter().find(|before| before.program == *program && before.peer == *peer);
+        if let Some(before) = before {
+            let _ = write!(text, "  {:.4} of {}", *instructions as f64 / before.instructions as f64, before.instructions);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Reads counts that [`write`] wrote.
+///
+/// # Errors
+/// The file can't be read or is something else.
+pub fn read(path: &Path) -> Result<Vec<Count>, String> {
+    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Writes them as JSON.
+///
+/// # Errors
+/// The file can't be written.
+pub fn write(counts: &[Count], path: &Path) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(counts).map_err(|error| error.to_string())? + "\n";
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_and_compared() {
+        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 1234567\n"), Some(1_234_567));
+        assert_eq!(collected("valgrind: failed"), None);
+        let count = |instructions| Count { program: "fib".into(), peer: "weir-interp".into(), instructions };
+        let text = print(&[count(150)], &[count(100)]);
+        assert!(text.contains("1.5000 of 100"), "{text}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Total time against amount of work, from a millisecond to seconds: where starting up ends and peak speed begins.
+
+use crate::document::{Curve, Line, summarize};
+use crate::measure::Refusal;
+use crate::peers::Peer;
+use crate::programs::{Program, Work};
+use crate::run::{Runner, milliseconds};
+use std::time::Duration;
+
+/// Milliseconds of work on the first peer, as powers of ten and thirds of them between, roughly.
+const STEPS: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0];
+
+/// For the large work on the first peer, whatever that is.
+const CALIBRATION: Duration = Duration::from_secs(300);
+
+/// What the slowest peer may need before it begins.
+const START_UP: Duration = Duration::from_secs(10);
+
+/// How often a run is repeated for the median: short ones vary more and cost less.
+fn repeats(ms: f64) -> usize {
+    if ms < 500.0 { 5 } else { 1 }
+}
+
+/// Measures up to `longest`. The amounts are those that take the first peer, start-up subtracted, the milliseconds above. A
+/// peer that needs longer than the longest drops out.
+///
+/// # Errors
+/// The program's work can't be scaled, or the first peer fails.
+pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Duration) -> Result<Curve, String> {
+    let scale = scale(runner, program, peers.first().ok_or("no peer")?).map_err(|error| format!("{}: {error}", program.name))?;
+    let steps: Vec<f64> = STEPS.into_iter().filter(|ms| *ms <= milliseconds(longest)).collect();
+    let works: Vec<Work> = steps.iter().filter_map(|ms| program.scaled(ms * scale)).collect();
+    if works.len() < steps.len() || steps.is_empty() {
+        return Err(format!("{}: its work cannot be scaled (no line `linear`)", program.name));
+    }
+    let mut lines: Vec<Line> = peers.iter().map(|peer| Line { peer: peer.name.into(), milliseconds: Vec::new() }).collect();
+    for (work, step) in works.iter().zip(&steps) {
+        for (peer, line) in peers.iter().zip(&mut lines) {
+            let gone = line.milliseconds.last().is_some_and(|last| last.is_none_or(|ms| ms > milliseconds(longest)));
+            let point = if gone { None } else { point(runner, program, work, peer, *step, longest * 2 + START_UP) };
+            line.milliseconds.push(point);
+        }
+    }
+    Ok(Curve { program: program.name.clone(), amounts: works.iter().map(|work| work.args[0].clone()).collect(), lines })
+}
+
+/// The share of the large work that takes the peer a millisecond.
+fn scale(runner: &mut Runner, program: &Program, peer: &Peer) -> Result<f64, Refusal> {
+    let mut wall = |work: &Work| runner.run(program, work, peer, CALIBRATION).map(|run| milliseconds(run.wall));
+    wall(&program.small)?;
+    let (small, large) = (wall(&program.small)?, wall(&program.large)?);
+    Ok(1.0 / (large - small).max(1.0))
+}
+
+/// The median of a few runs; `None` if one failed.
+fn point(runner: &mut Runner, program: &Program, work: &Work, peer: &Peer, step: f64, timeout: Duration) -> Option<f64> {
+    let run = |_| runner.run(program, work, peer, timeout).ok().map(|run| milliseconds(run.wall));
+    let runs: Option<Vec<f64>> = (0..repeats(step)).map(run).collect();
+    summarize(&runs?).map(|summary| summary.median)
+}

@@ -1,0 +1,222 @@
+//! The command line.
+
+use crate::document::Metric;
+use crate::programs::Size;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Peers: weir-auto, weir-native, weir-cranelift, weir-interp (the weir binary beside this one), wasmtime, wasmtime-precompiled,
+wasmtime-cached, wasmtime-winch, wasmtime-pulley, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff, and native (the source
+compiled by cc, rustc or Zig). A peer's binary is looked for on the PATH, unless an environment variable names it:
+WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
+
+Examples:
+  weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes
+  weir-bench full                                     everything, in a quarter of an hour, into BENCHMARKS.md
+  weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
+  weir-bench compare old.json new.json                what changed beyond noise
+  weir-bench counts fib --against before.json         instructions by callgrind, and how they changed";
+
+/// Where the programs are, unless told otherwise.
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Where the documents are, unless told otherwise.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Runs the benchmark programs on Weir and on other runtimes, and compares.
+#[derive(Debug, Parser)]
+#[command(name = "weir-bench", version, after_help = HELP, args_conflicts_with_subcommands = true)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Option<Task>,
+    #[command(flatten)]
+    pub bench: Bench,
+}
+
+/// What else there is to do than measuring one table.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    Full(Full),
+    Curve(CurveOptions),
+    Compare(Compare),
+    Counts(Counts),
+    Figures(Figures),
+    Report(Report),
+    Mean(Mean),
+}
+
+/// Which programs, on whom.
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// Only programs whose name contains this
+    pub filter: Option<String>,
+    /// Who runs them, separated by commas [default: all that are found]
+    #[arg(long, value_name = "PEER,…", value_delimiter = ',')]
+    pub peers: Vec<String>,
+    /// Give up on a run after this long
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub timeout: u64,
+    /// Where the programs are
+    #[arg(long, value_name = "DIR", default_value = PROGRAMS)]
+    pub programs: PathBuf,
+}
+
+/// One table.
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Whom the others are compared with [default: the first peer]
+    #[arg(long, value_name = "PEER")]
+    pub base: Option<String>,
+    /// How often everything is run, after one small run that is not counted
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// Which of each program's arguments
+    #[arg(long, default_value = "large")]
+    pub size: Size,
+    /// Measure steady state, first output, compile speed and code size too
+    #[arg(long)]
+    pub metrics: bool,
+    /// Write everything measured to this file
+    #[arg(long, value_name = "OUT")]
+    pub json: Option<PathBuf>,
+    /// Write a page with charts to this file
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+}
+
+/// Measures everything and writes BENCHMARKS.md, its charts and the JSON behind it
+#[derive(Debug, Args)]
+pub struct Full {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Begin no round that would end after this long
+    #[arg(long, value_name = "N", default_value_t = 14)]
+    pub minutes: u64,
+    /// Rounds of the large table at most
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// Programs of which the time is drawn against the work, separated by commas
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "json")]
+    pub curves: Vec<String>,
+    /// The folder for BENCHMARKS.md; the charts and results.json go to programs/bench in it
+    #[arg(long, value_name = "DIR", default_value = ROOT)]
+    pub out: PathBuf,
+}
+
+/// Total time against amount of work
+#[derive(Debug, Args)]
+pub struct CurveOptions {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Up to this much work, in seconds on the first peer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub to: f64,
+    /// Write everything measured to this file
+    #[arg(long, value_name = "OUT")]
+    pub json: Option<PathBuf>,
+    /// Write the chart to this file, that of the last program if there are several
+    #[arg(long, value_name = "OUT")]
+    pub svg: Option<PathBuf>,
+}
+
+/// What changed between two JSON files, beyond noise
+#[derive(Debug, Args)]
+pub struct Compare {
+    pub old: PathBuf,
+    pub new: PathBuf,
+}
+
+/// Instructions executed, counted by valgrind's callgrind
+#[derive(Debug, Args)]
+pub struct Counts {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Compare with these earlier counts
+    #[arg(long, value_name = "OLD")]
+    pub against: Option<PathBuf>,
+    /// Write the counts to this file
+    #[arg(long, value_name = "OUT")]
+    pub json: Option<PathBuf>,
+}
+
+/// Every figure that the documents claim: value, bar, command
+#[derive(Debug, Args)]
+pub struct Figures {
+    /// Only claims that contain this
+    pub filter: Option<String>,
+    /// Measure them, and fail if one misses its bar
+    #[arg(long)]
+    pub run: bool,
+    /// Measure them and store the values
+    #[arg(long)]
+    pub update: bool,
+    /// The folder in which the commands run
+    #[arg(long, value_name = "DIR", default_value = ROOT)]
+    pub root: PathBuf,
+}
+
+/// Writes BENCHMARKS.md and its charts from JSON
+#[derive(Debug, Args)]
+pub struct Report {
+    pub results: PathBuf,
+    /// The folder for BENCHMARKS.md
+    #[arg(long, value_name = "DIR", default_value = ROOT)]
+    pub out: PathBuf,
+    /// Write a page with everything to this file too
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
+}
+
+/// Prints one number out of JSON: the geometric mean of a peer's ratios
+#[derive(Debug, Args)]
+pub struct Mean {
+    pub results: PathBuf,
+    pub peer: String,
+    /// Whom it is compared with [default: the table's base]
+    #[arg(long, value_name = "PEER")]
+    pub base: Option<String>,
+    #[arg(long, value_enum, default_value = "total")]
+    pub metric: MetricName,
+}
+
+/// A metric, as one says it on the command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MetricName {
+    Total,
+    Steady,
+    FirstOutput,
+    PeakMemory,
+}
+
+impl From<MetricName> for Metric {
+    fn from(name: MetricName) -> Metric {
+        match name {
+            MetricName::Total => Metric::Total,
+            MetricName::Steady => Metric::Steady,
+            MetricName::FirstOutput => Metric::FirstOutput,
+            MetricName::PeakMemory => Metric::PeakMemory,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_and_tasks_are_told_apart() {
+        let parse = |line: &str| Options::try_parse_from(line.split(' ')).unwrap();
+        let options = parse("weir-bench sha256 --peers weir-auto,node --rounds 1");
+        assert!(options.command.is_none() && options.bench.rounds == 1);
+        assert_eq!(options.bench.selection.filter.as_deref(), Some("sha256"));
+        assert_eq!(options.bench.selection.peers, ["weir-auto", "node"]);
+        let Some(Task::Full(full)) = parse("weir-bench full fib --minutes 1").command else { panic!() };
+        assert_eq!((full.selection.filter.as_deref(), full.minutes), (Some("fib"), 1));
+        let Some(Task::Mean(mean)) = parse("weir-bench mean a.json weir-auto --metric steady").command else { panic!() };
+        assert_eq!(Metric::from(mean.metric), Metric::Steady);
+        assert!(Options::try_parse_from(["weir-bench", "--rounds", "0"]).is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! Runs programs on peers, interleaved, and checks what they print.
+//!
+//! Every round runs every program once on every peer, so that a slow spell of the machine hits all of them. A peer that is
+//! wrong about a program is left out for it and reported.
+
+use crate::document::{Cell, Row, Table};
+use crate::measure::{self, Refusal, Run, Scratch};
+use crate::peers::Peer;
+use crate::programs::{Program, Work};
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// One program's work.
+#[derive(Debug)]
+pub struct Job<'a> {
+    pub program: &'a Program,
+    pub work: Work,
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// At most so many rounds.
+    pub rounds: u32,
+    /// No round is begun that would, if it takes as long as the last one, end after this.
+    pub until: Option<Instant>,
+    /// Whether half the work and the small one are run too, for steady state and first output.
+    pub metrics: bool,
+    /// Give up on a run after this long.
+    pub timeout: Duration,
+}
+
+/// Runs the commands of peers, and knows what they printed.
+#[derive(Debug)]
+pub struct Runner {
+    scratch: Scratch,
+    /// What the first peer printed, by program and arguments, where nothing is written down.
+    agreed: HashMap<(String, Vec<String>), Vec<u8>>,
+    /// Commands so far.
+    count: usize,
+}
+
+impl Runner {
+    /// With a scratch folder.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn new() -> Result<Runner, String> {
+        Ok(Runner { scratch: Scratch::new()?, agreed: HashMap::new(), count: 0 })
+    }
+
+    /// For what peers compile beforehand.
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// It is not possible, failed, or printed something else than expected, or than what the first peer printed.
+    pub fn run(&mut self, program: &Program, work: &Work, peer: &Peer, timeout: Duration) -> Result<Run, Refusal> {
+        self.count += 1;
+        progress(&format!("{:5}  {} {}  {}", self.count, program.name, work.args.join(" "), peer.name));
+        let command = peer.command(program, work, &self.scratch)?.ok_or(Refusal::Impossible)?;
+        let run = measure::run(command, work.expected.as_deref(), timeout)?;
+        if work.expected.is_none() {
+            let key = (program.name.clone(), work.args.clone());
+            let agreed = self.agreed.entry(key).or_insert_with(|| run.output.clone());
+            if *agreed != run.output {
+                return Err(Refusal::wrong(&run.output));
+            }
+        }
+        Ok(run)
+    }
+
+    /// Runs all jobs on all peers.
+    pub fn table(&mut self, title: &str, jobs: &[Job<'_>], peers: &[Peer], base: usize, effort: Effort) -> Table {
+        let row = |job: &Job<'_>| Row {
+            program: job.program.name.clone(),
+            args: job.work.args.clone(),
+            cells: vec![Cell::default(); peers.len()],
+        };
+        let mut rows: Vec<Row> = jobs.iter().map(row).collect();
+        // Round 0 is small: it warms caches, has programs compiled beforehand, and checks.
+        let mut round_took = Duration::ZERO;
+        for round in 0..=effort.rounds {
+            let start = Instant::now();
+            if round > 1 && effort.until.is_some_and(|until| start + round_took > until) {
+                break;
+            }
+            for (job, row) in jobs.iter().zip(&mut rows) {
+                for (peer, cell) in peers.iter().zip(&mut row.cells) {
+                    if cell.left_out.is_some() {
+                        continue;
+                    }
+                    let step = if round == 0 { self.warm_up(job, peer, effort) } else { self.measure(job, peer, effort, cell) };
+                    if let Err(refusal) = step {
+                        cell.leave_out(refusal.to_string(), refusal == Refusal::Impossible);
+                    }
+                }
+            }
+            round_took = start.elapsed();
+        }
+        progress("");
+        let peers = peers.iter().map(|peer| peer.name.into()).collect();
+        Table { title: title.into(), peers, base, rows }
+    }
+
+    fn warm_up(&mut self, job: &Job<'_>, peer: &Peer, effort: Effort) -> Result<(), Refusal> {
+        self.run(job.program, &job.program.small, peer, effort.timeout).map(drop)
+    }
+
+    fn measure(&mut self, job: &Job<'_>, peer: &Peer, effort: Effort, cell: &mut Cell) -> Result<(), Refusal> {
+        let run = self.run(job.program, &job.work, peer, effort.timeout)?;
+        cell.total.push(milliseconds(run.wall));
+        let mib = run.peak_kib as f64 / 1024.0;
+        cell.peak_mib = Some(cell.peak_mib.map_or(mib, |peak| peak.max(mib)));
+        if effort.metrics {
+            let small = self.run(job.program, &job.program.small, peer, effort.timeout)?;
+            cell.first_output.extend(small.first_output.map(milliseconds));
+            if let Some(half) = job.program.half.as_ref().filter(|_| job.work == job.program.large) {
+                cell.half.push(milliseconds(self.run(job.program, half, peer, effort.timeout)?.wall));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub fn milliseconds(wall: Duration) -> f64 {
+    wall.as_secs_f64() * 1e3
+}
+
+/// Overwrites the line on a terminal; nothing is left in a file.
+pub fn progress(text: &str) {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        let _ = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());
+    }
+}
