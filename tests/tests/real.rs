@@ -1,0 +1,131 @@
+//! Real programs, made by nobody here: interpreters, a database, a bundler, with arguments, standard input and files in a
+//! folder that is opened for them. What they are expected to print was compared with what they print under wasmtime.
+//!
+//! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`.
+//! `WEIR_BLESS=1` rewrites what is expected.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir::{Config, Engine, Linker, Module, Store};
+use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// An empty folder with copies of these files of `tests/real`.
+fn folder(test: &str, files: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a writable folder");
+    for file in files {
+        let from = root().join("tests/real").join(file);
+        fs::copy(from, folder.join(Path::new(file).file_name().expect("a name"))).expect("a file of the test");
+    }
+    folder
+}
+
+/// As much native stack as the command gives a program, and what else is needed beside it.
+const GUEST_STACK: usize = 8 << 20;
+const HOST_STACK: usize = 4 << 20;
+
+/// What a program came to: standard output, standard error and exit status.
+type Outcome = (String, String, i32);
+
+/// Runs the module with the folder opened under a name of its own.
+fn run(module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {
+    std::thread::scope(|scope| {
+        let guest = std::thread::Builder::new().stack_size(GUEST_STACK + HOST_STACK);
+        let thread = guest.spawn_scoped(scope, || run_here(module, args, input, folder)).expect("a thread");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn run_here(module: &str, args: &[&str], input: &str, (folder, opened_as): (&Path, &str)) -> weir::Result<Outcome> {
+    let path = root().join("programs/real").join(module).with_extension("wasm");
+    assert!(path.exists(), "{module} is missing: run programs/fetch.py {module}");
+    let (out, err) = (OutputBuffer::new(1 << 20), OutputBuffer::new(1 << 20));
+    let ctx = WasiCtx::builder().arg(module)?.args(args.iter().copied())?.stdin(input).stdout(out.clone()).stderr(err.clone());
+    let ctx = ctx.env("HOME", "/none")?.preopened_dir(folder, opened_as, Access::ReadWrite)?;
+
+    let mut config = Config::new();
+    config.max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20);
+    let engine = Engine::new(&config)?;
+    let module = Module::from_file(&engine, path)?;
+    let mut store = Store::new(&engine, ctx.build());
+    let mut linker = Linker::new(&engine);
+    weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let instance = linker.instantiate(&mut store, &module)?;
+    let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
+    let status = match start.call(&mut store, ()) {
+        Ok(()) => 0,
+        Err(error) => error.downcast::<I32Exit>()?.0,
+    };
+    let text = |buffer: OutputBuffer| String::from_utf8_lossy(&buffer.contents()).into_owned();
+    Ok((text(out), text(err), status))
+}
+
+/// The text is that of this file of `tests/real`.
+fn assert_expected(text: &str, file: &str) {
+    let path = root().join("tests/real").join(file);
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        fs::write(&path, text).expect("a writable folder");
+    }
+    assert_eq!(text, fs::read_to_string(path).expect("what is expected"), "{file}");
+}
+
+/// Runs it with its script, the folder opened as `/work`, and this input, and expects what it prints, what it says on standard error, and its status;
+/// and that it leaves nothing but these files.
+fn check(module: &str, args: &[&str], script: &str, input: &str, expected: &str, (errors, status): (&str, i32), left: &[&str]) {
+    let folder = folder(module, &[script]);
+    let (out, err, exit) = run(module, args, input, (&folder, "/work")).unwrap_or_else(|error| panic!("{module}: {error:?}"));
+    assert_eq!((exit, &*err), (status, errors), "{module} printed {out}");
+    assert_expected(&out, expected);
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, left, "{module}");
+}
+
+const INPUT: &str = "the quick fox and the lazy dog and the weir\n";
+
+#[test]
+#[ignore = "needs programs/fetch.py python-wasi"]
+fn python() {
+    let args = ["/work/python.py", "one", "--two"];
+    check("python-wasi", &args, "python.py", INPUT, "python.txt", ("", 3), &["python.py"]);
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py qjs-wasi"]
+fn javascript() {
+    let args = ["-m", "/work/script.js", "one", "--two"];
+    check("qjs-wasi", &args, "script.js", INPUT, "javascript.txt", ("", 0), &["script.js"]);
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py lua-wasi"]
+fn lua() {
+    let args = ["/work/script.lua", "one", "--two"];
+    let errors = ("lua: /work/script.lua:17: the end\n", 1);
+    check("lua-wasi", &args, "script.lua", INPUT, "lua.txt", errors, &["script.lua"]);
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py sqlite-wasi"]
+fn sqlite() {
+    let script = fs::read_to_string(root().join("tests/real/script.sql")).expect("the script");
+    let left = ["copy.db", "main.db", "script.sql"];
+    check("sqlite-wasi", &["/work/main.db"], "script.sql", &script, "sqlite.txt", ("", 0), &left);
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py esbuild-wasi"]
+fn esbuild() {
+    let folder = folder("esbuild-wasi", &["bundle/main.ts", "bundle/lib.ts"]);
+    let args = ["/main.ts", "--bundle", "--minify", "--sourcemap", "--log-level=warning", "--outfile=/out.js"];
+    let run = run("esbuild-wasi", &args, "", (&folder, "/")).unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(run, (String::new(), String::new(), 0));
+    assert_expected(&fs::read_to_string(folder.join("out.js")).expect("the bundle"), "bundle/out.js");
+    assert!(folder.join("out.js.map").exists());
+}
