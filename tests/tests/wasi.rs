@@ -1,0 +1,38 @@
+//! C programs in `tests/wasi` that use WASI through their library, on every tier. What they are expected to print is what
+//! they print under wasmtime.
+
+use std::fs;
+use std::path::Path;
+use weir::{Config, Engine, Linker, Module, Store, Tier};
+use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
+
+/// Runs `files.wasm` with an empty folder, two arguments and a line of input; what it prints and its exit status.
+fn files(config: &Config, test: &str) -> weir::Result<(String, i32)> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    let output = OutputBuffer::new(1 << 16);
+    let ctx = WasiCtx::builder().args(["files", "x", "last"])?.stdin("abc\n").stdout(output.clone());
+    let ctx = ctx.preopened_dir(folder, "/d", Access::ReadWrite)?.build();
+
+    let engine = Engine::new(config)?;
+    let module = Module::from_file(&engine, Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.wasm"))?;
+    let mut store = Store::new(&engine, ctx);
+    let mut linker = Linker::new(&engine);
+    weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    let instance = linker.instantiate(&mut store, &module)?;
+    let error = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
+    let status = error.map_or_else(|error| error.downcast::<I32Exit>().map(|exit| exit.0), |()| Ok(0))?;
+    Ok((String::from_utf8_lossy(&output.contents()).into_owned(), status))
+}
+
+#[test]
+fn files_through_the_c_library_on_every_tier() {
+    let expected = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.txt")).expect("files.txt");
+    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto] {
+        let (printed, status) =
+            files(Config::new().tier(tier), "wasi-files").unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
+        assert_eq!(printed, expected, "{tier:?}");
+        assert_eq!(status, 7, "{tier:?}");
+    }
+}
