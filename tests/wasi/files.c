@@ -1,5 +1,6 @@
 // What a C program does with files, through its library: every line is a call and what came of it. Run with an empty folder
-// opened as `/d`. Compiled by `python3 -m ziglang cc -target wasm32-wasi -Os -s files.c -o files.wasm` (ziglang 0.17.0).
+// opened as `/d`. Compiled with ziglang 0.17.0: `python3 -m ziglang cc -target wasm32-wasi
+// -mcpu=mvp+bulk_memory+multivalue+mutable_globals+nontrapping_fptoint+sign_ext -Os -s files.c -o files.wasm`.
 
 #include <dirent.h>
 #include <errno.h>
