@@ -26,7 +26,7 @@ pub enum Imm<'a> {
     Label(u32),
     /// `br_table`'s labels, default last.
     Labels(Labels<'a>),
-    /// An index: function, local, global, table, memory, data or element segment.
+    /// An index: function, function type, local, global, table, memory, data or element segment.
     Index(u32),
     /// Two indices in the order of the binary format.
     Index2(u32, u32),
@@ -117,6 +117,18 @@ impl<'a> Labels<'a> {
     pub fn iter(&self) -> impl Iterator<Item = u32> + use<'a> {
         let mut reader = Reader { bytes: self.bytes, at: 0 };
         (0..self.len).map(move |_| reader.u32())
+    }
+}
+
+impl Instr<'_> {
+    /// How many [branch entries](crate::sidetable) it owns.
+    pub fn branch_entries(&self) -> usize {
+        match (self.op, self.imm) {
+            (Opcode::Br | Opcode::BrIf | Opcode::BrOnNull | Opcode::BrOnNonNull, _) => 1,
+            (Opcode::If | Opcode::Else | Opcode::Loop, _) => 1,
+            (Opcode::BrTable, Imm::Labels(labels)) => labels.len(),
+            _ => 0,
+        }
     }
 }
 
@@ -222,6 +234,7 @@ impl<'a> Reader<'a> {
             Immediates::Label => Imm::Label(self.u32()),
             Immediates::Labels => Imm::Labels(self.labels()),
             Immediates::Func
+            | Immediates::Type
             | Immediates::Local
             | Immediates::Global
             | Immediates::Table

@@ -26,6 +26,8 @@ macro_rules! for_each_opcode {
             CallIndirect, 0x11, "call_indirect", CallIndirect, special;
             ReturnCall, 0x12, "return_call", Func, special;
             ReturnCallIndirect, 0x13, "return_call_indirect", CallIndirect, special;
+            CallRef, 0x14, "call_ref", Type, special;
+            ReturnCallRef, 0x15, "return_call_ref", Type, special;
             Drop, 0x1A, "drop", None, special;
             Select, 0x1B, "select", None, special;
             SelectT, 0x1C, "select t", Types, special;
@@ -204,7 +206,10 @@ macro_rules! for_each_opcode {
             RefNull, 0xD0, "ref.null", HeapType, special;
             RefIsNull, 0xD1, "ref.is_null", None, special;
             RefFunc, 0xD2, "ref.func", Func, special;
-            // Prefix 0xFC: saturating truncation, bulk memory and tables
+            RefAsNonNull, 0xD4, "ref.as_non_null", None, special;
+            BrOnNull, 0xD5, "br_on_null", Label, special;
+            BrOnNonNull, 0xD6, "br_on_non_null", Label, special;
+            // Prefix 0xFC: saturating truncation, bulk memory and tables, wide arithmetic
             I32TruncSatF32S, 0x100, "i32.trunc_sat_f32_s", None, (F32 => I32);
             I32TruncSatF32U, 0x101, "i32.trunc_sat_f32_u", None, (F32 => I32);
             I32TruncSatF64S, 0x102, "i32.trunc_sat_f64_s", None, (F64 => I32);
@@ -223,6 +228,10 @@ macro_rules! for_each_opcode {
             TableGrow, 0x10F, "table.grow", Table, special;
             TableSize, 0x110, "table.size", Table, special;
             TableFill, 0x111, "table.fill", Table, special;
+            I64Add128, 0x113, "i64.add128", None, special;
+            I64Sub128, 0x114, "i64.sub128", None, special;
+            I64MulWideS, 0x115, "i64.mul_wide_s", None, special;
+            I64MulWideU, 0x116, "i64.mul_wide_u", None, special;
             // Prefix 0xFD: vectors, the relaxed ones from 0x300 on
             V128Load, 0x200, "v128.load", MemArg, special;
             V128Load8x8S, 0x201, "v128.load8x8_s", MemArg, special;
@@ -571,6 +580,8 @@ pub enum Immediates {
     Labels,
     /// A function index.
     Func,
+    /// The index of a function type.
+    Type,
     /// A type index, then a table index.
     CallIndirect,
     /// A vector of value types.

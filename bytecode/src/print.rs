@@ -50,12 +50,7 @@ fn write_side_table(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::R
     writeln!(f, "branches")?;
     let mut stp = 0;
     for instr in Instrs::new(module, body.entry, body.end) {
-        let owned = match (instr.op, instr.imm) {
-            (Opcode::Br | Opcode::BrIf | Opcode::If | Opcode::Else | Opcode::Loop, _) => 1,
-            (Opcode::BrTable, Imm::Labels(labels)) => labels.len(),
-            _ => 0,
-        };
-        for _ in 0..owned {
+        for _ in 0..instr.branch_entries() {
             let entry = &body.branches[stp];
             write!(f, "  {stp:3}: {:#08x} {:8}", instr.pc, instr.op.mnemonic())?;
             match instr.op {

@@ -303,6 +303,44 @@ macro_rules! define_stores {
 for_each_load!(define_loads);
 for_each_store!(define_stores);
 
+/// `ref.is_null`: the slot of null is 0.
+#[inline(always)]
+pub const fn ref_is_null(reference: i64) -> i32 {
+    (reference == 0) as i32
+}
+
+/// `i64.add128`: the sum of two numbers of 128 bits, low half before high half.
+#[inline(always)]
+pub const fn i64_add128([a_low, a_high, b_low, b_high]: [i64; 4]) -> [i64; 2] {
+    split(join(a_low, a_high).wrapping_add(join(b_low, b_high)))
+}
+
+/// `i64.sub128`: the difference of two numbers of 128 bits.
+#[inline(always)]
+pub const fn i64_sub128([a_low, a_high, b_low, b_high]: [i64; 4]) -> [i64; 2] {
+    split(join(a_low, a_high).wrapping_sub(join(b_low, b_high)))
+}
+
+/// `i64.mul_wide_s`: the product of two signed numbers in 128 bits.
+#[inline(always)]
+pub const fn i64_mul_wide_s([a, b]: [i64; 2]) -> [i64; 2] {
+    split(a as i128 * b as i128)
+}
+
+/// `i64.mul_wide_u`: the product of two unsigned numbers in 128 bits.
+#[inline(always)]
+pub const fn i64_mul_wide_u([a, b]: [i64; 2]) -> [i64; 2] {
+    split((a as u64 as u128 * b as u64 as u128) as i128)
+}
+
+const fn join(low: i64, high: i64) -> i128 {
+    low as u64 as i128 | (high as i128) << 64
+}
+
+const fn split(wide: i128) -> [i64; 2] {
+    [wide as i64, (wide >> 64) as i64]
+}
+
 /// What `op` does to memory, or `None` if it is neither a load nor a store.
 pub const fn access(op: Opcode) -> Option<Access> {
     match load_access(op) {

@@ -1,7 +1,7 @@
 //! What validation leaves behind for the engines: where branches land, what loops assign, what segments cost.
 //!
 //! Every branch of a body owns entries in `branches`, in the order in which the body's bytes hold them: one for
-//! `br`, `br_if`, `if` (taken when the condition is false: to the `else` arm or behind `end`) and `else` (from the
+//! `br`, `br_if`, `br_on_null`, `br_on_non_null`, `if` (taken when the condition is false: to the `else` arm or behind `end`) and `else` (from the
 //! end of the first arm to behind `end`), and n + 1 for `br_table` with n labels, the default last. A `loop` owns one
 //! too, which is no branch: its `pc` holds the loop's index in `loops`, its other fields are 0. The interpreter
 //! carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
@@ -64,7 +64,7 @@ impl LocalSet {
 /// A straight-line run of instructions: fuel is charged for the whole of it at its head.
 ///
 /// Segments begin at the body's first instruction, at a `loop` opcode, and behind: `if`, `else`, the `end` of a
-/// block or `if`, `br_if`, and every call. They end where the next begins, or behind an instruction that never
+/// block or `if`, every conditional branch, and every call. They end where the next begins, or behind an instruction that never
 /// falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
 /// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else` and `end`
 /// (`drop` counts); a segment of cost 0 has no entry. Dead code is in no segment; what stands behind a loop that never

@@ -40,7 +40,10 @@ const FEATURES: WasmFeatures = WasmFeatures::WASM1
     .union(WasmFeatures::TAIL_CALL)
     .union(WasmFeatures::EXTENDED_CONST)
     .union(WasmFeatures::MULTI_MEMORY)
-    .union(WasmFeatures::MEMORY64);
+    .union(WasmFeatures::MEMORY64)
+    .union(WasmFeatures::FUNCTION_REFERENCES)
+    .union(WasmFeatures::WIDE_ARITHMETIC)
+    .union(WasmFeatures::CUSTOM_PAGE_SIZES);
 
 /// Decodes and validates a module from its own private bytes.
 ///

@@ -322,7 +322,8 @@ fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usiz
 }
 
 fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
-    let engine = wasmi::Engine::default();
+    let mut config = wasmi::Config::default();
+    let engine = wasmi::Engine::new(config.wasm_wide_arithmetic(true));
     let module = wasmi::Module::new(&engine, &program.wasm)?;
     let mut store = wasmi::Store::new(&engine, ());
     let instance = wasmi::Instance::new(&mut store, &module, &[])?;

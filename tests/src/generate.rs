@@ -340,7 +340,11 @@ mod tests {
                 }
             }
         }
-        for &op in Opcode::ALL.iter().filter(|op| !op.is_vector()) {
+        // wasmi, which the programs are compared with, has no typed function references.
+        let lacking = |op: &Opcode| {
+            matches!(op, Opcode::CallRef | Opcode::ReturnCallRef | Opcode::RefAsNonNull | Opcode::BrOnNull | Opcode::BrOnNonNull)
+        };
+        for &op in Opcode::ALL.iter().filter(|op| !op.is_vector() && !lacking(op)) {
             let count = counts.get(&op).copied().unwrap_or(0);
             assert!(count >= 10, "{} occurs {count} times", op.mnemonic());
         }

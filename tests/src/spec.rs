@@ -12,38 +12,31 @@ const KNOWN_FAILURES: &str = include_str!("../spec-known-failures.txt");
 const PROPOSALS: &[Proposal] = &[
     Proposal::Annotations,
     Proposal::BulkMemoryOperations,
+    Proposal::CustomPageSizes,
     Proposal::ExtendedConst,
+    Proposal::FunctionReferences,
     Proposal::Memory64,
     Proposal::MultiMemory,
+    Proposal::NontrappingFloatToIntConversions,
+    Proposal::ReferenceTypes,
     Proposal::RelaxedSimd,
+    Proposal::SignExtensionOps,
     Proposal::Simd,
     Proposal::TailCall,
+    Proposal::WideArithmetic,
 ];
 
 /// Scripts that are about, or depend throughout on, what Weir does not have yet.
 const EXCLUDED: &[(&str, &str)] = &[
-    ("bulk-memory/table-sub.wast", "typed function references"),
-    ("wasm-latest/br_on_non_null.wast", "typed function references"),
-    ("wasm-latest/br_on_null.wast", "typed function references"),
-    ("wasm-latest/br_table.wast", "typed function references in its one module; wasm-v2's runs instead"),
-    ("wasm-latest/call_ref.wast", "typed function references"),
     ("wasm-latest/instance.wast", "exceptions"),
-    ("wasm-latest/local_init.wast", "typed function references"),
-    ("wasm-latest/ref_as_non_null.wast", "typed function references"),
-    ("wasm-latest/ref_is_null.wast", "typed function references in its modules; wasm-v2's runs instead"),
     ("wasm-latest/ref_null.wast", "GC types in its modules; wasm-v2's runs instead"),
-    ("wasm-latest/return_call.wast", "typed function references in its one module; tail-call's runs instead"),
-    ("wasm-latest/return_call_indirect.wast", "typed function references in its one module; tail-call's runs instead"),
-    ("wasm-latest/return_call_ref.wast", "typed function references"),
     ("wasm-latest/type-canon.wast", "GC types"),
     ("wasm-latest/type-equivalence.wast", "GC types"),
     ("wasm-latest/type-rec.wast", "GC types"),
-    ("wasm-latest/unreached-valid.wast", "typed function references in its modules; wasm-v2's runs instead"),
 ];
 
 /// Scripts of version 2 that stand in for those of the latest that are excluded, or whose modules partly fail.
-const STAND_INS: &[&str] =
-    &["br_table.wast", "imports.wast", "linking.wast", "ref_is_null.wast", "ref_null.wast", "unreached-valid.wast"];
+const STAND_INS: &[&str] = &["imports.wast", "linking.wast", "ref_null.wast"];
 
 /// What became of the suite.
 #[derive(Debug, Default)]

@@ -99,6 +99,7 @@ impl<'m> ModuleWorld<'m> {
                 let same = *self.module.func_type(func) == self.module.types[ty as usize];
                 if same { Ok(func) } else { Err(Trap::IndirectCallTypeMismatch) }
             }
+            Callee::Reference { reference, .. } => Ok(reference.checked_sub(1).ok_or(Trap::NullReference)? as u32),
         }
     }
 }

@@ -78,6 +78,19 @@ fn results_of_four_bytes_have_a_zero_upper_half_and_ignore_that_of_operands() {
 }
 
 #[test]
+fn wide_arithmetic_carries_between_the_halves() {
+    assert_eq!(i64_add128([-1, 0, 1, 0]), [0, 1]);
+    assert_eq!(i64_add128([-1, -1, 1, 0]), [0, 0]);
+    assert_eq!(i64_add128([i64::MIN, 5, i64::MIN, -7]), [0, -1]);
+    assert_eq!(i64_sub128([0, 1, 1, 0]), [-1, 0]);
+    assert_eq!(i64_sub128([0, 0, 0, 1]), [0, -1]);
+    assert_eq!(i64_mul_wide_s([-1, -1]), [1, 0]);
+    assert_eq!(i64_mul_wide_s([i64::MIN, 2]), [0, -1]);
+    assert_eq!(i64_mul_wide_u([-1, -1]), [1, -2]);
+    assert_eq!(i64_mul_wide_u([i64::MIN, 2]), [0, 1]);
+}
+
+#[test]
 fn division_traps() {
     assert_eq!(i32_div_s(1, 0), Err(Trap::IntegerDivideByZero));
     assert_eq!(i32_div_s(i32::MIN, -1), Err(Trap::IntegerOverflow));

@@ -91,9 +91,8 @@ fn read_locals(
 fn unknown_opcode(byte: u8, offset: u64) -> InvalidModule {
     let proposal = match byte {
         0x06..=0x0A | 0x18 | 0x19 | 0x1F => "exception handling",
-        0x14 | 0x15 | 0xD3..=0xD6 => "typed function references",
         0xE0..=0xE6 => "stack switching",
-        0xFB => "garbage collection",
+        0xD3 | 0xFB => "garbage collection",
         0xFE => "threads",
         _ => return InvalidModule::new(format!("illegal opcode {byte:#04x}"), offset),
     };

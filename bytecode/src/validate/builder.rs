@@ -28,9 +28,12 @@ pub(super) enum Class {
     Br,
     BrIf,
     BrTable,
-    /// `call`, `call_indirect`
+    BrOnNull,
+    BrOnNonNull,
+    /// `call`, `call_indirect`, `call_ref`
     Call,
     ReturnCall,
+    /// `return_call_indirect`, `return_call_ref`
     ReturnCallIndirect,
     /// `return`, `unreachable`
     Stop,
@@ -77,9 +80,11 @@ impl Class {
             Opcode::Br => Class::Br,
             Opcode::BrIf => Class::BrIf,
             Opcode::BrTable => Class::BrTable,
-            Opcode::Call | Opcode::CallIndirect => Class::Call,
+            Opcode::BrOnNull => Class::BrOnNull,
+            Opcode::BrOnNonNull => Class::BrOnNonNull,
+            Opcode::Call | Opcode::CallIndirect | Opcode::CallRef => Class::Call,
             Opcode::ReturnCall => Class::ReturnCall,
-            Opcode::ReturnCallIndirect => Class::ReturnCallIndirect,
+            Opcode::ReturnCallIndirect | Opcode::ReturnCallRef => Class::ReturnCallIndirect,
             Opcode::Unreachable | Opcode::Return => Class::Stop,
             Opcode::LocalSet | Opcode::LocalTee => Class::Write,
             Opcode::GlobalGet | Opcode::GlobalSet => Class::Global,
@@ -248,9 +253,14 @@ impl Builder {
                 self.begin_segment(next);
                 self.open_if(pc, before.wrapping_sub(1), arity(immediates.block_type(), sections));
             }
-            Class::BrIf => {
+            // A null is gone where the branch arrives, as the condition of `br_if` is.
+            Class::BrIf | Class::BrOnNull => {
                 self.begin_segment(next);
                 self.branch(pc, immediates.u32(), before.wrapping_sub(1));
+            }
+            Class::BrOnNonNull => {
+                self.begin_segment(next);
+                self.branch(pc, immediates.u32(), before);
             }
             Class::Call => self.begin_segment(next),
             Class::Br => {

@@ -8,7 +8,7 @@ use crate::module::{
 use crate::types::{FuncType, GlobalType, HeapType, Limits, MemoryType, RefType, TableType, ValType};
 use wasmparser::{
     AbstractHeapType, DataKind, ElementItems, ElementKind, ExternalKind, KnownCustom, Name, NameSectionReader, Operator, Payload,
-    TableInit, TypeRef,
+    TableInit, TypeRef, UnpackedIndex,
 };
 
 type Result<T> = std::result::Result<T, InvalidModule>;
@@ -217,6 +217,7 @@ fn ref_type(ty: wasmparser::RefType) -> Result<RefType> {
     let heap = match ty.heap_type() {
         wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => HeapType::Func,
         wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Extern } => HeapType::Extern,
+        wasmparser::HeapType::Concrete(UnpackedIndex::Module(index)) => HeapType::Concrete(index),
         // The validator has refused every other one, as its proposals are off; offsets are lost by now.
         _ => return Err(InvalidModule::new(format!("reference type {ty} is not supported"), 0)),
     };

@@ -4,6 +4,7 @@ use super::{InvalidModule, parse};
 use crate::module::{ConstExpr, ConstOp, ElemMode, ExternIndex, ExternType, FuncBody, Module};
 use crate::opcodes::Opcode;
 use crate::sidetable::{BranchEntry, LocalSet};
+use crate::types::{HeapType, RefType};
 use crate::{Instrs, ValType};
 
 fn module(wat: &str) -> Module {
@@ -446,6 +447,48 @@ fn refusal(wat: &str) -> InvalidModule {
 }
 
 #[test]
+fn branches_on_null_take_the_operands_that_their_labels_do() {
+    let m = module(
+        "(module (type $t (func)) (func (param (ref null $t)) (result i32)
+        (block (result i32)
+            i32.const 1
+            i32.const 2
+            local.get 0
+            br_on_null 0
+            drop
+            drop
+            (block (result i32 (ref $t))
+                i32.const 3
+                i32.const 4
+                local.get 0
+                br_on_non_null 0
+                return)
+            drop
+            drop)))",
+    );
+    let [on_null, on_non_null] = &*m.bodies[0].branches else { panic!("two branches") };
+    // Below the null are the label's value and one that goes away.
+    assert_eq!(*on_null, entry(behind(&m, "end", 1), 2, 1, 1));
+    assert_eq!(*on_non_null, entry(behind(&m, "end", 0), 2, 2, 1));
+    assert_eq!(segments(&m).iter().map(|(_, cost)| cost).sum::<u32>(), 13);
+    assert_eq!(m.bodies[0].max_operands, 4);
+}
+
+#[test]
+fn types_of_references_and_memories_are_kept() {
+    let m = module(
+        "(module (type $t (func)) (memory i64 0 (pagesize 1)) (memory 2 3 (pagesize 1))
+        (table 1 (ref $t) (ref.func $f)) (table i64 1 4 (ref null $t)) (func $f (type $t)) (elem declare func $f))",
+    );
+    assert_eq!((m.memories[0].memory64, m.memories[0].page_size_log2), (true, 0));
+    assert_eq!((m.memories[1].limits.min, m.memories[1].limits.max, m.memories[1].page_size_log2), (2, Some(3), 0));
+    let [first, second] = &*m.tables else { panic!("two tables") };
+    assert_eq!(first.ty.element, RefType { nullable: false, heap: HeapType::Concrete(0) });
+    assert_eq!(first.init, Some(ConstExpr([ConstOp::RefFunc(0)].into())));
+    assert_eq!((second.ty.table64, second.ty.element.nullable, second.ty.limits.max), (true, true, Some(4)));
+}
+
+#[test]
 fn what_is_not_supported_is_refused_by_name() {
     for (wat, name) in [
         ("(module (memory 1 1 shared))", "threads"),
@@ -453,7 +496,7 @@ fn what_is_not_supported_is_refused_by_name() {
         ("(module (tag))", "exceptions"),
         ("(module (func (try_table)))", "exception handling"),
         ("(module (type (struct)))", "gc"),
-        ("(module (type $t (func)) (func (param (ref $t)) (call_ref $t (local.get 0))))", "function references"),
+        ("(module (rec (type (func)) (type (func))))", "gc"),
         ("(module (func (drop (ref.i31 (i32.const 0)))))", "garbage collection"),
     ] {
         let error = refusal(wat);
@@ -557,12 +600,7 @@ fn check_consistent(m: &Module) {
 }
 
 fn entries_owned(m: &Module, body: &FuncBody) -> usize {
-    let owned = |instr: crate::Instr<'_>| match (instr.op, instr.imm) {
-        (Opcode::Br | Opcode::BrIf | Opcode::If | Opcode::Else | Opcode::Loop, _) => 1,
-        (Opcode::BrTable, crate::Imm::Labels(labels)) => labels.len(),
-        _ => 0,
-    };
-    Instrs::new(m, body.entry, body.end).map(owned).sum()
+    Instrs::new(m, body.entry, body.end).map(|instr| instr.branch_entries()).sum()
 }
 
 /// Parses what may be no module: it must be accepted exactly if the validator alone accepts it. Whether it was.

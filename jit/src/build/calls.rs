@@ -29,6 +29,35 @@ impl<'m> Builder<'_, 'm> {
         self.block = None;
     }
 
+    pub(super) fn call_ref(&mut self, ty: u32) {
+        let func_type = &self.module.types[ty as usize];
+        let args = self.pop_referenced(ty);
+        self.returning(Op::CallRef, func_type, ty, 0, &args);
+    }
+
+    pub(super) fn return_call_ref(&mut self, ty: u32) {
+        let args = self.pop_referenced(ty);
+        self.terminate(Op::ReturnCallRef, ty, 0, &args);
+        self.block = None;
+    }
+
+    /// The arguments of a function of type `ty` and, last, the reference to it, which is not null.
+    fn pop_referenced(&mut self, ty: u32) -> Vec<Value> {
+        let mut args = self.pop_list(self.module.types[ty as usize].params.len() + 1);
+        if let Some(reference) = args.last_mut() {
+            *reference = self.non_null(*reference);
+        }
+        args
+    }
+
+    /// The reference, behind a check that it is not null.
+    pub(super) fn non_null(&mut self, reference: Value) -> Value {
+        match self.func.op(reference) {
+            Op::NonNull | Op::RefFunc => reference,
+            _ => self.emit(Op::NonNull, Type::Ref, 0, 0, &[reference]),
+        }
+    }
+
     /// A call that comes back, and its results.
     fn returning(&mut self, op: Op, ty: &'m FuncType, aux: u32, table: u32, args: &[Value]) {
         let first = ty.results.first().map_or(Type::Void, |&ty| ty.into());

@@ -247,8 +247,34 @@ impl Builder<'_, '_> {
         self.jump_to_label(depth);
     }
 
+    /// The label takes what is below the reference; behind the branch the reference is known not to be null.
+    pub(super) fn br_on_null(&mut self, depth: u32) {
+        let reference = self.pop();
+        let is_null = self.is_null(reference);
+        self.br_if_value(depth, is_null);
+        if self.block.is_some() {
+            self.push(reference);
+        }
+    }
+
+    /// The label takes the reference too; behind the branch it is gone.
+    pub(super) fn br_on_non_null(&mut self, depth: u32) {
+        let reference = self.top(1)[0];
+        let is_null = self.is_null(reference);
+        let condition = self.unary(Op::Eqz, Type::I32, Type::I32, is_null);
+        self.br_if_value(depth, condition);
+        if self.block.is_some() {
+            self.stack.pop();
+        }
+    }
+
     pub(super) fn br_if(&mut self, depth: u32) {
         let condition = self.pop();
+        self.br_if_value(depth, condition);
+    }
+
+    /// A branch to the label at `depth` if `condition`, which is no operand any more, is not 0.
+    fn br_if_value(&mut self, depth: u32, condition: Value) {
         match self.known(condition) {
             Some(0) => return,
             Some(_) => return self.br(depth),

@@ -267,12 +267,16 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::Br, Imm::Label(depth)) => self.br(depth),
             (Opcode::BrIf, Imm::Label(depth)) => self.br_if(depth),
             (Opcode::BrTable, Imm::Labels(labels)) => self.br_table(labels),
+            (Opcode::BrOnNull, Imm::Label(depth)) => self.br_on_null(depth),
+            (Opcode::BrOnNonNull, Imm::Label(depth)) => self.br_on_non_null(depth),
             (Opcode::Return, _) => self.return_(),
 
             (Opcode::Call, Imm::Index(func)) => self.call(func),
             (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
+            (Opcode::CallRef, Imm::Index(ty)) => self.call_ref(ty),
             (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
             (Opcode::ReturnCallIndirect, Imm::CallIndirect { ty, table }) => self.return_call_indirect(ty, table),
+            (Opcode::ReturnCallRef, Imm::Index(ty)) => self.return_call_ref(ty),
 
             (Opcode::Drop, _) => {
                 self.stack.pop();
@@ -300,6 +304,15 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::TableCopy, Imm::Index2(to, from)) => self.bulk(Op::TableCopy, to, from),
             (Opcode::TableInit, Imm::Index2(segment, table)) => self.bulk(Op::TableInit, table, segment),
             (Opcode::ElemDrop, Imm::Index(segment)) => self.drop_segment(Op::ElemDrop, segment),
+            (Opcode::RefAsNonNull, _) => {
+                let reference = self.pop();
+                let reference = self.non_null(reference);
+                self.push(reference);
+            }
+            (Opcode::I64Add128, _) => self.add128(),
+            (Opcode::I64Sub128, _) => self.sub128(),
+            (Opcode::I64MulWideS, _) => self.mul_wide(true),
+            (Opcode::I64MulWideU, _) => self.mul_wide(false),
 
             (op, Imm::Mem(arg)) => self.access(op, arg),
             (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),

@@ -31,7 +31,57 @@ impl Builder<'_, '_> {
         self.push(value);
     }
 
-    fn unary(&mut self, op: Op, operand: Type, result: Type, a: Value) -> Value {
+    /// `i64.add128`: the low halves carry if their sum is less than either.
+    pub(super) fn add128(&mut self) {
+        let [a_low, a_high, b_low, b_high] = self.pop_array();
+        let low = self.int64(Op::Add, a_low, b_low);
+        let carry = self.less64(low, a_low);
+        let high = self.int64(Op::Add, a_high, b_high);
+        let high = self.int64(Op::Add, high, carry);
+        self.push(low);
+        self.push(high);
+    }
+
+    /// `i64.sub128`: the low halves borrow if the first is less.
+    pub(super) fn sub128(&mut self) {
+        let [a_low, a_high, b_low, b_high] = self.pop_array();
+        let low = self.int64(Op::Sub, a_low, b_low);
+        let borrow = self.less64(a_low, b_low);
+        let high = self.int64(Op::Sub, a_high, b_high);
+        let high = self.int64(Op::Sub, high, borrow);
+        self.push(low);
+        self.push(high);
+    }
+
+    /// `i64.mul_wide_u` or, with `signed`, `i64.mul_wide_s`: a negative factor counts for 2⁶⁴ too much in the unsigned
+    /// product, so that its high half has the other factor too much.
+    pub(super) fn mul_wide(&mut self, signed: bool) {
+        let [a, b] = self.pop_array();
+        let low = self.int64(Op::Mul, a, b);
+        let mut high = self.int64(Op::MulHigh, a, b);
+        if signed {
+            let sign = self.constant(Type::I64, 63);
+            for (factor, other) in [(a, b), (b, a)] {
+                let negative = self.int64(Op::ShrS, factor, sign);
+                let excess = self.int64(Op::And, negative, other);
+                high = self.int64(Op::Sub, high, excess);
+            }
+        }
+        self.push(low);
+        self.push(high);
+    }
+
+    fn int64(&mut self, op: Op, a: Value, b: Value) -> Value {
+        self.binary(op, Type::I64, Type::I64, a, b)
+    }
+
+    /// 1 if `a` is less than `b`, both unsigned.
+    fn less64(&mut self, a: Value, b: Value) -> Value {
+        let less = self.binary(Op::LtU, Type::I64, Type::I32, a, b);
+        self.unary(Op::ExtendU, Type::I32, Type::I64, less)
+    }
+
+    pub(super) fn unary(&mut self, op: Op, operand: Type, result: Type, a: Value) -> Value {
         if let Some(value) = self.fold(op, operand, result, &[a]) {
             return value;
         }

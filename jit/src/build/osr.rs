@@ -168,15 +168,19 @@ impl<'m> Prefix<'m> {
             }
             (Else, _) => return self.open_else(),
             (End, _) => return self.end(),
-            (Unreachable | Br | BrTable | Return | ReturnCall | ReturnCallIndirect, _) => {
+            (Unreachable | Br | BrTable | Return | ReturnCall | ReturnCallIndirect | ReturnCallRef, _) => {
                 self.dead = Some(0);
                 return;
             }
             (Call, Imm::Index(func)) => return self.call(self.module.funcs[func as usize], 0),
             (CallIndirect, Imm::CallIndirect { ty, .. }) => return self.call(ty, 1),
+            (CallRef, Imm::Index(ty)) => return self.call(ty, 1),
 
-            (Nop | LocalTee | DataDrop | ElemDrop, _) => (0, None),
-            (Drop | BrIf | LocalSet | GlobalSet, _) => (1, None),
+            (Nop | LocalTee | DataDrop | ElemDrop | BrOnNull | RefAsNonNull, _) => (0, None),
+            (Drop | BrIf | BrOnNonNull | LocalSet | GlobalSet, _) => (1, None),
+            // Two operands fewer than came: both results are of the operands' type.
+            (I64Add128 | I64Sub128, _) => (2, None),
+            (I64MulWideS | I64MulWideU, _) => (0, None),
             // One of the two alternatives stays.
             (Select | SelectT, _) => (2, None),
             (LocalGet, Imm::Index(local)) => (0, Some(self.body.locals[local as usize].into())),

@@ -1,17 +1,22 @@
 //! References and tables. Bulk operations are with those on memories.
 
 use super::Builder;
-use crate::ir::{Op, Type};
+use crate::ir::{Op, Type, Value};
 
 impl Builder<'_, '_> {
     pub(super) fn ref_is_null(&mut self) {
         let reference = self.pop();
-        let value = match self.func.as_const(reference).filter(|_| self.options.refinements.fold) {
+        let value = self.is_null(reference);
+        self.push(value);
+    }
+
+    /// 1 if a reference is null, else 0.
+    pub(super) fn is_null(&mut self, reference: Value) -> Value {
+        match self.func.as_const(reference).filter(|_| self.options.refinements.fold) {
             // Only null is a constant.
             Some(bits) => self.constant(Type::I32, u64::from(bits == 0)),
             None => self.shared(Op::RefIsNull, Type::I32, &[reference]),
-        };
-        self.push(value);
+        }
     }
 
     pub(super) fn ref_func(&mut self, func: u32) {

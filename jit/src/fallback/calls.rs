@@ -73,6 +73,18 @@ impl<'t> Translator<'t, '_> {
         self.tail_call_target(target, self.func.inst(value).aux, args)
     }
 
+    /// `call_ref`
+    pub(super) fn call_ref(&mut self, value: Value) -> Result<Option<clif::Value>, Refusal> {
+        let (target, args) = self.referenced(value);
+        self.call_target(target, self.func.inst(value).aux, args)
+    }
+
+    /// `return_call_ref`
+    pub(super) fn return_call_ref(&mut self, value: Value) -> Result<(), Refusal> {
+        let (target, args) = self.referenced(value);
+        self.tail_call_target(target, self.func.inst(value).aux, args)
+    }
+
     /// `return`
     pub(super) fn return_(&mut self, value: Value) {
         let results = &self.request.module.func_type(self.func.index).results;
@@ -169,9 +181,22 @@ impl<'t> Translator<'t, '_> {
             return Target { code: self.load_runtime(types::I64, cell, 0), instance: None };
         }
         let reference = self.load_fixed(types::I64, self.instance, self.layout.import(callee) as usize);
+        self.referred(reference)
+    }
+
+    /// The function that the last argument refers to, and the arguments without it.
+    fn referenced(&mut self, value: Value) -> (Target, &'t [Value]) {
+        let func = self.func;
+        let (&reference, args) = func.args(value).split_last().expect("the reference is the last argument");
+        let reference = self.get(reference);
+        (self.referred(reference), args)
+    }
+
+    /// What a `*const FuncRef` points to. It is not null where this stands.
+    fn referred(&mut self, reference: clif::Value) -> Target {
         Target {
-            code: self.load_fixed(types::I64, reference, offset_of!(FuncRef, entry)),
-            instance: Some(self.load_fixed(types::I64, reference, offset_of!(FuncRef, instance))),
+            code: self.load_runtime(types::I64, reference, offset_of!(FuncRef, entry)),
+            instance: Some(self.load_runtime(types::I64, reference, offset_of!(FuncRef, instance))),
         }
     }
 

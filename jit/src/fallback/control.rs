@@ -81,6 +81,7 @@ impl Translator<'_, '_> {
             Op::Return => self.return_(value),
             Op::ReturnCall => self.return_call(value)?,
             Op::ReturnCallIndirect => self.return_call_indirect(value)?,
+            Op::ReturnCallRef => self.return_call_ref(value)?,
             _ => {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
                 // Cranelift would merge a block of a trap alone into the branch to it, with the branch's pc.

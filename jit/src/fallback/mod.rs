@@ -258,6 +258,12 @@ impl Translator<'_, '_> {
             Op::Result => Some(self.results[inst.imm as usize]),
             Op::Call => self.call(value)?,
             Op::CallIndirect => self.call_indirect(value)?,
+            Op::CallRef => self.call_ref(value)?,
+            Op::NonNull => {
+                let reference = self.arg(value, 0);
+                self.b.ins().trapz(reference, trap_code(Trap::NullReference));
+                Some(reference)
+            }
             Op::Fuel => self.charge(inst.imm),
             Op::Poll => self.poll(),
             Op::GlobalGet => Some(self.global_get(inst.aux, inst.ty)),

@@ -32,6 +32,7 @@ impl Translator<'_, '_> {
             Op::Add => ins.iadd(a, b),
             Op::Sub => ins.isub(a, b),
             Op::Mul => ins.imul(a, b),
+            Op::MulHigh => ins.umulhi(a, b),
             Op::DivS => ins.sdiv(a, b),
             Op::DivU => ins.udiv(a, b),
             Op::RemS => ins.srem(a, b),

@@ -129,6 +129,13 @@ pub enum Callee {
         /// The element.
         index: u64,
     },
+    /// A function reference, which is not null.
+    Reference {
+        /// Type index of its signature.
+        ty: u32,
+        /// The reference's slot.
+        reference: u64,
+    },
 }
 
 /// How a function ended.
@@ -219,7 +226,7 @@ impl<W: World> Machine<'_, '_, W> {
     fn step(&mut self, value: Value) -> Result<u64, Trap> {
         let inst = self.func.inst(value);
         let args = self.list(inst.args);
-        if matches!(inst.op, Op::Call | Op::CallIndirect) {
+        if inst.op.calls_function() {
             let (callee, args) = self.callee(value);
             self.results = self.world.call(callee, &args)?;
             return Ok(if inst.ty == Type::Void { 0 } else { truncate(self.results[0], inst.ty) });
@@ -235,11 +242,14 @@ impl<W: World> Machine<'_, '_, W> {
             Op::MemorySize => self.world.memory_size(inst.aux),
             Op::MemoryGrow => self.world.memory_grow(inst.aux, args[0]).unwrap_or(u64::MAX),
             Op::GlobalGet => self.world.global(inst.aux),
-            Op::RefIsNull => u64::from(args[0] == 0),
+            Op::RefIsNull => semantics::ref_is_null(args[0] as i64) as u64,
             Op::RefFunc => self.world.ref_func(inst.aux),
             Op::TableGet => self.world.table_get(inst.aux, args[0])?,
             Op::TableSize => self.world.table_size(inst.aux),
             Op::TableGrow => self.world.table_grow(inst.aux, args[0], args[1]).unwrap_or(u64::MAX),
+            Op::NonNull if args[0] == 0 => return Err(Trap::NullReference),
+            Op::NonNull => args[0],
+            Op::MulHigh => semantics::i64_mul_wide_u([args[0] as i64, args[1] as i64])[1] as u64,
             _ if inst.op.fields() == Fields::Access => {
                 let access = self.access(value);
                 access.extend(self.world.load(inst.aux, args[0], inst.imm, access.width)?)
@@ -286,6 +296,10 @@ impl<W: World> Machine<'_, '_, W> {
         let mut args = self.list(inst.args);
         let callee = match inst.op.fields() {
             Fields::Func => Callee::Direct(inst.aux),
+            Fields::Type => {
+                let reference = args.pop().expect("the reference is the last argument");
+                Callee::Reference { ty: inst.aux, reference }
+            }
             _ => {
                 let index = args.pop().expect("the table index is the last argument");
                 Callee::Indirect { ty: inst.aux, table: inst.imm as u32, index }
@@ -304,7 +318,7 @@ impl<W: World> Machine<'_, '_, W> {
                 Next::Edge(default.min(self.get(inst.args[0]) as usize))
             }
             Op::Return => Next::End(Outcome::Return(self.list(inst.args))),
-            Op::ReturnCall | Op::ReturnCallIndirect => {
+            op if op.is_tail_call() => {
                 let (callee, args) = self.callee(terminator);
                 Next::End(Outcome::TailCall(callee, args))
             }

@@ -104,6 +104,8 @@ macro_rules! for_each_op {
             Add, "add", 2, Pure, [I32 I32 I32Add, I64 I64 I64Add];
             Sub, "sub", 2, Pure, [I32 I32 I32Sub, I64 I64 I64Sub];
             Mul, "mul", 2, Pure, [I32 I32 I32Mul, I64 I64 I64Mul];
+            // The high half of what the instruction gives: the low half is `mul`.
+            MulHigh, "mul_high", 2, Pure, [I64 I64 I64MulWideU];
             DivS, "div_s", 2, Trap, [I32 I32 I32DivS, I64 I64 I64DivS];
             DivU, "div_u", 2, Trap, [I32 I32 I32DivU, I64 I64 I64DivU];
             RemS, "rem_s", 2, Trap, [I32 I32 I32RemS, I64 I64 I64RemS];
@@ -170,6 +172,9 @@ macro_rules! for_each_op {
             Promote, "promote", 1, Pure, [F32 F64 F64PromoteF32];
             Reinterpret, "reinterpret", 1, Pure, [F32 I32 I32ReinterpretF32, F64 I64 I64ReinterpretF64, I32 F32 F32ReinterpretI32, I64 F64 F64ReinterpretI64];
 
+            // References. Its argument, which is not null.
+            NonNull, "non_null", 1, Trap, [];
+
             // Memory. Loads: [address]; stores: [address, value]. imm is the offset, aux the memory.
             Load, "load", 1, ReadTrap, [I32 I32 I32Load, I64 I64 I64Load, F32 F32 F32Load, F64 F64 F64Load];
             Load8S, "load8_s", 1, ReadTrap, [I32 I32 I32Load8S, I64 I64 I64Load8S];
@@ -213,9 +218,11 @@ macro_rules! for_each_op {
             ElemDrop, "elem_drop", 0, Write, [];
 
             // Calls: the value is the first result (void if none), `result` reads the others. aux is the function, or
-            // the type index with imm the table; the table index is the *last* argument, as on the operand stack.
+            // the type index with imm the table; the table index is the *last* argument, as on the operand stack, and so is
+            // the reference, proved not to be null, of `call_ref`.
             Call, "call", *, Write, [];
             CallIndirect, "call_indirect", *, Write, [];
+            CallRef, "call_ref", *, Write, [];
 
             // Accounting: see the contract. `fuel`: imm is the cost.
             Fuel, "fuel", 0, Write, [];
@@ -229,6 +236,7 @@ macro_rules! for_each_op {
             Return, "return", *, Terminator, [];
             ReturnCall, "return_call", *, Terminator, [];
             ReturnCallIndirect, "return_call_indirect", *, Terminator, [];
+            ReturnCallRef, "return_call_ref", *, Terminator, [];
             Trap, "trap", 0, Terminator, [];
         }
     };
@@ -312,6 +320,16 @@ impl Op {
         matches!(self.effect(), Effect::Terminator)
     }
 
+    /// Whether it calls a function that returns here.
+    pub const fn calls_function(self) -> bool {
+        matches!(self, Op::Call | Op::CallIndirect | Op::CallRef)
+    }
+
+    /// Whether it calls a function in place of the one it stands in.
+    pub const fn is_tail_call(self) -> bool {
+        matches!(self, Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallRef)
+    }
+
     /// Whether it may be deleted when nothing uses its value.
     pub const fn is_removable(self) -> bool {
         matches!(self.effect(), Effect::Pure | Effect::Read)
@@ -319,7 +337,8 @@ impl Op {
 
     /// Whether the order of its two arguments does not matter.
     pub const fn is_commutative(self) -> bool {
-        matches!(self, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Eq | Op::Ne | Op::Fadd | Op::Fmul | Op::Feq | Op::Fne)
+        matches!(self, Op::Add | Op::Mul | Op::MulHigh | Op::And | Op::Or | Op::Xor)
+            || matches!(self, Op::Eq | Op::Ne | Op::Fadd | Op::Fmul | Op::Feq | Op::Fne)
     }
 
     /// The operation that computes the same from its two arguments exchanged.
@@ -363,7 +382,8 @@ impl Op {
 
     /// Whether it calls a function or a helper of the runtime, and comes back.
     pub const fn is_call(self) -> bool {
-        matches!(self, Op::Call | Op::CallIndirect | Op::RefFunc)
+        self.calls_function()
+            || matches!(self, Op::RefFunc)
             || matches!(self, Op::MemoryGrow | Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit | Op::DataDrop)
             || matches!(self, Op::TableSet | Op::TableGrow | Op::TableFill | Op::TableCopy | Op::TableInit | Op::ElemDrop)
     }
@@ -421,6 +441,8 @@ pub enum Fields {
     Func,
     /// `aux` is the type index, `imm` the table.
     Indirect,
+    /// `aux` is the type index.
+    Type,
     /// `aux` is the code of a [`weir_bytecode::Trap`].
     Trap,
 }
@@ -444,6 +466,7 @@ impl Op {
             Op::ElemDrop => Fields::ElemSegment,
             Op::Call | Op::ReturnCall | Op::RefFunc => Fields::Func,
             Op::CallIndirect | Op::ReturnCallIndirect => Fields::Indirect,
+            Op::CallRef | Op::ReturnCallRef => Fields::Type,
             Op::Trap => Fields::Trap,
             _ => Fields::None,
         }

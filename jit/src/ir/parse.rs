@@ -270,6 +270,7 @@ impl Pending {
                 self.imm = cursor.elem()?.into();
             }
             Fields::ElemSegment => self.imm = cursor.elem()?.into(),
+            Fields::Type => self.aux = cursor.index("t", "a type such as `t0`")?,
             Fields::Trap => {
                 let found = cursor.rest;
                 let word = cursor.word();
@@ -284,7 +285,7 @@ impl Pending {
     /// Arguments and successors.
     fn operands(&mut self, cursor: &mut Cursor<'_>, succs: &mut Vec<Block>) -> Result<(), ParseError> {
         match self.op {
-            Op::Call | Op::ReturnCall | Op::CallIndirect | Op::ReturnCallIndirect => {
+            op if op.calls_function() || op.is_tail_call() => {
                 cursor.expect("(")?;
                 if !cursor.eat(")") {
                     self.args = cursor.comma_separated(|cursor| cursor.value())?;

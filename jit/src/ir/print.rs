@@ -95,7 +95,7 @@ fn write_inst(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, value: Value
     match inst.op {
         Op::Phi => return write_phi(f, func, block, value),
         Op::Call | Op::ReturnCall => return write!(f, "({args})"),
-        Op::CallIndirect | Op::ReturnCallIndirect => return write!(f, " ({args})"),
+        op if op.calls_function() || op.is_tail_call() => return write!(f, " ({args})"),
         Op::BrTable => return write!(f, " {args} [{}]", list(&func.block(block).succs)),
         Op::Store | Op::Store8 | Op::Store16 | Op::Store32 if inst.imm != 0 => {
             if let [address, values @ ..] = &*inst.args {
@@ -144,6 +144,7 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
         Fields::ElemSegment => write!(f, " elem{imm}"),
         Fields::Func => write!(f, " f{aux}"),
         Fields::Indirect => write!(f, " t{aux} table{imm}"),
+        Fields::Type => write!(f, " t{aux}"),
         Fields::Trap => match u8::try_from(aux).ok().and_then(Trap::from_code) {
             Some(trap) => write!(f, " {trap:?}"),
             None => write!(f, " {aux}"),

@@ -66,6 +66,7 @@ fn mix(callee: Callee, args: &[u64]) -> Result<Vec<u64>, Trap> {
     let seed = match callee {
         Callee::Direct(func) => u64::from(func),
         Callee::Indirect { ty, table, index } => (u64::from(ty) << 40 | u64::from(table) << 32) ^ index,
+        Callee::Reference { ty, reference } => u64::from(ty) << 40 ^ reference,
     };
     let hash = args.iter().fold(seed, |hash, arg| (hash ^ arg).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
     Ok((0..4).map(|i| hash.rotate_left(i * 11)).collect())

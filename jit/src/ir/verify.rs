@@ -228,7 +228,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let (aux_used, imm_used) = match fields {
             Fields::None => (false, false),
             Fields::Bits | Fields::Number | Fields::Segment | Fields::ElemSegment => (false, true),
-            Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Trap => (true, false),
+            Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Type | Fields::Trap => (true, false),
             Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
             Fields::Tables | Fields::TableSegment => (true, true),
         };
@@ -282,6 +282,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 in_range("type", aux, module.types.len())?;
                 in_range("table", imm, module.tables.len())
             }
+            Fields::Type => in_range("type", aux, module.types.len()),
             Fields::None | Fields::Bits | Fields::Number | Fields::Trap => Ok(()),
         }
     }
@@ -346,7 +347,11 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Op::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
             Op::RefFunc => self.result(Type::Ref),
             _ if matches!(inst.op.fields(), Fields::Table | Fields::Tables | Fields::TableSegment) => self.table(),
-            Op::Call | Op::CallIndirect | Op::ReturnCall | Op::ReturnCallIndirect => self.call(),
+            Op::NonNull => {
+                self.result(Type::Ref)?;
+                self.args(&[Want::Is(Type::Ref)])
+            }
+            op if op.calls_function() || op.is_tail_call() => self.call(),
             Op::Branch | Op::BrTable => {
                 self.result(void)?;
                 self.args(&[Want::Is(Type::I32)])
@@ -406,20 +411,22 @@ impl<'f, 'a> Verifier<'f, 'a> {
     fn call(&self) -> Checked {
         let func = self.func;
         let inst = func.inst(self.value());
-        let indirect = matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect);
+        // What the last argument is, if it chooses the callee.
+        let chooser = match inst.op.fields() {
+            Fields::Indirect => Some(self.index_type(self.module.map(|module| module.tables[inst.imm as usize].ty.table64))),
+            Fields::Type => Some(Want::Is(Type::Ref)),
+            _ => None,
+        };
         let tail = inst.op.is_terminator();
-        self.check(6, !indirect || !inst.args.is_empty(), || "no table index".into())?;
-        let Some((module, ty)) = self.callee(self.value()) else {
+        self.check(6, chooser.is_none() || !inst.args.is_empty(), || "nothing says what to call".into())?;
+        let Some(ty) = self.callee(self.value()) else {
             self.check(7, !tail || inst.ty == Type::Void, || "a tail call has no value".into())?;
-            return match inst.args.last() {
-                Some(&index) if indirect => self.fits(index, Want::Index),
+            return match (inst.args.last(), chooser) {
+                (Some(&last), Some(chooser)) => self.fits(last, chooser),
                 _ => Ok(()),
             };
         };
-        let mut wants: Vec<Want> = types(&ty.params).map(Want::Is).collect();
-        if indirect {
-            wants.push(self.index_type(Some(module.tables[inst.imm as usize].ty.table64)));
-        }
+        let wants: Vec<Want> = types(&ty.params).map(Want::Is).chain(chooser).collect();
         self.args(&wants)?;
         if tail {
             let same = types(&ty.results).eq(func.results.iter().copied());
@@ -430,24 +437,23 @@ impl<'f, 'a> Verifier<'f, 'a> {
         }
     }
 
-    /// The module and what `call` calls there.
-    fn callee(&self, call: Value) -> Option<(&'f Module, &'f FuncType)> {
+    /// The type of what `call` calls, given the module.
+    fn callee(&self, call: Value) -> Option<&'f FuncType> {
         let module = self.module?;
         let inst = self.func.inst(call);
-        let ty = match inst.op.fields() {
-            Fields::Func => module.func_type(inst.aux),
-            Fields::Indirect => &module.types[inst.aux as usize],
-            _ => return None,
-        };
-        Some((module, ty))
+        match inst.op.fields() {
+            Fields::Func => Some(module.func_type(inst.aux)),
+            Fields::Indirect | Fields::Type => Some(&module.types[inst.aux as usize]),
+            _ => None,
+        }
     }
 
     fn result_type(&self) -> Checked {
         let inst = self.func.inst(self.value());
-        let called = matches!(self.func.op(inst.args[0]), Op::Call | Op::CallIndirect);
+        let called = self.func.op(inst.args[0]).calls_function();
         self.check(10, called && inst.imm >= 1, || "only calls have results 1 and up".into())?;
         self.check(7, inst.ty != Type::Void, || "a result has a type".into())?;
-        let Some((_, ty)) = self.callee(inst.args[0]) else { return Ok(()) };
+        let Some(ty) = self.callee(inst.args[0]) else { return Ok(()) };
         let declared = ty.results.get(inst.imm as usize).map(|&ty| Type::from(ty));
         self.check(7, declared == Some(inst.ty), || format!("result {} of {ty}", inst.imm))
     }

@@ -184,6 +184,7 @@ impl Body<'_> {
             }
             92..95 => self.branch_with_value(ty, depth),
             95..98 if ty == ValType::I32 => self.inquiry(depth),
+            95..98 if ty == ValType::I64 => self.wide(depth),
             _ => self.numeric(ty, depth),
         }
     }
@@ -264,6 +265,23 @@ impl Body<'_> {
             }
         }
         self.opcode(op);
+    }
+
+    /// Either half of what an instruction of wide arithmetic gives, or both mixed.
+    fn wide(&mut self, depth: u32) {
+        let (op, operands) = *self.rng.pick(&[
+            (Opcode::I64Add128, 4),
+            (Opcode::I64Sub128, 4),
+            (Opcode::I64MulWideS, 2),
+            (Opcode::I64MulWideU, 2),
+        ]);
+        self.values(&vec![ValType::I64; operands], depth);
+        self.opcode(op);
+        match self.rng.below(3) {
+            0 => self.sink().drop(),
+            1 => self.sink().i64_xor(),
+            _ => self.sink().i64_sub(),
+        };
     }
 
     fn is_nan(&mut self, ty: ValType, scratch: u32) {

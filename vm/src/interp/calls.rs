@@ -93,6 +93,19 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
     }
 }
 
+/// The callee of `call_ref` and `return_call_ref` whose operand is `reference`.
+///
+/// # Safety
+/// Validated code of a live store.
+#[inline(never)]
+pub(super) unsafe fn referenced(reference: u64) -> Result<Callee, Trap> {
+    if reference == 0 {
+        return Err(Trap::NullReference);
+    }
+    // SAFETY: the caller's promise: a function reference that is not null is the address of a `FuncRef`.
+    Ok(unsafe { Callee::of(reference as *const FuncRef) })
+}
+
 /// Counts a call of `body`: native code for it, or null to interpret it.
 ///
 /// # Safety

@@ -213,6 +213,12 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                     state.pc = $next;
                 }};
             }
+            macro_rules! wide {
+                ($meaning:ident, $next:expr) => {{
+                    state.sp = numeric::wide::<WORDS, _>(state.sp, semantics::$meaning);
+                    state.pc = $next;
+                }};
+            }
             macro_rules! select {
                 ($next:expr) => {{
                     state.sp = state.sp.sub(2 * WORDS);
@@ -323,6 +329,26 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                 state.stp = state.stp.add(label as usize);
                                 branch!();
                             }
+                            code::BrOnNull => {
+                                if *state.sp.sub(WORDS) == 0 {
+                                    state.sp = state.sp.sub(WORDS);
+                                    branch!();
+                                } else {
+                                    state.stp = state.stp.add(1);
+                                    state.pc = decode::skip(at);
+                                    enter_segment!();
+                                }
+                            }
+                            code::BrOnNonNull => {
+                                if *state.sp.sub(WORDS) == 0 {
+                                    state.sp = state.sp.sub(WORDS);
+                                    state.stp = state.stp.add(1);
+                                    state.pc = decode::skip(at);
+                                    enter_segment!();
+                                } else {
+                                    branch!();
+                                }
+                            }
                             code::Return => break 'ret,
 
                             // Calls
@@ -336,6 +362,11 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                 state.sp = state.sp.sub(WORDS);
                                 break 'call found;
                             }
+                            code::CallRef => {
+                                let callee = check!(calls::referenced(*state.sp.sub(WORDS)));
+                                state.sp = state.sp.sub(WORDS);
+                                break 'call (callee, decode::skip(at));
+                            }
                             code::ReturnCall => {
                                 let callee = calls::direct(state.scope, decode::u32(at).0);
                                 follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
@@ -343,6 +374,11 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                             code::ReturnCallIndirect => {
                                 let index = *state.sp.sub(WORDS);
                                 let (callee, _) = check!(calls::indirect(state.scope, at, index));
+                                state.sp = state.sp.sub(WORDS);
+                                follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
+                            }
+                            code::ReturnCallRef => {
+                                let callee = check!(calls::referenced(*state.sp.sub(WORDS)));
                                 state.sp = state.sp.sub(WORDS);
                                 follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
                             }
@@ -425,9 +461,11 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                 push!(0);
                                 state.pc = decode::skip(at);
                             }
-                            code::RefIsNull => {
-                                let top = state.sp.sub(WORDS);
-                                *top = u64::from(*top == 0);
+                            code::RefIsNull => unary!(ref_is_null, at),
+                            code::RefAsNonNull => {
+                                if *state.sp.sub(WORDS) == 0 {
+                                    break 'trap Trap::NullReference;
+                                }
                                 state.pc = at;
                             }
                             code::RefFunc => {
@@ -594,6 +632,10 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                     code::I64TruncSatF32U => unary!(i64_trunc_sat_f32_u, at),
                                     code::I64TruncSatF64S => unary!(i64_trunc_sat_f64_s, at),
                                     code::I64TruncSatF64U => unary!(i64_trunc_sat_f64_u, at),
+                                    code::I64Add128 => wide!(i64_add128, at),
+                                    code::I64Sub128 => wide!(i64_sub128, at),
+                                    code::I64MulWideS => wide!(i64_mul_wide_s, at),
+                                    code::I64MulWideU => wide!(i64_mul_wide_u, at),
                                     code @ (code::MemoryInit
                                     | code::DataDrop
                                     | code::MemoryCopy

@@ -3,6 +3,26 @@
 use weir_bytecode::Trap;
 use weir_bytecode::semantics::{Outcome, Slot};
 
+/// Replaces the `N` operands below `sp`, in slots of `WORDS` words, by the two results of `meaning`; the new `sp`.
+///
+/// # Safety
+/// There are `N` operands below `sp`, two or more, all i64.
+#[inline(always)]
+pub(super) unsafe fn wide<const WORDS: usize, const N: usize>(
+    sp: *mut u64,
+    meaning: impl FnOnce([i64; N]) -> [i64; 2],
+) -> *mut u64 {
+    const { assert!(N >= 2) };
+    // SAFETY: the slots below `sp` are operands of this frame, and the results take no more than they did.
+    unsafe {
+        let first = sp.sub(N * WORDS);
+        let [low, high] = meaning(std::array::from_fn(|i| *first.add(i * WORDS) as i64));
+        *first = low as u64;
+        *first.add(WORDS) = high as u64;
+        first.add(2 * WORDS)
+    }
+}
+
 /// Replaces the operand below `sp` by `meaning` of it. Slots have `words` words.
 ///
 /// # Safety

@@ -30,6 +30,11 @@ impl<'l> Lower<'l, '_> {
             self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(sig.into()));
             return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
         }
+        if matches!(inst.op, Op::CallRef | Op::ReturnCallRef) {
+            // A reference has entry and instance where an element has them.
+            let (reference, args) = inst.args.split_last().expect("the reference is an argument");
+            return (&module.types[inst.aux as usize], Target::Reference, Some(self.reg(*reference)), args);
+        }
         let ty = module.func_type(inst.aux);
         if inst.aux < module.imported_funcs {
             let reference = self.field(abi::INSTANCE, self.layout.import(inst.aux) as usize);

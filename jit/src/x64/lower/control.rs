@@ -25,7 +25,7 @@ impl Lower<'_, '_> {
                 self.push(Inst::new(Asm::JmpTable, Width::D).dst(a).src(b).reg(index).imm(table));
             }
             Op::Return => self.lower_return(value),
-            Op::ReturnCall | Op::ReturnCallIndirect => self.lower_tail_call(value),
+            op if op.is_tail_call() => self.lower_tail_call(value),
             _ => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),
         }
     }

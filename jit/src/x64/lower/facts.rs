@@ -54,7 +54,7 @@ impl Facts {
                     op if op.access_width(Type::I32).is_some() => &args[..1],
                     // Indices of tables, and arguments of helpers.
                     Op::TableGet => args,
-                    op if op.is_call() && !matches!(op, Op::Call | Op::CallIndirect) => args,
+                    op if op.is_call() && !op.calls_function() => args,
                     // Division by a constant multiplies in 64 bits.
                     Op::DivU | Op::RemU if func.as_const(args[1]).is_some() => &args[..1],
                     Op::CallIndirect | Op::ReturnCallIndirect => &args[args.len() - 1..],

@@ -22,8 +22,7 @@ pub(super) fn pinned_base(func: &Func<'_>, order: &[Block]) -> Option<Reg> {
     }
     let calls = values().any(|value| match func.op(value) {
         // Not calls that come back, but they need the other register.
-        Op::ReturnCall | Op::ReturnCallIndirect => true,
-        op => op.is_call(),
+        op => op.is_call() || op.is_tail_call(),
     });
     Some(if calls { abi::BASE } else { abi::BASE_OF_LEAF })
 }

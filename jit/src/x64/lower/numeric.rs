@@ -4,6 +4,7 @@ use super::{Lower, class, width};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
+use weir_bytecode::Trap;
 
 /// Rounding modes of `vround`, exceptions suppressed.
 const NEAREST: i64 = 8;
@@ -18,6 +19,11 @@ impl Lower<'_, '_> {
             Op::Add => self.lower_add(value),
             Op::Sub => self.lower_sub(value),
             Op::Mul => self.lower_mul(value),
+            Op::MulHigh => {
+                let (a, b) = self.args(value);
+                let (dst, src, factor) = (self.result(value), self.reg(a), self.reg(b));
+                self.push(Inst::new(Asm::Mulx, Width::Q).dst(dst).src(src).reg(factor));
+            }
             Op::And => self.lower_and(value),
             Op::Or => self.lower_two_address(value, Asm::Or),
             Op::Xor => self.lower_xor(value),
@@ -402,6 +408,15 @@ impl Lower<'_, '_> {
         let constant = self.constant_mem(constant, Type::F32);
         self.push(Inst::new(Asm::Set, Width::D).dst(first).cond(cond));
         self.push(Inst::new(Asm::Cmov, Width::D).dst(dst).src(first).mem(constant).cond(Cond::NE));
+    }
+
+    /// The argument, behind a check that traps if it is null.
+    pub(super) fn lower_non_null(&mut self, value: Value) {
+        let reference = self.func.args(value)[0];
+        let (dst, src) = (self.result(value), self.reg(reference));
+        self.push(Inst::new(Asm::Test, Width::Q).src(src).reg(src));
+        self.trap_if(Cond::E, Trap::NullReference);
+        self.push(Inst::new(Asm::Mov, Width::Q).dst(dst).reg(src));
     }
 
     /// Sets the flags for a condition value, and says which of them mean "non-zero". Nothing that writes flags may come

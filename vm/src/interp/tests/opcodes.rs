@@ -146,6 +146,41 @@ const SAMPLES: &[(&str, i64)] = &[
         501,
     ),
     (
+        "(type $t (func (param i64) (result i64)))
+         (elem declare func $square $tail)
+         (func $square (type $t) (i64.mul (local.get 0) (local.get 0)))
+         (func $tail (type $t) (return_call_ref $t (local.get 0) (ref.as_non_null (ref.func $square))))
+         (func $or_zero (param (ref null $t)) (result i64)
+            (block $null
+                (return (call_ref $t (i64.const 3) (br_on_null $null (local.get 0)))))
+            (i64.const 0))
+         (func $or_one (param (ref null $t)) (result i64)
+            (block $there (result (ref $t))
+                (br_on_non_null $there (local.get 0))
+                (return (i64.const 1)))
+            local.set 0
+            (call_ref $t (i64.const 4) (local.get 0)))
+         (func (export \"f\") (result i64)
+            (i64.add
+                (i64.add (call $or_zero (ref.null $t)) (call $or_zero (ref.func $square)))
+                (i64.add (call $or_one (ref.null $t)) (call $or_one (ref.func $tail)))))",
+        9 + 1 + 16,
+    ),
+    (
+        "(func (export \"f\") (result i64) (local i64 i64)
+            (i64.add128 (i64.const -1) (i64.const 1) (i64.const 2) (i64.const 3))
+            (i64.sub128 (i64.const 2) (i64.const 1))
+            local.set 0
+            local.set 1
+            (i64.mul_wide_s (i64.const -1) (local.get 0))
+            i64.add
+            (i64.mul_wide_u (i64.const -1) (local.get 1))
+            i64.mul
+            i64.add)",
+        // [1, 5] - [2, 1] = [-1, 3]; -1 * 3 has halves -3 and -1; -1 * -1, unsigned, has 1 and -2.
+        -4 - 2,
+    ),
+    (
         "(memory 1 5)
          (data $d \"\\01\\02\\03\\04\\05\\06\\07\\08\")
          (func (export \"f\") (result i64)
