@@ -212,10 +212,11 @@ impl Filler<'_> {
         self.emit(func, block, op, result, (0, 0), &args);
     }
 
-    /// A row of TABLE 2 that stands for an instruction and is of the wanted kind.
+    /// A row of TABLE 2 that stands for an instruction and is of the wanted kind. There are no references here to work on.
     fn row(&mut self, wanted: impl Fn(Op) -> bool) -> (Op, Type, Type) {
         loop {
-            if let Some(found) = Op::from_opcode(*self.rng.pick(Opcode::ALL)).filter(|&(op, ..)| wanted(op)) {
+            let fits = |&(op, operand, _): &(Op, Type, Type)| wanted(op) && operand != Type::Ref;
+            if let Some(found) = Op::from_opcode(*self.rng.pick(Opcode::ALL)).filter(fits) {
                 break found;
             }
         }

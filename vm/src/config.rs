@@ -74,6 +74,19 @@ impl Config {
 
     /// Charges fuel for every instruction; a store out of fuel traps. The amount is the same in every tier. Default:
     /// off.
+    ///
+    /// | instruction | units |
+    /// |---|---|
+    /// | `nop`, `block`, `loop`, `else`, `end` | 0 |
+    /// | `memory.fill` `copy` `init`, `table.fill` `copy` `init` | 1, and 1 for every 64 bytes or elements |
+    /// | every other one, calls, branches and `drop` included | 1 |
+    ///
+    /// What runs straight through (up to a branch, a call or a label) is charged as a whole before its first instruction,
+    /// and nothing is given back if it traps midway. So the guest stops *before* the run of instructions that its fuel
+    /// does not cover, with [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), and changes nothing beyond.
+    /// [`Store::set_fuel`](crate::Store::set_fuel) and its like for callers set what is left at any time, during a call by a host
+    /// function too: accounting goes on from there. Instantiation costs what the start function costs; host functions cost
+    /// nothing but what they take themselves.
     pub fn consume_fuel(&mut self, enable: bool) -> &mut Config {
         self.consume_fuel = enable;
         self

@@ -28,3 +28,56 @@
   (func (export "on_non_null") (result i32) (call $on_non_null (ref.null $t)))
   (func (export "call") (result i32) (call $tail (i32.const 1) (ref.null $t)))
   (func (export "is_null") (result i32) (local funcref) (ref.is_null (local.get 0))))
+;; expect
+;; b0:
+;;     v4:rdi = args
+;;     test.q v4, v4
+;;     j_e b2 b1
+;; b1:
+;;     test.q v4, v4
+;;     trap_if_e 13
+;;     v2 = mov.q v4
+;;     v3 = mov.q 1
+;;     v1:rax = call reference v3:rdi v2:r11
+;;     ret v1:rax
+;; b2:
+;;     v0 = mov.q 7
+;;     ret v0:rax
+;; b0:
+;;     v2:rdi = args
+;;     test.q v2, v2
+;;     j_e b2 b1
+;; b1:
+;;     v1 = mov.q 9
+;;     ret v1:rax
+;; b2:
+;;     v0 = mov.q 8
+;;     ret v0:rax
+;; b0:
+;;     v1:rdi v2:rsi = args
+;;     test.q v2, v2
+;;     trap_if_e 13
+;;     v0 = mov.q v2
+;;     tail_call reference v1:rdi v0:r11
+;; b0:
+;;     args
+;;     v1 = mov.q 0
+;;     v0:rax = call f0 v1:rdi
+;;     ret v0:rax
+;; b0:
+;;     args
+;;     v1 = mov.q 0
+;;     v0:rax = call f1 v1:rdi
+;;     ret v0:rax
+;; b0:
+;;     args
+;;     v1 = mov.q 1
+;;     v2 = mov.q 0
+;;     v0:rax = call f2 v1:rdi v2:rsi
+;;     ret v0:rax
+;; b0:
+;;     args
+;;     v1 = mov.q 0
+;;     test.q v1, v1
+;;     v0 = set_e.d
+;;     ret v0:rax

@@ -18,7 +18,7 @@ pub fn configs() -> Vec<Config> {
 }
 
 /// Runs a test under each of them, with changes of its own.
-pub fn each_engine(change: impl Fn(&mut Config), test: impl Fn(&Engine)) {
+pub fn each_engine(change: impl Fn(&mut Config), mut test: impl FnMut(&Engine)) {
     for mut config in configs() {
         change(&mut config);
         test(&Engine::new(&config).unwrap());

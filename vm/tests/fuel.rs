@@ -1,0 +1,131 @@
+//! Fuel is exact, the same in every tier, and goes on after it ran out.
+
+mod common;
+
+use common::{each_engine, instance, linked};
+use weir::{Caller, Engine, Instance, Linker, Store, Trap};
+
+/// Loops, branches of all kinds, calls of all kinds, and bulk operations whose length the caller chooses.
+const WORK: &str = r#"(module
+    (import "host" "observe" (func $observe (param i32)))
+    (type $t (func (param i32) (result i32)))
+    (memory 1) (table 200 funcref) (elem (i32.const 0) $leaf $recursive)
+    (func $leaf (type $t)
+        (memory.fill (i32.const 0) (local.get 0) (i32.mul (local.get 0) (i32.const 100)))
+        (table.copy (i32.const 2) (i32.const 3) (local.get 0))
+        (local.get 0))
+    (func $recursive (type $t)
+        (if (result i32) (i32.eqz (local.get 0))
+            (then (i32.const 0))
+            (else (call_indirect (type $t) (i32.sub (local.get 0) (i32.const 1)) (i32.const 1)))))
+    (func (export "work") (param i32) (result i32) (local i32 (ref null $t))
+        (loop $again
+            (local.set 1 (i32.add (local.get 1) (call $leaf (local.get 0))))
+            (call $observe (local.get 1))
+            (block $skip
+                (br_on_null $skip (select (result (ref null $t)) (ref.func $recursive) (ref.null $t) (i32.and (local.get 0) (i32.const 1))))
+                local.set 2
+                (drop (call_ref $t (i32.const 3) (local.get 2))))
+            (block (block (br_table 0 1 0 1 (local.get 0))) (local.set 1 (i32.sub (local.get 1) (i32.const 1))))
+            (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+        (local.get 1)))"#;
+
+fn linker(engine: &Engine) -> Linker<Vec<i32>> {
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "observe", |mut caller: Caller<'_, Vec<i32>>, value: i32| caller.data_mut().push(value)).unwrap();
+    linker
+}
+
+fn work(store: &mut Store<Vec<i32>>, instance: Instance, n: i32) -> weir::Result<i32> {
+    instance.get_typed_func::<i32, i32>(&mut *store, "work")?.call(store, n)
+}
+
+#[test]
+fn every_tier_charges_the_same_for_the_same_work() {
+    let mut found = Vec::new();
+    each_engine(
+        |config| {
+            config.consume_fuel(true);
+        },
+        |engine| {
+            let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
+            let mut costs = Vec::new();
+            for n in [1, 2, 7, 20, 7] {
+                store.set_fuel(1 << 40).unwrap();
+                work(&mut store, instance, n).unwrap();
+                costs.push((1 << 40) - store.get_fuel().unwrap());
+            }
+            found.push(costs);
+        },
+    );
+    assert!(found.iter().all(|costs| *costs == found[0]), "{found:?}");
+    assert_eq!(found[0][2], found[0][4]);
+}
+
+/// However little fuel there is, all tiers stop at the same place, and go on with what they are given then.
+#[test]
+fn every_tier_runs_out_at_the_same_place() {
+    let mut found = Vec::new();
+    each_engine(
+        |config| {
+            config.consume_fuel(true);
+        },
+        |engine| {
+            let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
+            let mut outcomes = Vec::new();
+            for fuel in (0..260).step_by(7) {
+                store.data_mut().clear();
+                store.set_fuel(fuel).unwrap();
+                let result = work(&mut store, instance, 5);
+                let ended = match result {
+                    Ok(value) => Ok(value),
+                    Err(error) => {
+                        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::OutOfFuel), "{error:?}");
+                        assert_eq!(store.get_fuel().unwrap(), 0);
+                        Err(())
+                    }
+                };
+                outcomes.push((fuel, ended, store.data().clone()));
+            }
+            assert!(outcomes.iter().any(|(_, ended, _)| ended.is_ok()) && outcomes[0].1.is_err());
+            found.push(outcomes);
+        },
+    );
+    for outcomes in &found {
+        assert_eq!(*outcomes, found[0]);
+    }
+}
+
+#[test]
+fn a_host_function_may_refill_what_its_caller_burns() {
+    each_engine(
+        |config| {
+            config.consume_fuel(true);
+        },
+        |engine| {
+            let mut linker = Linker::new(engine);
+            let refill = |mut caller: Caller<'_, u64>| -> weir::Result<()> {
+                *caller.data_mut() += 100 - caller.get_fuel()?;
+                caller.set_fuel(100)
+            };
+            linker.func_wrap("host", "refill", refill).unwrap();
+            let wat = r#"(module
+                (import "host" "refill" (func $refill))
+                (func (export "f") (param i32)
+                    (loop (call $refill) (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+            let (mut store, instance) = linked(&linker, wat, 0);
+            store.set_fuel(100).unwrap();
+            let f = instance.get_typed_func::<i32, ()>(&mut store, "f").unwrap();
+            f.call(&mut store, 1000).unwrap();
+            // Six units an iteration, of which the last five follow the last call.
+            assert_eq!(*store.data(), 1000 * 6 - 5);
+            assert_eq!(store.get_fuel().unwrap(), 95);
+        },
+    );
+}
+
+#[test]
+fn without_fuel_there_is_none_to_set() {
+    let (mut store, _) = instance(&Engine::default(), "(module)");
+    assert!(store.set_fuel(1).is_err() && store.get_fuel().is_err());
+}
