@@ -73,7 +73,7 @@ fn every_tier_runs_out_at_the_same_place() {
         |engine| {
             let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
             let mut outcomes = Vec::new();
-            for fuel in (0..260).step_by(7) {
+            for fuel in (0..1500).step_by(47) {
                 store.data_mut().clear();
                 store.set_fuel(fuel).unwrap();
                 let result = work(&mut store, instance, 5);

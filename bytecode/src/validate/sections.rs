@@ -291,7 +291,8 @@ fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {
 }
 
 fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
-    let mut ops = Vec::new();
+    // Nearly all are one instruction, and a module may have tens of thousands of them.
+    let mut ops = Vec::with_capacity(1);
     for op in expr.get_operators_reader().into_iter_with_offsets() {
         let (op, offset) = op?;
         ops.push(match op {

@@ -269,12 +269,8 @@ impl Body<'_> {
 
     /// Either half of what an instruction of wide arithmetic gives, or both mixed.
     fn wide(&mut self, depth: u32) {
-        let (op, operands) = *self.rng.pick(&[
-            (Opcode::I64Add128, 4),
-            (Opcode::I64Sub128, 4),
-            (Opcode::I64MulWideS, 2),
-            (Opcode::I64MulWideU, 2),
-        ]);
+        let (op, operands) =
+            *self.rng.pick(&[(Opcode::I64Add128, 4), (Opcode::I64Sub128, 4), (Opcode::I64MulWideS, 2), (Opcode::I64MulWideU, 2)]);
         self.values(&vec![ValType::I64; operands], depth);
         self.opcode(op);
         match self.rng.below(3) {
