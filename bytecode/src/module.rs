@@ -2,9 +2,11 @@
 
 use crate::sidetable::{BranchEntry, LoopInfo, Segment};
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType, ValType};
-use std::ops::Range;
+use crate::validate::{InvalidModule, Unvalidated};
+use std::ops::{Deref, Range};
+use std::sync::OnceLock;
 
-/// A validated module. All indices in it are in range and all code is well typed.
+/// A validated module. All indices in it are in range and all code is well typed, of the bodies that are validated.
 #[derive(Debug, Default)]
 pub struct Module {
     /// The whole file, copied before it was validated; only this copy is ever executed. A `pc` anywhere in Weir
@@ -33,7 +35,9 @@ pub struct Module {
     /// Data segments.
     pub data: Box<[DataSegment]>,
     /// Bodies of the functions that are defined here; body `i` is function `imported_funcs + i`.
-    pub bodies: Box<[FuncBody]>,
+    pub bodies: Box<[Body]>,
+    /// What validating the bodies takes, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
+    pub unvalidated: Option<Unvalidated>,
     /// How many functions are imported.
     pub imported_funcs: u32,
     /// How many tables are imported.
@@ -43,7 +47,7 @@ pub struct Module {
     /// How many globals are imported.
     pub imported_globals: u32,
     /// Whether some tail call may leave the instance (`return_call` of an import, or any
-    /// `return_call_indirect` or `return_call_ref`): then a call of one of our own functions may come back with another instance's
+    /// `return_call_indirect` or `return_call_ref`), or bodies are not validated yet: then a call of one of our own functions may come back with another instance's
     /// context in the pinned register.
     pub foreign_tail_calls: bool,
     /// The module's own name, from the name section.
@@ -170,6 +174,53 @@ pub struct DataSegment {
     pub active: Option<(u32, ConstExpr)>,
 }
 
+/// The body of a function defined in the module: its place and, once it is validated, all of it. It derefs to the
+/// [`FuncBody`], and panics there if it is not validated.
+#[derive(Debug)]
+pub struct Body {
+    range: Range<u32>,
+    validated: OnceLock<Result<FuncBody, InvalidModule>>,
+}
+
+impl Body {
+    /// The body in these bytes of the module, not validated yet.
+    pub(crate) fn unvalidated(range: Range<u32>) -> Body {
+        Body { range, validated: OnceLock::new() }
+    }
+
+    /// Its bytes in the module, the local declarations included.
+    pub fn range(&self) -> Range<u32> {
+        self.range.clone()
+    }
+
+    /// What validation found out, if it is done and the body valid.
+    pub fn get(&self) -> Option<&FuncBody> {
+        self.validated.get()?.as_ref().ok()
+    }
+
+    /// The same, validating it by `validate` first if that was never done.
+    pub(crate) fn get_or_validate(
+        &self,
+        validate: impl FnOnce() -> Result<FuncBody, InvalidModule>,
+    ) -> Result<&FuncBody, &InvalidModule> {
+        self.validated.get_or_init(validate).as_ref()
+    }
+}
+
+impl From<FuncBody> for Body {
+    fn from(body: FuncBody) -> Body {
+        Body { range: body.entry..body.end, validated: Ok(body).into() }
+    }
+}
+
+impl Deref for Body {
+    type Target = FuncBody;
+
+    fn deref(&self) -> &FuncBody {
+        self.get().expect("the body is validated")
+    }
+}
+
 /// The body of a function defined in the module, and what validation found out about it.
 #[derive(Debug, Default)]
 pub struct FuncBody {
@@ -215,9 +266,18 @@ impl Module {
         &self.types[self.funcs[func as usize] as usize]
     }
 
-    /// The body of function `func`, or `None` if it is imported.
+    /// The body of function `func`, or `None` if it is imported or its body not validated.
     pub fn body(&self, func: u32) -> Option<&FuncBody> {
-        func.checked_sub(self.imported_funcs).map(|i| &self.bodies[i as usize])
+        self.bodies[func.checked_sub(self.imported_funcs)? as usize].get()
+    }
+
+    /// The same, validating the body first if that was never done; `None` if the function is imported.
+    ///
+    /// # Errors
+    /// Why the body is invalid.
+    pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, &InvalidModule>> {
+        let index = func.checked_sub(self.imported_funcs)?;
+        Some(self.bodies[index as usize].get_or_validate(|| Unvalidated::validate(self, index)))
     }
 
     /// The name that the name section gives function `func`.
@@ -228,7 +288,7 @@ impl Module {
 
     /// The function whose body holds `pc`.
     pub fn func_at(&self, pc: u32) -> Option<u32> {
-        let i = self.bodies.partition_point(|body| body.entry <= pc).checked_sub(1)?;
-        (pc < self.bodies[i].end).then_some(self.imported_funcs + i as u32)
+        let i = self.bodies.partition_point(|body| body.range.start <= pc).checked_sub(1)?;
+        (pc < self.bodies[i].range.end).then_some(self.imported_funcs + i as u32)
     }
 }

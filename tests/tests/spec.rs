@@ -28,6 +28,11 @@ fn interpreter_with_fuel_and_polls() {
 }
 
 #[test]
+fn functions_validated_one_by_one() {
+    suite(Config::new().lazy_validation(true), None);
+}
+
+#[test]
 fn native() {
     let summary = suite(Config::new().tier(Tier::Native), None);
     assert!(compiled(&summary.stats.functions) > 2000);

@@ -1,6 +1,7 @@
 //! What an engine is told before it starts.
 
 use crate::limits::{DEFAULT_MAX_WASM_STACK, DEFAULT_VALUE_STACK};
+use weir_bytecode::validate;
 use weir_jit::regalloc::Allocator;
 
 /// Which engines run functions.
@@ -40,6 +41,8 @@ pub struct Config {
     pub(crate) guard_regions: bool,
     pub(crate) interpret_calls: Vec<String>,
     pub(crate) allocator: Allocator,
+    pub(crate) lazy_validation: bool,
+    pub(crate) parallel_validation: bool,
 }
 
 impl Default for Config {
@@ -56,6 +59,8 @@ impl Default for Config {
             guard_regions: true,
             interpret_calls: Vec::new(),
             allocator: Allocator::default(),
+            lazy_validation: false,
+            parallel_validation: true,
         }
     }
 }
@@ -138,6 +143,26 @@ impl Config {
     pub fn tier_up_threshold(&mut self, ticks: Option<u32>) -> &mut Config {
         self.tier_up_threshold = ticks;
         self
+    }
+
+    /// Validates each function before its first execution, not all when the module is loaded: a big module of which little runs
+    /// starts sooner. Everything else is validated at once; calling a function that is invalid ends with its
+    /// [`InvalidModule`](crate::InvalidModule), each time. Default: off.
+    pub fn lazy_validation(&mut self, enable: bool) -> &mut Config {
+        self.lazy_validation = enable;
+        self
+    }
+
+    /// Validates the functions of a big module on several threads, which end before the module is made. Default: on.
+    pub fn parallel_validation(&mut self, enable: bool) -> &mut Config {
+        self.parallel_validation = enable;
+        self
+    }
+
+    /// How to validate a module, lazily or not as `lazy` says.
+    pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
+        let threads = if self.parallel_validation { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+        validate::Options { threads, lazy }
     }
 
     /// Surrounds 32-bit memories with inaccessible address space (6 GiB each), so that compiled code needs no

@@ -53,25 +53,26 @@ impl Module {
     /// As [`Module::new`].
     pub fn from_binary(engine: &Engine, bytes: &[u8]) -> Result<Module> {
         let started = std::time::Instant::now();
-        let bytecode = validate::parse(bytes.into())?;
+        let config = engine.config();
+        let bytecode = validate::parse_with(bytes.into(), config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
         let layout = Layout::of(&bytecode);
         let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let code = tier::new_code(engine, &bytecode);
-        let bodies = interp::bodies(&bytecode, &code);
+        let bodies = interp::Bodies::new(&bytecode, &code);
         let tier = tier::ModuleState::new(engine, &bytecode);
         let engine = engine.clone();
         Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, validate_ns, tier })))
     }
 
-    /// Checks that a module is valid.
+    /// Checks that a module is valid, all of its functions included.
     ///
     /// # Errors
     /// As [`Module::new`].
-    pub fn validate(_engine: &Engine, bytes: &[u8]) -> Result<()> {
-        validate::parse(bytes.into())?;
+    pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
+        validate::parse_with(bytes.into(), engine.config().validation(false))?;
         Ok(())
     }
 

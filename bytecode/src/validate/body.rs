@@ -1,72 +1,204 @@
-//! Validates function bodies, one instruction at a time, with the side table's [`Builder`] looking on.
+//! Validates function bodies, one instruction at a time, with the side table's [`Builder`] looking on: all of them at
+//! once, on several threads where there is code enough, or each when it is asked for.
 
 use super::InvalidModule;
 use super::builder::{Builder, Class, Step};
-use super::sections::{Sections, val_type};
-use crate::module::FuncBody;
-use crate::types::ValType;
+use super::sections::val_type;
+use crate::module::{Body, FuncBody, Module};
+use crate::types::{FuncType, GlobalType, ValType};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
 
 /// The most locals that all functions of a module may have together. Each function may have 50,000, declared in a
 /// few bytes: without this, a small file could ask for any amount of memory. Real modules stay a hundred times below.
 const MAX_LOCALS: usize = 10_000_000;
 
-/// The bodies read so far.
-#[derive(Default)]
-pub(super) struct Bodies {
-    bodies: Vec<FuncBody>,
-    builder: Builder,
-    allocations: FuncValidatorAllocations,
-    locals: usize,
+/// Bytes of code for each thread at least: validating them takes some 30 times as long as starting the thread.
+const BYTES_PER_THREAD: usize = 256 << 10;
+
+/// Bytes of code that a thread takes at a time: few enough that all finish together, enough that handing them out costs
+/// nothing.
+const BYTES_PER_BATCH: usize = 32 << 10;
+
+/// What validating a body takes of its module.
+pub(super) struct Code<'m> {
+    /// The module's.
+    pub bytes: &'m [u8],
+    pub types: &'m [FuncType],
+    pub globals: &'m [GlobalType],
+    /// Type index of each function.
+    pub funcs: &'m [u32],
+    pub imported_funcs: u32,
+    pub unvalidated: &'m Unvalidated,
 }
 
-impl Bodies {
-    /// Validates the next body.
-    pub fn read(
-        &mut self,
-        bytes: &[u8],
-        sections: &Sections,
-        func: FuncToValidate<ValidatorResources>,
-        body: &FunctionBody<'_>,
-    ) -> Result<(), InvalidModule> {
-        let features = func.features;
-        let ty = &sections.types[func.ty as usize];
+impl<'m> Code<'m> {
+    pub fn of(module: &'m Module, unvalidated: &'m Unvalidated) -> Code<'m> {
+        let Module { bytes, types, globals, funcs, imported_funcs, .. } = module;
+        Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }
+    }
+
+    /// Whether the global is a v128; asks for its index only if any is.
+    #[inline]
+    pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {
+        self.unvalidated.vector_globals && self.globals[index() as usize].value == ValType::V128
+    }
+
+    /// Whether the type has a v128 among its parameters or results; asks for its index only if any has.
+    #[inline]
+    pub fn is_vector_type(&self, index: impl FnOnce() -> u32) -> bool {
+        self.unvalidated.vector_types && self.types[index() as usize].has_vector()
+    }
+}
+
+/// What the validator knows of a module, for the validation of bodies.
+#[derive(Debug)]
+pub struct Unvalidated {
+    resources: ValidatorResources,
+    /// Whether some function type has a v128.
+    vector_types: bool,
+    /// Whether some global is a v128.
+    vector_globals: bool,
+    /// How many locals the bodies have that were validated.
+    locals: AtomicUsize,
+}
+
+impl Unvalidated {
+    /// For a `module` that has all but its bodies.
+    pub(super) fn new(resources: ValidatorResources, module: &Module) -> Unvalidated {
+        let vector_types = module.types.iter().any(FuncType::has_vector);
+        let vector_globals = module.globals.iter().any(|global| global.value == ValType::V128);
+        Unvalidated { resources, vector_types, vector_globals, locals: AtomicUsize::new(0) }
+    }
+
+    /// Validates body `index` of a module that was parsed lazily.
+    pub(crate) fn validate(module: &Module, index: u32) -> Result<FuncBody, InvalidModule> {
+        let unvalidated = module.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
+        let code = Code::of(module, unvalidated);
+        Worker::default().validate(&code, index as usize, module.bodies[index as usize].range())
+    }
+}
+
+/// All bodies, validated by at most `threads` threads, and whether a tail call in them may leave the instance.
+///
+/// # Errors
+/// The first of a module's bodies that is invalid.
+pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], threads: usize) -> Result<(Box<[Body]>, bool), InvalidModule> {
+    let bytes = ranges.iter().map(Range::len).sum::<usize>();
+    let threads = threads.min(bytes / BYTES_PER_THREAD).max(1);
+    let mut bodies = Vec::with_capacity(ranges.len());
+    if threads == 1 {
+        let mut worker = Worker::default();
+        for (i, range) in ranges.iter().enumerate() {
+            bodies.push(worker.validate(code, i, range.clone())?.into());
+        }
+        return Ok((bodies.into(), worker.builder.foreign_tail_calls));
+    }
+    let batches = Batches { code, ranges, ends: batches(ranges), next: AtomicUsize::new(0) };
+    let (mut done, foreign_tail_calls) = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| batches.validate())).collect();
+        let mut all = batches.validate();
+        for helper in helpers {
+            let (done, foreign) = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all.0.extend(done);
+            all.1 |= foreign;
+        }
+        all
+    });
+    done.sort_unstable_by_key(|(batch, _)| *batch);
+    for (_, batch) in done {
+        bodies.extend(batch?);
+    }
+    Ok((bodies.into(), foreign_tail_calls))
+}
+
+/// Where each batch of bodies ends.
+fn batches(ranges: &[Range<u32>]) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut bytes = 0;
+    for (i, range) in ranges.iter().enumerate() {
+        bytes += range.len();
+        if bytes >= BYTES_PER_BATCH || i + 1 == ranges.len() {
+            ends.push(i + 1);
+            bytes = 0;
+        }
+    }
+    ends
+}
+
+/// What threads share that validate the bodies of one module.
+struct Batches<'b> {
+    code: &'b Code<'b>,
+    ranges: &'b [Range<u32>],
+    ends: Vec<usize>,
+    /// The first batch that nobody has taken.
+    next: AtomicUsize,
+}
+
+/// A batch's number, and its bodies or why one of them is invalid.
+type Batch = (usize, Result<Vec<Body>, InvalidModule>);
+
+impl Batches<'_> {
+    /// Takes batches until there are no more, or one is invalid: those before it are taken already.
+    fn validate(&self) -> (Vec<Batch>, bool) {
+        let mut worker = Worker::default();
+        let mut done = Vec::new();
+        loop {
+            let batch = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(&end) = self.ends.get(batch) else { break };
+            let start = batch.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let bodies = (start..end).map(|i| worker.validate(self.code, i, self.ranges[i].clone()).map(Body::from)).collect();
+            let failed = Result::is_err(&bodies);
+            done.push((batch, bodies));
+            if failed {
+                self.next.store(self.ends.len(), Ordering::Relaxed);
+                break;
+            }
+        }
+        (done, worker.builder.foreign_tail_calls)
+    }
+}
+
+/// Validates one body after the other, in the same memory.
+#[derive(Default)]
+struct Worker {
+    builder: Builder,
+    allocations: FuncValidatorAllocations,
+}
+
+impl Worker {
+    /// Validates the body of the module's own function number `index`.
+    fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
+        let index = code.imported_funcs + index as u32;
+        let ty = code.funcs[index as usize];
+        let func = FuncToValidate { resources: code.unvalidated.resources.clone(), index, ty, features: super::FEATURES };
+        let ty = &code.types[ty as usize];
         let mut validator = func.into_validator(std::mem::take(&mut self.allocations));
-        let mut reader = body.get_binary_reader();
-        reader.set_features(features);
+        let bytes = &code.bytes[range.start as usize..range.end as usize];
+        let mut reader = FunctionBody::new(BinaryReader::new(bytes, range.start.into())).get_binary_reader();
+        reader.set_features(super::FEATURES);
         let mut locals = ty.params.to_vec();
         read_locals(&mut reader, &mut validator, &mut locals)?;
-        self.locals += locals.len();
-        if self.locals > MAX_LOCALS {
+        if code.unvalidated.locals.fetch_add(locals.len(), Ordering::Relaxed) + locals.len() > MAX_LOCALS {
             let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
-            return Err(InvalidModule::new(message, body.range().start));
+            return Err(InvalidModule::new(message, range.start.into()));
         }
 
-        let (entry, end) = (reader.original_position() as u32, body.range().end as u32);
+        let (entry, end) = (reader.original_position() as u32, range.end);
         self.builder.begin(ty, &locals, entry, end - entry);
         while !reader.eof() {
             let pc = reader.original_position();
-            let opcode = bytes[pc as usize];
+            let opcode = code.bytes[pc as usize];
             let class = Class::of(opcode).ok_or_else(|| unknown_opcode(opcode, pc))?;
             let before = validator.operand_stack_height();
             reader.visit_operator(&mut validator.visitor(pc))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
-            self.builder.instruction(bytes, sections, Step { class, pc: pc as u32, next, before, after });
+            self.builder.instruction(code, Step { class, pc: pc as u32, next, before, after });
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
-        self.bodies.push(FuncBody { entry, end, locals: locals.into(), ..self.builder.finish() });
         self.allocations = validator.into_allocations();
-        Ok(())
-    }
-
-    /// See [`crate::Module::foreign_tail_calls`].
-    pub fn foreign_tail_calls(&self) -> bool {
-        self.builder.foreign_tail_calls
-    }
-
-    /// All bodies.
-    pub fn finish(self) -> Box<[FuncBody]> {
-        self.bodies.into()
+        Ok(FuncBody { entry, end, locals: locals.into(), ..self.builder.finish() })
     }
 }
 

@@ -7,7 +7,7 @@
 //! same block. The validator's operand heights mean nothing there, and nothing there is ever executed: it costs no fuel,
 //! writes no local and raises no operand count, yet it owns its branch entries.
 
-use super::sections::Sections;
+use super::body::Code;
 use crate::Opcode;
 use crate::instrs::{BlockType, Labels, Reader};
 use crate::module::FuncBody;
@@ -195,16 +195,16 @@ impl Builder {
         self.open(LabelKind::Block, 0, (0, ty.results.len()));
     }
 
-    /// Takes note of the next instruction; `bytes` are the module's.
+    /// Takes note of the next instruction.
     #[inline]
-    pub fn instruction(&mut self, bytes: &[u8], sections: &Sections, step: Step) {
+    pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
         match step.class {
             Class::Plain => self.charge(),
             Class::Nop => {}
             Class::Write => {
                 self.charge();
                 if self.live && !self.open_loops.is_empty() {
-                    self.write(immediates(bytes, step).u32());
+                    self.write(immediates(code.bytes, step).u32());
                 }
             }
             Class::Vector => {
@@ -213,9 +213,9 @@ impl Builder {
             }
             Class::Global => {
                 self.charge();
-                self.wide = self.wide || sections.is_vector_global(|| immediates(bytes, step).u32());
+                self.wide = self.wide || code.is_vector_global(|| immediates(code.bytes, step).u32());
             }
-            _ => self.control(bytes, sections, step),
+            _ => self.control(code, step),
         }
         if self.live && step.after > self.max_operands {
             self.max_operands = step.after;
@@ -234,24 +234,24 @@ impl Builder {
         }
     }
 
-    fn control(&mut self, bytes: &[u8], sections: &Sections, step: Step) {
+    fn control(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before, .. } = step;
-        let mut immediates = immediates(bytes, step);
+        let mut immediates = immediates(code.bytes, step);
         // `else` and `end` cost nothing and are as live as their block, `block` and `loop` cost nothing; all others count.
         match class {
-            Class::Block => return self.open(LabelKind::Block, before, arity(immediates.block_type(), sections)),
-            Class::Loop => return self.open_loop(pc, before, arity(immediates.block_type(), sections)),
+            Class::Block => return self.open(LabelKind::Block, before, arity(immediates.block_type(), code)),
+            Class::Loop => return self.open_loop(pc, before, arity(immediates.block_type(), code)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
             _ => self.charge(),
         }
         if matches!(class, Class::Call | Class::ReturnCall | Class::ReturnCallIndirect) {
-            self.wide = self.wide || calls_with_vectors(bytes, sections, step);
+            self.wide = self.wide || calls_with_vectors(code, step);
         }
         match class {
             Class::If => {
                 self.begin_segment(next);
-                self.open_if(pc, before.wrapping_sub(1), arity(immediates.block_type(), sections));
+                self.open_if(pc, before.wrapping_sub(1), arity(immediates.block_type(), code));
             }
             // A null is gone where the branch arrives, as the condition of `br_if` is.
             Class::BrIf | Class::BrOnNull => {
@@ -272,7 +272,7 @@ impl Builder {
                 self.live = false;
             }
             Class::ReturnCall => {
-                self.foreign_tail_calls |= immediates.u32() < sections.imported_funcs;
+                self.foreign_tail_calls |= immediates.u32() < code.imported_funcs;
                 self.live = false;
             }
             Class::ReturnCallIndirect => {
@@ -441,23 +441,21 @@ fn immediates(bytes: &[u8], step: Step) -> Reader<'_> {
 }
 
 /// Whether the callee of a call has a vector among its parameters or results.
-fn calls_with_vectors(bytes: &[u8], sections: &Sections, step: Step) -> bool {
-    if !sections.vector_types {
-        return false;
-    }
+fn calls_with_vectors(code: &Code<'_>, step: Step) -> bool {
     // All but direct calls have a type index for their first immediate.
-    let index = immediates(bytes, step).u32();
-    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&bytes[step.pc as usize]);
-    let ty = if direct { sections.funcs[index as usize] } else { index };
-    sections.types[ty as usize].has_vector()
+    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&code.bytes[step.pc as usize]);
+    code.is_vector_type(|| {
+        let index = immediates(code.bytes, step).u32();
+        if direct { code.funcs[index as usize] } else { index }
+    })
 }
 
-fn arity(ty: BlockType, sections: &Sections) -> (usize, usize) {
+fn arity(ty: BlockType, code: &Code<'_>) -> (usize, usize) {
     match ty {
         BlockType::Empty => (0, 0),
         BlockType::Value(_) => (0, 1),
         BlockType::Func(ty) => {
-            let ty = &sections.types[ty as usize];
+            let ty = &code.types[ty as usize];
             (ty.params.len(), ty.results.len())
         }
     }

@@ -19,10 +19,6 @@ pub(super) struct Sections {
     pub types: Vec<FuncType>,
     pub funcs: Vec<u32>,
     pub imported_funcs: u32,
-    /// Whether some type in `types` has a v128.
-    pub vector_types: bool,
-    /// Whether some global is a v128.
-    vector_globals: bool,
     imports: Vec<Import>,
     tables: Vec<Table>,
     memories: Vec<MemoryType>,
@@ -45,9 +41,7 @@ impl Sections {
         match payload {
             Payload::TypeSection(reader) => {
                 for ty in reader.into_iter_err_on_gc_types() {
-                    let ty = func_type(&ty?)?;
-                    self.vector_types |= ty.has_vector();
-                    self.types.push(ty);
+                    self.types.push(func_type(&ty?)?);
                 }
             }
             Payload::ImportSection(reader) => {
@@ -79,7 +73,7 @@ impl Sections {
             Payload::GlobalSection(reader) => {
                 for global in reader {
                     let global = global?;
-                    self.add_global(global_type(global.ty)?);
+                    self.globals.push(global_type(global.ty)?);
                     self.global_inits.push(const_expr(&global.init_expr)?);
                 }
             }
@@ -138,17 +132,6 @@ impl Sections {
         }
     }
 
-    /// Whether the global is a v128; asks for its index only if any is.
-    #[inline]
-    pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {
-        self.vector_globals && self.globals[index() as usize].value == ValType::V128
-    }
-
-    fn add_global(&mut self, ty: GlobalType) {
-        self.vector_globals |= ty.value == ValType::V128;
-        self.globals.push(ty);
-    }
-
     fn import(&mut self, import: wasmparser::Import<'_>, offset: u64) -> Result<()> {
         let ty = match import.ty {
             TypeRef::Func(ty) => {
@@ -170,7 +153,7 @@ impl Sections {
             }
             TypeRef::Global(ty) => {
                 let ty = global_type(ty)?;
-                self.add_global(ty);
+                self.globals.push(ty);
                 self.imported_globals += 1;
                 ExternType::Global(ty)
             }

@@ -1,6 +1,6 @@
 //! Exact side tables of small modules, sections as plain data, and that no input panics.
 
-use super::{InvalidModule, parse};
+use super::{InvalidModule, Options, parse};
 use crate::module::{ConstExpr, ConstOp, ElemMode, ExternIndex, ExternType, FuncBody, Module};
 use crate::opcodes::Opcode;
 use crate::sidetable::{BranchEntry, LocalSet};
@@ -512,6 +512,52 @@ fn errors_say_where() {
     assert_eq!(error.to_string(), "type mismatch: expected i32, found i64 (at offset 0x1a)");
     assert!(parse([].into()).is_err());
     assert!(parse(b"\0asm\x01\0\0\0".as_slice().into()).is_ok());
+}
+
+/// `funcs` functions of some 900 bytes, each with a loop, a branch and locals; `broken` of them, from the middle on, ill typed.
+fn large_module(funcs: usize, broken: usize) -> Vec<u8> {
+    let mut wat = String::from("(module (type $t (func (param i32) (result i32)))");
+    for i in 0..funcs {
+        let sum = format!("(local.set 1 (i64.add (local.get 1) (i64.const {i})))").repeat(100 + i % 7);
+        let value = if i >= funcs / 2 && i < funcs / 2 + broken { "i64.const 0" } else { "local.get 0" };
+        wat += &format!("(func (type $t) (local i64) (loop {sum} (br_if 0 (i64.eqz (local.get 1)))) {value})\n");
+    }
+    wat::parse_str(wat + ")").expect("the test's text is well formed")
+}
+
+#[test]
+fn threads_validate_what_one_thread_does() {
+    let bytes = large_module(1000, 0);
+    let parse = |options| super::parse_with(bytes.clone().into(), options).expect("the module is valid");
+    let alone = parse(Options::default());
+    for threads in [2, 5] {
+        let shared = parse(Options { threads, lazy: false });
+        assert_eq!(format!("{:?}", alone.bodies), format!("{:?}", shared.bodies));
+        check_consistent(&shared);
+    }
+    let lazy = parse(Options { threads: 1, lazy: true });
+    assert!(lazy.foreign_tail_calls && lazy.bodies.iter().all(|body| body.get().is_none()));
+    for func in 0..1000 {
+        assert_eq!(lazy.func_at(alone.bodies[func as usize].entry), Some(func));
+        let body = lazy.validated_body(func).expect("it is defined here").expect("it is valid");
+        assert_eq!(format!("{body:?}"), format!("{:?}", *alone.bodies[func as usize]));
+    }
+}
+
+#[test]
+fn the_first_invalid_body_is_reported() {
+    let bytes = large_module(1000, 300);
+    let parse = |options| super::parse_with(bytes.clone().into(), options);
+    let alone = parse(Options::default()).expect_err("some bodies are invalid");
+    for threads in [2, 5] {
+        assert_eq!(parse(Options { threads, lazy: false }).expect_err("some bodies are invalid"), alone);
+    }
+    let lazy = parse(Options { threads: 1, lazy: true }).expect("nobody has looked at the bodies");
+    assert!(lazy.validated_body(499).expect("it is defined here").is_ok());
+    for _ in 0..2 {
+        assert_eq!(lazy.validated_body(500).expect("it is defined here").expect_err("it is invalid"), &alone);
+    }
+    assert!(lazy.body(500).is_none() && lazy.validated_body(800).is_some_and(|body| body.is_ok()));
 }
 
 fn leb128(mut value: usize) -> Vec<u8> {

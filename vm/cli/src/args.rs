@@ -90,6 +90,9 @@ pub(crate) struct EngineFlags {
     /// Check every memory access in the code instead of by guard regions and a signal handler
     #[arg(long)]
     pub no_signals: bool,
+    /// Validate each function before its first execution, not the whole module at once
+    #[arg(long)]
+    pub lazy: bool,
     /// Trap after about this many instructions
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
@@ -196,7 +199,8 @@ impl EngineFlags {
     /// The engine's settings that the flags ask for.
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
-        config.consume_fuel(self.fuel.is_some()).stress(self.stress).guard_regions(!self.no_signals);
+        config.consume_fuel(self.fuel.is_some()).stress(self.stress);
+        config.guard_regions(!self.no_signals).lazy_validation(self.lazy);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,
             Tier::Auto => weir::Tier::Auto,

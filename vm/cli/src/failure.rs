@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::ExitCode;
-use weir::{Error, Trap, WasmBacktrace};
+use weir::{Error, InvalidModule, Trap, WasmBacktrace};
 use weir_wasi::{BrokenPipe, I32Exit};
 
 /// How a subcommand ends.
@@ -34,7 +34,8 @@ impl Failure {
             Failure::Module(error) => format!("weir: {error:#}"),
             Failure::Guest(error) if error.is::<I32Exit>() || error.is::<BrokenPipe>() => return None,
             Failure::Guest(error) => {
-                let kind = if error.is::<Trap>() { "trap: " } else { "" };
+                let trap = error.is::<Trap>() || error.is::<InvalidModule>();
+                let kind = if trap { "trap: " } else { "" };
                 format!("weir: {kind}{error:#}{}", error.wasm_backtrace().map(backtrace).unwrap_or_default())
             }
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return None,

@@ -218,8 +218,8 @@ impl Runner {
     /// Whether the text or the bytes are refused as such, not for a limit of this implementation.
     fn refused(&self, mut module: QuoteWat<'_>) -> Outcome {
         let Ok(bytes) = module.encode() else { return Ok(()) };
-        match Module::from_binary(&self.engine, &bytes) {
-            Ok(_) => Err("the module is accepted".into()),
+        match Module::validate(&self.engine, &bytes) {
+            Ok(()) => Err("the module is accepted".into()),
             Err(error) if error.downcast_ref::<InvalidModule>().is_some() => Ok(()),
             Err(error) => Err(failed(error)),
         }

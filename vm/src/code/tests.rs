@@ -64,7 +64,7 @@ fn space() -> Arc<CodeSpace> {
 }
 
 fn module(types: Vec<FuncType>, funcs: Vec<u32>, imported: u32) -> Module {
-    let bodies = funcs[imported as usize..].iter().map(|_| FuncBody::default()).collect();
+    let bodies = funcs[imported as usize..].iter().map(|_| FuncBody::default().into()).collect();
     Module { types: types.into(), funcs: funcs.into(), imported_funcs: imported, bodies, ..Module::default() }
 }
 

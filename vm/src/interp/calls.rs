@@ -4,7 +4,7 @@
 use super::control::Meter;
 use super::dispatch::{End, State, Step};
 use super::frame::{self, Body, Header, Scope};
-use super::{Exit, decode};
+use super::{Exit, decode, lazy};
 use crate::runtime::entry;
 use crate::runtime::records::{HostRecord, Owner, instance_of, owner_of, store_of, take_failure};
 use crate::tier::{self, Next};
@@ -134,9 +134,10 @@ pub(super) unsafe fn tick_loop(body: *const Body, scope: *const Scope, index: u3
 unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const u8 {
     // SAFETY: the caller's.
     unsafe {
+        // Ticks left mean that the function is ready, if it was ever not: see `lazy`.
         let ticks = &(*(*body).code).ticks;
-        let left = ticks.load(Ordering::Relaxed).wrapping_sub(1);
-        ticks.store(left, Ordering::Relaxed);
+        let left = ticks.load(Ordering::Acquire).wrapping_sub(1);
+        ticks.store(left, Ordering::Release);
         if left >= 0 { ptr::null() } else { ask(body, scope, at) }
     }
 }
@@ -145,7 +146,11 @@ unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>) -> *con
 unsafe fn ask(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const u8 {
     // SAFETY: the caller's.
     unsafe {
-        match tier::ask(instance_of((*scope).ctx), (*body).func, at) {
+        let instance = instance_of((*scope).ctx);
+        if !lazy::prepare(instance.module.record(), (*body).func) {
+            return ptr::null();
+        }
+        match tier::ask(instance, (*body).func, at) {
             Next::Interpret => ptr::null(),
             Next::Enter(code) => code,
         }
@@ -232,7 +237,7 @@ pub(super) unsafe fn across<const WORDS: usize>(
         let words = 3 - WORDS;
         let fp = state.sp.sub((*body).params as usize * WORDS);
         if frame::overflows(stack_of(&state), fp, body, words) {
-            return Err(Trap::StackOverflow);
+            return lazy::refused(state, body, scope).ok_or(Trap::StackOverflow);
         }
         frame::relayout(fp, (*body).params.into(), WORDS, words);
         state.sp = frame::push(fp, body, state.header(next).with_other_width(), words);
@@ -287,7 +292,7 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
         let code = tick(body, scope);
         let words = (*body).words();
         if code.is_null() && frame::overflows(stack_of(&state), state.fp, body, words) {
-            return Err(Trap::StackOverflow);
+            return lazy::refused(state, body, scope).ok_or(Trap::StackOverflow);
         }
         let params = (*body).params.into();
         frame::move_down(state.sp, params * WORDS, state.fp);

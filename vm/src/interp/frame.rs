@@ -66,47 +66,66 @@ const _: () = assert!(OTHER_WIDTH as usize > MAX_VALUE_WORDS);
 
 // SAFETY: the pointers are to data that is immutable, or atomic, and owned by the record that owns this.
 unsafe impl Send for Body {}
-// SAFETY: as above.
-unsafe impl Sync for Body {}
+
+/// The sizes of a function that is not validated: bigger than any value stack.
+const NO_FRAME: [u32; 2] = [OTHER_WIDTH; 2];
 
 impl Body {
-    /// Words of a slot.
+    /// Function `func` of `module`, ready if it is validated.
+    pub fn new(module: &Bytecode, func: u32, code: &FuncCode) -> Body {
+        let ty = module.func_type(func);
+        let mut body = Body {
+            entry: ptr::null(),
+            last: ptr::null(),
+            branches: ptr::null(),
+            code,
+            source: ptr::null(),
+            params: ty.params.len() as u16,
+            results: ty.results.len() as u16,
+            param_words: slot_words(&ty.params) as u8,
+            result_words: slot_words(&ty.results) as u8,
+            locals: 0,
+            sizes: NO_FRAME,
+            func,
+        };
+        if let Some(source) = module.body(func) {
+            // SAFETY: nobody else has it.
+            unsafe { Body::make_ready(&raw mut body, module, source) };
+        }
+        body
+    }
+
+    /// Words of a slot; of no meaning before it is ready.
     #[inline(always)]
     pub fn words(&self) -> usize {
         if self.sizes[0] == OTHER_WIDTH { 2 } else { 1 }
     }
-}
 
-/// The bodies of a module's own functions.
-///
-/// They point to `module`'s boxes and to `code`: the record that owns all three must not replace any of them.
-pub(crate) fn bodies(module: &Bytecode, code: &[FuncCode]) -> Box<[Body]> {
-    assert_eq!(module.bodies.len(), code.len());
-    let bodies = module.bodies.iter().zip(code).zip(module.imported_funcs..);
-    bodies
-        .map(|((source, code), func)| {
-            let ty = module.func_type(func);
-            let locals = source.locals.len() as u32;
-            let slots = locals + source.max_operands;
-            Body {
-                entry: &raw const module.bytes[source.entry as usize],
-                last: &raw const module.bytes[source.end as usize - 1],
-                branches: source.branches.as_ptr(),
-                code,
-                source,
-                params: ty.params.len() as u16,
-                results: ty.results.len() as u16,
-                param_words: slot_words(&ty.params) as u8,
-                result_words: slot_words(&ty.results) as u8,
-                locals,
-                sizes: match source.wide {
-                    false => [FRAME_HEADER + slots, OTHER_WIDTH],
-                    true => [OTHER_WIDTH, FRAME_HEADER + 2 * slots],
-                },
-                func,
-            }
-        })
-        .collect()
+    /// Whether it is validated, so that it can run.
+    pub fn is_ready(&self) -> bool {
+        self.sizes != NO_FRAME
+    }
+
+    /// Makes a function ready that has been validated.
+    ///
+    /// # Safety
+    /// `body` is that of `source` in `module`, and nobody reads the fields that are written here.
+    pub unsafe fn make_ready(body: *mut Body, module: &Bytecode, source: &FuncBody) {
+        let locals = source.locals.len() as u32;
+        let slots = locals + source.max_operands;
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*body).entry = &raw const module.bytes[source.entry as usize];
+            (*body).last = &raw const module.bytes[source.end as usize - 1];
+            (*body).branches = source.branches.as_ptr();
+            (*body).source = source;
+            (*body).locals = locals;
+            (*body).sizes = match source.wide {
+                false => [FRAME_HEADER + slots, OTHER_WIDTH],
+                true => [OTHER_WIDTH, FRAME_HEADER + 2 * slots],
+            };
+        }
+    }
 }
 
 /// What lies between a frame's locals and its operands: the caller, as it is to be found again.

@@ -2,7 +2,7 @@
 //! branches. Setting up costs nothing but one [`frame::Body`] per function.
 //!
 //! [`dispatch`] is the loop. What its arms do is in [`numeric`], [`vector`], [`memory`], [`calls`] and [`control`]; [`frame`]
-//! lays out the value stack, [`decode`] reads immediates.
+//! lays out the value stack, [`decode`] reads immediates, [`lazy`] sees to functions that are validated when first called.
 //!
 //! Calls between interpreted functions push frames on the value stack and never recurse natively, whichever instances
 //! they run in. One *activation*, a call of [`run`], ends when its base frame returns, or leaves for native code.
@@ -23,11 +23,13 @@ mod control;
 mod decode;
 mod dispatch;
 mod frame;
+mod lazy;
 mod memory;
 mod numeric;
 mod vector;
 
-pub(crate) use frame::{Body, Scope, bodies};
+pub(crate) use frame::Scope;
+pub(crate) use lazy::Bodies;
 
 use crate::runtime::records::{Failure, StoreRecord, instance_of, store_of};
 use control::Meter;
@@ -78,8 +80,13 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let store = store_of(instance);
         let stack = (*instance).stack;
         if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
-            let mut failure = Failure::trap(Trap::StackOverflow);
-            failure.push_frame(&record.module, func, (*(*body).source).entry);
+            let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
+            let mut failure = refusal.unwrap_or_else(|| Failure::trap(Trap::StackOverflow));
+            failure.push_frame(
+                &record.module,
+                func,
+                record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start,
+            );
             (*store).failure = Some(failure);
             return Exit::Trap;
         }

@@ -41,7 +41,7 @@ pub(crate) struct ModuleRecord {
     /// One per function defined in the module, in order.
     pub code: Box<[FuncCode]>,
     /// The same functions as the interpreter sees them. Points into `bytecode` and `code`.
-    pub bodies: Box<[interp::Body]>,
+    pub bodies: interp::Bodies,
     /// Indices of the exports, ascending by name.
     pub exports: Box<[u32]>,
     /// Nanoseconds that decoding and validating took.

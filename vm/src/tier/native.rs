@@ -11,7 +11,8 @@ use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError};
-use weir_bytecode::Module as Bytecode;
+use weir_bytecode::module::Body;
+use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_jit::contract::{InstanceCtx, Status};
 use weir_jit::ir::Entry;
 
@@ -28,9 +29,15 @@ pub(crate) fn check(config: &Config) -> Result<()> {
 
 /// The execution state of every function defined in a module, before any is called.
 pub(crate) fn new_code(engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
-    let policy = &engine.record().tier.policy;
-    let fresh = |bytes| FuncCode { ticks: AtomicI32::new(policy.first_ticks(bytes)), native: AtomicPtr::default() };
-    bytecode.bodies.iter().map(|body| fresh(body.len())).collect()
+    // Whoever calls a function that is not validated yet must ask first.
+    let ticks = |body: &Body| body.get().map_or(0, |body| first_ticks(engine, body.len()));
+    let fresh = |body| FuncCode { ticks: AtomicI32::new(ticks(body)), native: AtomicPtr::default() };
+    bytecode.bodies.iter().map(fresh).collect()
+}
+
+/// Ticks of a function with `bytes` of code before the policy is asked about it.
+pub(crate) fn first_ticks(engine: &Engine, bytes: u32) -> i32 {
+    engine.record().tier.policy.first_ticks(bytes)
 }
 
 impl ModuleState {
@@ -168,7 +175,9 @@ pub(crate) fn module_stats(module: &Module) -> Stats {
     for (i, (code, body)) in record.code.iter().zip(&record.bytecode.bodies).enumerate() {
         let func = record.bytecode.imported_funcs + i as u32;
         let asked = record.tier.was_asked(func);
-        let ticked = policy.is_fixed() && code.ticks.load(Ordering::Relaxed) != policy.first_ticks(body.len());
+        let first_ticks = |body: &FuncBody| policy.first_ticks(body.len());
+        let left = code.ticks.load(Ordering::Relaxed);
+        let ticked = policy.is_fixed() && body.get().is_some_and(|body| left != first_ticks(body));
         let called = asked || ticked;
         stats.functions.called += u64::from(called);
         stats.functions.interpreted += u64::from(called && code.native.load(Ordering::Relaxed).is_null());

@@ -7,6 +7,7 @@ use crate::stats::Stats;
 use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
 use std::ptr;
 use weir_bytecode::Module as Bytecode;
+use weir_bytecode::module::Body;
 use weir_jit::contract::{InstanceCtx, Status};
 
 /// What the tiers keep per engine.
@@ -44,7 +45,16 @@ pub(crate) fn check(config: &Config) -> Result<()> {
 
 /// The execution state of every function defined in a module, before any is called.
 pub(crate) fn new_code(_engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
-    bytecode.bodies.iter().map(|_| FuncCode::default()).collect()
+    // Whoever calls a function that is not validated yet must ask first.
+    let ticks = |body: &Body| {
+        if body.get().is_some() { FuncCode::default() } else { FuncCode { ticks: 0.into(), ..FuncCode::default() } }
+    };
+    bytecode.bodies.iter().map(ticks).collect()
+}
+
+/// Ticks of a function before the policy is asked about it: they never run out.
+pub(crate) fn first_ticks(_engine: &Engine, _bytes: u32) -> i32 {
+    i32::MAX
 }
 
 /// The permanent entry stub of function `func`, which is defined in `module`: asked once per function and instance, when
