@@ -68,7 +68,7 @@ pub fn may_change(write: Op, read: Op) -> bool {
     let reads = matches!(read.effect(), Effect::Read | Effect::ReadTrap);
     reads
         && match write {
-            Op::Call | Op::CallIndirect => true,
+            op if op.calls_function() => true,
             // Two imported globals may be one.
             Op::GlobalSet => read == Op::GlobalGet,
             Op::Fuel | Op::Poll => false,

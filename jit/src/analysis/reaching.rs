@@ -65,7 +65,7 @@ impl Reaching {
 fn may_define(func: &Func<'_>, value: Value, global: u32, imported: u32) -> bool {
     let inst = func.inst(value);
     match inst.op {
-        Op::Call | Op::CallIndirect => true,
+        op if op.calls_function() => true,
         Op::GlobalSet => inst.aux == global || inst.aux.max(global) < imported,
         _ => false,
     }

@@ -131,6 +131,16 @@ fn bad_modules_exit_with_1() {
 }
 
 #[test]
+fn functions_are_validated_when_they_are_called() {
+    let text = "(module (func (export \"good\") (result i32) i32.const 7) (func $bad (export \"bad\") (result i32) i64.const 7))";
+    let module = file("lazy.wat", text);
+    let invoke = |name: &str| weir(["--lazy".as_ref(), "--invoke".as_ref(), name.as_ref(), module.as_os_str()]);
+    assert_eq!(stdout(&invoke("good")), "7\n");
+    assert_fails(&invoke("bad"), 134, &["trap: type mismatch", "!bad"]);
+    assert_fails(&weir(["--invoke".as_ref(), "good".as_ref(), module.as_os_str()]), 1, &["type mismatch"]);
+}
+
+#[test]
 fn wrong_usage_exits_with_2() {
     let library = file("usage.wat", LIBRARY);
     let library = library.to_str().expect("UTF-8");

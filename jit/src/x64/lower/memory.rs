@@ -20,10 +20,9 @@ pub(super) fn pinned_base(func: &Func<'_>, order: &[Block]) -> Option<Reg> {
     if values().filter(is_access).count() < ACCESSES_FOR_PINNED_BASE {
         return None;
     }
-    let calls = values().any(|value| match func.op(value) {
-        // Not calls that come back, but they need the other register.
-        op => op.is_call() || op.is_tail_call(),
-    });
+    // Tail calls do not come back, but they need the other register.
+    let is_call = |value| func.op(value).is_call() || func.op(value).is_tail_call();
+    let calls = values().any(is_call);
     Some(if calls { abi::BASE } else { abi::BASE_OF_LEAF })
 }
 
