@@ -25,7 +25,7 @@ macro_rules! traps {
 
 traps! {
     /// `unreachable` was executed.
-    Unreachable = 1, "unreachable";
+    UnreachableCodeReached = 1, "unreachable";
     /// A memory access reached past the end.
     MemoryOutOfBounds = 2, "out of bounds memory access";
     /// A table access reached past the end, bulk operations included.
@@ -33,15 +33,15 @@ traps! {
     /// `call_indirect` with an index past the table's end.
     UndefinedElement = 4, "undefined element";
     /// `call_indirect` on a null element.
-    UninitializedElement = 5, "uninitialized element";
+    IndirectCallToNull = 5, "uninitialized element";
     /// `call_indirect` on a function of another type.
-    IndirectCallTypeMismatch = 6, "indirect call type mismatch";
+    BadSignature = 6, "indirect call type mismatch";
     /// A quotient or a truncated float that its type cannot hold.
     IntegerOverflow = 7, "integer overflow";
     /// Division by zero.
-    IntegerDivideByZero = 8, "integer divide by zero";
+    IntegerDivisionByZero = 8, "integer divide by zero";
     /// A NaN was truncated to an integer.
-    InvalidConversion = 9, "invalid conversion to integer";
+    BadConversionToInteger = 9, "invalid conversion to integer";
     /// The native stack, the value stack or the call depth ran out.
     StackOverflow = 10, "call stack exhausted";
     /// Fuel ran out.
@@ -60,7 +60,19 @@ impl std::fmt::Display for Trap {
 
 impl std::error::Error for Trap {}
 
+#[expect(non_upper_case_globals, reason = "these stand beside variants and are used like them")]
 impl Trap {
+    /// [`Trap::UnreachableCodeReached`] in the specification's words.
+    pub const Unreachable: Trap = Trap::UnreachableCodeReached;
+    /// [`Trap::IndirectCallToNull`] in the specification's words.
+    pub const UninitializedElement: Trap = Trap::IndirectCallToNull;
+    /// [`Trap::BadSignature`] in the specification's words.
+    pub const IndirectCallTypeMismatch: Trap = Trap::BadSignature;
+    /// [`Trap::IntegerDivisionByZero`] in the specification's words.
+    pub const IntegerDivideByZero: Trap = Trap::IntegerDivisionByZero;
+    /// [`Trap::BadConversionToInteger`] in the specification's words.
+    pub const InvalidConversion: Trap = Trap::BadConversionToInteger;
+
     /// The trap with this discriminant.
     pub fn from_code(code: u8) -> Option<Trap> {
         Trap::ALL.iter().copied().find(|trap| *trap as u8 == code)

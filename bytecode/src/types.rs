@@ -42,6 +42,75 @@ impl ValType {
     pub const FUNCREF: ValType = ValType::Ref(RefType::FUNCREF);
     /// `externref`
     pub const EXTERNREF: ValType = ValType::Ref(RefType::EXTERNREF);
+
+    /// Whether it is a number: neither vector nor reference.
+    pub fn is_num(&self) -> bool {
+        matches!(self, ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64)
+    }
+
+    /// Whether it is [`ValType::I32`].
+    pub fn is_i32(&self) -> bool {
+        *self == ValType::I32
+    }
+
+    /// Whether it is [`ValType::I64`].
+    pub fn is_i64(&self) -> bool {
+        *self == ValType::I64
+    }
+
+    /// Whether it is [`ValType::F32`].
+    pub fn is_f32(&self) -> bool {
+        *self == ValType::F32
+    }
+
+    /// Whether it is [`ValType::F64`].
+    pub fn is_f64(&self) -> bool {
+        *self == ValType::F64
+    }
+
+    /// Whether it is [`ValType::V128`].
+    pub fn is_v128(&self) -> bool {
+        *self == ValType::V128
+    }
+
+    /// Whether it is a reference type.
+    pub fn is_ref(&self) -> bool {
+        self.as_ref().is_some()
+    }
+
+    /// Whether it is `funcref`.
+    pub fn is_funcref(&self) -> bool {
+        *self == ValType::FUNCREF
+    }
+
+    /// Whether it is `externref`.
+    pub fn is_externref(&self) -> bool {
+        *self == ValType::EXTERNREF
+    }
+
+    /// The reference type, if it is one.
+    pub fn as_ref(&self) -> Option<&RefType> {
+        match self {
+            ValType::Ref(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// The reference type.
+    ///
+    /// # Panics
+    /// It is none.
+    pub fn unwrap_ref(&self) -> &RefType {
+        self.as_ref().unwrap_or_else(|| panic!("expected a reference type, found {self}"))
+    }
+
+    /// Whether every value of this type is one of type `other`.
+    pub fn matches(&self, other: &ValType) -> bool {
+        match (self, other) {
+            (ValType::Ref(sub), ValType::Ref(sup)) => sub.matches(sup),
+            _ => self == other,
+        }
+    }
 }
 
 impl RefType {
@@ -49,6 +118,33 @@ impl RefType {
     pub const FUNCREF: RefType = RefType { nullable: true, heap: HeapType::Func };
     /// `(ref null extern)`
     pub const EXTERNREF: RefType = RefType { nullable: true, heap: HeapType::Extern };
+
+    /// The type of references, or of references and null, to `heap`.
+    pub fn new(nullable: bool, heap: HeapType) -> RefType {
+        RefType { nullable, heap }
+    }
+
+    /// Whether null is a value of it.
+    pub fn is_nullable(&self) -> bool {
+        self.nullable
+    }
+
+    /// What it refers to.
+    pub fn heap_type(&self) -> &HeapType {
+        &self.heap
+    }
+
+    /// Whether every reference of this type is one of type `other`. Concrete types are compared by index.
+    pub fn matches(&self, other: &RefType) -> bool {
+        let heap = self.heap == other.heap || matches!((self.heap, other.heap), (HeapType::Concrete(_), HeapType::Func));
+        heap && (other.nullable || !self.nullable)
+    }
+}
+
+impl From<RefType> for ValType {
+    fn from(ty: RefType) -> ValType {
+        ValType::Ref(ty)
+    }
 }
 
 /// Whether one of the types is v128.
@@ -140,6 +236,41 @@ impl MemoryType {
         let limits = Limits { min: min.into(), max: max.map(u64::from) };
         MemoryType { limits, memory64: false, shared: false, page_size_log2: 16 }
     }
+
+    /// A memory with 64-bit addresses and pages of 64 KiB.
+    pub fn new64(min: u64, max: Option<u64>) -> MemoryType {
+        MemoryType { limits: Limits { min, max }, memory64: true, shared: false, page_size_log2: 16 }
+    }
+
+    /// Whether addresses are i64.
+    pub fn is_64(&self) -> bool {
+        self.memory64
+    }
+
+    /// Whether several threads may hold it.
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Initial size in pages.
+    pub fn minimum(&self) -> u64 {
+        self.limits.min
+    }
+
+    /// Largest size in pages, if the type has one.
+    pub fn maximum(&self) -> Option<u64> {
+        self.limits.max
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> u64 {
+        1 << self.page_size_log2
+    }
+
+    /// log2 of the bytes of a page.
+    pub fn page_size_log2(&self) -> u8 {
+        self.page_size_log2
+    }
 }
 
 /// The type of a table.
@@ -158,6 +289,52 @@ impl TableType {
     pub fn new(element: RefType, min: u32, max: Option<u32>) -> TableType {
         TableType { limits: Limits { min: min.into(), max: max.map(u64::from) }, table64: false, element }
     }
+
+    /// A table with 64-bit indices.
+    pub fn new64(element: RefType, min: u64, max: Option<u64>) -> TableType {
+        TableType { limits: Limits { min, max }, table64: true, element }
+    }
+
+    /// Whether indices are i64.
+    pub fn is_64(&self) -> bool {
+        self.table64
+    }
+
+    /// Element type.
+    pub fn element(&self) -> &RefType {
+        &self.element
+    }
+
+    /// Initial number of elements.
+    pub fn minimum(&self) -> u64 {
+        self.limits.min
+    }
+
+    /// Largest number of elements, if the type has one.
+    pub fn maximum(&self) -> Option<u64> {
+        self.limits.max
+    }
+}
+
+/// Whether a global can change.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mutability {
+    /// It cannot.
+    Const,
+    /// It can.
+    Var,
+}
+
+impl Mutability {
+    /// Whether it cannot.
+    pub fn is_const(&self) -> bool {
+        *self == Mutability::Const
+    }
+
+    /// Whether it can.
+    pub fn is_var(&self) -> bool {
+        *self == Mutability::Var
+    }
 }
 
 /// The type of a global.
@@ -171,7 +348,17 @@ pub struct GlobalType {
 
 impl GlobalType {
     /// The type of a global that holds a `value`.
-    pub fn new(value: ValType, mutable: bool) -> GlobalType {
-        GlobalType { value, mutable }
+    pub fn new(value: ValType, mutability: Mutability) -> GlobalType {
+        GlobalType { value, mutable: mutability.is_var() }
+    }
+
+    /// Type of the value.
+    pub fn content(&self) -> &ValType {
+        &self.value
+    }
+
+    /// Whether `global.set` is allowed.
+    pub fn mutability(&self) -> Mutability {
+        if self.mutable { Mutability::Var } else { Mutability::Const }
     }
 }

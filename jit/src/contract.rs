@@ -94,8 +94,9 @@
 //!
 //! # Polls
 //!
-//! With polls on, function entry (first thing) and every `loop` opcode (before its fuel charge) trap with `Interrupt`
-//! if `*epoch >= deadline`.
+//! With polls on, function entry (first thing) and every `loop` opcode (before its fuel charge) call [`Helper::Poll`]
+//! if `*epoch >= deadline`. It decides whether the code goes on or traps; the host may use the store meanwhile, so a poll
+//! is a write of everything that a call may write.
 
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;
@@ -136,6 +137,8 @@ pub struct StoreCtx {
     pub trap_fp: usize,
     /// The trap that a helper asks for, as `Trap as u64`; [`TrapSite::Stored`] refers to it.
     pub trap: u64,
+    /// What a trap was about: for `IndirectCallTypeMismatch` the address of the [`TableEntry`], written just before.
+    pub operand: u64,
 }
 
 /// One per stack.
@@ -442,7 +445,7 @@ macro_rules! helpers {
             /// How many arguments follow the instance.
             pub fn arity(self) -> usize {
                 match self {
-                    $(Helper::$name => [$(stringify!($param),)*].len(),)*
+                    $(Helper::$name => <[&str]>::len(&[$(stringify!($param),)*]),)*
                 }
             }
         }
@@ -450,7 +453,10 @@ macro_rules! helpers {
 }
 
 helpers! {
-    /// Grows a memory by `delta` pages: the old size in pages, or -1. u32 memory index, u64 delta.
+    /// Whether the code goes on, which has reached the deadline. Unlike other helpers it leaves every register but `rax`
+    /// as it was, and may be called with any alignment of the stack.
+    Poll() -> Status;
+    /// Grows a memory by `delta` pages: the old size in pages, or -1. u32 memory index, u64 delta. It may unwind instead.
     MemoryGrow(memory delta) -> u64;
     /// `memory.fill`. u32 memory, u64 address, u32 byte, u64 length.
     MemoryFill(memory address byte len) -> Status;
@@ -462,7 +468,7 @@ helpers! {
     DataDrop(segment) -> Status;
     /// `table.set`. u32 table, u64 index, u64 reference.
     TableSet(table index reference) -> Status;
-    /// `table.grow`: the old size, or -1. u32 table, u64 reference, u64 delta.
+    /// `table.grow`: the old size, or -1. u32 table, u64 reference, u64 delta. It may unwind instead.
     TableGrow(table reference delta) -> u64;
     /// `table.fill`. u32 table, u64 index, u64 reference, u64 length.
     TableFill(table index reference len) -> Status;

@@ -3,12 +3,23 @@
 use crate::runtime::signatures::Signatures;
 use crate::stats::Stats;
 use crate::{Config, Result, tier};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Settings and the state that modules and stores of a process share. Cheap to clone; clones are the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine(Arc<EngineRecord>);
+
+/// An engine that is not kept alive: what a clock thread holds that is to end with it.
+#[derive(Clone, Debug)]
+pub struct EngineWeak(Weak<EngineRecord>);
+
+impl EngineWeak {
+    /// The engine, if anything still keeps it alive.
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct EngineRecord {
@@ -47,8 +58,42 @@ impl Engine {
 
     /// Advances the epoch: stores whose deadline it reaches are interrupted, if the engine was made with
     /// [`Config::epoch_interruption`]. May be called from any thread and from a signal handler.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir::{Config, Engine, Instance, Module, Store, Trap};
+    ///
+    /// let mut config = Config::new();
+    /// config.epoch_interruption(true);
+    /// let engine = Engine::new(&config)?;
+    /// let module = Module::new(&engine, r#"(module (func (export "spin") (loop (br 0))))"#)?;
+    /// let mut store = Store::new(&engine, ());
+    /// let spin = Instance::new(&mut store, &module, &[])?.get_typed_func::<(), ()>(&mut store, "spin")?;
+    ///
+    /// store.set_epoch_deadline(1);
+    /// let timer = engine.clone();
+    /// std::thread::spawn(move || {
+    ///     std::thread::sleep(Duration::from_millis(10));
+    ///     timer.increment_epoch();
+    /// });
+    /// assert_eq!(spin.call(&mut store, ()).unwrap_err().downcast_ref(), Some(&Trap::Interrupt));
+    /// # Ok::<(), weir::Error>(())
+    /// ```
     pub fn increment_epoch(&self) {
         self.0.epoch.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A handle that does not keep the engine alive.
+    ///
+    /// ```
+    /// let engine = weir::Engine::default();
+    /// let weak = engine.weak();
+    /// assert!(weak.upgrade().is_some());
+    /// drop(engine);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
+    pub fn weak(&self) -> EngineWeak {
+        EngineWeak(Arc::downgrade(&self.0))
     }
 
     /// Whether both are clones of one engine.

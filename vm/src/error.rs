@@ -1,6 +1,6 @@
 //! The one error type of the public API: any cause, what was being done, and where the guest was.
 
-use crate::{Module, Trap};
+use crate::{ExternType, Module, Trap};
 use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
@@ -28,56 +28,189 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error(Box<Inner>);
 
 struct Inner {
-    cause: Box<dyn StdError + Send + Sync>,
+    cause: Box<dyn Part>,
     /// Innermost first.
-    contexts: Vec<Box<str>>,
+    contexts: Vec<Box<dyn Part>>,
     backtrace: Option<WasmBacktrace>,
+}
+
+/// A link of the chain: as an error to be shown, and as the value to be recovered.
+trait Part: Send + Sync {
+    fn error(&self) -> &(dyn StdError + 'static);
+    fn value(&self) -> &dyn Any;
+    fn value_mut(&mut self) -> &mut dyn Any;
+    fn into_value(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// A cause that is an error.
+struct Cause<E>(E);
+
+impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        &self.0
+    }
+
+    fn value(&self) -> &dyn Any {
+        &self.0
+    }
+
+    fn value_mut(&mut self) -> &mut dyn Any {
+        &mut self.0
+    }
+
+    fn into_value(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.0)
+    }
+}
+
+/// A cause or a context that can only be shown.
+struct Message<M>(M);
+
+impl<M: fmt::Display> fmt::Debug for Message<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<M: fmt::Display> fmt::Display for Message<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<M: fmt::Display> StdError for Message<M> {}
+
+impl<M: fmt::Display + Send + Sync + 'static> Part for Message<M> {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        self
+    }
+
+    fn value(&self) -> &dyn Any {
+        &self.0
+    }
+
+    fn value_mut(&mut self) -> &mut dyn Any {
+        &mut self.0
+    }
+
+    fn into_value(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.0)
+    }
+}
+
+/// A trap, and what it was about if that is known. It is recovered as the [`Trap`].
+#[derive(Debug)]
+struct Trapped {
+    trap: Trap,
+    detail: Box<str>,
+}
+
+impl fmt::Display for Trapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.trap, self.detail)
+    }
+}
+
+impl StdError for Trapped {}
+
+impl Part for Trapped {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        self
+    }
+
+    fn value(&self) -> &dyn Any {
+        &self.trap
+    }
+
+    fn value_mut(&mut self) -> &mut dyn Any {
+        &mut self.trap
+    }
+
+    fn into_value(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.trap)
+    }
 }
 
 impl Error {
     /// An error with this cause.
     pub fn new<E: StdError + Send + Sync + 'static>(cause: E) -> Error {
-        Error(Box::new(Inner { cause: Box::new(cause), contexts: Vec::new(), backtrace: None }))
+        Error::of(Box::new(Cause(cause)))
     }
 
     /// An error that is only a message.
-    pub fn msg(message: impl fmt::Display) -> Error {
-        Error::new(Message(message.to_string()))
+    pub fn msg<M: fmt::Display + fmt::Debug + Send + Sync + 'static>(message: M) -> Error {
+        Error::of(Box::new(Message(message)))
+    }
+
+    fn of(cause: Box<dyn Part>) -> Error {
+        Error(Box::new(Inner { cause, contexts: Vec::new(), backtrace: None }))
+    }
+
+    /// A trap and the functions that were active.
+    pub(crate) fn trapped(trap: Trap, detail: Option<Box<str>>, backtrace: WasmBacktrace) -> Error {
+        let mut error = match detail {
+            Some(detail) => Error::of(Box::new(Trapped { trap, detail })),
+            None => Error::new(trap),
+        };
+        error.0.backtrace = Some(backtrace);
+        error
     }
 
     /// Says what was being done.
     #[must_use]
-    pub fn context(mut self, context: impl fmt::Display) -> Error {
-        self.0.contexts.push(context.to_string().into());
+    pub fn context<C: fmt::Display + Send + Sync + 'static>(mut self, context: C) -> Error {
+        self.0.contexts.push(Box::new(Message(context)));
         self
     }
 
-    /// The cause, if it is an `E`; or the backtrace, if `E` is [`WasmBacktrace`].
-    pub fn downcast_ref<E: StdError + Send + Sync + 'static>(&self) -> Option<&E> {
-        let backtrace = self.0.backtrace.as_ref().and_then(|trace| (trace as &dyn Any).downcast_ref::<E>());
-        backtrace.or_else(|| self.0.cause.downcast_ref::<E>())
+    /// The outermost context or cause that is an `E`; or the backtrace, if `E` is [`WasmBacktrace`].
+    pub fn downcast_ref<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> Option<&E> {
+        let backtrace = self.0.backtrace.as_ref().and_then(|trace| (trace as &dyn Any).downcast_ref());
+        let context = || self.0.contexts.iter().rev().find_map(|part| part.value().downcast_ref());
+        backtrace.or_else(context).or_else(|| self.0.cause.value().downcast_ref())
+    }
+
+    /// The same, to change it.
+    pub fn downcast_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
+        let Inner { cause, contexts, backtrace } = &mut *self.0;
+        let backtrace = backtrace.as_mut().and_then(|trace| (trace as &mut dyn Any).downcast_mut());
+        let parts = contexts.iter_mut().rev().map(|part| part.value_mut()).chain([cause.value_mut()]);
+        backtrace.or_else(|| parts.into_iter().find_map(|part| part.downcast_mut()))
     }
 
     /// Whether [`Error::downcast_ref`] would find an `E`.
-    pub fn is<E: StdError + Send + Sync + 'static>(&self) -> bool {
+    pub fn is<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> bool {
         self.downcast_ref::<E>().is_some()
     }
 
-    /// The cause by value, if it is an `E`.
+    /// The outermost context or cause that is an `E`, by value.
     ///
     /// # Errors
-    /// The error itself, if its cause is something else.
-    pub fn downcast<E: StdError + Send + Sync + 'static>(self) -> std::result::Result<E, Error> {
-        let Inner { cause, contexts, backtrace } = *self.0;
-        match cause.downcast::<E>() {
-            Ok(cause) => Ok(*cause),
-            Err(cause) => Err(Error(Box::new(Inner { cause, contexts, backtrace }))),
-        }
+    /// The error itself, if there is none.
+    pub fn downcast<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(mut self) -> std::result::Result<E, Error> {
+        let parts = &mut self.0.contexts;
+        let part = match parts.iter().rposition(|part| part.value().is::<E>()) {
+            Some(i) => parts.swap_remove(i),
+            None if self.0.cause.value().is::<E>() => self.0.cause,
+            None => return Err(self),
+        };
+        Ok(*part.into_value().downcast().expect("its type was checked"))
     }
 
-    /// The cause.
-    pub fn root_cause(&self) -> &(dyn StdError + Send + Sync + 'static) {
-        &*self.0.cause
+    /// Context, outermost first, then the cause and its sources.
+    pub fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+        let contexts = self.0.contexts.iter().rev().map(|context| context.error());
+        let mut next = Some(self.0.cause.error());
+        contexts.chain(std::iter::from_fn(move || {
+            let error = next?;
+            next = error.source();
+            Some(error)
+        }))
+    }
+
+    /// The innermost cause: the last of the chain.
+    pub fn root_cause(&self) -> &(dyn StdError + 'static) {
+        self.chain().last().unwrap_or(self.0.cause.error())
     }
 
     /// Which functions of which modules were active, if the guest was running.
@@ -85,50 +218,39 @@ impl Error {
         self.0.backtrace.as_ref()
     }
 
-    /// A trap and the functions that were active.
-    pub(crate) fn trapped(trap: Trap, backtrace: WasmBacktrace) -> Error {
-        Error(Box::new(Inner { cause: Box::new(trap), contexts: Vec::new(), backtrace: Some(backtrace) }))
-    }
-
     /// The backtrace, to which outer activations append their frames as the error passes through them.
     pub(crate) fn backtrace_mut(&mut self) -> &mut WasmBacktrace {
         self.0.backtrace.get_or_insert_default()
     }
 
-    /// Context, outermost first, then the cause and its sources.
-    fn chain(&self) -> Vec<String> {
-        let mut chain: Vec<String> = self.0.contexts.iter().rev().map(|context| context.to_string()).collect();
-        let mut cause: Option<&dyn StdError> = Some(&*self.0.cause);
-        while let Some(error) = cause {
-            chain.push(error.to_string());
-            cause = error.source();
-        }
-        chain
+    /// The error as one of the standard library's.
+    pub fn into_boxed_dyn_error(self) -> Box<dyn StdError + Send + Sync + 'static> {
+        self.into()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let chain = self.chain();
-        let shown = if f.alternate() { chain.len() } else { 1 };
-        f.write_str(&chain[..shown].join(": "))
+        let shown = if f.alternate() { usize::MAX } else { 1 };
+        for (i, error) in self.chain().take(shown).enumerate() {
+            let separator = if i == 0 { "" } else { ": " };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let chain = self.chain();
-        f.write_str(&chain[0])?;
-        if chain.len() > 1 {
-            f.write_str("\n\nCaused by:")?;
-            for cause in &chain[1..] {
-                write!(f, "\n    {cause}")?;
-            }
+        write!(f, "{self}")?;
+        for (i, cause) in self.chain().skip(1).enumerate() {
+            let head = if i == 0 { "\n\nCaused by:" } else { "" };
+            write!(f, "{head}\n    {cause}")?;
         }
-        if let Some(trace) = &self.0.backtrace {
-            write!(f, "\n\n{trace}")?;
+        match &self.0.backtrace {
+            Some(trace) => write!(f, "\n\n{trace}"),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -168,61 +290,116 @@ impl fmt::Debug for Opaque {
 
 impl StdError for Opaque {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        if self.0.0.contexts.is_empty() { self.0.root_cause().source() } else { Some(self.0.root_cause()) }
+        self.0.chain().nth(1)
     }
 }
 
-/// The cause of [`Error::msg`].
-#[derive(Debug)]
-struct Message(String);
-
-impl fmt::Display for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+impl AsRef<dyn StdError + 'static> for Error {
+    fn as_ref(&self) -> &(dyn StdError + 'static) {
+        self.0.contexts.last().map_or(self.0.cause.error(), |context| context.error())
     }
 }
 
-impl StdError for Message {}
-
-/// Adds context to the error of a `Result`.
+/// Adds context to the error of a `Result`, or makes an error of `None`.
+///
+/// ```
+/// use weir::error::Context;
+///
+/// let parsed: weir::Result<u32> = "x".parse().context("reading the limit");
+/// assert_eq!(format!("{:#}", parsed.unwrap_err()), "reading the limit: invalid digit found in string");
+/// let first: weir::Result<&u32> = [].first().context("nothing there");
+/// assert_eq!(first.unwrap_err().to_string(), "nothing there");
+/// ```
 pub trait Context<T> {
     /// Says what was being done, if it failed.
     ///
     /// # Errors
     /// The same, with context.
-    fn context(self, context: impl fmt::Display) -> Result<T>;
+    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T>;
 
     /// The same, computed only if it failed.
     ///
     /// # Errors
     /// The same, with context.
-    fn with_context<C: fmt::Display>(self, context: impl FnOnce() -> C) -> Result<T>;
+    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T>;
 }
 
 impl<T, E: Into<Error>> Context<T> for std::result::Result<T, E> {
-    fn context(self, context: impl fmt::Display) -> Result<T> {
+    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
         self.map_err(|error| error.into().context(context))
     }
 
-    fn with_context<C: fmt::Display>(self, context: impl FnOnce() -> C) -> Result<T> {
+    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T> {
         self.map_err(|error| error.into().context(context()))
     }
+}
+
+impl<T> Context<T> for Option<T> {
+    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
+        self.ok_or_else(|| Error::of(Box::new(Message(context))))
+    }
+
+    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T> {
+        self.ok_or_else(|| Error::of(Box::new(Message(context()))))
+    }
+}
+
+/// An [`Error`] with a message, formatted as by `format!`.
+///
+/// ```
+/// assert_eq!(weir::format_err!("{} of {}", 1, 2).to_string(), "1 of 2");
+/// ```
+#[macro_export]
+macro_rules! format_err {
+    ($($message:tt)*) => {
+        $crate::Error::msg(::std::format!($($message)*))
+    };
+}
+
+/// Returns an [`Error`] with a message, formatted as by `format!`.
+///
+/// ```
+/// fn half(n: u32) -> weir::Result<u32> {
+///     if n % 2 == 1 {
+///         weir::bail!("{n} is odd");
+///     }
+///     Ok(n / 2)
+/// }
+/// assert_eq!(half(3).unwrap_err().to_string(), "3 is odd");
+/// ```
+#[macro_export]
+macro_rules! bail {
+    ($($message:tt)*) => {
+        return ::std::result::Result::Err($crate::format_err!($($message)*))
+    };
+}
+
+/// Returns an [`Error`] unless a condition holds.
+///
+/// ```
+/// fn half(n: u32) -> weir::Result<u32> {
+///     weir::ensure!(n % 2 == 0, "{n} is odd");
+///     Ok(n / 2)
+/// }
+/// assert_eq!(half(4).unwrap(), 2);
+/// assert_eq!(half(3).unwrap_err().to_string(), "3 is odd");
+/// ```
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr $(,)?) => {
+        $crate::ensure!($condition, "condition failed: `{}`", ::std::stringify!($condition))
+    };
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            $crate::bail!($($message)*);
+        }
+    };
 }
 
 /// Why a module could not be instantiated with the imports it was given.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// Nothing of that name was defined.
-    #[error("unknown import `{module}::{name}`: expected {expected}, found nothing of that name")]
-    Unknown {
-        /// Module name of the import.
-        module: String,
-        /// Field name of the import.
-        name: String,
-        /// Its type.
-        expected: String,
-    },
     /// What was given has another type.
     #[error("incompatible import type for `{module}::{name}`: expected {expected}, found {found}")]
     Incompatible {
@@ -245,10 +422,60 @@ pub enum LinkError {
     },
 }
 
+/// Why a module could not be instantiated by a [`Linker`](crate::Linker): it imports what was not defined.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("unknown import `{module}::{name}`: expected {ty}, found nothing of that name")]
+pub struct UnknownImportError {
+    module: String,
+    name: String,
+    ty: ExternType,
+}
+
+impl UnknownImportError {
+    pub(crate) fn new(module: &str, name: &str, ty: ExternType) -> UnknownImportError {
+        UnknownImportError { module: module.into(), name: name.into(), ty }
+    }
+
+    /// Module name of the import.
+    pub fn module(&self) -> &str {
+        &self.module
+    }
+
+    /// Field name of the import.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> ExternType {
+        self.ty.clone()
+    }
+}
+
 /// Frames beyond this many are counted, not kept.
 pub(crate) const MAX_FRAMES: usize = 64;
 
 /// The guest's functions that were active when something failed, innermost first.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store, WasmBacktrace};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module $app
+///         (func $parse unreachable)
+///         (func $main (export "main") (call $parse)))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let main = instance.get_typed_func::<(), ()>(&mut store, "main")?;
+/// let error = main.call(&mut store, ()).unwrap_err();
+/// let trace = error.downcast_ref::<WasmBacktrace>().expect("the guest was running");
+/// let names: Vec<_> = trace.frames().iter().map(|frame| frame.func_name()).collect();
+/// assert_eq!(names, [Some("parse"), Some("main")]);
+/// assert_eq!(trace.frames()[0].func_offset(), Some(0));
+/// # Ok::<(), weir::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct WasmBacktrace {
     frames: Vec<FrameInfo>,
@@ -322,13 +549,14 @@ impl FrameInfo {
     }
 
     /// Where it was: offset of the instruction in bytes from the start of the module.
-    pub fn module_offset(&self) -> usize {
-        self.pc as usize
+    pub fn module_offset(&self) -> Option<usize> {
+        Some(self.pc as usize)
     }
 
     /// Where it was: offset of the instruction in bytes from the function's first instruction.
-    pub fn func_offset(&self) -> usize {
-        self.module.bytecode().body(self.func).map_or(0, |body| self.pc.saturating_sub(body.entry) as usize)
+    pub fn func_offset(&self) -> Option<usize> {
+        let body = self.module.bytecode().body(self.func)?;
+        Some(self.pc.saturating_sub(body.entry) as usize)
     }
 }
 

@@ -21,6 +21,48 @@ pub enum Extern {
     Memory(Memory),
 }
 
+/// An export of an instance: its name and what it is.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"(module (memory (export "heap") 2) (func (export "run")))"#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let names: Vec<&str> = instance.exports(&store).map(|export| export.name()).collect();
+/// assert_eq!(names, ["heap", "run"]);
+/// let memories = instance.exports(&store).filter_map(|export| export.into_memory());
+/// assert_eq!(memories.count(), 1);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Export<'a> {
+    name: &'a str,
+    item: Extern,
+}
+
+impl<'a> Export<'a> {
+    pub(crate) fn new(name: &'a str, item: Extern) -> Export<'a> {
+        Export { name, item }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Its type.
+    pub fn ty(&self, store: impl AsContext) -> ExternType {
+        self.item.ty(store)
+    }
+
+    /// What it is.
+    pub fn into_extern(self) -> Extern {
+        self.item
+    }
+}
+
 macro_rules! conversions {
     ($($name:ident $into:ident;)*) => {
         $(
@@ -31,6 +73,13 @@ macro_rules! conversions {
                         Extern::$name(item) => Some(item),
                         _ => None,
                     }
+                }
+            }
+
+            impl Export<'_> {
+                #[doc = concat!("The [`", stringify!($name), "`], if it is one.")]
+                pub fn $into(self) -> Option<$name> {
+                    self.item.$into()
                 }
             }
 
@@ -51,13 +100,22 @@ conversions! {
 }
 
 impl Extern {
-    /// Its type; for a memory or table with the size that it has now.
+    /// Its type.
     pub fn ty(&self, store: impl AsContext) -> ExternType {
         match self {
             Extern::Func(func) => ExternType::Func(func.ty(store)),
             Extern::Global(global) => ExternType::Global(global.ty(store)),
             Extern::Table(table) => ExternType::Table(table.ty(store)),
             Extern::Memory(memory) => ExternType::Memory(memory.ty(store)),
+        }
+    }
+
+    /// Its type for linking: of a memory or table with the size that it has now.
+    pub(crate) fn current_type(&self, store: impl AsContext) -> ExternType {
+        match self {
+            Extern::Table(table) => ExternType::Table(table.current_type(store)),
+            Extern::Memory(memory) => ExternType::Memory(memory.current_type(store)),
+            Extern::Func(_) | Extern::Global(_) => self.ty(store),
         }
     }
 

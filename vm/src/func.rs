@@ -9,6 +9,7 @@ use crate::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::{Engine, Error, FuncType, Result, Val, ValType};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use weir_bytecode::FuncType as PlainType;
 use weir_jit::contract::{FuncRef, InstanceCtx, call_words, slot_words};
 
 /// A function of a store: exported by an instance, or the host's. A handle, valid as long as the store.
@@ -36,12 +37,28 @@ unsafe impl Sync for Func {}
 impl Func {
     /// A host function of any type, which gets its arguments and gives its results as [`Val`]s. The results are zero
     /// or null at first.
+    ///
+    /// ```
+    /// use weir::{Engine, Func, FuncType, Store, Val, ValType};
+    ///
+    /// let engine = Engine::default();
+    /// let mut store = Store::new(&engine, ());
+    /// let ty = FuncType::new(&engine, [ValType::I32, ValType::I32], [ValType::I64]);
+    /// let product = Func::new(&mut store, ty, |_, params, results| {
+    ///     results[0] = Val::I64(i64::from(params[0].unwrap_i32()) * i64::from(params[1].unwrap_i32()));
+    ///     Ok(())
+    /// });
+    /// let mut results = [Val::I64(0)];
+    /// product.call(&mut store, &[Val::I32(1 << 20), Val::I32(1 << 20)], &mut results)?;
+    /// assert_eq!(results[0].i64(), Some(1 << 40));
+    /// # Ok::<(), weir::Error>(())
+    /// ```
     pub fn new<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         ty: FuncType,
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Func {
-        Func::from_host(store.as_context_mut(), dynamic(ty, func))
+        Func::from_host(store.as_context_mut(), dynamic(ty.0, func))
     }
 
     /// A host function out of a closure over Rust types: see [`IntoFunc`].
@@ -58,8 +75,11 @@ impl Func {
 
     /// Its type.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
-        let store = store.as_context();
-        (*store.engine().record().signatures.get(self.sig(store.id()))).clone()
+        FuncType(self.plain_type(&store.as_context()).as_ref().clone())
+    }
+
+    fn plain_type<T>(&self, store: &StoreContext<'_, T>) -> Arc<PlainType> {
+        store.engine().record().signatures.get(self.sig(store.id()))
     }
 
     /// Calls it with arguments of any types.
@@ -73,13 +93,15 @@ impl Func {
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
         let store = store.as_context_mut();
         let id = store.id();
-        let ty = store.engine().record().signatures.get(self.sig(id));
+        let ty = self.plain_type(&store.as_context());
         check_count("arguments", ty.params.len(), params.len())?;
         check_count("results", ty.results.len(), results.len())?;
-        let params = (params.iter().zip(&ty.params)).map(|(param, &ty)| param.to_bits(id, ty)).collect::<Result<Vec<u128>>>()?;
+        let bits = |(param, &ty): (&Val, &ValType)| param.to_bits(id, ty);
+        params.iter().zip(&ty.params).try_for_each(|param| bits(param).map(drop))?;
         let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
         let write = |args: *mut u64| {
-            for (i, &param) in params.iter().enumerate() {
+            for (i, param) in params.iter().zip(&ty.params).enumerate() {
+                let param = bits(param).expect("it was so above");
                 // SAFETY: there are as many slots as parameters.
                 unsafe { write_slot(args.add(i * param_words), param_words, param) };
             }
@@ -99,9 +121,9 @@ impl Func {
     /// # Errors
     /// It has another type.
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
-        let ty = self.ty(store);
-        let asked = FuncType { params: P::types().into(), results: R::types().into() };
-        match ty == asked {
+        let ty = self.plain_type(&store.as_context());
+        let asked = PlainType { params: P::types().into(), results: R::types().into() };
+        match *ty == asked {
             true => Ok(TypedFunc::new(*self)),
             false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
         }
@@ -149,7 +171,7 @@ fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
 
 /// A host function whose type is known only when it is made.
 pub(crate) fn dynamic<T: 'static>(
-    ty: FuncType,
+    ty: PlainType,
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
 ) -> Arc<HostFunc> {
     let signature = ty.clone();
@@ -161,7 +183,7 @@ pub(crate) fn dynamic<T: 'static>(
             // SAFETY: as above.
             .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), id, ty) })
             .collect();
-        let default = |&ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
+        let default = |ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
         let mut results: Vec<Val> = signature.results.iter().map(default).collect();
         func(caller, &params, &mut results)?;
         for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
@@ -176,6 +198,32 @@ pub(crate) fn dynamic<T: 'static>(
 
 /// What a host function gets to see of its caller: the store, and the exports of the instance that imports the
 /// function.
+///
+/// ```
+/// use weir::{Caller, Engine, Extern, Linker, Module, Store};
+///
+/// let engine = Engine::default();
+/// let mut linker = Linker::new(&engine);
+/// linker.func_wrap("host", "print", |mut caller: Caller<'_, String>, at: u32, len: u32| {
+///     let Some(Extern::Memory(memory)) = caller.get_export("memory") else { weir::bail!("no memory") };
+///     let mut text = vec![0; len as usize];
+///     memory.read(&caller, at as usize, &mut text)?;
+///     caller.data_mut().push_str(&String::from_utf8_lossy(&text));
+///     Ok(())
+/// })?;
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (import "host" "print" (func $print (param i32 i32)))
+///         (memory (export "memory") 1)
+///         (data (i32.const 8) "hello")
+///         (func (export "run") (call $print (i32.const 8) (i32.const 5))))
+/// "#)?;
+/// let mut store = Store::new(&engine, String::new());
+/// let instance = linker.instantiate(&mut store, &module)?;
+/// instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
+/// assert_eq!(store.data(), "hello");
+/// # Ok::<(), weir::Error>(())
+/// ```
 pub struct Caller<'a, T: 'static> {
     store: StoreContextMut<'a, T>,
     /// Null if the function was not called as an import.

@@ -8,10 +8,10 @@ use std::ptr::NonNull;
 /// A global of a store. A handle, valid as long as the store.
 ///
 /// ```
-/// use weir::{Engine, Global, GlobalType, Store, Val, ValType};
+/// use weir::{Engine, Global, GlobalType, Mutability, Store, Val, ValType};
 ///
 /// let mut store = Store::new(&Engine::default(), ());
-/// let counter = Global::new(&mut store, GlobalType::new(ValType::I32, true), Val::I32(1))?;
+/// let counter = Global::new(&mut store, GlobalType::new(ValType::I32, Mutability::Var), Val::I32(1))?;
 /// counter.set(&mut store, Val::I32(2))?;
 /// assert_eq!(counter.get(&store).i32(), Some(2));
 /// # Ok::<(), weir::Error>(())

@@ -1,12 +1,12 @@
 //! Instances as the embedder sees them.
 
-use crate::externs::Extern;
+use crate::externs::{Export, Extern};
 use crate::linker::{Definition, check_engine, check_import};
 use crate::runtime::instantiate::{Import, instantiate};
 use crate::runtime::records::{InstanceRecord, instance_of};
-use crate::store::{AsContext, AsContextMut};
+use crate::store::{AsContext, AsContextMut, StoreContext};
 use crate::typed::{TypedFunc, WasmParams, WasmResults};
-use crate::{Error, Func, Global, LinkError, Memory, Module, Result, Table};
+use crate::{Error, Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table};
 use std::ptr::NonNull;
 use weir_jit::contract::InstanceCtx;
 
@@ -71,9 +71,9 @@ impl Instance {
     }
 
     /// Its module.
-    pub fn module<'a>(&self, store: &'a impl AsContext) -> &'a Module {
+    pub fn module<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a Module {
         // SAFETY: the store is borrowed for `'a`.
-        unsafe { &self.record(store.as_context().id()).module }
+        unsafe { &self.record(store.into().id()).module }
     }
 
     /// The export `name`.
@@ -86,14 +86,39 @@ impl Instance {
         }
     }
 
-    /// Names and values of all exports, in order.
-    pub fn exports<'a, C: AsContext>(&self, store: &'a C) -> impl ExactSizeIterator<Item = (&'a str, Extern)> + use<'a, C> {
+    /// The export that was looked up in the instance's module; `None` if it is of another module.
+    ///
+    /// ```
+    /// use weir::{Engine, Instance, Module, Store};
+    ///
+    /// let engine = Engine::default();
+    /// let module = Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 7)))"#)?;
+    /// let export = module.get_export_index("f").expect("it exports `f`");
+    /// let mut store = Store::new(&engine, ());
+    /// for _ in 0..3 {
+    ///     let instance = Instance::new(&mut store, &module, &[])?;
+    ///     let f = instance.get_module_export(&mut store, &export).and_then(|item| item.into_func()).expect("a function");
+    ///     assert_eq!(f.typed::<(), i32>(&store)?.call(&mut store, ())?, 7);
+    /// }
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn get_module_export(&self, store: impl AsContext, export: &ModuleExport) -> Option<Extern> {
         let id = store.as_context().id();
+        // SAFETY: the store is borrowed.
+        unsafe {
+            let instance = self.record(id);
+            Some(Extern::of_instance(instance, export.of(&instance.module)?, id))
+        }
+    }
+
+    /// All exports, in order.
+    pub fn exports<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> impl ExactSizeIterator<Item = Export<'a>> {
+        let id = store.into().id();
         // SAFETY: the store is borrowed for `'a`.
         let instance: &'a InstanceRecord = unsafe { self.record(id) };
         instance.module.bytecode().exports.iter().map(move |export| {
             // SAFETY: as above.
-            (&*export.name, unsafe { Extern::of_instance(instance, export.item, id) })
+            Export::new(&export.name, unsafe { Extern::of_instance(instance, export.item, id) })
         })
     }
 

@@ -1,6 +1,6 @@
 //! What a store may use.
 
-use crate::Result;
+use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Default of [`Config::max_wasm_stack`](crate::Config::max_wasm_stack).
@@ -10,12 +10,39 @@ pub(crate) const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
 pub(crate) const DEFAULT_VALUE_STACK: usize = 4 << 20;
 
 /// Decides what a store may use; see [`Store::limiter`](crate::Store::limiter). [`StoreLimits`] serves most needs.
+///
+/// ```
+/// use weir::{Engine, Memory, MemoryType, ResourceLimiter, Result, Store};
+///
+/// /// All memories together.
+/// struct Budget(usize);
+///
+/// impl ResourceLimiter for Budget {
+///     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
+///         let Some(left) = self.0.checked_sub(desired - current) else { return Ok(false) };
+///         self.0 = left;
+///         Ok(true)
+///     }
+///
+///     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
+///         Ok(desired <= 1000)
+///     }
+/// }
+///
+/// let mut store = Store::new(&Engine::default(), Budget(3 << 16));
+/// store.limiter(|budget| budget);
+/// let first = Memory::new(&mut store, MemoryType::new(1, None))?;
+/// let second = Memory::new(&mut store, MemoryType::new(1, None))?;
+/// assert!(first.grow(&mut store, 2).is_err());
+/// assert_eq!(second.grow(&mut store, 1)?, 1);
+/// # Ok::<(), weir::Error>(())
+/// ```
 pub trait ResourceLimiter {
     /// Asked when a memory is made (`current` is then 0) or is to grow, in bytes. On `Ok(false)`, `memory.grow`
     /// returns -1.
     ///
     /// # Errors
-    /// Making the memory fails with the error. `memory.grow` treats it, and a panic, like `Ok(false)`.
+    /// Making the memory fails with the error; at `memory.grow` it ends the guest's execution. A panic is such an error.
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
     /// The same for a table, in elements.
@@ -23,6 +50,22 @@ pub trait ResourceLimiter {
     /// # Errors
     /// As for memories.
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
+
+    /// Told that a memory cannot grow for another reason: its maximum, or what the host has.
+    ///
+    /// # Errors
+    /// To end the guest's execution. By default `memory.grow` returns -1.
+    fn memory_grow_failed(&mut self, _error: Error) -> Result<()> {
+        Ok(())
+    }
+
+    /// The same for a table.
+    ///
+    /// # Errors
+    /// As for memories.
+    fn table_grow_failed(&mut self, _error: Error) -> Result<()> {
+        Ok(())
+    }
 
     /// How many instances the store may have.
     fn instances(&self) -> usize {
@@ -56,21 +99,43 @@ pub struct StoreLimits {
     instances: usize,
     tables: usize,
     memories: usize,
+    trap_on_grow_failure: bool,
 }
 
 impl Default for StoreLimits {
     fn default() -> StoreLimits {
-        StoreLimits { memory_size: None, table_elements: None, instances: 10_000, tables: 10_000, memories: 10_000 }
+        let (instances, tables, memories) = (10_000, 10_000, 10_000);
+        StoreLimits { memory_size: None, table_elements: None, instances, tables, memories, trap_on_grow_failure: false }
+    }
+}
+
+impl StoreLimits {
+    fn allow(&self, limit: Option<usize>, desired: usize, what: &str) -> Result<bool> {
+        match limit {
+            Some(limit) if desired > limit && self.trap_on_grow_failure => {
+                Err(Error::msg(format!("{desired} {what} exceed the limit of {limit}")))
+            }
+            Some(limit) => Ok(desired <= limit),
+            None => Ok(true),
+        }
     }
 }
 
 impl ResourceLimiter for StoreLimits {
     fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
-        Ok(self.memory_size.is_none_or(|limit| desired <= limit))
+        self.allow(self.memory_size, desired, "bytes of memory")
     }
 
     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
-        Ok(self.table_elements.is_none_or(|limit| desired <= limit))
+        self.allow(self.table_elements, desired, "table elements")
+    }
+
+    fn memory_grow_failed(&mut self, error: Error) -> Result<()> {
+        if self.trap_on_grow_failure { Err(error) } else { Ok(()) }
+    }
+
+    fn table_grow_failed(&mut self, error: Error) -> Result<()> {
+        if self.trap_on_grow_failure { Err(error) } else { Ok(()) }
     }
 
     fn instances(&self) -> usize {
@@ -131,6 +196,13 @@ impl StoreLimitsBuilder {
         self
     }
 
+    /// Whether `memory.grow` and `table.grow` end the guest's execution with an error where they would return -1.
+    #[must_use]
+    pub fn trap_on_grow_failure(mut self, trap: bool) -> StoreLimitsBuilder {
+        self.0.trap_on_grow_failure = trap;
+        self
+    }
+
     /// The limits.
     pub fn build(self) -> StoreLimits {
         self.0
@@ -165,18 +237,30 @@ impl Limiter {
         self.ask(data, |limiter| limiter.table_growing(current, desired, maximum))
     }
 
+    /// [`ResourceLimiter::memory_grow_failed`]
+    pub fn memory_grow_failed(&mut self, data: *mut (), error: Error) -> Result<()> {
+        let mut error = Some(error);
+        self.ask(data, |limiter| error.take().map_or(Ok(()), |error| limiter.memory_grow_failed(error)))
+    }
+
+    /// [`ResourceLimiter::table_grow_failed`]
+    pub fn table_grow_failed(&mut self, data: *mut (), error: Error) -> Result<()> {
+        let mut error = Some(error);
+        self.ask(data, |limiter| error.take().map_or(Ok(()), |error| limiter.table_grow_failed(error)))
+    }
+
     /// The most instances, memories and tables.
     pub fn counts(&mut self, data: *mut ()) -> Result<(usize, usize, usize)> {
         self.ask(data, |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())))
     }
 
     /// Asks, with compiled code possibly below on the stack, through which no panic may pass.
-    fn ask<R>(&mut self, data: *mut (), question: impl Fn(&mut dyn ResourceLimiter) -> Result<R>) -> Result<R> {
+    fn ask<R>(&mut self, data: *mut (), mut question: impl FnMut(&mut dyn ResourceLimiter) -> Result<R>) -> Result<R> {
         let mut answer = None;
         let asked = catch_unwind(AssertUnwindSafe(|| (self.0)(data, &mut |limiter| answer = Some(question(limiter)))));
         match (asked, answer) {
             (Ok(()), Some(answer)) => answer,
-            _ => Err(crate::Error::msg("the resource limiter panicked")),
+            _ => Err(Error::msg("the resource limiter panicked")),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Finding imports by name.
 
+use crate::error::Context;
 use crate::externs::Extern;
 use crate::func::dynamic;
 use crate::instance::Instance;
@@ -8,8 +9,8 @@ use crate::runtime::records::HostFunc;
 use crate::runtime::signatures::{canonical_table, canonical_value};
 use crate::store::{AsContext, AsContextMut};
 use crate::typed::IntoFunc;
-use crate::types::ExternType;
-use crate::{Caller, Engine, Error, FuncType, GlobalType, HeapType, LinkError, Module, RefType, Result, Val, ValType};
+use crate::types::{ExternType, FuncType, ImportType};
+use crate::{Caller, Engine, Error, Func, GlobalType, LinkError, Module, Result, UnknownImportError, Val};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -49,6 +50,23 @@ pub(crate) enum Definition {
     Extern(Extern),
     /// A host function of no store, usable in all.
     Host(Arc<HostFunc>),
+}
+
+impl Definition {
+    /// An item of the store, which a host function is given to.
+    fn to_extern<T: 'static>(&self, mut store: impl AsContextMut<Data = T>) -> Extern {
+        match self {
+            Definition::Extern(item) => *item,
+            Definition::Host(func) => Func::from_host(store.as_context_mut(), func.clone()).into(),
+        }
+    }
+}
+
+impl<T: 'static> Default for Linker<T> {
+    /// A linker that knows no names, of an engine of its own.
+    fn default() -> Linker<T> {
+        Linker::new(&Engine::default())
+    }
 }
 
 impl<T: 'static> Clone for Linker<T> {
@@ -108,7 +126,20 @@ impl<T: 'static> Linker<T> {
         ty: FuncType,
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Result<&mut Linker<T>> {
-        self.insert(module, name, Definition::Host(dynamic(ty, func)))
+        self.insert(module, name, Definition::Host(dynamic(ty.0, func)))
+    }
+
+    /// Defines a name of the empty module as an item of a store.
+    ///
+    /// # Errors
+    /// The name is already defined.
+    pub fn define_name(
+        &mut self,
+        store: impl AsContext<Data = T>,
+        name: &str,
+        item: impl Into<Extern>,
+    ) -> Result<&mut Linker<T>> {
+        self.define(store, "", name, item)
     }
 
     /// Defines the exports of an instance under a module name.
@@ -116,8 +147,38 @@ impl<T: 'static> Linker<T> {
     /// # Errors
     /// One of the names is already defined.
     pub fn instance(&mut self, store: impl AsContext<Data = T>, module: &str, instance: Instance) -> Result<&mut Linker<T>> {
-        for (name, item) in instance.exports(&store) {
-            self.insert(module, name, Definition::Extern(item))?;
+        for export in instance.exports(store.as_context()) {
+            self.insert(module, export.name(), Definition::Extern(export.into_extern()))?;
+        }
+        Ok(self)
+    }
+
+    /// Instantiates a module and defines its exports under a module name. A reactor, which is initialised by
+    /// `_initialize`, is instantiated now; a command, which has a `_start`, anew at every call of one of its functions.
+    ///
+    /// # Errors
+    /// As [`Linker::instantiate`]; the reactor's initialisation fails; a name is already defined.
+    pub fn module(&mut self, mut store: impl AsContextMut<Data = T>, name: &str, module: &Module) -> Result<&mut Linker<T>> {
+        if module.get_export("_start").is_some_and(|ty| ty.func().is_some()) {
+            return self.command(name, module);
+        }
+        let instance = self.instantiate(&mut store, module)?;
+        if let Some(initialize) = instance.get_func(&mut store, "_initialize") {
+            initialize.typed::<(), ()>(&store)?.call(&mut store, ()).context("initialising the module")?;
+        }
+        self.instance(store, name, instance)
+    }
+
+    fn command(&mut self, name: &str, module: &Module) -> Result<&mut Linker<T>> {
+        let pre = self.instantiate_pre(module)?;
+        for export in module.exports() {
+            let (pre, function, ty) = (pre.clone(), export.name().to_owned(), export.ty());
+            let Some(ty) = ty.func() else { continue };
+            self.func_new(name, export.name(), ty.clone(), move |mut caller, params, results| {
+                let instance = pre.instantiate(&mut caller)?;
+                let func = instance.get_func(&mut caller, &function).context("a command lost its export")?;
+                func.call(&mut caller, params, results)
+            })?;
         }
         Ok(self)
     }
@@ -127,9 +188,19 @@ impl<T: 'static> Linker<T> {
     /// # Errors
     /// The name is already defined, or the other is not.
     pub fn alias(&mut self, module: &str, name: &str, as_module: &str, as_name: &str) -> Result<&mut Linker<T>> {
-        let undefined = || Error::msg(format!("`{module}::{name}` is not defined"));
-        let definition = self.definition(module, name).ok_or_else(undefined)?.clone();
+        let definition = self.known(module, name)?.clone();
         self.insert(as_module, as_name, definition)
+    }
+
+    /// Defines under a module name all that is defined under another.
+    ///
+    /// # Errors
+    /// A name is already defined.
+    pub fn alias_module(&mut self, module: &str, as_module: &str) -> Result<()> {
+        for (name, definition) in self.definitions.get(module).cloned().unwrap_or_default() {
+            self.insert(as_module, &name, definition)?;
+        }
+        Ok(())
     }
 
     /// Defines every function that a module imports and that is not defined as one that fails when it is called.
@@ -137,31 +208,83 @@ impl<T: 'static> Linker<T> {
     /// # Errors
     /// None at present.
     pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()> {
-        for import in module.imports() {
-            if let ExternType::Func(ty) = import.ty()
-                && self.definition(import.module(), import.name()).is_none()
-            {
-                let message = format!("unknown import `{}::{}` was called", import.module(), import.name());
-                let fail = move |_: Caller<'_, T>, _: &[Val], _: &mut [Val]| Err(Error::msg(&message));
-                self.func_new(import.module(), import.name(), ty.clone(), fail)?;
+        for unknown in self.unknown_imports(module) {
+            if let ExternType::Func(ty) = unknown.ty() {
+                let error = unknown.clone();
+                self.func_new(unknown.module(), unknown.name(), ty, move |_, _, _| Err(error.clone().into()))?;
             }
         }
         Ok(())
     }
 
+    /// Defines every function that a module imports and that is not defined as one that returns zeros and nulls.
+    ///
+    /// # Errors
+    /// An undefined import is no function, or a result of it has no default.
+    pub fn define_unknown_imports_as_default_values(
+        &mut self,
+        _store: impl AsContextMut<Data = T>,
+        module: &Module,
+    ) -> Result<()> {
+        for unknown in self.unknown_imports(module) {
+            match unknown.ty() {
+                ExternType::Func(ty) if ty.results().all(|ty| Val::default_for_ty(&ty).is_some()) => {
+                    self.func_new(unknown.module(), unknown.name(), ty, |_, _, _| Ok(()))?;
+                }
+                _ => return Err(Error::new(unknown).context("there is no default value")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The imports of a module that are not defined.
+    fn unknown_imports(&self, module: &Module) -> Vec<UnknownImportError> {
+        let imports = module.bytecode().imports.iter();
+        let unknown = imports.filter(|import| self.definition(&import.module, &import.name).is_none());
+        unknown.map(|import| unknown_import(module, import)).collect()
+    }
+
     /// What a name stands for. A host function is given to the store first.
-    pub fn get(&self, mut store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Option<Extern> {
-        let definition = self.definition(module, name)?;
-        Some(match definition {
-            Definition::Extern(item) => *item,
-            Definition::Host(func) => crate::Func::from_host(store.as_context_mut(), func.clone()).into(),
-        })
+    ///
+    /// # Errors
+    /// It is not defined.
+    pub fn get(&self, store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Result<Extern> {
+        Ok(self.known(module, name)?.to_extern(store))
+    }
+
+    /// What the name of an import stands for, whatever its type.
+    pub fn get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Option<Extern> {
+        Some(self.definition(import.module(), import.name())?.to_extern(store))
+    }
+
+    /// The function by which a module is run: its export without a name, or `_start`, or one that does nothing.
+    ///
+    /// # Errors
+    /// What has the name is no function.
+    pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func> {
+        for name in ["", "_start"] {
+            if let Some(definition) = self.definition(module, name) {
+                let func = definition.to_extern(&mut store).into_func();
+                return func.with_context(|| format!("`{module}::{name}` is no function"));
+            }
+        }
+        Ok(Func::wrap(store, || {}))
+    }
+
+    /// Module, name and item of every definition, in no order.
+    pub fn iter<'a: 'p, 'p>(
+        &'a self,
+        mut store: impl AsContextMut<Data = T> + 'p,
+    ) -> impl Iterator<Item = (&'a str, &'a str, Extern)> + 'p {
+        let names =
+            self.definitions.iter().flat_map(|(module, names)| names.iter().map(move |(name, item)| (module, name, item)));
+        names.map(move |(module, name, item)| (&**module, &**name, item.to_extern(&mut store)))
     }
 
     /// Instantiates a module with what its imports' names stand for, and runs its start function.
     ///
     /// # Errors
-    /// As [`Instance::new`]; a [`LinkError`] that names the import if it is not defined.
+    /// As [`Instance::new`]; an [`UnknownImportError`] if an import is not defined.
     ///
     /// # Panics
     /// As [`Instance::new`].
@@ -172,22 +295,21 @@ impl<T: 'static> Linker<T> {
     /// Looks a module's imports up, to instantiate it many times.
     ///
     /// # Errors
-    /// A [`LinkError`] if a name is not defined.
+    /// An [`UnknownImportError`] if a name is not defined.
     pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
-        let imports = (module.bytecode().imports.iter())
-            .map(|import| {
-                self.definition(&import.module, &import.name).cloned().ok_or_else(|| LinkError::Unknown {
-                    module: import.module.to_string(),
-                    name: import.name.to_string(),
-                    expected: expected_type(module, import).to_string(),
-                })
-            })
-            .collect::<Result<_, LinkError>>()?;
+        let definition = |import: &ModuleImport| {
+            self.definition(&import.module, &import.name).cloned().ok_or_else(|| unknown_import(module, import))
+        };
+        let imports = module.bytecode().imports.iter().map(definition).collect::<Result<_, UnknownImportError>>()?;
         Ok(InstancePre { module: module.clone(), imports, marker: PhantomData })
     }
 
     fn definition(&self, module: &str, name: &str) -> Option<&Definition> {
         self.definitions.get(module)?.get(name)
+    }
+
+    fn known(&self, module: &str, name: &str) -> Result<&Definition> {
+        self.definition(module, name).with_context(|| format!("`{module}::{name}` is not defined"))
     }
 
     fn insert(&mut self, module: &str, name: &str, definition: Definition) -> Result<&mut Linker<T>> {
@@ -200,6 +322,32 @@ impl<T: 'static> Linker<T> {
 }
 
 /// A module and what its imports' names stand for: [`Linker::instantiate_pre`]. Usable from any thread.
+///
+/// ```
+/// use weir::{Engine, Linker, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (import "host" "id" (func $id (result i32)))
+///         (func (export "id") (result i32) (call $id)))
+/// "#)?;
+/// let mut linker = Linker::new(&engine);
+/// linker.func_wrap("host", "id", |caller: weir::Caller<'_, i32>| *caller.data())?;
+/// let pre = linker.instantiate_pre(&module)?;
+/// std::thread::scope(|scope| {
+///     for id in 0..3 {
+///         let pre = &pre;
+///         scope.spawn(move || {
+///             let mut store = Store::new(pre.module().engine(), id);
+///             let instance = pre.instantiate(&mut store).unwrap();
+///             let func = instance.get_typed_func::<(), i32>(&mut store, "id").unwrap();
+///             assert_eq!(func.call(&mut store, ()).unwrap(), id);
+///         });
+///     }
+/// });
+/// # Ok::<(), weir::Error>(())
+/// ```
 pub struct InstancePre<T: 'static> {
     module: Module,
     imports: Box<[Definition]>,
@@ -235,13 +383,17 @@ impl<T: 'static> InstancePre<T> {
     }
 }
 
+fn unknown_import(module: &Module, import: &ModuleImport) -> UnknownImportError {
+    UnknownImportError::new(&import.module, &import.name, expected_type(module, import))
+}
+
 /// The type of an import, types that it refers to by their engine-wide identities.
 fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
     let sig_ids = &module.record().sig_ids;
     match &import.ty {
         IndexedType::Func(index) => {
             let sig = sig_ids[*index as usize];
-            ExternType::Func((*module.engine().record().signatures.get(sig)).clone())
+            ExternType::Func(FuncType((*module.engine().record().signatures.get(sig)).clone()))
         }
         IndexedType::Table(ty) => ExternType::Table(canonical_table(*ty, sig_ids)),
         IndexedType::Memory(ty) => ExternType::Memory(*ty),
@@ -274,8 +426,8 @@ pub(crate) fn check_import(
     definition: &Definition,
 ) -> Result<Import> {
     let found = || match definition {
-        Definition::Extern(item) => item.ty(store),
-        Definition::Host(func) => ExternType::Func(func.ty.clone()),
+        Definition::Extern(item) => item.current_type(store),
+        Definition::Host(func) => ExternType::Func(FuncType(func.ty.clone())),
     };
     let fits = match (&import.ty, definition) {
         (IndexedType::Func(index), Definition::Extern(Extern::Func(func))) => {
@@ -320,7 +472,7 @@ fn matches(expected: &ExternType, found: &ExternType) -> bool {
         }
         (ExternType::Global(expected), ExternType::Global(found)) => {
             expected.mutable == found.mutable
-                && (expected.value == found.value || !expected.mutable && is_subtype(found.value, expected.value))
+                && (expected.value == found.value || !expected.mutable && found.value.matches(&expected.value))
         }
         _ => false,
     }
@@ -333,16 +485,4 @@ fn limits_match(expected: Limits, found: Limits) -> bool {
         (Some(_), None) => false,
     };
     found.min >= expected.min && max_matches
-}
-
-/// Whether every value of type `sub` is one of type `sup`.
-fn is_subtype(sub: ValType, sup: ValType) -> bool {
-    match (sub, sup) {
-        (ValType::Ref(sub), ValType::Ref(sup)) => {
-            let RefType { nullable, heap } = sub;
-            let heap_matches = heap == sup.heap || matches!((heap, sup.heap), (HeapType::Concrete(_), HeapType::Func));
-            heap_matches && (sup.nullable || !nullable)
-        }
-        _ => sub == sup,
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::runtime::memory::MemoryRecord;
 use crate::runtime::records::StoreRecord;
-use crate::store::{AsContext, AsContextMut};
+use crate::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::{Error, MemoryType, Result};
 use std::ptr::NonNull;
 use std::slice;
@@ -56,34 +56,40 @@ impl Memory {
         Ok(unsafe { Memory::from_raw(store.id(), record) })
     }
 
-    /// Its type, the size that it has now in the place of the minimal size.
+    /// Its type, as it was made: for the size that it has now see [`Memory::size`].
     pub fn ty(&self, store: impl AsContext) -> MemoryType {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        unsafe { (*self.in_store(store.as_context().id())).ty }
+    }
+
+    /// Its type for linking: the size that it has now in the place of the minimal size.
+    pub(crate) fn current_type(&self, store: impl AsContext) -> MemoryType {
+        // SAFETY: as for `ty`.
         unsafe { (*self.in_store(store.as_context().id())).current_type() }
     }
 
     /// Its bytes.
-    pub fn data<'a>(&self, store: &'a impl AsContext) -> &'a [u8] {
+    pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
         // SAFETY: `in_store` proves that it exists; neither guest nor host writes to it, or shrinks it, while the
         // store is borrowed.
         unsafe {
-            let memory = &*self.in_store(store.as_context().id());
+            let memory = &*self.in_store(store.into().id());
             slice::from_raw_parts(memory.ctx.base, memory.len())
         }
     }
 
     /// Its bytes.
-    pub fn data_mut<'a>(&self, store: &'a mut impl AsContextMut) -> &'a mut [u8] {
+    pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
         // SAFETY: `in_store` proves that it exists; nobody else reaches it while the store is borrowed.
         unsafe {
-            let memory = &*self.in_store(store.as_context().id());
+            let memory = &*self.in_store(store.into().id());
             slice::from_raw_parts_mut(memory.ctx.base, memory.len())
         }
     }
 
     /// Its bytes and the embedder's data.
-    pub fn data_and_store_mut<'a, C: AsContextMut>(&self, store: &'a mut C) -> (&'a mut [u8], &'a mut C::Data) {
-        let store = store.as_context_mut();
+    pub fn data_and_store_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> (&'a mut [u8], &'a mut T) {
+        let store = store.into();
         // SAFETY: as for `data_mut`; the embedder's data lies elsewhere than a memory.
         let data = unsafe {
             let memory = &*self.in_store(store.id());
@@ -132,6 +138,16 @@ impl Memory {
         unsafe { (*self.in_store(store.as_context().id())).len() }
     }
 
+    /// Bytes of a page.
+    pub fn page_size(&self, store: impl AsContext) -> u64 {
+        self.ty(store).page_size()
+    }
+
+    /// log2 of the bytes of a page.
+    pub fn page_size_log2(&self, store: impl AsContext) -> u8 {
+        self.ty(store).page_size_log2()
+    }
+
     /// Adds zeroed pages; the old size in pages.
     ///
     /// # Errors
@@ -140,7 +156,7 @@ impl Memory {
         let store = store.as_context_mut();
         let record: *mut StoreRecord = store.record();
         // SAFETY: `in_store` proves that it exists; the store is borrowed.
-        let grown = unsafe { (*self.in_store(store.id())).grow(delta, (*record).limiter.as_mut(), (*record).data) };
+        let grown = unsafe { (*self.in_store(store.id())).grow(delta, (*record).limiter.as_mut(), (*record).data)? };
         grown.ok_or_else(|| Error::msg(format!("the memory cannot grow by {delta} pages")))
     }
 

@@ -10,7 +10,7 @@ use weir_bytecode::module::{ExternIndex, ExternType as IndexedType};
 use weir_bytecode::{Module as Bytecode, validate};
 use weir_jit::contract::Layout;
 
-use crate::types::{ExportType, ExternType, ImportType};
+use crate::types::{ExportType, ExternType, FuncType, ImportType};
 
 /// A loaded and validated module. Cheap to clone; clones are the same module.
 ///
@@ -24,6 +24,20 @@ use crate::types::{ExportType, ExternType, ImportType};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Module(Arc<ModuleRecord>);
+
+/// An export of a module: [`Module::get_export_index`].
+#[derive(Clone, Debug)]
+pub struct ModuleExport {
+    module: Module,
+    item: ExternIndex,
+}
+
+impl ModuleExport {
+    /// The item, if it is one of this module.
+    pub(crate) fn of(&self, module: &Module) -> Option<ExternIndex> {
+        Module::same(&self.module, module).then_some(self.item)
+    }
+}
 
 impl Module {
     /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only
@@ -91,7 +105,7 @@ impl Module {
         let types = &self.bytecode().types;
         self.bytecode().imports.iter().map(|import| {
             let ty = match &import.ty {
-                IndexedType::Func(index) => ExternType::Func(types[*index as usize].clone()),
+                IndexedType::Func(index) => FuncType(types[*index as usize].clone()).into(),
                 IndexedType::Table(ty) => ExternType::Table(*ty),
                 IndexedType::Memory(ty) => ExternType::Memory(*ty),
                 IndexedType::Global(ty) => ExternType::Global(*ty),
@@ -110,6 +124,12 @@ impl Module {
         Some(self.item_type(self.0.export(name)?))
     }
 
+    /// The export `name`, looked up once to be found in many instances: see
+    /// [`Instance::get_module_export`](crate::Instance::get_module_export).
+    pub fn get_export_index(&self, name: &str) -> Option<ModuleExport> {
+        Some(ModuleExport { module: self.clone(), item: self.0.export(name)? })
+    }
+
     /// What happened so far in this module.
     pub fn stats(&self) -> Stats {
         tier::module_stats(self)
@@ -123,7 +143,7 @@ impl Module {
     fn item_type(&self, item: ExternIndex) -> ExternType {
         let bytecode = self.bytecode();
         match item {
-            ExternIndex::Func(i) => ExternType::Func(bytecode.func_type(i).clone()),
+            ExternIndex::Func(i) => FuncType(bytecode.func_type(i).clone()).into(),
             ExternIndex::Table(i) => ExternType::Table(bytecode.tables[i as usize].ty),
             ExternIndex::Memory(i) => ExternType::Memory(bytecode.memories[i as usize]),
             ExternIndex::Global(i) => ExternType::Global(bytecode.globals[i as usize]),

@@ -1,6 +1,17 @@
 //! What happened: how many functions ran in which tier, what compiling cost.
 
 /// Counts and times of a module, or of all modules of an engine.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"(module (func (export "f")) (func))"#)?;
+/// let mut store = Store::new(&engine, ());
+/// Instance::new(&mut store, &module, &[])?.get_typed_func::<(), ()>(&mut store, "f")?.call(&mut store, ())?;
+/// assert_eq!(module.stats().functions.total, 2);
+/// # Ok::<(), weir::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {

@@ -30,6 +30,16 @@ unsafe impl<T: Send> Send for Store<T> {}
 // SAFETY: what a shared borrow allows only reads.
 unsafe impl<T: Sync> Sync for Store<T> {}
 
+/// What to do about running code that has reached its deadline: see [`Store::epoch_deadline_callback`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum UpdateDeadline {
+    /// Let it trap with [`Trap::Interrupt`](crate::Trap::Interrupt).
+    Interrupt,
+    /// Let it go on until the engine's epoch has advanced by this much from now.
+    Continue(u64),
+}
+
 /// A shared borrow of a [`Store`].
 pub struct StoreContext<'a, T: 'static> {
     record: NonNull<StoreRecord>,
@@ -81,6 +91,7 @@ impl<T: 'static> Store<T> {
                 trap_pc: 0,
                 trap_fp: 0,
                 trap: 0,
+                operand: 0,
             },
             engine: engine.clone(),
             stack: Box::into_raw(stack),
@@ -89,6 +100,7 @@ impl<T: 'static> Store<T> {
             data: Box::into_raw(Box::new(data)).cast(),
             drop_data: drop_data::<T>,
             limiter: None,
+            on_deadline: None,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             owned: Owned::default(),
         });
@@ -145,6 +157,44 @@ impl<T: 'static> Store<T> {
         self.as_context_mut().set_epoch_deadline(ticks_beyond_current);
     }
 
+    /// Makes running code trap at the deadline. That is so at first; see [`Store::epoch_deadline_callback`].
+    pub fn epoch_deadline_trap(&mut self) {
+        self.as_context_mut().epoch_deadline_trap();
+    }
+
+    /// Asks `callback`, each time that running code has reached the deadline, whether it may go on. It may use the store,
+    /// and call the guest.
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Instance, Module, Store, UpdateDeadline};
+    ///
+    /// let mut config = Config::new();
+    /// config.epoch_interruption(true);
+    /// let engine = Engine::new(&config)?;
+    /// let module = Module::new(&engine, r#"(module (func (export "spin") (loop (br 0))))"#)?;
+    /// let mut store = Store::new(&engine, 0);
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    ///
+    /// store.set_epoch_deadline(0);
+    /// store.epoch_deadline_callback(|mut store| {
+    ///     *store.data_mut() += 1;
+    ///     Ok(if *store.data() < 3 { UpdateDeadline::Continue(0) } else { UpdateDeadline::Interrupt })
+    /// });
+    /// let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
+    /// assert!(spin.call(&mut store, ()).is_err());
+    /// assert_eq!(*store.data(), 3);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn epoch_deadline_callback(
+        &mut self,
+        mut callback: impl FnMut(StoreContextMut<'_, T>) -> Result<UpdateDeadline> + Send + Sync + 'static,
+    ) {
+        // SAFETY: whoever calls it gives the record of this store, whose data is a `T`, and holds no reference into it.
+        let callback = move |record: *mut StoreRecord| callback(unsafe { StoreContextMut::from_raw(record) });
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).on_deadline = Some(Box::new(callback)) };
+    }
+
     /// Finds, in the embedder's data, who is to be asked before memories and tables are made or grow.
     pub fn limiter(&mut self, limiter: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static) {
         // SAFETY: whoever asks the limiter passes the store's data and holds no reference to it.
@@ -185,7 +235,7 @@ impl<T: std::fmt::Debug + 'static> std::fmt::Debug for Store<T> {
 
 impl<'a, T: 'static> StoreContext<'a, T> {
     /// The embedder's data.
-    pub fn data(&self) -> &T {
+    pub fn data(&self) -> &'a T {
         self.into_data()
     }
 
@@ -271,9 +321,14 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
 
     /// See [`Store::set_epoch_deadline`].
     pub fn set_epoch_deadline(&mut self, ticks_beyond_current: u64) {
-        let now = self.engine().record().epoch.load(Ordering::Relaxed);
         // SAFETY: the store is borrowed.
-        unsafe { (*self.record.as_ptr()).ctx.deadline = now.saturating_add(ticks_beyond_current) };
+        unsafe { (*self.record.as_ptr()).set_deadline(ticks_beyond_current) };
+    }
+
+    /// See [`Store::epoch_deadline_trap`].
+    pub fn epoch_deadline_trap(&mut self) {
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).on_deadline = None };
     }
 
     pub(crate) fn into_data_mut(self) -> &'a mut T {
@@ -331,6 +386,30 @@ impl<T: 'static> AsContext for StoreContextMut<'_, T> {
 impl<T: 'static> AsContextMut for StoreContextMut<'_, T> {
     fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
         StoreContextMut { record: self.record, marker: PhantomData }
+    }
+}
+
+impl<'a, C: AsContext> From<&'a C> for StoreContext<'a, C::Data> {
+    fn from(store: &'a C) -> StoreContext<'a, C::Data> {
+        store.as_context()
+    }
+}
+
+impl<'a, C: AsContext> From<&'a mut C> for StoreContext<'a, C::Data> {
+    fn from(store: &'a mut C) -> StoreContext<'a, C::Data> {
+        C::as_context(store)
+    }
+}
+
+impl<'a, T: 'static> From<StoreContextMut<'a, T>> for StoreContext<'a, T> {
+    fn from(store: StoreContextMut<'a, T>) -> StoreContext<'a, T> {
+        StoreContext { record: store.record, marker: PhantomData }
+    }
+}
+
+impl<'a, C: AsContextMut> From<&'a mut C> for StoreContextMut<'a, C::Data> {
+    fn from(store: &'a mut C) -> StoreContextMut<'a, C::Data> {
+        store.as_context_mut()
     }
 }
 

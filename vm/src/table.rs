@@ -4,8 +4,8 @@ use crate::runtime::records::StoreRecord;
 use crate::runtime::table::TableRecord;
 use crate::store::{AsContext, AsContextMut};
 use crate::value::Ref;
-use crate::{Error, Result, TableType};
-use std::ptr::NonNull;
+use crate::{Error, Result, TableType, ValType};
+use std::ptr::{self, NonNull};
 
 /// A table of a store. A handle, valid as long as the store.
 ///
@@ -43,9 +43,15 @@ impl Table {
         Ok(unsafe { Table::from_raw(store.id(), record) })
     }
 
-    /// Its type, the size that it has now in the place of the minimal size.
+    /// Its type, as it was made: for the size that it has now see [`Table::size`].
     pub fn ty(&self, store: impl AsContext) -> TableType {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        unsafe { (*self.in_store(store.as_context().id())).ty }
+    }
+
+    /// Its type for linking: the size that it has now in the place of the minimal size.
+    pub(crate) fn current_type(&self, store: impl AsContext) -> TableType {
+        // SAFETY: as for `ty`.
         unsafe { (*self.in_store(store.as_context().id())).current_type() }
     }
 
@@ -71,6 +77,27 @@ impl Table {
     /// `index` is past the end, or the reference is not of the table's element type.
     pub fn set(&self, store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
         self.fill(store, index, value, 1)
+    }
+
+    /// Copies `len` elements from one table, beginning at `src`, to another or the same, beginning at `dst`.
+    ///
+    /// # Errors
+    /// Some are past an end, or the element types differ; nothing changes then.
+    pub fn copy(mut store: impl AsContextMut, to: &Table, dst: u64, from: &Table, src: u64, len: u64) -> Result<()> {
+        let id = store.as_context_mut().id();
+        let (to, from) = (to.in_store(id), from.in_store(id));
+        // SAFETY: `in_store` proves that they exist, and the store is borrowed; both ranges are checked, and may overlap.
+        unsafe {
+            let (target, source) = ((*to).ty.element, (*from).ty.element);
+            if !source.matches(&target) {
+                let [target, source] = [target, source].map(ValType::Ref);
+                return Err(Error::msg(format!("type mismatch: elements of {source} for a table of {target}")));
+            }
+            let to = (*to).range(dst, len)?;
+            let from = (*from).range(src, len)?;
+            ptr::copy(from, to, len as usize);
+        }
+        Ok(())
     }
 
     /// Replaces `len` elements.
@@ -99,7 +126,7 @@ impl Table {
         let grown = unsafe {
             let table = &mut *self.in_store(store.id());
             let init = init.to_slot(store.id(), table.ty.element)?;
-            table.grow(delta, init, (*record).limiter.as_mut(), (*record).data)
+            table.grow(delta, init, (*record).limiter.as_mut(), (*record).data)?
         };
         grown.ok_or_else(|| Error::msg(format!("the table cannot grow by {delta} elements")))
     }

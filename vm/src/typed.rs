@@ -6,9 +6,10 @@ use crate::runtime::records::{HostFunc, StoreRecord};
 use crate::runtime::stack::{read_slot, write_slot};
 use crate::store::AsContextMut;
 use crate::value::{Ref, V128};
-use crate::{Error, ExternRef, Func, FuncType, RefType, Result, ValType};
+use crate::{Error, ExternRef, Func, RefType, Result, ValType};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use weir_bytecode::FuncType;
 use weir_jit::contract::InstanceCtx;
 
 /// A Rust type that stands for one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`], `Option<Func>` for
@@ -127,7 +128,7 @@ impl WasmTy for Option<ExternRef> {
     }
 }
 
-/// Arguments: a [`WasmTy`] or a tuple of up to twelve.
+/// Arguments: a [`WasmTy`] or a tuple of up to sixteen.
 pub trait WasmParams: Send {
     /// How many.
     #[doc(hidden)]
@@ -149,7 +150,7 @@ pub trait WasmParams: Send {
     unsafe fn write(self, slots: *mut u64, store: u64);
 }
 
-/// Results: a [`WasmTy`] or a tuple of up to twelve.
+/// Results: a [`WasmTy`] or a tuple of up to sixteen.
 pub trait WasmResults: WasmParams {
     /// Reads them from the first slots.
     ///
@@ -208,7 +209,7 @@ impl<V: WasmTy> WasmResults for V {
     }
 }
 
-/// A closure that can be a host function: up to twelve parameters that are [`WasmTy`]s, before them a
+/// A closure that can be a host function: up to sixteen parameters that are [`WasmTy`]s, before them a
 /// [`Caller`] if it wants one, and a [`WasmRet`].
 ///
 /// ```
@@ -306,6 +307,10 @@ tuples! {
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10;
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11;
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16;
 }
 
 /// Makes a host function that takes its parameters from the slots and leaves its results there.
@@ -326,7 +331,22 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
     HostFunction(Arc::new(HostFunc { ty, call: Box::new(call) }))
 }
 
-/// A [`Func`] whose type Rust knows.
+/// A [`Func`] whose type Rust knows. The type is checked when it is made, not when it is called.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store, TypedFunc};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module (func (export "swap") (param i32 f64) (result f64 i32) (local.get 1) (local.get 0)))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let swap: TypedFunc<(i32, f64), (f64, i32)> = instance.get_typed_func(&mut store, "swap")?;
+/// assert_eq!(swap.call(&mut store, (1, 2.5))?, (2.5, 1));
+/// assert!(instance.get_typed_func::<(f64, i32), (f64, i32)>(&mut store, "swap").is_err());
+/// # Ok::<(), weir::Error>(())
+/// ```
 pub struct TypedFunc<P, R> {
     func: Func,
     marker: PhantomData<fn(P) -> R>,

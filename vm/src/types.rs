@@ -1,7 +1,58 @@
 //! Types as the public API shows them.
 
-use crate::{FuncType, GlobalType, MemoryType, TableType};
+use crate::{Engine, GlobalType, MemoryType, TableType, ValType};
 use std::fmt;
+use weir_bytecode::FuncType as PlainType;
+
+/// Parameters and results of a function.
+///
+/// ```
+/// use weir::{Engine, FuncType, ValType};
+///
+/// let ty = FuncType::new(&Engine::default(), [ValType::I32, ValType::F64], [ValType::I64]);
+/// assert_eq!(ty.params().len(), 2);
+/// assert_eq!(ty.result(0), Some(ValType::I64));
+/// assert_eq!(ty.to_string(), "[i32 f64] -> [i64]");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FuncType(pub(crate) PlainType);
+
+impl FuncType {
+    /// The type with these parameters and results, for use with this engine.
+    pub fn new(
+        _engine: &Engine,
+        params: impl IntoIterator<Item = ValType>,
+        results: impl IntoIterator<Item = ValType>,
+    ) -> FuncType {
+        FuncType(PlainType::new(params, results))
+    }
+
+    /// Parameter types, first first.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
+        self.0.params.iter().copied()
+    }
+
+    /// Result types, first first.
+    pub fn results(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
+        self.0.results.iter().copied()
+    }
+
+    /// The type of parameter `i`.
+    pub fn param(&self, i: usize) -> Option<ValType> {
+        self.0.params.get(i).copied()
+    }
+
+    /// The type of result `i`.
+    pub fn result(&self, i: usize) -> Option<ValType> {
+        self.0.results.get(i).copied()
+    }
+}
+
+impl fmt::Display for FuncType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// The type of something that is imported or exported.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +65,45 @@ pub enum ExternType {
     Memory(MemoryType),
     /// A global.
     Global(GlobalType),
+}
+
+macro_rules! kinds {
+    ($($variant:ident $ty:ident $get:ident $unwrap:ident;)*) => {
+        impl ExternType {
+            $(
+                #[doc = concat!("The [`", stringify!($ty), "`], if it is one.")]
+                pub fn $get(&self) -> Option<&$ty> {
+                    match self {
+                        ExternType::$variant(ty) => Some(ty),
+                        _ => None,
+                    }
+                }
+
+                #[doc = concat!("The [`", stringify!($ty), "`].")]
+                ///
+                /// # Panics
+                /// It is something else.
+                pub fn $unwrap(&self) -> &$ty {
+                    self.$get().unwrap_or_else(|| panic!(concat!("expected a ", stringify!($get), ", found {}"), self))
+                }
+            )*
+        }
+
+        $(
+            impl From<$ty> for ExternType {
+                fn from(ty: $ty) -> ExternType {
+                    ExternType::$variant(ty)
+                }
+            }
+        )*
+    };
+}
+
+kinds! {
+    Func FuncType func unwrap_func;
+    Table TableType table unwrap_table;
+    Memory MemoryType memory unwrap_memory;
+    Global GlobalType global unwrap_global;
 }
 
 impl fmt::Display for ExternType {
@@ -49,6 +139,17 @@ impl fmt::Display for Limits {
 }
 
 /// An import of a module.
+///
+/// ```
+/// use weir::{Engine, Module};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"(module (import "env" "now" (func (result i64))))"#)?;
+/// let import = module.imports().next().expect("there is one");
+/// assert_eq!((import.module(), import.name()), ("env", "now"));
+/// assert_eq!(import.ty().unwrap_func().result(0), Some(weir::ValType::I64));
+/// # Ok::<(), weir::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportType<'a> {
     module: &'a str,
@@ -72,8 +173,8 @@ impl<'a> ImportType<'a> {
     }
 
     /// What it must be.
-    pub fn ty(&self) -> &ExternType {
-        &self.ty
+    pub fn ty(&self) -> ExternType {
+        self.ty.clone()
     }
 }
 
@@ -95,7 +196,7 @@ impl<'a> ExportType<'a> {
     }
 
     /// What it is.
-    pub fn ty(&self) -> &ExternType {
-        &self.ty
+    pub fn ty(&self) -> ExternType {
+        self.ty.clone()
     }
 }

@@ -1,7 +1,7 @@
 //! Values that cross between Rust and the guest.
 
 use crate::runtime::records::{ExternRecord, StoreRecord};
-use crate::store::{AsContext, AsContextMut};
+use crate::store::{AsContext, AsContextMut, StoreContext};
 use crate::{Error, Func, HeapType, RefType, Result, ValType};
 use std::any::Any;
 use std::ptr::NonNull;
@@ -23,10 +23,13 @@ pub enum Val {
     /// A reference to a function, or null.
     FuncRef(Option<Func>),
     /// A reference to a host value, or null.
-    ExternRef(Option<ExternRef>),
+    ExternRef(Option<Rooted<ExternRef>>),
 }
 
-macro_rules! accessors {
+/// A reference to a `T` that the store keeps. Weir's references need no rooting: they live as long as their store.
+pub type Rooted<T> = T;
+
+macro_rules! numbers {
     ($($variant:ident $get:ident $unwrap:ident $ty:ty, $bits:ident => $value:expr;)*) => {
         impl Val {
             $(
@@ -50,17 +53,49 @@ macro_rules! accessors {
     };
 }
 
-accessors! {
+numbers! {
     I32 i32 unwrap_i32 i32, value => value;
     I64 i64 unwrap_i64 i64, value => value;
     F32 f32 unwrap_f32 f32, bits => f32::from_bits(bits);
     F64 f64 unwrap_f64 f64, bits => f64::from_bits(bits);
     V128 v128 unwrap_v128 V128, value => value;
-    FuncRef func_ref unwrap_func_ref Option<Func>, func => func;
-    ExternRef extern_ref unwrap_extern_ref Option<ExternRef>, value => value;
+}
+
+macro_rules! references {
+    ($($variant:ident $get:ident $unwrap:ident $ty:ty;)*) => {
+        impl Val {
+            $(
+                #[doc = concat!("The reference, `None` for null, if the value is [`Val::", stringify!($variant), "`].")]
+                pub fn $get(&self) -> Option<Option<&$ty>> {
+                    match self {
+                        Val::$variant(reference) => Some(reference.as_ref()),
+                        _ => None,
+                    }
+                }
+
+                #[doc = concat!("The reference, `None` for null, of a [`Val::", stringify!($variant), "`].")]
+                ///
+                /// # Panics
+                /// It is something else.
+                pub fn $unwrap(&self) -> Option<&$ty> {
+                    self.$get().unwrap_or_else(|| panic!(concat!("expected ", stringify!($variant), ", found {:?}"), self))
+                }
+            )*
+        }
+    };
+}
+
+references! {
+    FuncRef funcref unwrap_funcref Func;
+    ExternRef externref unwrap_externref Rooted<ExternRef>;
 }
 
 impl Val {
+    /// The null of a heap type.
+    pub fn null_ref(heap: &HeapType) -> Val {
+        Ref::null(heap).into()
+    }
+
     /// The null function reference.
     pub const fn null_func_ref() -> Val {
         Val::FuncRef(None)
@@ -72,7 +107,7 @@ impl Val {
     }
 
     /// Zero, or null; `None` for a type that has neither.
-    pub fn default_for_ty(ty: ValType) -> Option<Val> {
+    pub fn default_for_ty(ty: &ValType) -> Option<Val> {
         Some(match ty {
             ValType::I32 => Val::I32(0),
             ValType::I64 => Val::I64(0),
@@ -85,8 +120,15 @@ impl Val {
         })
     }
 
-    /// Its type. Of a reference, the general one: `funcref` or `externref`.
-    pub fn ty(&self) -> ValType {
+    /// Its type: of a reference the general one, `funcref` or `externref`.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn ty(&self, _store: impl AsContext) -> Result<ValType> {
+        Ok(self.general_type())
+    }
+
+    pub(crate) fn general_type(&self) -> ValType {
         match self {
             Val::I32(_) => ValType::I32,
             Val::I64(_) => ValType::I64,
@@ -99,8 +141,8 @@ impl Val {
     }
 
     /// The reference, if it is one.
-    pub fn reference(&self) -> Option<Ref> {
-        match *self {
+    pub fn ref_(self) -> Option<Ref> {
+        match self {
             Val::FuncRef(func) => Some(Ref::Func(func)),
             Val::ExternRef(value) => Some(Ref::Extern(value)),
             _ => None,
@@ -112,7 +154,7 @@ impl Val {
     /// # Errors
     /// It is not of that type, or belongs to another store.
     pub(crate) fn to_bits(self, id: u64, ty: ValType) -> Result<u128> {
-        let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.ty()));
+        let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.general_type()));
         match (self, ty) {
             (Val::I32(value), ValType::I32) => Ok(u128::from(value as u32)),
             (Val::I64(value), ValType::I64) => Ok(u128::from(value as u64)),
@@ -120,7 +162,7 @@ impl Val {
             (Val::F64(bits), ValType::F64) => Ok(u128::from(bits)),
             (Val::V128(value), ValType::V128) => Ok(value.0),
             (Val::FuncRef(_) | Val::ExternRef(_), ValType::Ref(ty)) => {
-                let reference = self.reference().ok_or_else(mismatch)?;
+                let reference = self.ref_().ok_or_else(mismatch)?;
                 Ok(u128::from(reference.to_slot(id, ty)?))
             }
             _ => Err(mismatch()),
@@ -192,6 +234,18 @@ impl From<u128> for Val {
     }
 }
 
+impl From<Option<Func>> for Val {
+    fn from(func: Option<Func>) -> Val {
+        Val::FuncRef(func)
+    }
+}
+
+impl From<Option<Rooted<ExternRef>>> for Val {
+    fn from(value: Option<Rooted<ExternRef>>) -> Val {
+        Val::ExternRef(value)
+    }
+}
+
 impl From<Func> for Val {
     fn from(func: Func) -> Val {
         Val::FuncRef(Some(func))
@@ -259,16 +313,74 @@ pub enum Ref {
     /// A function, or null.
     Func(Option<Func>),
     /// A host value, or null.
-    Extern(Option<ExternRef>),
+    Extern(Option<Rooted<ExternRef>>),
 }
 
 impl Ref {
-    /// The null of a reference type.
-    pub fn null(ty: RefType) -> Ref {
-        match ty.heap {
+    /// The null of a heap type.
+    pub fn null(heap: &HeapType) -> Ref {
+        match heap {
             HeapType::Extern => Ref::Extern(None),
             HeapType::Func | HeapType::Concrete(_) => Ref::Func(None),
         }
+    }
+
+    /// Its type: the general one, `funcref` or `externref`.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn ty(&self, _store: impl AsContext) -> Result<RefType> {
+        Ok(match self {
+            Ref::Func(_) => RefType::FUNCREF,
+            Ref::Extern(_) => RefType::EXTERNREF,
+        })
+    }
+
+    /// Whether it refers to something.
+    pub fn is_non_null(&self) -> bool {
+        !self.is_null()
+    }
+
+    /// Whether it is a function or the null of functions.
+    pub fn is_func(&self) -> bool {
+        self.as_func().is_some()
+    }
+
+    /// Whether it is a host value or the null of host values.
+    pub fn is_extern(&self) -> bool {
+        self.as_extern().is_some()
+    }
+
+    /// The function, `None` for null, if it is [`Ref::Func`].
+    pub fn as_func(&self) -> Option<Option<&Func>> {
+        match self {
+            Ref::Func(func) => Some(func.as_ref()),
+            Ref::Extern(_) => None,
+        }
+    }
+
+    /// The function, `None` for null, of a [`Ref::Func`].
+    ///
+    /// # Panics
+    /// It is something else.
+    pub fn unwrap_func(&self) -> Option<&Func> {
+        self.as_func().unwrap_or_else(|| panic!("expected a function, found {self:?}"))
+    }
+
+    /// The host value, `None` for null, if it is [`Ref::Extern`].
+    pub fn as_extern(&self) -> Option<Option<&Rooted<ExternRef>>> {
+        match self {
+            Ref::Extern(value) => Some(value.as_ref()),
+            Ref::Func(_) => None,
+        }
+    }
+
+    /// The host value, `None` for null, of a [`Ref::Extern`].
+    ///
+    /// # Panics
+    /// It is something else.
+    pub fn unwrap_extern(&self) -> Option<&Rooted<ExternRef>> {
+        self.as_extern().unwrap_or_else(|| panic!("expected a host value, found {self:?}"))
     }
 
     /// Whether it is null.
@@ -292,7 +404,9 @@ impl Ref {
             (Ref::Func(Some(func)), HeapType::Func) => Ok(func.in_store(id) as u64),
             (Ref::Func(Some(func)), HeapType::Concrete(sig)) if func.sig(id) == sig => Ok(func.in_store(id) as u64),
             (Ref::Extern(Some(value)), HeapType::Extern) => Ok(value.in_store(id) as u64),
-            _ => Err(Error::msg(format!("type mismatch: expected {}, found {}", ValType::Ref(ty), Val::from(self).ty()))),
+            _ => {
+                Err(Error::msg(format!("type mismatch: expected {}, found {}", ValType::Ref(ty), Val::from(self).general_type())))
+            }
         }
     }
 
@@ -310,6 +424,18 @@ impl Ref {
                 Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| unsafe { Func::from_raw(id, func) }))
             }
         }
+    }
+}
+
+impl From<Option<Func>> for Ref {
+    fn from(func: Option<Func>) -> Ref {
+        Ref::Func(func)
+    }
+}
+
+impl From<Option<Rooted<ExternRef>>> for Ref {
+    fn from(value: Option<Rooted<ExternRef>>) -> Ref {
+        Ref::Extern(value)
     }
 }
 
@@ -331,8 +457,10 @@ impl From<ExternRef> for Ref {
 /// use weir::{Engine, ExternRef, Store};
 ///
 /// let mut store = Store::new(&Engine::default(), ());
-/// let value = ExternRef::new(&mut store, "opaque");
-/// assert_eq!(value.data(&store).downcast_ref::<&str>(), Some(&"opaque"));
+/// let value = ExternRef::new(&mut store, "opaque")?;
+/// let data = value.data(&store)?.expect("a host value has data");
+/// assert_eq!(data.downcast_ref::<&str>(), Some(&"opaque"));
+/// # Ok::<(), weir::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ExternRef {
@@ -347,7 +475,10 @@ unsafe impl Sync for ExternRef {}
 
 impl ExternRef {
     /// Gives a value to a store.
-    pub fn new(mut store: impl AsContextMut, value: impl Any + Send + Sync) -> ExternRef {
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn new<T: Any + Send + Sync>(mut store: impl AsContextMut, value: T) -> Result<Rooted<ExternRef>> {
         let store: *mut StoreRecord = store.as_context_mut().record();
         let record = Box::into_raw(Box::new(ExternRecord { value: Box::new(value) }));
         // SAFETY: the store is borrowed, and no reference into it is held.
@@ -355,17 +486,20 @@ impl ExternRef {
             (*store).owned.externs.push(record);
             (*store).id
         };
-        ExternRef { store: id, record: NonNull::new(record).expect("a box is not null") }
+        Ok(ExternRef { store: id, record: NonNull::new(record).expect("a box is not null") })
     }
 
-    /// The value.
+    /// The value; every host value has one.
+    ///
+    /// # Errors
+    /// None at present.
     ///
     /// # Panics
     /// It belongs to another store.
-    pub fn data<'a>(&self, store: &'a impl AsContext) -> &'a (dyn Any + Send + Sync) {
-        let record = self.in_store(store.as_context().id());
+    pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> Result<Option<&'a (dyn Any + Send + Sync)>> {
+        let record = self.in_store(store.into().id());
         // SAFETY: the record lives as long as its store, which is borrowed for `'a`, and is never mutated.
-        unsafe { &*(*record).value }
+        Ok(Some(unsafe { &*(*record).value }))
     }
 
     /// Whether both refer to one value.

@@ -142,7 +142,7 @@ fn dynamic_host_functions_must_keep_their_promise() {
         |_| (),
         |engine| {
             let mut linker: Linker<()> = Linker::new(engine);
-            let ty = FuncType::new([ValType::I32, ValType::F64], [ValType::I64]);
+            let ty = FuncType::new(engine, [ValType::I32, ValType::F64], [ValType::I64]);
             linker
                 .func_new("host", "good", ty.clone(), |_, params, results| {
                     results[0] = Val::I64(i64::from(params[0].unwrap_i32()) + params[1].unwrap_f64() as i64);
@@ -218,10 +218,10 @@ fn references_go_through_the_guest() {
                     (func (export "put") (param i32 funcref) (table.set 0 (local.get 0) (local.get 1)))
                     (func (export "call") (param i32) (result i32) (call_indirect (result i32) (local.get 0))))"#,
             );
-            let value = ExternRef::new(&mut store, 7u8);
+            let value = ExternRef::new(&mut store, 7u8).unwrap();
             let id = instance.get_typed_func::<Option<ExternRef>, Option<ExternRef>>(&mut store, "id").unwrap();
             let back = id.call(&mut store, Some(value)).unwrap().unwrap();
-            assert_eq!(back.data(&store).downcast_ref(), Some(&7u8));
+            assert_eq!(back.data(&store).unwrap().unwrap().downcast_ref(), Some(&7u8));
             assert!(id.call(&mut store, None).unwrap().is_none());
             let is_null = instance.get_typed_func::<Option<ExternRef>, i32>(&mut store, "is_null").unwrap();
             assert_eq!(is_null.call(&mut store, None).unwrap(), 1);
@@ -271,7 +271,7 @@ fn a_host_function_knows_which_instance_imports_it() {
                     assert_eq!(func.call(&mut store, ()).unwrap(), name, "{export}");
                 }
             }
-            let orphan = linker.get(&mut store, "host", "name").and_then(Extern::into_func).unwrap();
+            let orphan = linker.get(&mut store, "host", "name").unwrap().into_func().unwrap();
             let orphan = orphan.typed::<(), i32>(&store).unwrap();
             let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| orphan.call(&mut store, ())));
             assert!(panic.is_err(), "nobody imports it, so it finds no export");
@@ -295,7 +295,7 @@ fn stores_move_between_threads_and_free_what_they_own() {
             let mut store = Store::new(engine, counted());
             let captured = counted();
             let func = Func::wrap(&mut store, move |n: i32| n + i32::from(captured.0.load(Ordering::Relaxed) > 0));
-            ExternRef::new(&mut store, counted());
+            ExternRef::new(&mut store, counted()).unwrap();
             std::thread::spawn(move || {
                 assert_eq!(func.typed::<i32, i32>(&store).unwrap().call(&mut store, 4).unwrap(), 4);
             })

@@ -1,7 +1,9 @@
 //! Calls, tail calls, helpers, and how arguments and results travel.
 
 use super::{Translator, clif_type, trap_code, unsupported};
-use crate::contract::{FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, TableEntry, param_places, result_places};
+use crate::contract::{
+    FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places,
+};
 use crate::ir::{Entry, Func, Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -230,6 +232,9 @@ impl<'t> Translator<'t, '_> {
         self.b.switch_to_block(wrong);
         let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(NULL_SIG));
         self.b.ins().trapnz(is_null, trap_code(Trap::UninitializedElement));
+        let store = self.store_ctx();
+        let flags = self.runtime_flags();
+        self.b.ins().store(flags, entry, store, offset_of!(StoreCtx, operand) as i32);
         self.b.ins().trap(trap_code(Trap::IndirectCallTypeMismatch));
         self.b.switch_to_block(right);
 

@@ -1,7 +1,7 @@
 //! Entry, blocks, edges, terminators, fuel and polls.
 
-use super::{Translator, clif_type, trap_code};
-use crate::contract::{StackCtx, StoreCtx, param_places};
+use super::{STORED, Translator, clif_type, trap_code};
+use crate::contract::{Helper, StackCtx, StoreCtx, param_places};
 use crate::ir::{Block, Entry, Op, Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -131,7 +131,7 @@ impl Translator<'_, '_> {
         None
     }
 
-    /// `if *epoch >= deadline { trap }`
+    /// `if *epoch >= deadline { if poll() != 0 { trap } }`
     pub(super) fn poll(&mut self) -> Option<clif::Value> {
         let store = self.store_ctx();
         let epoch = self.load_fixed(types::I64, store, offset_of!(StoreCtx, epoch));
@@ -140,7 +140,17 @@ impl Translator<'_, '_> {
         let now = self.b.ins().atomic_load(types::I64, flags, epoch);
         let deadline = self.load_runtime(types::I64, store, offset_of!(StoreCtx, deadline));
         let passed = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, now, deadline);
-        self.b.ins().trapnz(passed, trap_code(Trap::Interrupt));
+        let [due, stop, on] = [(); 3].map(|()| self.b.create_block());
+        self.b.ins().brif(passed, due, &[], on, &[]);
+        for block in [due, stop] {
+            self.b.set_cold_block(block);
+        }
+        self.b.switch_to_block(due);
+        let status = self.call_helper(Helper::Poll, &[]);
+        self.b.ins().brif(status, stop, &[], on, &[]);
+        self.b.switch_to_block(stop);
+        self.b.ins().trap(STORED);
+        self.b.switch_to_block(on);
         None
     }
 }

@@ -261,6 +261,12 @@ impl<'c> Emitter<'c> {
             }
             Asm::Ud2 => self.ud2(inst.imm, inst.pc),
             Asm::Args => {}
+            Asm::TrapIf if inst.imm == Trap::Interrupt as i64 => {
+                let (due, back) = self.push_cold_with_return(inst);
+                self.jump_cold(inst.cond, due);
+                dynasm!(self.out.asm; .arch x64; =>back);
+                self.tested = None;
+            }
             Asm::TrapIf => {
                 let trap = self.push_cold(inst);
                 self.jump_cold(inst.cond, trap);

@@ -8,12 +8,12 @@ use weir::{FuncType, Val, ValType};
 /// # Errors
 /// A message that says what was expected.
 pub(crate) fn parse_args(ty: &FuncType, args: &[OsString]) -> Result<Vec<Val>, String> {
-    let params = &ty.params;
+    let params = ty.params();
     if params.len() != args.len() {
         let plural = if params.len() == 1 { "" } else { "s" };
         return Err(format!("the function takes {} argument{plural}, {} given", params.len(), args.len()));
     }
-    params.iter().zip(args).map(|(param, arg)| parse_arg(*param, arg)).collect()
+    params.zip(args).map(|(param, arg)| parse_arg(param, arg)).collect()
 }
 
 fn parse_arg(ty: ValType, arg: &OsString) -> Result<Val, String> {

@@ -140,7 +140,7 @@ fn call(instance: &Instance, store: &mut Store<Host>, name: &str, args: &[OsStri
     let func = instance.get_func(&mut *store, name).ok_or_else(|| Failure::Usage(format!("no function `{name}`")))?;
     let ty = func.ty(&*store);
     let args = invoke::parse_args(&ty, args).map_err(|message| Failure::Usage(format!("{name}: {message}")))?;
-    let mut results = vec![Val::I32(0); ty.results.len()];
+    let mut results = vec![Val::I32(0); ty.results().len()];
     func.call(&mut *store, &args, &mut results).map_err(Failure::Guest)?;
     let mut out = std::io::stdout().lock();
     for result in &results {

@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use signals::ensure_altstack;
-pub(crate) use stubs::{Hooks, Stubs};
+pub(crate) use stubs::{Grown, Hooks, Stubs};
 
 use map::CodeArena;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
 use weir_jit::compile::TrapEntry;
-use weir_jit::contract::TrapSite;
+use weir_jit::contract::{Helper, HelperAddress, TrapSite};
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Compiled};
 
@@ -78,6 +78,8 @@ pub(crate) struct CodeSpace {
     arena: Arc<CodeArena>,
     hooks: Hooks,
     common: stubs::Common,
+    /// What contexts of this engine point to.
+    helpers: Box<[HelperAddress; Helper::COUNT]>,
     shapes: Mutex<HashMap<Shape, Stubs>>,
 }
 
@@ -86,11 +88,20 @@ impl CodeSpace {
     ///
     /// # Errors
     /// [`CodeError::Refused`]: the engine can only interpret.
-    pub fn new(hooks: Hooks) -> Result<Arc<CodeSpace>, CodeError> {
+    pub fn new(hooks: Hooks, helpers: &[HelperAddress; Helper::COUNT]) -> Result<Arc<CodeSpace>, CodeError> {
         let arena = Arc::new(CodeArena::new()?);
         let common = stubs::common(&arena, hooks)?;
         let registration = signals::register(&arena, common.trap).map_err(CodeError::Refused)?;
-        Ok(Arc::new(CodeSpace { _registration: registration, arena, hooks, common, shapes: Mutex::default() }))
+        let mut helpers = Box::new(*helpers);
+        helpers[Helper::Poll as usize] = common.poll.as_ptr();
+        helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
+        helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
+        Ok(Arc::new(CodeSpace { _registration: registration, arena, hooks, common, helpers, shapes: Mutex::default() }))
+    }
+
+    /// The functions that code calls back: those given, and for the ones in [`Hooks`] their stubs.
+    pub fn helpers(&self) -> &[HelperAddress; Helper::COUNT] {
+        &self.helpers
     }
 
     /// The stubs for functions of type `ty`, made when first asked for.
@@ -209,6 +220,11 @@ impl CodeSpace {
         Some((unsafe { &*(tag as *const CodeInfo) }, pc - start))
     }
 }
+
+// SAFETY: besides what is so by itself, addresses of code, which is immutable.
+unsafe impl Send for CodeSpace {}
+// SAFETY: as above.
+unsafe impl Sync for CodeSpace {}
 
 /// A module's cells, stubs and native code. All of it goes when this is dropped, which must be after the last instance.
 #[derive(Debug)]

@@ -38,11 +38,30 @@ pub(crate) type ToRust = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, f
 /// [`Status::Trap`] to a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
 pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize);
 
+/// What is behind [`Helper::Poll`](weir_jit::contract::Helper::Poll): a [`Status`].
+pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
+
+/// What is behind a helper that grows something: the memory's or table's index and two numbers.
+pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
+
+/// What growing answers, in `rax` and `rdx`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grown {
+    /// What the instruction returns.
+    pub old: u64,
+    /// [`Status::Return`], or [`Status::Trap`] to unwind.
+    pub status: Status,
+}
+
 /// The vm's functions that stubs call. They must not unwind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hooks {
     pub to_rust: ToRust,
     pub on_unwind: OnUnwind,
+    pub poll: Poll,
+    pub memory_grow: Grow,
+    pub table_grow: Grow,
 }
 
 /// What a signature looks like to the stubs. Every value is one 8-byte slot.
@@ -88,6 +107,12 @@ pub(super) struct Common {
     pub unwind: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to an OSR body.
     pub reenter_osr: NonNull<u8>,
+    /// The helper `Poll`.
+    pub poll: NonNull<u8>,
+    /// The helper `MemoryGrow`.
+    pub memory_grow: NonNull<u8>,
+    /// The helper `TableGrow`.
+    pub table_grow: NonNull<u8>,
 }
 
 // SAFETY: addresses of code, which is immutable.
@@ -146,8 +171,62 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; jmp QWORD [r11 + DISPATCH_CODE]
     );
 
+    let poll = asm.offset();
+    poll_body(&mut asm, hooks.poll);
+    let memory_grow = asm.offset();
+    grow_body(&mut asm, hooks.memory_grow, unwind);
+    let table_grow = asm.offset();
+    grow_body(&mut asm, hooks.table_grow, unwind);
+
     let code = publish(arena, asm)?;
-    Ok(Common { trap: at(code, trap), unwind: at(code, unwind), reenter_osr: at(code, reenter_osr) })
+    let [trap, unwind, reenter_osr] = [trap, unwind, reenter_osr].map(|offset| at(code, offset));
+    let [poll, memory_grow, table_grow] = [poll, memory_grow, table_grow].map(|offset| at(code, offset));
+    Ok(Common { trap, unwind, reenter_osr, poll, memory_grow, table_grow })
+}
+
+/// Calls `poll` with every register but `rax` spared: vector registers have 128 bits.
+fn poll_body(asm: &mut Asm, poll: Poll) {
+    const VECTORS: i32 = 16;
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
+    for register in SPARED {
+        dynasm!(asm; .arch x64; push Rq(register));
+    }
+    dynasm!(asm; .arch x64; sub rsp, 16 * VECTORS + 8; and rsp, -16);
+    for i in 0..VECTORS {
+        dynasm!(asm; .arch x64; movaps [rsp + 16 * i], Rx(i as u8));
+    }
+    dynasm!(asm; .arch x64; mov rdi, r15; mov rax, QWORD poll as usize as i64; call rax);
+    for i in 0..VECTORS {
+        dynasm!(asm; .arch x64; movaps Rx(i as u8), [rsp + 16 * i]);
+    }
+    dynasm!(asm; .arch x64; lea rsp, [rbp - 8 * SPARED.len() as i32]);
+    for register in SPARED.into_iter().rev() {
+        dynasm!(asm; .arch x64; pop Rq(register));
+    }
+    dynasm!(asm; .arch x64; pop rbp; ret);
+}
+
+/// Encodings of what a callee need not preserve, `rax` excepted: rcx rdx rsi rdi r8–r11.
+const SPARED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
+
+/// Calls `grow`, and unwinds if that says so.
+fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
+    dynasm!(asm
+        ; .arch x64
+        ; push rbp
+        ; mov rbp, rsp
+        ; mov rax, QWORD grow as usize as i64
+        ; call rax
+        ; test edx, edx
+        ; jnz >failed
+        ; pop rbp
+        ; ret
+        ; failed:
+    );
+    // `jmp unwind`, which lies before.
+    let distance = unwind.0 as i32 - (asm.offset().0 as i32 + 5);
+    asm.push(0xE9);
+    asm.push_i32(distance);
 }
 
 /// Generates the stubs of `shape`.

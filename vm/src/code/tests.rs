@@ -6,7 +6,7 @@ mod compiled;
 mod rig;
 
 use super::*;
-use crate::code::stubs::{FUNC_STUBS, Hooks};
+use crate::code::stubs::{FUNC_STUBS, Grown, Hooks};
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler, dynasm};
 use rig::World;
@@ -54,11 +54,22 @@ unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) {
     SCRIPT.set(script);
 }
 
+/// Nothing here polls or grows.
+const HOOKS: Hooks = {
+    unsafe extern "sysv64" fn poll(_: *mut InstanceCtx) -> u64 {
+        unreachable!()
+    }
+    unsafe extern "sysv64" fn grow(_: *mut InstanceCtx, _: u32, _: u64, _: u64) -> Grown {
+        unreachable!()
+    }
+    Hooks { to_rust, on_unwind, poll, memory_grow: grow, table_grow: grow }
+};
+
 const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };
 const TRAP: Outcome = Outcome { status: Status::Trap, target: std::ptr::null() };
 
 fn space() -> Arc<CodeSpace> {
-    let space = CodeSpace::new(Hooks { to_rust, on_unwind }).unwrap();
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT]).unwrap();
     SCRIPT.set(Script { space: Some(space.clone()), ..Script::default() });
     space
 }

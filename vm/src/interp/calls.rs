@@ -86,8 +86,11 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
         }
         let entry = &*table.ctx.entries.add(index as usize);
         if entry.sig != (*scope).sig_id(ty) {
-            let null = entry.sig == NULL_SIG;
-            return Err(if null { Trap::UninitializedElement } else { Trap::IndirectCallTypeMismatch });
+            if entry.sig == NULL_SIG {
+                return Err(Trap::UninitializedElement);
+            }
+            (*(*(*scope).ctx).store).operand = ptr::from_ref(entry) as u64;
+            return Err(Trap::IndirectCallTypeMismatch);
         }
         Ok((Callee::of(entry.reference as *const FuncRef), next))
     }
@@ -172,7 +175,7 @@ pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecor
             frame::relayout(args, ty.params.len(), WORDS, slot_words(&ty.params));
         }
         if entry::call_host(host, args) != Status::Return {
-            return failed(&state);
+            return Step::Leave(failed(&state));
         }
         if WORDS == 2 {
             frame::relayout(args, ty.results.len(), slot_words(&ty.results), WORDS);
@@ -205,7 +208,7 @@ pub(super) unsafe fn native<const WORDS: usize>(
             frame::relayout(args, (*body).params.into(), WORDS, (*body).param_words.into());
         }
         if tier::call((*scope).ctx, (*body).func, code, args) != Status::Return {
-            return failed(&state);
+            return Step::Leave(failed(&state));
         }
         if WORDS == 2 {
             frame::relayout(args, (*body).results.into(), (*body).result_words.into(), WORDS);
@@ -309,11 +312,10 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
             return Ok(Step::Leave(End::Switch(state)));
         }
         state.sp = frame::push(state.fp, body, caller, words);
-        if let Some(Err(trap)) = meter.map(|meter| meter.poll()) {
-            frame::trapped(trap, state.scope, state.body, state.fp, state.pc);
-            return Ok(Step::Leave(End::Exit(Exit::Trap)));
+        match meter.is_some_and(|meter| meter.is_due()) {
+            true => Ok(deadline::<WORDS>(state)),
+            false => Ok(Step::Continue(state)),
         }
-        Ok(Step::Continue(state))
     }
 }
 
@@ -375,6 +377,25 @@ unsafe fn hand_over<const WORDS: usize>(
     }
 }
 
+/// Asks whether the frame of `state` may go on, which has reached the deadline.
+///
+/// # Safety
+/// `state` is valid.
+#[cold]
+pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
+    // SAFETY: the operands are within the frame.
+    unsafe {
+        set_value_sp::<WORDS>(&state, state.sp);
+        let store = store_of((*state.scope).ctx);
+        if let Err(failure) = entry::deadline_reached(store) {
+            (*store).failure = Some(failure);
+            return Step::Leave(failed(&state));
+        }
+        state.reload_memory();
+        Step::Continue(state)
+    }
+}
+
 /// Protects the frame of `state`, and the words below `used`, from whoever runs next.
 unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
     // SAFETY: the caller's state is valid.
@@ -387,13 +408,17 @@ unsafe fn stack_of(state: &State) -> *mut StackCtx {
 }
 
 /// Ends the activation, because what was called at `pc` ended with a failure.
-unsafe fn failed(state: &State) -> Step {
-    // SAFETY: the caller's state is valid, and an engine or a host function has just failed.
+///
+/// # Safety
+/// `state` is valid, and the reason is in the store.
+#[cold]
+pub(super) unsafe fn failed(state: &State) -> End {
+    // SAFETY: the caller's promise.
     unsafe {
         let store = store_of((*state.scope).ctx);
         let mut failure = take_failure(store);
         frame::describe(&mut failure, state.scope, state.body, state.fp, state.pc);
         (*store).failure = Some(failure);
-        Step::Leave(End::Exit(Exit::Trap))
+        End::Exit(Exit::Trap)
     }
 }

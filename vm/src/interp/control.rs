@@ -41,14 +41,14 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Polls: at function entry and at every `loop`.
+    /// Polls, at function entry and at every `loop`: whether the deadline is reached.
     ///
     /// # Safety
     /// The store is live.
-    pub unsafe fn poll(self) -> Result<(), Trap> {
+    #[inline(always)]
+    pub unsafe fn is_due(self) -> bool {
         // SAFETY: the caller's promise; the epoch lives as long as the store's engine.
-        let reached = unsafe { (*(*self.store).epoch).load(Ordering::Relaxed) >= (*self.store).deadline };
-        if self.polls && reached { Err(Trap::Interrupt) } else { Ok(()) }
+        self.polls && unsafe { (*(*self.store).epoch).load(Ordering::Relaxed) >= (*self.store).deadline }
     }
 
     /// Charges the segment at `pc`, to which control has just come other than from the instruction before it in the same

@@ -183,6 +183,16 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                     }
                 };
             }
+            macro_rules! poll {
+                () => {
+                    if meter.is_due() {
+                        match calls::deadline::<WORDS>(state) {
+                            Step::Continue(next) => state = next,
+                            Step::Leave(end) => return end,
+                        }
+                    }
+                };
+            }
             macro_rules! push {
                 ($slot:expr) => {{
                     *state.sp = $slot;
@@ -258,7 +268,7 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
             if METERED {
                 // Calls come back behind themselves, never to the entry.
                 if state.pc == (*state.body).entry {
-                    check!(meter.poll());
+                    poll!();
                 }
                 check!(meter.enter((*state.scope).bytes, state.body, state.pc));
             }
@@ -290,7 +300,7 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                     follow!(calls::enter_loop::<WORDS>(state, osr));
                                 }
                                 if METERED {
-                                    check!(meter.poll());
+                                    poll!();
                                     check!(meter.charge((*state.scope).bytes, state.body, state.pc));
                                 }
                                 state.stp = state.stp.add(1);
@@ -450,7 +460,10 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                 state.pc = next;
                             }
                             code::MemoryGrow => {
-                                state.pc = memory::grow(at, state.sp.sub(WORDS), (*state.scope).ctx);
+                                state.pc = match memory::grow(at, state.sp.sub(WORDS), (*state.scope).ctx) {
+                                    Some(next) => next,
+                                    None => return calls::failed(&state),
+                                };
                                 state.reload_memory();
                             }
                             code::TableGet => bulk!(code::TableGet, at),
@@ -636,6 +649,14 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                     code::I64Sub128 => wide!(i64_sub128, at),
                                     code::I64MulWideS => wide!(i64_mul_wide_s, at),
                                     code::I64MulWideU => wide!(i64_mul_wide_u, at),
+                                    code::TableGrow => {
+                                        let top = state.sp.sub(WORDS);
+                                        state.pc = match memory::grow_table(at, top.sub(WORDS), top, (*state.scope).ctx) {
+                                            Some(next) => next,
+                                            None => return calls::failed(&state),
+                                        };
+                                        state.sp = top;
+                                    }
                                     code @ (code::MemoryInit
                                     | code::DataDrop
                                     | code::MemoryCopy
@@ -643,7 +664,6 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                     | code::TableInit
                                     | code::ElemDrop
                                     | code::TableCopy
-                                    | code::TableGrow
                                     | code::TableSize
                                     | code::TableFill) => bulk!(code, at),
                                     code => invalid!(code),
@@ -683,7 +703,7 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                 (state.pc, state.stp) = ((*body).entry, (*body).branches);
                 state.switch(scope);
                 if METERED {
-                    check!(meter.poll());
+                    poll!();
                     check!(meter.enter((*state.scope).bytes, state.body, state.pc));
                 }
             }

@@ -429,9 +429,11 @@ fn call_before(instance: &InstanceRecord, source: &FuncBody, pc: u32) -> u32 {
 /// As for [`describe`]; the store is live.
 #[cold]
 pub(super) unsafe fn trapped(trap: Trap, scope: *const Scope, body: *const Body, fp: *mut u64, pc: *const u8) {
-    let mut failure = Failure::trap(trap);
     // SAFETY: the caller's promise; nobody else refers to the store's failure.
     unsafe {
+        let instance = instance_of((*scope).ctx);
+        let at = pc.offset_from_unsigned((*scope).bytes) as u32;
+        let mut failure = Failure::trap_at(trap, instance, at);
         describe(&mut failure, scope, body, fp, pc);
         (*store_of((*scope).ctx)).failure = Some(failure);
     }

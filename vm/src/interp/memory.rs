@@ -193,18 +193,35 @@ pub(super) unsafe fn size(at: *const u8, ctx: *mut InstanceCtx) -> (u64, *const 
     }
 }
 
-/// Executes `memory.grow`, whose immediate is at `at`, on the operand in slot `top`; `at` behind it.
+/// Executes `memory.grow`, whose immediate is at `at`, on the operand in slot `top`; `at` behind it, or `None` to end
+/// execution for the reason in the store.
 ///
 /// # Safety
 /// As for [`size`].
-pub(super) unsafe fn grow(at: *const u8, top: *mut u64, ctx: *mut InstanceCtx) -> *const u8 {
+pub(super) unsafe fn grow(at: *const u8, top: *mut u64, ctx: *mut InstanceCtx) -> Option<*const u8> {
     // SAFETY: the caller's promise.
     unsafe {
         let (memory, next) = decode::u32(at);
         let instance = instance_of(ctx);
         let delta = *top & address_mask(&(*instance.memory(memory)).ty);
-        *top = bulk::memory_grow(instance, memory, delta);
-        next
+        *top = bulk::memory_grow(instance, memory, delta)?;
+        Some(next)
+    }
+}
+
+/// Executes `table.grow`, whose immediate is at `at`, on the operands in slots `below` and `top`; `at` behind it, or `None` as
+/// for [`grow`].
+///
+/// # Safety
+/// As for [`size`].
+pub(super) unsafe fn grow_table(at: *const u8, below: *mut u64, top: *mut u64, ctx: *mut InstanceCtx) -> Option<*const u8> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (table, next) = decode::u32(at);
+        let instance = instance_of(ctx);
+        let delta = *top & index_mask(instance, table);
+        *below = bulk::table_grow(instance, table, *below, delta)?;
+        Some(next)
     }
 }
 
@@ -243,11 +260,6 @@ pub(super) unsafe fn execute<const WORDS: usize>(
             Opcode::TableSize => {
                 *sp = (*instance.table(first)).ctx.len;
                 sp.add(WORDS)
-            }
-            Opcode::TableGrow => {
-                let delta = operand(1) & index_mask(instance, first);
-                *sp.sub(2 * WORDS) = bulk::table_grow(instance, first, operand(2), delta);
-                sp.sub(WORDS)
             }
             Opcode::TableFill => {
                 let mask = index_mask(instance, first);

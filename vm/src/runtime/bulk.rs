@@ -8,21 +8,34 @@
 //! All are unsafe for one reason: the instance must belong to a live store that no other thread uses and into whose
 //! memories and tables no reference is held. Indices are those of validated code.
 
+use crate::Error;
 use crate::runtime::memory::MemoryRecord;
-use crate::runtime::records::{InstanceRecord, store_of};
+use crate::runtime::records::{Failure, InstanceRecord, StoreRecord, store_of};
 use std::ptr;
 use weir_bytecode::Trap;
 
 /// What growing returns when it fails: -1 in either index type.
 pub(crate) const GROW_FAILED: u64 = u64::MAX;
 
-/// `memory.grow`: the old size in pages, or [`GROW_FAILED`].
-pub(crate) unsafe fn memory_grow(instance: &InstanceRecord, memory: u32, delta: u64) -> u64 {
+/// `memory.grow`: the old size in pages, or [`GROW_FAILED`]; `None` to end execution for the reason in the store.
+pub(crate) unsafe fn memory_grow(instance: &InstanceRecord, memory: u32, delta: u64) -> Option<u64> {
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
         let store = &mut *store_of(instance.ctx);
         let memory = &mut *instance.memory(memory);
-        memory.grow(delta, store.limiter.as_mut(), store.data).unwrap_or(GROW_FAILED)
+        let grown = memory.grow(delta, store.limiter.as_mut(), store.data);
+        answer(store, grown)
+    }
+}
+
+/// What growing answers; an error of the limiter's is left in the store.
+fn answer(store: &mut StoreRecord, grown: Result<Option<u64>, Error>) -> Option<u64> {
+    match grown {
+        Ok(old) => Some(old.unwrap_or(GROW_FAILED)),
+        Err(error) => {
+            store.failure = Some(Failure::Host(error));
+            None
+        }
     }
 }
 
@@ -119,13 +132,14 @@ pub(crate) unsafe fn table_set(instance: &InstanceRecord, table: u32, index: u64
     unsafe { (*instance.table(table)).set(index, reference) }
 }
 
-/// `table.grow`: the old size, or [`GROW_FAILED`].
-pub(crate) unsafe fn table_grow(instance: &InstanceRecord, table: u32, reference: u64, delta: u64) -> u64 {
+/// `table.grow`: the old size, or [`GROW_FAILED`]; `None` as for [`memory_grow`].
+pub(crate) unsafe fn table_grow(instance: &InstanceRecord, table: u32, reference: u64, delta: u64) -> Option<u64> {
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
         let store = &mut *store_of(instance.ctx);
         let table = &mut *instance.table(table);
-        table.grow(delta, reference, store.limiter.as_mut(), store.data).unwrap_or(GROW_FAILED)
+        let grown = table.grow(delta, reference, store.limiter.as_mut(), store.data);
+        answer(store, grown)
     }
 }
 
@@ -168,14 +182,8 @@ pub(crate) unsafe fn table_init(
         let table = &mut *instance.table(table);
         table.range(to, u64::from(len))?;
         charge(instance, u64::from(len))?;
-        table.write(to, elems)
+        table.write(to, elems.iter().copied())
     }
-}
-
-/// Writes a whole active element segment; instantiation is free of charge.
-pub(crate) unsafe fn write_elems(instance: &InstanceRecord, table: u32, segment: u32, to: u64) -> Result<(), Trap> {
-    // SAFETY: see the head of this file.
-    unsafe { (*instance.table(table)).write(to, elems(instance, segment)) }
 }
 
 /// The elements of a segment, none if it was dropped.

@@ -9,8 +9,9 @@
 use crate::interp::{self, Exit};
 use crate::runtime::records::{Failure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
 use crate::runtime::stack;
-use crate::{Error, tier};
+use crate::{Error, UpdateDeadline, tier};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
 use weir_jit::contract::{FuncRef, InstanceCtx, StackCtx, Status};
 
@@ -33,36 +34,52 @@ pub(crate) unsafe fn invoke<R>(
     write: impl FnOnce(*mut u64),
     read: impl FnOnce(*mut u64) -> R,
 ) -> Result<R, Error> {
-    // SAFETY: the caller's promise; the guard restores what the guest may leave changed.
+    // SAFETY: the caller's promise; the activation restores what the guest may leave changed.
     unsafe {
-        let guard = Activation::begin(store)?;
+        let _activation = Activation::begin(store)?;
         let stack = &raw mut (*(*store).stack).ctx;
         let args = (*stack).value_sp;
         if args.wrapping_add(words) > (*stack).value_limit {
             return Err(Error::new(Trap::StackOverflow));
         }
         write(args);
-        let status = dispatch(func, args);
-        let result = match status {
+        match dispatch(func, args, slots) {
             Status::Return => Ok(read(args)),
-            _ => Err(take_failure(store)),
-        };
-        drop(guard);
-        result.map_err(|failure| match failure {
-            Failure::Trap { trap, frames } => Error::trapped(trap, frames),
-            Failure::Host(error) => error,
-            Failure::Panic(payload) => resume_unwind(payload),
-        })
+            _ => Err(failed(store)),
+        }
     }
 }
 
-/// Runs a function by whatever engine is its own at this moment, its arguments in slots at `args`, which is `value_sp`.
-unsafe fn dispatch(func: *const FuncRef, args: *mut u64) -> Status {
+/// The error of a guest that has just failed.
+///
+/// # Panics
+/// With the panic of a host function.
+///
+/// # Safety
+/// As for [`take_failure`].
+#[cold]
+unsafe fn failed(store: *mut StoreRecord) -> Error {
+    // SAFETY: the caller's promise.
+    match unsafe { take_failure(store) } {
+        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail, frames),
+        Failure::Host(error) => error,
+        Failure::Panic(payload) => resume_unwind(payload),
+    }
+}
+
+/// Runs a function by whatever engine is its own at this moment, its arguments in `slots` slots at `args`, which is
+/// `value_sp`.
+unsafe fn dispatch(func: *const FuncRef, args: *mut u64, slots: usize) -> Status {
     // SAFETY: the promises of `invoke`.
     unsafe {
         let FuncRef { instance, index, .. } = *func;
-        if let Owner::Host(host) = owner_of(instance) {
-            return call_host(host, args);
+        let record = match owner_of(instance) {
+            Owner::Host(host) => return call_host(host, args),
+            Owner::Instance(record) => record.module.record(),
+        };
+        let code = record.func_code(index).native.load(Ordering::Acquire);
+        if !code.is_null() {
+            return call_native(instance, index, code, args, slots, false);
         }
         match interp::run(instance, index, args) {
             Exit::Return => Status::Return,
@@ -114,6 +131,33 @@ pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
         };
         (*store).failure = Some(failure);
         Status::Trap
+    }
+}
+
+/// Decides about the guest, which has reached its deadline: whether it may go on.
+///
+/// # Errors
+/// It may not.
+///
+/// # Safety
+/// The guest of this live store runs, and no reference is held into the store's records or the embedder's data. What is
+/// in use of the value stack is below `value_sp`.
+#[cold]
+pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Failure> {
+    // SAFETY: the caller's promise. While the callback runs it is nobody else's: it may give the store another.
+    unsafe {
+        let Some(mut callback) = (*store).on_deadline.take() else { return Err(Failure::trap(Trap::Interrupt)) };
+        let answer = catch_unwind(AssertUnwindSafe(|| callback(store)));
+        (*store).on_deadline.get_or_insert(callback);
+        match answer {
+            Ok(Ok(UpdateDeadline::Continue(ticks))) => {
+                (*store).set_deadline(ticks);
+                Ok(())
+            }
+            Ok(Ok(UpdateDeadline::Interrupt)) => Err(Failure::trap(Trap::Interrupt)),
+            Ok(Err(error)) => Err(Failure::Host(error)),
+            Err(payload) => Err(Failure::Panic(payload)),
+        }
     }
 }
 

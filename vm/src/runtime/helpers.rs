@@ -4,10 +4,11 @@
 //! # Safety
 //! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
 
+use crate::code::{Grown, Hooks};
 use crate::interp::{self, Exit};
 use crate::runtime::bulk;
-use crate::runtime::entry::call_host;
-use crate::runtime::records::{InstanceRecord, Owner, instance_of, owner_of};
+use crate::runtime::entry::{self, call_host};
+use crate::runtime::records::{InstanceRecord, Owner, instance_of, owner_of, store_of};
 use crate::tier;
 use std::ptr;
 use weir_bytecode::Trap;
@@ -37,13 +38,11 @@ pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, fu
     }
 }
 
-/// The table that [`InstanceCtx::helpers`] points to.
-pub(crate) static HELPERS: Helpers = Helpers(table());
+/// The table that [`InstanceCtx::helpers`] points to, but for those that have stubs.
+pub(crate) const HELPERS: [HelperAddress; Helper::COUNT] = table();
 
-pub(crate) struct Helpers(pub [HelperAddress; Helper::COUNT]);
-
-// SAFETY: addresses of functions, never written.
-unsafe impl Sync for Helpers {}
+/// What the stubs call.
+pub(crate) const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind: tier::on_unwind, poll, memory_grow, table_grow };
 
 const fn table() -> [HelperAddress; Helper::COUNT] {
     let mut table = [ptr::null(); Helper::COUNT];
@@ -57,13 +56,13 @@ const fn table() -> [HelperAddress; Helper::COUNT] {
 
 const fn address(helper: Helper) -> HelperAddress {
     match helper {
-        Helper::MemoryGrow => memory_grow as *const u8,
+        // The stubs of `Hooks` stand there.
+        Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,
         Helper::DataDrop => data_drop as *const u8,
         Helper::TableSet => table_set as *const u8,
-        Helper::TableGrow => table_grow as *const u8,
         Helper::TableFill => table_fill as *const u8,
         Helper::TableCopy => table_copy as *const u8,
         Helper::TableInit => table_init as *const u8,
@@ -90,9 +89,28 @@ fn unpack(pair: u64) -> (u32, u32) {
     (pair as u32, (pair >> 32) as u32)
 }
 
-unsafe extern "sysv64" fn memory_grow(ctx: *mut InstanceCtx, memory: u32, delta: u64) -> u64 {
+unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
+    // SAFETY: see the head of this file; native code keeps nothing on the value stack.
+    unsafe {
+        let store = store_of(ctx);
+        match entry::deadline_reached(store) {
+            Ok(()) => Status::Return as u64,
+            Err(failure) => {
+                (*store).failure = Some(failure);
+                Status::Trap as u64
+            }
+        }
+    }
+}
+
+/// What a stub is told about growing, of which `None` means that the reason is in the store.
+fn grown(old: Option<u64>) -> Grown {
+    Grown { old: old.unwrap_or_default(), status: if old.is_some() { Status::Return } else { Status::Trap } }
+}
+
+unsafe extern "sysv64" fn memory_grow(ctx: *mut InstanceCtx, memory: u32, delta: u64, _: u64) -> Grown {
     // SAFETY: see the head of this file.
-    unsafe { bulk::memory_grow(instance_of(ctx), memory, delta) }
+    grown(unsafe { bulk::memory_grow(instance_of(ctx), memory, delta) })
 }
 
 unsafe extern "sysv64" fn memory_fill(ctx: *mut InstanceCtx, memory: u32, address: u64, byte: u32, len: u64) -> u64 {
@@ -123,9 +141,9 @@ unsafe extern "sysv64" fn table_set(ctx: *mut InstanceCtx, table: u32, index: u6
     unsafe { run(ctx, |instance| bulk::table_set(instance, table, index, reference)) }
 }
 
-unsafe extern "sysv64" fn table_grow(ctx: *mut InstanceCtx, table: u32, reference: u64, delta: u64) -> u64 {
+unsafe extern "sysv64" fn table_grow(ctx: *mut InstanceCtx, table: u32, reference: u64, delta: u64) -> Grown {
     // SAFETY: see the head of this file.
-    unsafe { bulk::table_grow(instance_of(ctx), table, reference, delta) }
+    grown(unsafe { bulk::table_grow(instance_of(ctx), table, reference, delta) })
 }
 
 unsafe extern "sysv64" fn table_fill(ctx: *mut InstanceCtx, table: u32, index: u64, reference: u64, len: u64) -> u64 {

@@ -46,9 +46,11 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         // A table's initial value may be an imported global, and a global's may be a function: neither needs the other.
         make_tables(store, instance)?;
         make_globals(instance);
-        let elems = module.bytecode().elems.iter();
-        let elems = elems.map(|segment| segment.items.iter().map(|item| evaluate(instance, item) as u64).collect());
-        instance.elems.get_or_init(|| elems.collect());
+        let passive = |segment: &ElemSegment| match segment.mode {
+            ElemMode::Passive => references(instance, segment).collect(),
+            ElemMode::Active { .. } | ElemMode::Declared => Box::default(),
+        };
+        instance.elems.get_or_init(|| module.bytecode().elems.iter().map(passive).collect());
         write_elems(instance)?;
         write_data(instance)?;
         if let Some(start) = module.bytecode().start {
@@ -67,19 +69,13 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
     if ctx.is_null() {
         handle_alloc_error(allocation);
     }
-    let func_refs = (record.bytecode.funcs.iter().enumerate())
-        .map(|(i, &ty)| {
-            let index = i as u32;
-            let imported = index < record.bytecode.imported_funcs;
-            let entry = if imported { ptr::null() } else { tier::entry_stub(record, index) };
-            FuncRef { entry, sig: record.sig_ids[ty as usize], index, instance: ctx }
-        })
-        .collect();
+    let func_refs = Box::<[Cell<FuncRef>]>::new_zeroed_slice(record.bytecode.funcs.len());
     let instance = InstanceRecord {
         ctx,
         module: module.clone(),
         scope: interp::Scope::new(ctx, record),
-        func_refs,
+        // SAFETY: zeros are a reference with null pointers.
+        func_refs: unsafe { func_refs.assume_init() },
         data_live: record.bytecode.data.iter().map(|_| Cell::new(true)).collect(),
         elems: OnceCell::new(),
         elem_live: record.bytecode.elems.iter().map(|_| Cell::new(true)).collect(),
@@ -191,19 +187,28 @@ unsafe fn make_globals(instance: &InstanceRecord) {
     }
 }
 
+/// The elements of a segment.
+///
+/// # Safety
+/// As for [`evaluate`].
+unsafe fn references(instance: &InstanceRecord, segment: &ElemSegment) -> impl ExactSizeIterator<Item = u64> {
+    // SAFETY: the caller's promise.
+    segment.items.iter().map(move |item| unsafe { evaluate(instance, item) } as u64)
+}
+
 unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
-    for (i, ElemSegment { mode, .. }) in instance.module.bytecode().elems.iter().enumerate() {
-        let segment = i as u32;
-        match mode {
+    for (i, segment) in instance.module.bytecode().elems.iter().enumerate() {
+        match &segment.mode {
             ElemMode::Passive => continue,
             ElemMode::Declared => (),
             // SAFETY: as `instantiate`.
             ElemMode::Active { table, offset } => unsafe {
-                let offset = address((*instance.table(*table)).ty.table64, evaluate(instance, offset));
-                bulk::write_elems(instance, *table, segment, offset)?;
+                let table = &mut *instance.table(*table);
+                let offset = address(table.ty.table64, evaluate(instance, offset));
+                table.write(offset, references(instance, segment))?;
             },
         }
-        bulk::elem_drop(instance, segment);
+        bulk::elem_drop(instance, i as u32);
     }
     Ok(())
 }

@@ -71,23 +71,27 @@ impl MemoryRecord {
         MemoryType { limits: Limits { min: self.pages(), ..self.ty.limits }, ..self.ty }
     }
 
-    /// Adds `delta` zeroed pages; `None` and no change if that exceeds the memory's maximum, the store's limits or what
-    /// the host has.
-    pub fn grow(&mut self, delta: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Option<u64> {
+    /// Adds `delta` zeroed pages, and answers how many there were; `None` and no change if that exceeds the memory's
+    /// maximum, the store's limits or what the host has.
+    ///
+    /// # Errors
+    /// The limiter's.
+    pub fn grow(&mut self, delta: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
         let old = self.pages();
-        let pages = old.checked_add(delta)?;
-        if self.ty.limits.max.is_some_and(|max| pages > max) {
-            return None;
+        let allowed = |pages: &u64| self.ty.limits.max.is_none_or(|max| *pages <= max);
+        let pages = old.checked_add(delta).filter(allowed);
+        let len = pages.and_then(|pages| byte_len(&self.ty, pages)).filter(|&len| len <= self.max_len);
+        let maximum = self.ty.limits.max.and_then(|max| byte_len(&self.ty, max));
+        let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.commit(len).ok()).map(|()| old)) };
+        let grown = match len {
+            Some(len) if !limiter.memory_growing(data, self.len(), len, maximum)? => return Ok(None),
+            Some(len) => self.commit(len),
+            None => Err(Error::msg(format!("a memory of {old} pages cannot grow by {delta}"))),
+        };
+        match grown {
+            Ok(()) => Ok(Some(old)),
+            Err(error) => limiter.memory_grow_failed(data, error).map(|()| None),
         }
-        let len = byte_len(&self.ty, pages).filter(|&len| len <= self.max_len)?;
-        if let Some(limiter) = limiter {
-            let maximum = self.ty.limits.max.and_then(|max| byte_len(&self.ty, max));
-            if !limiter.memory_growing(data, self.len(), len, maximum).unwrap_or(false) {
-                return None;
-            }
-        }
-        self.commit(len).ok()?;
-        Some(old)
     }
 
     /// Makes the first `len` bytes accessible.
@@ -147,7 +151,7 @@ mod tests {
         for guard_regions in [true, false] {
             let mut memory = new(memory32(1, Some(3)), guard_regions).unwrap();
             let base = memory.ctx.base;
-            assert_eq!(memory.grow(2, None, null_mut()), Some(1));
+            assert_eq!(memory.grow(2, None, null_mut()).unwrap(), Some(1));
             assert_eq!((memory.pages(), memory.ctx.base), (3, base));
             // SAFETY: the memory has just grown over this byte.
             unsafe {
@@ -155,9 +159,9 @@ mod tests {
                 assert_eq!(last.read(), 0);
                 last.write(7);
             }
-            assert_eq!(memory.grow(1, None, null_mut()), None);
-            assert_eq!(memory.grow(u64::MAX, None, null_mut()), None);
-            assert_eq!(memory.grow(0, None, null_mut()), Some(3));
+            assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
+            assert_eq!(memory.grow(u64::MAX, None, null_mut()).unwrap(), None);
+            assert_eq!(memory.grow(0, None, null_mut()).unwrap(), Some(3));
         }
     }
 
@@ -165,23 +169,23 @@ mod tests {
     fn the_whole_of_a_32_bit_address_space() {
         let mut memory = new(memory32(0, None), true).unwrap();
         assert!(!memory.ctx.base.is_null());
-        assert_eq!(memory.grow(65536, None, null_mut()), Some(0));
+        assert_eq!(memory.grow(65536, None, null_mut()).unwrap(), Some(0));
         assert_eq!(memory.ctx.len, 1 << 32);
-        assert_eq!(memory.grow(1, None, null_mut()), None);
+        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
     }
 
     #[test]
     fn odd_pages_and_absurd_sizes() {
         let bytes = MemoryType { page_size_log2: 0, ..memory32(10, Some(5000)) };
         let mut memory = new(bytes, true).unwrap();
-        assert_eq!((memory.len(), memory.grow(4990, None, null_mut())), (10, Some(10)));
-        assert_eq!(memory.grow(1, None, null_mut()), None);
+        assert_eq!((memory.len(), memory.grow(4990, None, null_mut()).unwrap()), (10, Some(10)));
+        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
 
         let huge = MemoryType { memory64: true, ..memory32(1 << 48, None) };
         assert!(new(huge, true).is_err());
         let open = MemoryType { memory64: true, ..memory32(1, None) };
         let mut memory = new(open, true).unwrap();
-        assert_eq!(memory.grow(1 << 47, None, null_mut()), None);
-        assert_eq!(memory.grow(1, None, null_mut()), Some(1));
+        assert_eq!(memory.grow(1 << 47, None, null_mut()).unwrap(), None);
+        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), Some(1));
     }
 }

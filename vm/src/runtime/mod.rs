@@ -8,6 +8,7 @@ pub(crate) mod helpers;
 pub(crate) mod host;
 pub(crate) mod instantiate;
 pub(crate) mod memory;
+pub(crate) mod mismatch;
 pub(crate) mod records;
 pub(crate) mod signatures;
 pub(crate) mod stack;

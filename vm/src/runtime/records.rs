@@ -16,18 +16,20 @@
 use crate::error::WasmBacktrace;
 use crate::limits::Limiter;
 use crate::runtime::memory::MemoryRecord;
+use crate::runtime::mismatch;
 use crate::runtime::stack::StackRecord;
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
-use crate::{Engine, Error, FuncType, Module, Result, interp, tier};
+use crate::{Engine, Error, Module, Result, UpdateDeadline, interp, tier};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::types::{MemoryType, TableType};
-use weir_bytecode::{Module as Bytecode, Trap};
+use weir_bytecode::{FuncType, Module as Bytecode, Trap};
 use weir_jit::contract::{FuncRef, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words};
 
 /// A loaded module: shared by its handles, its instances and the compiler threads.
@@ -82,9 +84,9 @@ pub(crate) struct InstanceRecord {
     pub module: Module,
     /// The same as the interpreter sees it.
     pub scope: interp::Scope,
-    /// One per function of the module's index space; those of imported functions are unused (the context's
-    /// import tail points to the exporter's).
-    pub func_refs: Box<[FuncRef]>,
+    /// One per function of the module's index space, made when it is first asked for: until then its instance is null.
+    /// Those of imported functions are unused (the context's import tail points to the exporter's).
+    pub func_refs: Box<[Cell<FuncRef>]>,
     /// Which data segments `memory.init` may still use: not those that were active or dropped. A segment that is not
     /// live has length 0.
     pub data_live: Box<[Cell<bool>]>,
@@ -130,8 +132,8 @@ pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) 
 /// Each activation that it passes through appends the frames that were active in it, innermost first, with
 /// [`Failure::push_frame`]; those of a native activation are appended when it is unwound.
 pub(crate) enum Failure {
-    /// A trap.
-    Trap { trap: Trap, frames: WasmBacktrace },
+    /// A trap, and what it was about if there is more to say than the backtrace does.
+    Trap { trap: Trap, detail: Option<Box<str>>, frames: WasmBacktrace },
     /// A host function's error. Its backtrace is in it.
     Host(Error),
     /// A host function's panic, to be resumed in the Rust code that entered the guest.
@@ -141,7 +143,20 @@ pub(crate) enum Failure {
 impl Failure {
     /// A trap without frames yet.
     pub fn trap(trap: Trap) -> Failure {
-        Failure::Trap { trap, frames: WasmBacktrace::default() }
+        Failure::Trap { trap, detail: None, frames: WasmBacktrace::default() }
+    }
+
+    /// A trap of the instruction at `pc` of `instance`, without frames yet.
+    ///
+    /// # Safety
+    /// The instance's code has just trapped there, in a store that lives.
+    pub unsafe fn trap_at(trap: Trap, instance: &InstanceRecord, pc: u32) -> Failure {
+        let detail = match trap {
+            // SAFETY: the caller's promise.
+            Trap::BadSignature => unsafe { mismatch::describe(instance, pc) },
+            _ => None,
+        };
+        Failure::Trap { trap, detail, frames: WasmBacktrace::default() }
     }
 
     /// Adds a function that was active: the caller of the last one added. `pc` is that of the instruction that
@@ -154,6 +169,9 @@ impl Failure {
         }
     }
 }
+
+/// See [`crate::Store::epoch_deadline_callback`]. It is given the store, into which no reference is held. May panic.
+pub(crate) type OnDeadline = dyn FnMut(*mut StoreRecord) -> Result<UpdateDeadline> + Send + Sync;
 
 /// A global that no instance defines.
 #[repr(C, align(16))]
@@ -179,6 +197,8 @@ pub(crate) struct StoreRecord {
     /// Frees `data`.
     pub drop_data: unsafe fn(*mut ()),
     pub limiter: Option<Limiter>,
+    /// Asked at the deadline; `None` while it runs, and if the deadline is a trap.
+    pub on_deadline: Option<Box<OnDeadline>>,
     /// Unique in the process; handles carry it.
     pub id: u64,
     pub owned: Owned,
@@ -236,12 +256,8 @@ pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a Instance
 /// # Safety
 /// `store` is live.
 pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> InstanceCtx {
-    #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
-    let helpers = &raw const super::helpers::HELPERS.0;
-    #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
-    let helpers = ptr::null();
     // SAFETY: the caller's promise.
-    let stack = unsafe { (*store).stack.cast() };
+    let (stack, helpers) = unsafe { ((*store).stack.cast(), tier::helpers(&(*store).engine)) };
     InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast() }
 }
 
@@ -256,6 +272,11 @@ pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
 }
 
 impl StoreRecord {
+    /// Sets the deadline to so many ticks from now.
+    pub fn set_deadline(&mut self, ticks: u64) {
+        self.ctx.deadline = self.engine.record().epoch.load(Ordering::Relaxed).saturating_add(ticks);
+    }
+
     /// Makes a memory.
     ///
     /// # Errors
@@ -340,8 +361,19 @@ impl InstanceRecord {
         if func < self.module.bytecode().imported_funcs {
             self.tail::<FuncRef>(self.layout().import(func))
         } else {
-            &raw const self.func_refs[func as usize]
+            let func_ref = &self.func_refs[func as usize];
+            // SAFETY: nobody else reads it now, and nobody writes it a second time.
+            if unsafe { (*func_ref.as_ptr()).instance.is_null() } {
+                func_ref.set(self.make_func_ref(func));
+            }
+            func_ref.as_ptr()
         }
+    }
+
+    fn make_func_ref(&self, func: u32) -> FuncRef {
+        let record = self.module.record();
+        let sig = record.sig_ids[record.bytecode.funcs[func as usize] as usize];
+        FuncRef { entry: tier::entry_stub(record, func), sig, index: func, instance: self.ctx }
     }
 
     fn layout(&self) -> &Layout {

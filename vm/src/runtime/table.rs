@@ -81,31 +81,37 @@ impl TableRecord {
     ///
     /// # Errors
     /// Out of bounds, before anything is written.
-    pub fn write(&mut self, index: u64, references: &[u64]) -> Result<(), Trap> {
+    pub fn write(&mut self, index: u64, references: impl ExactSizeIterator<Item = u64>) -> Result<(), Trap> {
         let first = self.range(index, references.len() as u64)?;
-        for (i, &reference) in references.iter().enumerate() {
+        for (i, reference) in references.enumerate() {
             // SAFETY: `range` has checked that the elements exist.
             unsafe { first.add(i).write(self.entry(reference)) };
         }
         Ok(())
     }
 
-    /// Appends `delta` elements: the old size, or `None` and no change if that exceeds a limit.
-    pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Option<u64> {
+    /// Appends `delta` elements, and answers how many there were; `None` and no change if that exceeds a limit.
+    ///
+    /// # Errors
+    /// The limiter's.
+    pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
         let old = self.ctx.len;
-        let len = old.checked_add(delta)?;
         let max = self.ty.limits.max.unwrap_or(u64::MAX).min(MAX_TABLE_ELEMENTS);
-        if len > max {
-            return None;
-        }
-        if let Some(limiter) = limiter {
-            let maximum = self.ty.limits.max.map(|max| max as usize);
-            if !limiter.table_growing(data, old as usize, len as usize, maximum).unwrap_or(false) {
-                return None;
+        let len = old.checked_add(delta).filter(|&len| len <= max);
+        let maximum = self.ty.limits.max.map(|max| max as usize);
+        let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.resize(len, reference)).map(|()| old)) };
+        let grown = match len {
+            Some(len) if !limiter.table_growing(data, old as usize, len as usize, maximum)? => return Ok(None),
+            Some(len) => self.resize(len, reference),
+            None => None,
+        };
+        match grown {
+            Some(()) => Ok(Some(old)),
+            None => {
+                let error = Error::msg(format!("a table of {old} elements cannot grow by {delta}"));
+                limiter.table_grow_failed(data, error).map(|()| None)
             }
         }
-        self.resize(len, reference)?;
-        Some(old)
     }
 
     fn resize(&mut self, len: u64, reference: u64) -> Option<()> {
@@ -156,7 +162,7 @@ mod tests {
     fn bounds_are_checked_before_anything_is_written() {
         let mut table = TableRecord::new(externs(3, None), 0, None, null_mut()).unwrap();
         assert_eq!(table.fill(1, 9, 3), Err(Trap::TableOutOfBounds));
-        assert_eq!(table.write(2, &[9, 9]), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.write(2, [9, 9].into_iter()), Err(Trap::TableOutOfBounds));
         assert_eq!(table.fill(u64::MAX, 9, 2), Err(Trap::TableOutOfBounds));
         assert_eq!((table.get(1), table.get(2)), (Ok(0), Ok(0)));
         assert_eq!(table.get(3), Err(Trap::TableOutOfBounds));
@@ -166,12 +172,12 @@ mod tests {
     #[test]
     fn grows_up_to_its_maximum() {
         let mut table = TableRecord::new(externs(1, Some(4)), 5, None, null_mut()).unwrap();
-        assert_eq!(table.grow(4, 6, None, null_mut()), None);
-        assert_eq!(table.grow(3, 6, None, null_mut()), Some(1));
+        assert_eq!(table.grow(4, 6, None, null_mut()).unwrap(), None);
+        assert_eq!(table.grow(3, 6, None, null_mut()).unwrap(), Some(1));
         assert_eq!((table.get(0), table.get(3), table.ctx.len), (Ok(5), Ok(6), 4));
         let mut open = TableRecord::new(externs(0, None), 0, None, null_mut()).unwrap();
-        assert_eq!(open.grow(0xFFFF_FFF0, 0, None, null_mut()), None);
-        assert_eq!(open.grow(u64::MAX, 0, None, null_mut()), None);
+        assert_eq!(open.grow(0xFFFF_FFF0, 0, None, null_mut()).unwrap(), None);
+        assert_eq!(open.grow(u64::MAX, 0, None, null_mut()).unwrap(), None);
         assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, None, null_mut()).is_err());
     }
 

@@ -3,7 +3,8 @@
 use super::policy::{COMPILER_THREADS, Decision, MAX_OSR_BODIES, NEVER, Policy};
 use super::queue::{Job, Queue};
 use super::record::Record;
-use crate::code::{CodeError, CodeSpace, Hooks, ModuleCode, Stubs};
+use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
+use crate::runtime::helpers::{HELPERS, HOOKS};
 use crate::runtime::records::ModuleRecord;
 use crate::runtime::stack::with_room;
 use crate::{Config, Tier};
@@ -68,8 +69,8 @@ impl EngineState {
         if !self.native {
             return None;
         }
-        let hooks = Hooks { to_rust: crate::runtime::helpers::weir_to_rust, on_unwind: super::unwind::on_unwind };
-        self.space.get_or_init(|| CodeSpace::new(hooks).map_err(|error: CodeError| error.to_string())).as_ref().ok()
+        let make = || CodeSpace::new(HOOKS, &HELPERS).map_err(|error: CodeError| error.to_string());
+        self.space.get_or_init(make).as_ref().ok()
     }
 }
 

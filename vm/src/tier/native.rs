@@ -4,16 +4,17 @@ use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
 use super::counters::FuncCode;
+pub(crate) use super::unwind::on_unwind;
 use crate::code::ensure_altstack;
 use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
 use crate::stats::Stats;
-use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
+use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError};
 use weir_bytecode::module::Body;
-use weir_bytecode::{FuncBody, Module as Bytecode};
-use weir_jit::contract::{InstanceCtx, Status};
+use weir_bytecode::{FuncBody, FuncType, Module as Bytecode};
+use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
 use weir_jit::ir::Entry;
 
 /// Whether this build and host can do what the settings ask for.
@@ -47,8 +48,8 @@ impl ModuleState {
     }
 }
 
-/// The permanent entry stub of function `func`, which is defined in `module`: asked once per function and instance, when
-/// the instance is made. Null where there is no native code at all.
+/// The permanent entry stub of function `func`, which is defined in `module`: asked when a reference to it is made. Null
+/// where there is no native code at all.
 pub(crate) fn entry_stub(module: &ModuleRecord, func: u32) -> *const u8 {
     module.tier.native(module).map_or(ptr::null(), |native| native.code.entry(func))
 }
@@ -57,6 +58,11 @@ pub(crate) fn entry_stub(module: &ModuleRecord, func: u32) -> *const u8 {
 pub(crate) fn host_stub(engine: &Engine, ty: &FuncType) -> *const u8 {
     let stubs = engine.record().tier.space().and_then(|space| space.stubs(ty).ok());
     stubs.map_or(ptr::null(), |stubs| stubs.host.as_ptr())
+}
+
+/// What [`InstanceCtx::helpers`] of the engine's instances points to.
+pub(crate) fn helpers(engine: &Engine) -> *const [HelperAddress; Helper::COUNT] {
+    engine.record().tier.space().map_or(ptr::null(), |space| space.helpers())
 }
 
 /// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.

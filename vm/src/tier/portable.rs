@@ -4,11 +4,11 @@ use super::Next;
 use super::counters::FuncCode;
 use crate::runtime::records::{InstanceRecord, ModuleRecord};
 use crate::stats::Stats;
-use crate::{Config, Engine, Error, FuncType, Module, Result, Tier};
+use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
-use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::Body;
-use weir_jit::contract::{InstanceCtx, Status};
+use weir_bytecode::{FuncType, Module as Bytecode};
+use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
 
 /// What the tiers keep per engine.
 #[derive(Debug)]
@@ -57,9 +57,14 @@ pub(crate) fn first_ticks(_engine: &Engine, _bytes: u32) -> i32 {
     i32::MAX
 }
 
-/// The permanent entry stub of function `func`, which is defined in `module`: asked once per function and instance, when
-/// the instance is made. Null where there is no native code at all.
+/// The permanent entry stub of function `func`, which is defined in `module`: asked when a reference to it is made. Null
+/// where there is no native code at all.
 pub(crate) fn entry_stub(_module: &ModuleRecord, _func: u32) -> *const u8 {
+    ptr::null()
+}
+
+/// Nothing calls them.
+pub(crate) fn helpers(_engine: &Engine) -> *const [HelperAddress; Helper::COUNT] {
     ptr::null()
 }
 

@@ -2,13 +2,13 @@
 
 use crate::Module;
 use crate::code::CodeSpace;
-use crate::runtime::records::{Failure, ModuleRecord, StoreRecord, store_of};
+use crate::runtime::records::{Failure, ModuleRecord, instance_of, store_of};
 use weir_bytecode::Trap;
 use weir_jit::contract::{InstanceCtx, TrapSite};
 
 /// What the landing pad calls before it unwinds: adds the native frames to the failure, which for a trap of native code
 /// is made here.
-pub(super) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
+pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
     // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still there, and
     // nobody else uses the store.
     unsafe {
@@ -16,7 +16,7 @@ pub(super) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
         let engine = (*store).engine.clone();
         let Some(space) = engine.record().tier.space() else { return };
         if (*store).failure.is_none() {
-            (*store).failure = Some(Failure::trap(trap_of(space, store, pc)));
+            (*store).failure = Some(failure_at(space, instance, pc));
         }
         for site in space.frames(pc, fp) {
             let module = Module::from_running(site.module as *const ModuleRecord);
@@ -28,13 +28,14 @@ pub(super) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
 }
 
 /// The trap at native address `pc`.
-unsafe fn trap_of(space: &CodeSpace, store: *mut StoreRecord, pc: usize) -> Trap {
-    // SAFETY: the caller's promise: code of this store has just trapped at `pc`.
-    let site = unsafe { space.trap_at(pc) }.map(|(_, site)| site);
-    match site {
-        Some(TrapSite::Trap(trap)) => trap,
-        // SAFETY: the caller's promise.
-        Some(TrapSite::Stored) => Trap::from_code(unsafe { (*store).ctx.trap } as u8).expect("a helper stored a trap"),
-        None => unreachable!("the handler resumes only at trap sites"),
+unsafe fn failure_at(space: &CodeSpace, instance: *mut InstanceCtx, pc: usize) -> Failure {
+    // SAFETY: the caller's promise: code of this instance has just trapped at `pc`.
+    unsafe {
+        let (site, trap) = space.trap_at(pc).expect("the handler resumes only at trap sites");
+        let trap = match trap {
+            TrapSite::Trap(trap) => trap,
+            TrapSite::Stored => Trap::from_code((*(*instance).store).trap as u8).expect("a helper stored a trap"),
+        };
+        Failure::trap_at(trap, instance_of(instance), site.pc)
     }
 }

@@ -3,9 +3,10 @@
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
 use super::{Cold, Emitter};
-use crate::contract::{NULL_SIG, TableEntry, TrapSite};
+use crate::contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 use crate::regalloc::Reg;
-use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, STORED, Trunc, Width};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
@@ -50,6 +51,18 @@ impl Emitter<'_> {
         let (inst, entry, back) = (&cold.inst, cold.entry, cold.back);
         dynasm!(self.out.asm; .arch x64; =>entry);
         match inst.op {
+            Asm::TrapIf if inst.imm == Trap::Interrupt as i64 => {
+                // The helper asks the host, and spares the registers.
+                dynasm!(self.out.asm
+                    ; .arch x64
+                    ; push rax
+                    ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
+                    ; call QWORD [rax + 8 * Helper::Poll as i32]
+                );
+                self.calls.push((self.offset() as u32, inst.pc));
+                dynasm!(self.out.asm; .arch x64; test eax, eax; pop rax; jz =>back);
+                self.ud2(STORED, inst.pc);
+            }
             Asm::TrapIf => self.ud2(inst.imm, inst.pc),
             Asm::DivS => {
                 // A quotient by -1 is the negation, which overflows exactly when it does.
@@ -79,7 +92,14 @@ impl Emitter<'_> {
                 self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
                 self.jump_cold(Cond::NE, mismatch);
                 self.ud2(Trap::UninitializedElement as i64, inst.pc);
-                dynasm!(self.out.asm; .arch x64; =>mismatch);
+                // Nothing but the element's address is needed any more.
+                let scratch = if inst.src == abi::RAX { abi::RCX } else { abi::RAX }.encoding();
+                dynasm!(self.out.asm
+                    ; .arch x64
+                    ; =>mismatch
+                    ; mov Rq(scratch), [r15 + offset_of!(InstanceCtx, store) as i32]
+                    ; mov [Rq(scratch) + offset_of!(StoreCtx, operand) as i32], Rq(inst.src.encoding())
+                );
                 self.ud2(Trap::IndirectCallTypeMismatch as i64, inst.pc);
             }
             op => unreachable!("{op:?} has no rare case"),

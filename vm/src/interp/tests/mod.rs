@@ -51,7 +51,7 @@ fn frames(error: &Error) -> Vec<(u32, &'static str)> {
         .iter()
         .map(|frame| {
             let module = frame.module().bytecode();
-            let pc = frame.module_offset() as u32;
+            let pc = frame.module_offset().unwrap() as u32;
             let body = module.body(frame.func_index()).unwrap();
             let instr = weir_bytecode::Instrs::new(module, body.entry, body.end).find(|instr| instr.pc == pc);
             (frame.func_index(), instr.expect("a frame is at an instruction").op.mnemonic())

@@ -278,7 +278,7 @@ fn installing_code_redirects_existing_callers() {
     assert_eq!(guest.call(0, &[3]), Ok(interpreted));
     guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n v1: i64 = add v0, v0\n return v1");
     assert_eq!(guest.call(0, &[3]), Ok(vec![6]));
-    guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n trap Unreachable @0x41");
+    guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n trap UnreachableCodeReached @0x41");
     assert_eq!(guest.call(0, &[3]), Err(Trap::Unreachable));
     let frames = super::SCRIPT.with_borrow_mut(|script| script.backtraces.pop().unwrap());
     assert_eq!(frames.iter().map(|site| (site.func, site.pc)).collect::<Vec<_>>(), [(1, 0x41), (0, 0x25)]);

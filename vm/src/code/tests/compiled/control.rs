@@ -1,8 +1,9 @@
 //! Branches, phis, traps, fuel, polls and entry by OSR.
 
-use super::{Guest, Options};
+use super::{Guest, OUTSIDE, Options};
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
+use weir_jit::contract::Helper;
 
 fn loops_and_phis_that_swap() {
     let mut guest = Guest::new("(module (func (param i32 i64 i64) (result i64 i64) unreachable))");
@@ -111,7 +112,7 @@ fn traps_have_their_pc() {
          b1:
            return v2 @0x22
          b2:
-           trap Unreachable @0x23",
+           trap UnreachableCodeReached @0x23",
     );
     assert_eq!(guest.call(0, &[6, 2]), Ok(vec![3]));
     assert_eq!(guest.call(0, &[1, 0]), Err(Trap::IntegerDivideByZero));
@@ -201,6 +202,40 @@ fn polls_see_other_threads() {
     assert_eq!(guest.call(0, &[]), Err(Trap::Interrupt), "at the deadline, not only beyond it");
 }
 
+/// The host may let the code go on: then everything is as it was, in whatever registers it is.
+fn polls_spare_all_registers() {
+    const INTS: usize = 14;
+    const FLOATS: usize = 16;
+    let options = Options { poll: true, verify: true, ..Options::default() };
+    let params = format!("{} {}", "i64 ".repeat(INTS), "f64 ".repeat(FLOATS));
+    let mut guest = Guest::with_options(&format!("(module (func (param {params}) (result i64 f64) unreachable))"), options);
+    let types: Vec<&str> = [["i64"; INTS].as_slice(), ["f64"; FLOATS].as_slice()].concat();
+    let mut text = format!("func 0 ({}) -> (i64, f64)\nb0:\n", types.join(", "));
+    for (i, ty) in types.iter().enumerate() {
+        text += &format!("  v{i}: {ty} = param {i}\n");
+    }
+    text += "  poll\n";
+    let mut next = types.len();
+    let mut sum = |first: usize, count: usize, ty: &str, op: &str| {
+        let mut last = first;
+        for i in first + 1..first + count {
+            text += &format!("  v{next}: {ty} = {op} v{last}, v{i}\n");
+            (last, next) = (next, next + 1);
+        }
+        last
+    };
+    let (int, float) = (sum(0, INTS, "i64", "add"), sum(INTS, FLOATS, "f64", "fadd"));
+    text += &format!("  return v{int}, v{float}");
+    guest.define(&text);
+    (guest.world.store.deadline, guest.headroom) = (0, 1 << 20);
+    OUTSIDE.with_borrow_mut(|outside| outside.polls = 2);
+    let ints = (0..INTS as u64).map(|i| 1 << (3 * i));
+    let floats = (0..FLOATS).map(|i| f64::from(1 << i).to_bits());
+    let args: Vec<u64> = ints.clone().chain(floats).collect();
+    assert_eq!(guest.call(0, &args), Ok(vec![ints.sum(), f64::from((1 << FLOATS) - 1).to_bits()]));
+    assert_eq!(OUTSIDE.with_borrow(|outside| outside.helpers.clone()), [(Helper::Poll, vec![])]);
+}
+
 fn osr_bodies_start_from_the_frame() {
     let mut guest = Guest::new("(module (func (param i32 f64) (result f64 i32) unreachable))");
     let code = guest.define(
@@ -254,6 +289,7 @@ each_back_end! {
     fuel_is_charged_before_the_effects_and_not_refunded
     fuel_is_exact_at_other_traps
     polls_see_other_threads
+    polls_spare_all_registers
     osr_bodies_start_from_the_frame
     endless_recursion_is_a_trap
 }

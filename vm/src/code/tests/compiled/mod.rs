@@ -30,7 +30,7 @@ mod numeric;
 
 use super::rig::World;
 use super::{RETURN, SCRIPT, Script, on_unwind, to_rust};
-use crate::code::{CodeSpace, Hooks, ModuleCode};
+use crate::code::{CodeSpace, Grown, Hooks, ModuleCode};
 use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -62,6 +62,8 @@ struct Outside {
     module: Arc<Module>,
     calls: Vec<(Callee, Vec<u64>)>,
     helpers: Vec<(Helper, Vec<u64>)>,
+    /// At which poll the code has to stop.
+    polls: u32,
     /// What helpers return.
     status: u64,
 }
@@ -82,12 +84,12 @@ impl Guest {
     fn with_options(wat: &str, options: Options) -> Guest {
         let bytes = wat::parse_str(wat).unwrap();
         let module = Arc::new(weir_bytecode::validate::parse(bytes.into()).unwrap());
-        let space = CodeSpace::new(Hooks { to_rust, on_unwind }).unwrap();
+        let space = CodeSpace::new(HOOKS, &helpers()).unwrap();
         SCRIPT.set(Script { call: Some(answer), space: Some(space.clone()), ..Script::default() });
         OUTSIDE.set(Outside { module: module.clone(), ..Outside::default() });
         let code = space.add_module(1, &module).unwrap();
         let mut world = World::new(&module);
-        world.set_helpers(helpers());
+        world.set_helpers(space.helpers());
         if options.guard_regions {
             world.memories.iter().for_each(|memory| memory.guard());
         }
@@ -243,8 +245,58 @@ fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> wei
     RETURN
 }
 
+/// What is behind the helpers that have stubs: they note that they were called, too.
+const HOOKS: Hooks = {
+    unsafe extern "sysv64" fn poll(instance: *mut InstanceCtx) -> u64 {
+        // SAFETY: everything that the convention does not preserve is declared.
+        unsafe {
+            std::arch::asm!(
+                "mov rcx, -1",
+                "mov rdx, rcx",
+                "mov rsi, rcx",
+                "mov rdi, rcx",
+                "mov r8, rcx",
+                "mov r9, rcx",
+                "mov r10, rcx",
+                "mov r11, rcx",
+                "pcmpeqd xmm0, xmm0",
+                "movaps xmm1, xmm0",
+                "movaps xmm2, xmm0",
+                "movaps xmm7, xmm0",
+                "movaps xmm15, xmm0",
+                clobber_abi("sysv64")
+            );
+        }
+        let status = OUTSIDE.with_borrow_mut(|outside| {
+            outside.helpers.push((Helper::Poll, Vec::new()));
+            outside.polls = outside.polls.saturating_sub(1);
+            u64::from(outside.polls == 0)
+        });
+        // SAFETY: the instance runs, and nobody else uses its store.
+        unsafe { (*(*instance).store).trap = Trap::Interrupt as u64 };
+        status
+    }
+
+    fn grow(helper: Helper, index: u32, args: &[u64]) -> Grown {
+        OUTSIDE.with_borrow_mut(|outside| {
+            outside.helpers.push((helper, [&[index.into()], args].concat()));
+            Grown { old: outside.status, status: Status::Return }
+        })
+    }
+
+    unsafe extern "sysv64" fn memory_grow(_: *mut InstanceCtx, memory: u32, delta: u64, _: u64) -> Grown {
+        grow(Helper::MemoryGrow, memory, &[delta])
+    }
+
+    unsafe extern "sysv64" fn table_grow(_: *mut InstanceCtx, table: u32, reference: u64, delta: u64) -> Grown {
+        grow(Helper::TableGrow, table, &[reference, delta])
+    }
+
+    Hooks { to_rust, on_unwind, poll, memory_grow, table_grow }
+};
+
 /// Helpers that only note that they were called.
-fn helpers() -> &'static [HelperAddress; Helper::COUNT] {
+fn helpers() -> [HelperAddress; Helper::COUNT] {
     type Noted = extern "sysv64" fn(*mut InstanceCtx, u64, u64, u64, u64) -> u64;
     extern "sysv64" fn note<const HELPER: usize>(_: *mut InstanceCtx, a: u64, b: u64, c: u64, d: u64) -> u64 {
         OUTSIDE.with_borrow_mut(|outside| {
@@ -255,7 +307,7 @@ fn helpers() -> &'static [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>,
+        note::<11>, note::<12>,
     ];
-    Box::leak(Box::new(noted.map(|noted| noted as HelperAddress)))
+    noted.map(|noted| noted as HelperAddress)
 }
