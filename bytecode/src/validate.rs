@@ -133,7 +133,8 @@ impl InvalidModule {
 impl From<wasmparser::Error> for InvalidModule {
     fn from(error: wasmparser::Error) -> InvalidModule {
         let message = match error.missing_wasm_feature() {
-            None => error.message().to_owned(),
+            // One line, whatever is shown in it.
+            None => error.message().split_whitespace().collect::<Vec<_>>().join(" "),
             Some(feature) => {
                 let names: Vec<String> = feature.iter_names().map(|(name, _)| name.to_lowercase().replace('_', " ")).collect();
                 format!("proposal not supported: {} ({})", names.join(", "), error.message())

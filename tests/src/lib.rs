@@ -1,5 +1,6 @@
 //! Shared parts of the test suites.
 
+pub mod damaged;
 pub mod differential;
 pub mod filetest;
 pub mod generate;

@@ -46,7 +46,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats)
     if let Some(value) = values(func).find(|&value| func.ty(value) == Type::V128) {
         return Err(unsupported(format!("v128 ({})", func.op(value).name())));
     }
-    let is_leaf = !values(func).any(|value| func.op(value).is_call());
+    let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
     let compiled = attempt(func, request, stats, !is_leaf)?;
     let (compiled, frame) = match compiled {
         (_, frame) if is_leaf && frame > UNCHECKED_LEAF_FRAME => attempt(func, request, stats, true)?,

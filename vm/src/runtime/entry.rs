@@ -43,7 +43,7 @@ pub(crate) unsafe fn invoke<R>(
             return Err(Error::new(Trap::StackOverflow));
         }
         write(args);
-        match dispatch(func, args, slots) {
+        match dispatch(func, args, words) {
             Status::Return => Ok(read(args)),
             _ => Err(failed(store)),
         }
@@ -67,9 +67,9 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
     }
 }
 
-/// Runs a function by whatever engine is its own at this moment, its arguments in `slots` slots at `args`, which is
+/// Runs a function by whatever engine is its own at this moment, its arguments in `words` words at `args`, which is
 /// `value_sp`.
-unsafe fn dispatch(func: *const FuncRef, args: *mut u64, slots: usize) -> Status {
+unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
     // SAFETY: the promises of `invoke`.
     unsafe {
         let FuncRef { instance, index, .. } = *func;
@@ -79,7 +79,7 @@ unsafe fn dispatch(func: *const FuncRef, args: *mut u64, slots: usize) -> Status
         };
         let code = record.func_code(index).native.load(Ordering::Acquire);
         if !code.is_null() {
-            return call_native(instance, index, code, args, slots, false);
+            return call_native(instance, index, code, args, words, false);
         }
         match interp::run(instance, index, args) {
             Exit::Return => Status::Return,
