@@ -31,8 +31,7 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let (tiers, save) = (Vec::new(), None);
-    let mut options =
-        Options { damage: false, count: 1000, seed: 0, smith: false, stress: false, tiers, save, trace: false };
+    let mut options = Options { damage: false, count: 1000, seed: 0, smith: false, stress: false, tiers, save, trace: false };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));

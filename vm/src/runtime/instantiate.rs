@@ -6,10 +6,10 @@ use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, cont
 use crate::runtime::signatures::canonical_table;
 use crate::runtime::table::TableRecord;
 use crate::runtime::{bulk, entry, host};
-use crate::{Module, Result, interp, tier};
+use crate::{Module, Result, interp};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemMode, ElemSegment};
 use weir_bytecode::semantics;
