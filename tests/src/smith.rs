@@ -162,8 +162,8 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     for name in &names {
         let Some(Extern::Func(func)) = instance.get_export(&mut store, name) else { continue };
         let ty = func.ty(&store);
-        let args: Vec<Val> = ty.params.iter().map(|&ty| to_weir(ty, argument(ty, &mut rng))).collect();
-        let mut results = vec![Val::I32(0); ty.results.len()];
+        let args: Vec<Val> = ty.params().map(|ty| to_weir(ty, argument(ty, &mut rng))).collect();
+        let mut results = vec![Val::I32(0); ty.results().len()];
         outcome.calls.push(match func.call(&mut store, &args, &mut results) {
             Ok(()) => Ended::Values(results.iter().map(from_weir).collect()),
             Err(error) => weir_failure(&error),
@@ -196,7 +196,7 @@ fn to_weir(ty: ValType, value: Value) -> Val {
         (ValType::F32, Value::Bits(bits)) => Val::F32(bits as u32),
         (ValType::F64, Value::Bits(bits)) => Val::F64(bits as u64),
         (ValType::V128, Value::Bits(bits)) => Val::from(bits),
-        (ValType::Ref(ty), _) => Ref::null(ty).into(),
+        (ValType::Ref(ty), _) => Ref::null(ty.heap_type()).into(),
         (ty, value) => unreachable!("{value:?} for {ty}"),
     }
 }

@@ -299,13 +299,13 @@ fn host_functions_take_and_give_vectors() {
     .unwrap();
     let mut store = Store::new(&engine, ());
     let typed = Func::wrap(&mut store, |a: i32, v: V128, b: f32| (V128::from(v.as_u128() + b as u128), a + 1));
-    let ty = FuncType::new([ValType::V128; 2], [ValType::V128]);
+    let ty = FuncType::new(&engine, [ValType::V128; 2], [ValType::V128]);
     let dynamic = Func::new(&mut store, ty, |_, args, results| {
         results[0] = Val::from(args[0].unwrap_v128().as_u128() ^ args[1].unwrap_v128().as_u128());
         Ok(())
     });
     let plain = Func::wrap(&mut store, |a: i32, b: i64| (b + 1, a + 1));
-    let g = Global::new(&mut store, GlobalType::new(ValType::V128, false), Val::from(u128::MAX)).unwrap();
+    let g = Global::new(&mut store, GlobalType::new(ValType::V128, crate::Mutability::Const), Val::from(u128::MAX)).unwrap();
     let imports = [typed.into(), dynamic.into(), plain.into(), g.into()];
     let instance = Instance::new(&mut store, &module, &imports).unwrap();
     let big = 1u128 << 100;
