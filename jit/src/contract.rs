@@ -27,9 +27,10 @@
 //!   own. i32 arguments and results: the upper half of the register is *unspecified*.
 //! - Results in `rax rcx rdx rsi rdi r8 r9 r10` and `xmm0`–`xmm7`.
 //! - What finds no register goes through [`StackCtx::overflow`], an array of 8-byte slots: parameter (result) `i` of
-//!   the signature is in slot `i` of it, written immediately before the call (return) and read
-//!   by the callee in its entry block before anything else (by the caller right after the call). No argument is ever
-//!   on the native stack, so a tail call is always a jump, in constant stack, whatever the two signatures.
+//!   the signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters (results) is a v128,
+//!   written immediately before the call (return) and read by the callee in its entry block before anything else (by
+//!   the caller right after the call). No argument is ever on the native stack, so a tail call is always a jump, in
+//!   constant stack, whatever the two signatures.
 //! - `rbx r12 r13 r14 rbp` are preserved; everything else is clobbered. `rbp` is always a frame pointer:
 //!   `[rbp]` is the caller's and `[rbp + 8]` the return address.
 //! - `rsp` is 16-byte aligned at the call.
@@ -283,13 +284,14 @@ pub fn result_places(types: &[ValType]) -> impl Iterator<Item = Place> + '_ {
 
 fn places(types: &[ValType], ints: usize, floats: usize) -> impl Iterator<Item = Place> + '_ {
     let (mut int, mut float) = (0, 0);
+    let words = slot_words(types) as u32;
     types.iter().enumerate().map(move |(i, ty)| {
         let (used, limit) = match ty {
             ValType::F32 | ValType::F64 | ValType::V128 => (&mut float, floats),
             ValType::I32 | ValType::I64 | ValType::Ref(_) => (&mut int, ints),
         };
         if *used == limit {
-            return Place::Overflow(i as u32);
+            return Place::Overflow(i as u32 * words);
         }
         *used += 1;
         let n = (*used - 1) as u8;

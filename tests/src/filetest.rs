@@ -248,7 +248,7 @@ fn show(outcome: Result<Vec<u64>, Stop>, types: &[Type]) -> String {
             text
         }
         Err(Stop::Trap(trap)) => format!("trap {trap}"),
-        Err(Stop::Steps) => "no end".into(),
+        Err(stop @ (Stop::Steps | Stop::Vectors)) => stop.to_string(),
     }
 }
 

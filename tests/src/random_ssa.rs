@@ -215,8 +215,9 @@ impl Filler<'_> {
     /// A row of TABLE 2 that stands for an instruction and is of the wanted kind. There are no references here to work on.
     fn row(&mut self, wanted: impl Fn(Op) -> bool) -> (Op, Type, Type) {
         loop {
-            let fits = |&(op, operand, _): &(Op, Type, Type)| wanted(op) && operand != Type::Ref;
-            if let Some(found) = Op::from_opcode(*self.rng.pick(Opcode::ALL)).filter(fits) {
+            let opcode = *self.rng.pick(Opcode::ALL);
+            let fits = |&(op, operand, _): &(Op, Type, Type)| wanted(op) && operand != Type::Ref && !opcode.is_vector();
+            if let Some(found) = Op::from_opcode(opcode).filter(fits) {
                 break found;
             }
         }

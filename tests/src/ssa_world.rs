@@ -202,7 +202,7 @@ impl World for ModuleWorld<'_> {
         self.depth -= 1;
         results.map_err(|stop| match stop {
             Stop::Trap(trap) => trap,
-            Stop::Steps => Trap::Interrupt,
+            Stop::Steps | Stop::Vectors => Trap::Interrupt,
         })
     }
 

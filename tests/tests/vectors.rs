@@ -1,6 +1,6 @@
 //! Vectors where engines meet: functions with vectors among functions without, some compiled and some not.
 
-use weir::{Config, Engine, Instance, Module, Store, Tier, Trap};
+use weir::{Config, Engine, Func, Instance, Module, Store, Tier, Trap, V128};
 
 /// `$narrow` and `$wide` hand over to each other, by calls or by tail calls, until a counter is 0, and add 1 and 3 each time,
 /// `$wide` by way of a loop in a third function, which it calls through a table.
@@ -87,4 +87,65 @@ fn a_trap_below_both_widths_has_the_whole_backtrace() {
         let frames: Vec<u32> = error.wasm_backtrace().unwrap().frames().iter().map(|frame| frame.func_index()).collect();
         assert_eq!(frames, [2, 1, 0], "{config:?}");
     }
+}
+
+/// `reverse` has more vectors than registers, both ways; `sum` counts in a vector in a loop; `host` calls one of the host.
+const VECTORS: &str = r#"(module
+    (import "h" "swap" (func $swap (param i32 v128) (result v128 i64)))
+    (global $g (mut v128) (v128.const i64x2 100 200))
+    (func $reverse (export "reverse")
+        (param v128 v128 v128 v128 v128 v128 v128 v128 v128 i64)
+        (result i64 v128 v128 v128 v128 v128 v128 v128 v128 v128)
+        (local.get 9) (local.get 8) (local.get 7) (local.get 6) (local.get 5)
+        (local.get 4) (local.get 3) (local.get 2) (local.get 1) (local.get 0))
+    (func (export "twice") (param v128 v128 v128 v128 v128 v128 v128 v128 v128 i64) (result v128) (local i64)
+        (call $reverse (local.get 0) (local.get 1) (local.get 2) (local.get 3) (local.get 4)
+            (local.get 5) (local.get 6) (local.get 7) (local.get 8) (local.get 9))
+        (i8x16.shuffle 0 1 2 3 4 5 6 7 16 17 18 19 20 21 22 23)
+        (global.set $g)
+        (drop) (drop) (drop) (drop) (drop) (drop) (drop)
+        (local.set 10)
+        (i64x2.add (global.get $g) (i64x2.splat (local.get 10))))
+    (func (export "sum") (param i32) (result i64) (local v128)
+        (loop $again
+            (local.set 1 (i64x2.add (local.get 1) (v128.const i64x2 1 2)))
+            (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+        (i64.add (i64x2.extract_lane 0 (local.get 1)) (i64x2.extract_lane 1 (local.get 1))))
+    (func (export "host") (param i32 v128) (result i64 v128) (local v128 i64)
+        (call $swap (local.get 0) (local.get 1))
+        (local.set 3)
+        (local.set 2)
+        (local.get 3)
+        (local.get 2)))"#;
+
+#[test]
+fn vectors_cross_between_engines_and_host() {
+    let (mut compiled, mut osr_entries) = (0, 0);
+    for config in configurations() {
+        let engine = Engine::new(&config).unwrap();
+        let module = Module::new(&engine, VECTORS).unwrap();
+        let mut store = Store::new(&engine, ());
+        let swap = Func::wrap(&mut store, |a: i32, v: V128| (V128::from(v.as_u128().rotate_left(64)), i64::from(a) + 1));
+        let instance = Instance::new(&mut store, &module, &[swap.into()]).unwrap();
+        let vector = |low: u128, high: u128| V128::from(low | high << 64);
+        let args = |n: i64| {
+            let v = |i| vector(i, 10 + i);
+            (v(0), v(1), v(2), v(3), v(4), v(5), v(6), v(7), v(8), n)
+        };
+        type Nine<T> = (T, T, T, T, T, T, T, T, T, i64);
+        let twice = instance.get_typed_func::<Nine<V128>, V128>(&mut store, "twice").unwrap();
+        let sum = instance.get_typed_func::<i32, i64>(&mut store, "sum").unwrap();
+        let host = instance.get_typed_func::<(i32, V128), (i64, V128)>(&mut store, "host").unwrap();
+        for n in 1..5 {
+            // The last two results are vectors 1 and 0: their lower halves, and the number on top.
+            assert_eq!(twice.call(&mut store, args(n)).unwrap(), vector(1 + n as u128, n as u128), "{config:?}");
+            assert_eq!(sum.call(&mut store, 100 * n as i32).unwrap(), 300 * n, "{config:?}");
+            let found = host.call(&mut store, (n as i32, vector(5, 6))).unwrap();
+            assert_eq!(found, (n + 1, vector(6, 5)), "{config:?}");
+        }
+        let stats = module.stats();
+        compiled += stats.functions.cranelift;
+        osr_entries += stats.osr_entries;
+    }
+    assert!(compiled >= 16 && osr_entries > 0, "{compiled} functions compiled, {osr_entries} OSR entries");
 }

@@ -18,6 +18,7 @@ mod refinements;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::{Options, Refusal};
@@ -81,9 +82,6 @@ pub fn build<'a>(
     stats: &mut BuildStats,
 ) -> Result<Func<'a>, Refusal> {
     let body = module.body(func).expect("an imported function has no body");
-    if body.wide {
-        return Err(Refusal::Untranslated { what: "v128" });
-    }
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
         return Err(Refusal::Budget { what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
@@ -314,6 +312,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::I64MulWideS, _) => self.mul_wide(true),
             (Opcode::I64MulWideU, _) => self.mul_wide(false),
 
+            (op, imm) if op.is_vector() => self.vector(op, imm),
             (op, Imm::Mem(arg)) => self.access(op, arg),
             (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),
             (Opcode::MemoryGrow, Imm::Index(memory)) => self.memory_grow(memory),

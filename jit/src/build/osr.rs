@@ -32,6 +32,8 @@ pub(super) struct Osr<'m> {
     enclosing: Vec<u32>,
     /// Whether it has been reached.
     pub(super) entered: bool,
+    /// Words of a slot of the frame.
+    words: u64,
     /// Number of locals.
     locals: u32,
     /// What the outermost loop around the entry assigns, and so any of them.
@@ -41,10 +43,10 @@ pub(super) struct Osr<'m> {
 }
 
 impl Osr<'_> {
-    /// The slot of the interpreter's frame that holds `variable` at the entry.
+    /// The slot, in words of 8 bytes, of the interpreter's frame that holds `variable` at the entry.
     pub(super) fn frame_slot(&self, variable: u32) -> u64 {
         let header = if variable < self.locals { 0 } else { FRAME_HEADER };
-        u64::from(variable) + u64::from(header)
+        self.words * u64::from(variable) + u64::from(header)
     }
 
     /// Whether a loop around the entry may write `variable`.
@@ -69,6 +71,7 @@ impl<'m> Builder<'_, 'm> {
             pc,
             enclosing,
             entered: false,
+            words: 1 + u64::from(self.body.wide),
             locals: self.body.locals.len() as u32,
             assigned_locals: &outermost.assigned,
             base: (self.stack.len() - ty.arity(self.module).0) as u32,
@@ -194,6 +197,10 @@ impl<'m> Prefix<'m> {
             (MemorySize, Imm::Index(memory)) => (0, Some(self.memory_index(memory))),
             (MemoryGrow, Imm::Index(memory)) => (1, Some(self.memory_index(memory))),
             (MemoryFill | MemoryCopy | MemoryInit | TableFill | TableCopy | TableInit, _) => (3, None),
+            (V128Store, _) => (2, None),
+            (op, Imm::Mem(_)) if op.is_vector() => (1, Some(Type::V128)),
+            (V128Load8Lane | V128Load16Lane | V128Load32Lane | V128Load64Lane, _) => (2, Some(Type::V128)),
+            (V128Store8Lane | V128Store16Lane | V128Store32Lane | V128Store64Lane, _) => (2, None),
             (op, Imm::Mem(_)) => match Op::from_opcode(op) {
                 Some((access, _, ty)) if access.arity() == Some(1) => (1, Some(ty)),
                 _ => (2, None),

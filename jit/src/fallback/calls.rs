@@ -1,6 +1,6 @@
 //! Calls, tail calls, helpers, and how arguments and results travel.
 
-use super::{Translator, clif_type, trap_code, unsupported};
+use super::{Translator, clif_type, trap_code};
 use crate::contract::{
     FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places,
 };
@@ -30,9 +30,6 @@ fn in_registers(types: &[ValType], places: impl Iterator<Item = Place>) -> Vec<A
 }
 
 fn signature(ty: &FuncType) -> Result<Signature, Refusal> {
-    if ty.params.iter().chain(&ty.results).any(|&ty| ty == ValType::V128) {
-        return Err(unsupported("a v128 in a signature".into()));
-    }
     let mut signature = Signature::new(CallConv::Tail);
     signature.params = in_registers(&ty.params, param_places(&ty.params));
     signature.returns = in_registers(&ty.results, result_places(&ty.results));

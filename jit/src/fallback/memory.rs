@@ -27,6 +27,10 @@ impl Translator<'_, '_> {
             return None;
         }
         let ty = clif_type(operand);
+        if inst.ty == Type::V128 && width < 16 {
+            let number = ins.load(if width == 4 { types::I32 } else { types::I64 }, flags, address, offset);
+            return Some(self.zero_extended(number));
+        }
         Some(match inst.op {
             Op::Load8S => ins.sload8(ty, flags, address, offset),
             Op::Load8U => ins.uload8(ty, flags, address, offset),

@@ -4,7 +4,7 @@
 //! [`crate::contract`] like the own back end's code. Phis become block parameters, values stay values; the calling
 //! convention is Cranelift's `Tail` with a pinned register, and what finds no register in it travels through
 //! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
-//! [`numeric`], [`memory`], [`tables`], [`calls`] and [`control`].
+//! [`numeric`], [`vector`], [`memory`], [`tables`], [`calls`] and [`control`].
 //!
 //! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is the loader of one test only. Its memory
 //! provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot work on two
@@ -17,6 +17,7 @@ mod memory;
 mod numeric;
 mod tables;
 mod target;
+mod vector;
 
 use crate::analysis::cfg::Cfg;
 use crate::contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, TrapSite, UNCHECKED_LEAF_FRAME};
@@ -43,9 +44,6 @@ use weir_bytecode::Trap;
 /// # Panics
 /// If `request.options.verify` is on and the CLIF is malformed.
 pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats) -> Result<Compiled, Refusal> {
-    if let Some(value) = values(func).find(|&value| func.ty(value) == Type::V128) {
-        return Err(unsupported(format!("v128 ({})", func.op(value).name())));
-    }
     let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
     let compiled = attempt(func, request, stats, !is_leaf)?;
     let (compiled, frame) = match compiled {
@@ -154,7 +152,8 @@ fn clif_type(ty: Type) -> clif::Type {
         Type::I64 | Type::Ref => types::I64,
         Type::F32 => types::F32,
         Type::F64 => types::F64,
-        Type::Void | Type::V128 => unreachable!("no value of type {} is translated", ty.name()),
+        Type::V128 => types::I8X16,
+        Type::Void => unreachable!("a void instruction has no value"),
     }
 }
 
@@ -275,6 +274,7 @@ impl Translator<'_, '_> {
             Op::TableSize => Some(self.table_size(inst.aux)),
             Op::TableGrow => Some(self.table_grow(value)),
             op if op.is_call() => self.bulk(value),
+            Op::Vector => Some(self.vector(value)?),
             op if op.access_width(self.func.operand_type(value)).is_some() => self.access(value),
             _ => Some(self.numeric(value)?),
         };
@@ -286,6 +286,7 @@ impl Translator<'_, '_> {
         match ty {
             Type::F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
             Type::F64 => self.b.ins().f64const(f64::from_bits(bits)),
+            Type::V128 => self.vector_constant(bits.into()),
             _ => self.b.ins().iconst(clif_type(ty), bits as i64),
         }
     }

@@ -4,8 +4,9 @@
 //! [`weir_bytecode::semantics`]' business. Simple rather than fast: a value per instruction, a match per step.
 
 use super::func::{Block, Func, Value};
-use super::ops::{Fields, Op, Type};
-use weir_bytecode::{Trap, semantics};
+use super::ops::{Fields, Op, Type, vector_opcode};
+use weir_bytecode::semantics::{self, vector};
+use weir_bytecode::{Opcode, Trap};
 
 /// What a function reaches beyond its own values. All values are slots: see [`semantics`].
 pub trait World {
@@ -153,6 +154,9 @@ pub enum Stop {
     /// It trapped.
     #[error("{0}")]
     Trap(#[from] Trap),
+    /// A vector is a parameter, a result, an argument of a call or a global, none of which a [`World`] has.
+    #[error("a vector crosses the function's border")]
+    Vectors,
     /// The step budget ran out.
     #[error("the step budget is used up")]
     Steps,
@@ -166,6 +170,9 @@ pub enum Stop {
 /// # Panics
 /// If `func` is malformed or `args` too few.
 pub fn eval(func: &Func<'_>, world: &mut impl World, args: &[u64], steps: u64) -> Result<Outcome, Stop> {
+    if func.blocks().flat_map(|block| &func.block(block).insts).any(|&value| crosses(func, value)) {
+        return Err(Stop::Vectors);
+    }
     let mut machine = Machine { func, world, args, values: vec![0; func.num_values()], results: Vec::new() };
     let mut block = Block::ENTRY;
     let mut left = steps;
@@ -188,11 +195,24 @@ pub fn eval(func: &Func<'_>, world: &mut impl World, args: &[u64], steps: u64) -
     }
 }
 
+/// Whether a vector comes from a [`World`] with this instruction, or goes to it other than to memory.
+fn crosses(func: &Func<'_>, value: Value) -> bool {
+    let vector = |value: Value| func.ty(value) == Type::V128;
+    match func.op(value) {
+        Op::Param | Op::OsrSlot | Op::Result | Op::GlobalGet => vector(value),
+        Op::Call | Op::CallIndirect | Op::ReturnCall | Op::ReturnCallIndirect | Op::GlobalSet | Op::Return => {
+            vector(value) || func.args(value).iter().any(|&arg| vector(arg))
+        }
+        _ => false,
+    }
+}
+
 struct Machine<'m, 'a, W> {
     func: &'m Func<'a>,
     world: &'m mut W,
     args: &'m [u64],
-    values: Vec<u64>,
+    /// Slots, of 16 bytes for the sake of vectors.
+    values: Vec<u128>,
     /// Of the last call.
     results: Vec<u64>,
 }
@@ -205,6 +225,10 @@ enum Next {
 
 impl<W: World> Machine<'_, '_, W> {
     fn get(&self, value: Value) -> u64 {
+        self.wide(value) as u64
+    }
+
+    fn wide(&self, value: Value) -> u128 {
         self.values[value.index()]
     }
 
@@ -215,7 +239,7 @@ impl<W: World> Machine<'_, '_, W> {
     /// Gives the target's phis their values, all at once, and returns the target.
     fn take(&mut self, from: Block, succ: usize) -> Block {
         let (to, index) = self.func.edge(from, succ);
-        let new: Vec<u64> = self.func.phis(to).map(|phi| self.get(self.func.args(phi)[index])).collect();
+        let new: Vec<u128> = self.func.phis(to).map(|phi| self.wide(self.func.args(phi)[index])).collect();
         for (phi, value) in self.func.phis(to).zip(new) {
             self.values[phi.index()] = value;
         }
@@ -223,7 +247,61 @@ impl<W: World> Machine<'_, '_, W> {
     }
 
     /// Does an instruction that is no phi and no terminator, and returns its value, 0 if it has none.
-    fn step(&mut self, value: Value) -> Result<u64, Trap> {
+    fn step(&mut self, value: Value) -> Result<u128, Trap> {
+        let inst = self.func.inst(value);
+        if inst.ty == Type::V128 || inst.op == Op::Vector {
+            return self.vector(value);
+        }
+        self.scalar(value).map(u128::from)
+    }
+
+    /// Does an instruction whose value or operands are vectors.
+    fn vector(&mut self, value: Value) -> Result<u128, Trap> {
+        let inst = self.func.inst(value);
+        if let Some(bits) = self.func.as_vector(value) {
+            return Ok(bits);
+        }
+        let args: Vec<u128> = inst.args.iter().map(|&arg| self.wide(arg)).collect();
+        if inst.op == Op::Select {
+            return Ok(args[if args[0] != 0 { 1 } else { 2 }]);
+        }
+        if inst.op.fields() == Fields::Access {
+            return self.load_vector(value);
+        }
+        let opcode = vector_opcode(inst.aux).expect("an instruction on vectors");
+        if opcode == Opcode::I8x16Shuffle {
+            let [a, b, lanes] = [args[0], args[1], args[2]].map(u128::to_le_bytes);
+            return Ok(u128::from_le_bytes(vector::i8x16_shuffle(a, b, lanes)));
+        }
+        let plain = vector::eval(opcode, &args);
+        Ok(plain.or_else(|| vector::eval_lane(opcode, &args, inst.imm as u8)).expect("the two have all other instructions"))
+    }
+
+    /// The bytes of a load, zero-extended. Of 16, the upper half is first, as it decides whether all are in bounds.
+    fn load_vector(&mut self, value: Value) -> Result<u128, Trap> {
+        let inst = self.func.inst(value);
+        let (memory, address, offset) = (inst.aux, self.get(inst.args[0]), inst.imm);
+        let width = inst.op.access_width(inst.ty).expect("a load has a width");
+        if width < 16 {
+            return self.world.load(memory, address, offset, width).map(u128::from);
+        }
+        let upper = self.world.load(memory, address, offset.checked_add(8).ok_or(Trap::MemoryOutOfBounds)?, 8)?;
+        let lower = self.world.load(memory, address, offset, 8)?;
+        Ok(u128::from(upper) << 64 | u128::from(lower))
+    }
+
+    /// Stores all bytes of a vector, the upper half first, as it decides whether they are in bounds.
+    fn store_vector(&mut self, value: Value) -> Result<(), Trap> {
+        let inst = self.func.inst(value);
+        let (memory, address, offset) = (inst.aux, self.get(inst.args[0]), inst.imm);
+        let stored = self.wide(inst.args[1]);
+        let upper = offset.checked_add(8).ok_or(Trap::MemoryOutOfBounds)?;
+        self.world.store(memory, address, upper, 8, (stored >> 64) as u64)?;
+        self.world.store(memory, address, offset, 8, stored as u64)
+    }
+
+    /// Does an instruction without vectors, or one without a value.
+    fn scalar(&mut self, value: Value) -> Result<u64, Trap> {
         let inst = self.func.inst(value);
         let args = self.list(inst.args);
         if inst.op.calls_function() {
@@ -279,6 +357,7 @@ impl<W: World> Machine<'_, '_, W> {
             Op::GlobalSet => self.world.set_global(aux, args[0]),
             Op::Fuel => self.world.fuel(imm)?,
             Op::Poll => self.world.poll()?,
+            _ if self.func.operand_type(value) == Type::V128 => self.store_vector(value)?,
             _ => self.world.store(aux, args[0], imm, self.access(value).width, args[1])?,
         }
         Ok(())

@@ -8,6 +8,7 @@
 use super::ops::{Op, Type};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
+use weir_bytecode::Opcode;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -261,6 +262,18 @@ impl<'a> Func<'a> {
     pub fn as_const(&self, value: Value) -> Option<u64> {
         let inst = self.inst(value);
         (inst.op == Op::Const).then_some(inst.imm)
+    }
+
+    /// The bits of `value` if it is a constant vector.
+    pub fn as_vector(&self, value: Value) -> Option<u128> {
+        let inst = self.inst(value);
+        match (inst.op, &*inst.args) {
+            (Op::Const, _) => Some(inst.imm.into()),
+            (Op::Vector, &[low, high]) if inst.aux == Opcode::V128Const as u32 => {
+                Some(u128::from(self.as_const(low)?) | u128::from(self.as_const(high)?) << 64)
+            }
+            _ => None,
+        }
     }
 
     /// The terminator of `block`, if it has one.

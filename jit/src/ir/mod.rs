@@ -13,7 +13,7 @@ pub mod verify;
 
 pub use eval::{Callee, Outcome, Stop, World, eval};
 pub use func::{Block, Entry, Func, Inst, Value};
-pub use ops::{Effect, Fields, Op, Type};
+pub use ops::{Effect, Fields, Op, Type, vector_opcode};
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use verify::{VerifyError, verify};

@@ -175,15 +175,21 @@ macro_rules! for_each_op {
             // References. Its argument, which is not null.
             NonNull, "non_null", 1, Trap, [];
 
+            // Vectors: aux is the code of the Wasm instruction, imm its lane. Instead of immediates, `v128.const` has
+            // its two halves for arguments, the lower first, and `i8x16.shuffle` has the lanes for its third, all constants.
+            // Accesses to memory other than of all 16 bytes are a load or a store with one of these.
+            Vector, "vector", *, Pure, [];
+
             // Memory. Loads: [address]; stores: [address, value]. imm is the offset, aux the memory.
-            Load, "load", 1, ReadTrap, [I32 I32 I32Load, I64 I64 I64Load, F32 F32 F32Load, F64 F64 F64Load];
+            Load, "load", 1, ReadTrap, [I32 I32 I32Load, I64 I64 I64Load, F32 F32 F32Load, F64 F64 F64Load, V128 V128 V128Load];
             Load8S, "load8_s", 1, ReadTrap, [I32 I32 I32Load8S, I64 I64 I64Load8S];
             Load8U, "load8_u", 1, ReadTrap, [I32 I32 I32Load8U, I64 I64 I64Load8U];
             Load16S, "load16_s", 1, ReadTrap, [I32 I32 I32Load16S, I64 I64 I64Load16S];
             Load16U, "load16_u", 1, ReadTrap, [I32 I32 I32Load16U, I64 I64 I64Load16U];
             Load32S, "load32_s", 1, ReadTrap, [I64 I64 I64Load32S];
-            Load32U, "load32_u", 1, ReadTrap, [I64 I64 I64Load32U];
-            Store, "store", 2, Write, [I32 I32 I32Store, I64 I64 I64Store, F32 F32 F32Store, F64 F64 F64Store];
+            Load32U, "load32_u", 1, ReadTrap, [I64 I64 I64Load32U, V128 V128 V128Load32Zero];
+            Load64U, "load64_u", 1, ReadTrap, [V128 V128 V128Load64Zero];
+            Store, "store", 2, Write, [I32 I32 I32Store, I64 I64 I64Store, F32 F32 F32Store, F64 F64 F64Store, V128 V128 V128Store];
             Store8, "store8", 2, Write, [I32 I32 I32Store8, I64 I64 I64Store8];
             Store16, "store16", 2, Write, [I32 I32 I32Store16, I64 I64 I64Store16];
             Store32, "store32", 2, Write, [I64 I64 I64Store32];
@@ -399,13 +405,21 @@ impl Op {
             Op::Load8S | Op::Load8U | Op::Store8 => Some(1),
             Op::Load16S | Op::Load16U | Op::Store16 => Some(2),
             Op::Load32S | Op::Load32U | Op::Store32 => Some(4),
+            Op::Load64U => Some(8),
             Op::Load | Op::Store => Some(match ty {
                 Type::I32 | Type::F32 => 4,
+                Type::V128 => 16,
                 _ => 8,
             }),
             _ => None,
         }
     }
+}
+
+/// The instruction on vectors with this code, which `aux` of [`Op::Vector`] is, unless it accesses memory.
+pub fn vector_opcode(code: u32) -> Option<Opcode> {
+    let op = u16::try_from(code).ok().and_then(Opcode::from_code)?;
+    (op.is_vector() && op.signature().is_some()).then_some(op)
 }
 
 /// What `aux` and `imm` of an operation mean. A field that has no meaning is 0.
@@ -445,6 +459,8 @@ pub enum Fields {
     Type,
     /// `aux` is the code of a [`weir_bytecode::Trap`].
     Trap,
+    /// `aux` is the code of an instruction on vectors, `imm` its lane if it has one.
+    Vector,
 }
 
 impl Op {
@@ -453,7 +469,9 @@ impl Op {
         match self {
             Op::Const => Fields::Bits,
             Op::Param | Op::OsrSlot | Op::Result | Op::Fuel => Fields::Number,
-            Op::Load | Op::Load8S | Op::Load8U | Op::Load16S | Op::Load16U | Op::Load32S | Op::Load32U => Fields::Access,
+            Op::Load | Op::Load8S | Op::Load8U | Op::Load16S | Op::Load16U | Op::Load32S | Op::Load32U | Op::Load64U => {
+                Fields::Access
+            }
             Op::Store | Op::Store8 | Op::Store16 | Op::Store32 => Fields::Access,
             Op::MemorySize | Op::MemoryGrow | Op::MemoryFill => Fields::Memory,
             Op::MemoryCopy => Fields::Memories,
@@ -468,6 +486,7 @@ impl Op {
             Op::CallIndirect | Op::ReturnCallIndirect => Fields::Indirect,
             Op::CallRef | Op::ReturnCallRef => Fields::Type,
             Op::Trap => Fields::Trap,
+            Op::Vector => Fields::Vector,
             _ => Fields::None,
         }
     }

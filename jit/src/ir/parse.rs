@@ -9,7 +9,7 @@ use super::func::{Block, Entry, Func, Value};
 use super::ops::{Fields, Op, Type};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use weir_bytecode::Trap;
+use weir_bytecode::{Opcode, Trap};
 
 /// Why text is not a function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -271,6 +271,15 @@ impl Pending {
             }
             Fields::ElemSegment => self.imm = cursor.elem()?.into(),
             Fields::Type => self.aux = cursor.index("t", "a type such as `t0`")?,
+            Fields::Vector => {
+                let found = cursor.rest;
+                let shape = cursor.word();
+                cursor.expect(".")?;
+                let name = format!("{shape}.{}", cursor.word());
+                let op = Opcode::ALL.iter().find(|op| op.is_vector() && op.mnemonic() == name);
+                self.aux = *op.ok_or_else(|| error(cursor.line, "an instruction on vectors", found))? as u32;
+                self.imm = cursor.optional_index("lane")?.into();
+            }
             Fields::Trap => {
                 let found = cursor.rest;
                 let word = cursor.word();

@@ -13,12 +13,12 @@
 //!   return v4
 //! ```
 //!
-//! Immediates stand before the arguments. Left out are memory 0, offset 0, pc 0, what stands in no block, empty blocks
+//! Immediates stand before the arguments. Left out are memory 0, offset 0, lane 0, pc 0, what stands in no block, empty blocks
 //! that nothing branches to, and the numbers of void instructions, which nothing can refer to. Numbers are the
 //! function's own, so a value keeps its name from stage to stage.
 
 use super::func::{Block, Entry, Func, Value};
-use super::ops::{Fields, Op, Type};
+use super::ops::{Fields, Op, Type, vector_opcode};
 use std::fmt::{self, Display, Formatter, Write};
 use weir_bytecode::Trap;
 
@@ -145,6 +145,13 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
         Fields::Func => write!(f, " f{aux}"),
         Fields::Indirect => write!(f, " t{aux} table{imm}"),
         Fields::Type => write!(f, " t{aux}"),
+        Fields::Vector => {
+            match vector_opcode(aux) {
+                Some(op) => write!(f, " {}", op.mnemonic())?,
+                None => write!(f, " {aux}")?,
+            }
+            if imm == 0 { Ok(()) } else { write!(f, " lane{imm}") }
+        }
         Fields::Trap => match u8::try_from(aux).ok().and_then(Trap::from_code) {
             Some(trap) => write!(f, " {trap:?}"),
             None => write!(f, " {aux}"),

@@ -10,7 +10,7 @@
 //! 6. operations have as many arguments as TABLE 2 says, and calls as many as their type says;
 //! 7. operand and result types fit TABLE 2, the function's signature and, given the module, what is called or accessed;
 //! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it
-//!    is given, constants without excess bits, codes of traps;
+//!    is given, constants without excess bits, codes of traps and of instructions on vectors;
 //! 9. parameters stand first in the entry block of a function entered by a call; frame slots in the entry block of
 //!    one entered by OSR, before anything but pure operations;
 //! 10. results of a call stand directly behind it, each number once;
@@ -19,10 +19,12 @@
 //! The first violation is reported. This is the one file of `ir` that uses an analysis: dominance.
 
 use super::func::{Block, Entry, Func, Value};
-use super::ops::{Effect, Fields, Op, Type};
+use super::ops::{Effect, Fields, Op, Type, vector_opcode};
 use super::print;
 use crate::analysis::{Cfg, Dominators};
+use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
+use weir_bytecode::opcodes::Signature;
 use weir_bytecode::types::FuncType;
 
 /// What is wrong with a function.
@@ -230,13 +232,17 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Fields::Bits | Fields::Number | Fields::Segment | Fields::ElemSegment => (false, true),
             Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Type | Fields::Trap => (true, false),
             Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
-            Fields::Tables | Fields::TableSegment => (true, true),
+            Fields::Tables | Fields::TableSegment | Fields::Vector => (true, true),
         };
         self.check(8, aux_used || aux == 0, || format!("aux is {aux} but has no meaning"))?;
         self.check(8, imm_used || imm == 0, || format!("imm is {imm} but has no meaning"))?;
         match fields {
             Fields::Bits if matches!(inst.ty, Type::I32 | Type::F32) => {
                 self.check(8, imm >> 32 == 0, || "the constant has excess bits".into())
+            }
+            Fields::Vector => {
+                self.check(8, vector_opcode(aux).is_some(), || format!("there is no instruction {aux:#x} on vectors"))?;
+                self.check(8, imm < 16, || format!("there is no lane {imm}"))
             }
             Fields::Trap => {
                 let known = u8::try_from(aux).ok().and_then(weir_bytecode::Trap::from_code).is_some();
@@ -283,7 +289,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 in_range("table", imm, module.tables.len())
             }
             Fields::Type => in_range("type", aux, module.types.len()),
-            Fields::None | Fields::Bits | Fields::Number | Fields::Trap => Ok(()),
+            Fields::None | Fields::Bits | Fields::Number | Fields::Trap | Fields::Vector => Ok(()),
         }
     }
 
@@ -361,6 +367,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 let wants: Vec<Want> = func.results.iter().copied().map(Want::Is).collect();
                 self.args(&wants)
             }
+            Op::Vector => self.vector(),
             _ if inst.op.fields() == Fields::Access => self.access(memory(inst.aux)),
             _ => self.numeric(),
         }
@@ -387,6 +394,23 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.args(&[index, from, if index == length { index } else { from }])
             }),
         }
+    }
+
+    /// An instruction on vectors.
+    fn vector(&self) -> Checked {
+        let inst = self.func.inst(self.value());
+        let op = vector_opcode(inst.aux).expect("rule 8 was checked before");
+        let Signature { operands, result } = op.signature().expect("instructions that access no memory have one");
+        let constant = |arg: &Value| self.func.as_const(*arg).is_some() || self.func.as_vector(*arg).is_some();
+        let wants: Vec<Want> = match op {
+            Opcode::V128Const => vec![Want::Is(Type::I64); 2],
+            Opcode::I8x16Shuffle => vec![Want::Is(Type::V128); 3],
+            _ => operands.iter().map(|&ty| Want::Is(ty.into())).collect(),
+        };
+        self.args(&wants)?;
+        let immediates = &inst.args[operands.len()..];
+        self.check(7, immediates.iter().all(constant), || "what stands for immediates is constant".into())?;
+        self.result(result.into())
     }
 
     /// An operation whose types are in TABLE 2.

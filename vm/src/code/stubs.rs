@@ -22,6 +22,7 @@ use std::ptr::NonNull;
 use weir_bytecode::FuncType;
 use weir_jit::contract::{
     Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
+    slot_words,
 };
 
 /// An `enter` stub: calls `code` with the arguments in slots at `args` and leaves the results there. Linked as a
@@ -64,16 +65,27 @@ pub(crate) struct Hooks {
     pub table_grow: Grow,
 }
 
-/// What a signature looks like to the stubs. Every value is one 8-byte slot.
+/// What a signature looks like to the stubs. Every value has a slot of 8 bytes, or of 16 beside vectors.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Shape {
-    params: Box<[Place]>,
-    results: Box<[Place]>,
+    params: Slots,
+    results: Slots,
+}
+
+/// Where the values of a list of slots travel.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Slots {
+    places: Box<[Place]>,
+    /// Words of 8 bytes of each slot.
+    words: usize,
 }
 
 impl Shape {
     pub fn of(ty: &FuncType) -> Shape {
-        Shape { params: param_places(&ty.params).collect(), results: result_places(&ty.results).collect() }
+        Shape {
+            params: Slots { places: param_places(&ty.params).collect(), words: slot_words(&ty.params) },
+            results: Slots { places: result_places(&ty.results).collect(), words: slot_words(&ty.results) },
+        }
     }
 }
 
@@ -357,46 +369,57 @@ fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
     );
 }
 
-/// Loads `places` from slots at `base`, with the overflow slots at `over`. Clobbers `over` only where it is in `regs`,
+/// Loads values from slots at `base`, with the overflow slots at `over`. Clobbers `over` only where it is in `regs`,
 /// and the first of `regs`.
-fn load(asm: &mut Asm, places: &[Place], regs: &[u8], base: u8, over: u8) {
-    for (i, place) in slots(places) {
+fn load(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
+    for (i, place) in slots.iter() {
         if let Place::Overflow(n) = place {
-            dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(base) + i]; mov [Rq(over) + slot(n)], Rq(regs[0]));
+            for word in 0..slots.words {
+                let (from, to) = (i + offset(word), offset(n as usize + word));
+                dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(base) + from]; mov [Rq(over) + to], Rq(regs[0]));
+            }
         }
     }
-    for (i, place) in slots(places) {
+    for (i, place) in slots.iter() {
         match place {
             Place::Int(n) => dynasm!(asm; .arch x64; mov Rq(regs[n as usize]), [Rq(base) + i]),
+            Place::Float(n) if slots.words == 2 => dynasm!(asm; .arch x64; movups Rx(n), [Rq(base) + i]),
             Place::Float(n) => dynasm!(asm; .arch x64; movsd Rx(n), [Rq(base) + i]),
             Place::Overflow(_) => {}
         }
     }
 }
 
-/// Stores `places` to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, after it is stored.
-fn store(asm: &mut Asm, places: &[Place], regs: &[u8], base: u8, over: u8) {
-    for (i, place) in slots(places) {
+/// Stores values to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, after it is stored.
+fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
+    for (i, place) in slots.iter() {
         match place {
             Place::Int(n) => dynasm!(asm; .arch x64; mov [Rq(base) + i], Rq(regs[n as usize])),
+            Place::Float(n) if slots.words == 2 => dynasm!(asm; .arch x64; movups [Rq(base) + i], Rx(n)),
             Place::Float(n) => dynasm!(asm; .arch x64; movsd [Rq(base) + i], Rx(n)),
             Place::Overflow(_) => {}
         }
     }
-    for (i, place) in slots(places) {
+    for (i, place) in slots.iter() {
         if let Place::Overflow(n) = place {
-            dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(over) + slot(n)]; mov [Rq(base) + i], Rq(regs[0]));
+            for word in 0..slots.words {
+                let (from, to) = (offset(n as usize + word), i + offset(word));
+                dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(over) + from]; mov [Rq(base) + to], Rq(regs[0]));
+            }
         }
     }
 }
 
-/// Places with the byte offsets of their slots.
-fn slots(places: &[Place]) -> impl Iterator<Item = (i32, Place)> + '_ {
-    places.iter().enumerate().map(|(i, &place)| (slot(i as u32), place))
+impl Slots {
+    /// Places with the byte offsets of their slots.
+    fn iter(&self) -> impl Iterator<Item = (i32, Place)> + '_ {
+        self.places.iter().enumerate().map(|(i, &place)| (offset(i * self.words), place))
+    }
 }
 
-fn slot(i: u32) -> i32 {
-    8 * i as i32
+/// Of a word, in bytes.
+fn offset(word: usize) -> i32 {
+    8 * word as i32
 }
 
 /// Bytes of a function's entry stub with its thunk.

@@ -80,7 +80,7 @@ fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<(u64, u64
         let actual = match eval(&func, &mut world, frame, 10 * STEPS) {
             Ok(outcome) => Ok(outcome),
             Err(Stop::Trap(trap)) => Err(trap),
-            Err(Stop::Steps) => return Err(format!("it does not end\n{}", print(&func))),
+            Err(Stop::Steps | Stop::Vectors) => return Err(format!("it does not end\n{}", print(&func))),
         };
         if actual != expected {
             return Err(format!("{entry:?}: {actual:?}, expected {expected:?}\n{}", print(&func)));
