@@ -239,14 +239,14 @@ fn canonical(op: Op) -> (Option<Op>, bool, bool) {
 #[cfg(test)]
 impl Predicates {
     /// What an expression is worth while its leaves have these values.
-    pub fn evaluate(&self, func: &Func<'_>, expr: u32, values: &[u64]) -> u64 {
+    pub fn evaluate(&self, expr: u32, values: &[u64]) -> u64 {
         let Key { op, ty, a, b } = self.exprs[expr as usize].key;
         match op {
             Op::Const => u64::from(b) << 32 | u64::from(a),
             Op::Param => values[a as usize],
             _ => {
                 let operand = self.type_of(a);
-                let args = [a, b].map(|expr| self.evaluate(func, expr, values));
+                let args = [a, b].map(|expr| self.evaluate(expr, values));
                 let opcode = op.opcode(operand, ty).expect("a numeric operation");
                 let arity = op.arity().expect("a numeric operation");
                 weir_bytecode::semantics::eval(opcode, &args[..arity]).expect("a numeric instruction").expect("no trap")

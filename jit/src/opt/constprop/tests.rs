@@ -23,7 +23,7 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    fn new(arena: &'a Bump, seed: u64) -> Func<'a> {
+    fn generate(arena: &'a Bump, seed: u64) -> Func<'a> {
         let func = Func::new(arena, 0, Entry::Call, [Type::I32; 2], [Type::I32]);
         let seed = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut this = Program { func, seed, block: None, env: [Value(0); VARIABLES], exits: Vec::new() };
@@ -235,7 +235,7 @@ impl Check<'_, '_> {
     fn holds(&mut self, value: Value) {
         let tree = self.known.boolean(self.func, self.dom, value);
         let (predicates, values) = (&self.known.predicates, &self.values);
-        let leaf = self.known.forest.decide(tree, &mut |var| predicates.evaluate(self.func, var, values) != 0);
+        let leaf = self.known.forest.decide(tree, &mut |var| predicates.evaluate(var, values) != 0);
         let found = self.values[value.index()];
         let right = leaf == Leaf::Bottom || leaf == Leaf::Const(found);
         assert!(right, "{value} = {found} is claimed to be {}\n{}", self.known.forest.show(tree), self.func);
@@ -309,7 +309,7 @@ fn no_claim_is_wrong() {
     let mut found = [Found::default(); 4];
     for seed in 0..PROGRAMS {
         arena.reset();
-        let func = Program::new(&arena, seed);
+        let func = Program::generate(&arena, seed);
         if seed % 64 == 0 {
             verify(&func, None).unwrap_or_else(|error| panic!("{error}\n{func}"));
         }
