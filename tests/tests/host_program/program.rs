@@ -630,7 +630,10 @@ fn threads(engine: &Engine) -> Result<()> {
         Module::new(engine, r#"(module (func (export "f") (param i32) (result i32) (i32.add (local.get 0) (i32.const 1))))"#)?;
     let linker: Linker<usize> = Linker::new(engine);
     let pre = linker.instantiate_pre(&module)?;
-    (share(engine), share(&module), share(&linker), share(&pre));
+    share(engine);
+    share(&module);
+    share(&linker);
+    share(&pre);
     let sum = Arc::new(AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for i in 0..4 {

@@ -175,7 +175,7 @@ impl Guest {
                 results.iter().zip(&func.results).map(|(&slot, &ty)| if wide(ty) { slot } else { slot as u32 as u64 }).collect()
             }),
             Err(Stop::Trap(trap)) => Err(trap),
-            Err(Stop::Steps) => panic!("it does not end: {what}"),
+            Err(stop @ (Stop::Steps | Stop::Vectors)) => panic!("{stop}: {what}"),
         };
         let actual = self.call(func.index, args);
         match (&actual, &expected) {
