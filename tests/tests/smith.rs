@@ -9,7 +9,7 @@ fn tiers_agree_on_modules_of_wasm_smith() {
         .map(|tier| Config::new().tier(tier).synchronous_compilation(true).clone())
         .into();
     let mut total = Agreement::default();
-    for seed in 0..300 {
+    for seed in 0..640 {
         let Some(wasm) = module(seed) else { continue };
         // The interpreter always, as compiling takes its time in a test build the others in turn.
         let configs = [configs[0].clone(), configs[1 + seed as usize % 2].clone()];

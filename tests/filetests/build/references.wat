@@ -38,7 +38,7 @@
 ;;   v0: ref = param 0
 ;;   v1: i32 = const 1
 ;;   v7: i32 = const 7
-;;   v2: i32 = eqz v0                           @0x62
+;;   v2: i32 = ref_is_null v0                   @0x62
 ;;   branch v2, b2, b1                          @0x62
 ;; b1: preds b0
 ;;   v4: ref = non_null v0                      @0x64
@@ -51,7 +51,7 @@
 ;;   v0: ref = param 0
 ;;   v4: i32 = const 8
 ;;   v6: i32 = const 9
-;;   v1: i32 = eqz v0                           @0x72
+;;   v1: i32 = ref_is_null v0                   @0x72
 ;;   v2: i32 = eqz v1                           @0x72
 ;;   branch v2, b2, b1                          @0x72
 ;; b1: preds b0
@@ -83,5 +83,5 @@
 ;; func 6 () -> i32
 ;; b0:
 ;;   v0: ref = const null
-;;   v1: i32 = eqz v0                           @0xa3
+;;   v1: i32 = const 1
 ;;   return v1                                  @0xa4

@@ -77,7 +77,5 @@
 ;;     ret v0:rax
 ;; b0:
 ;;     args
-;;     v1 = mov.q 0
-;;     test.q v1, v1
-;;     v0 = set_e.d
+;;     v0 = mov.q 1
 ;;     ret v0:rax
