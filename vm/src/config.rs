@@ -43,6 +43,8 @@ pub struct Config {
     pub(crate) allocator: Allocator,
     pub(crate) lazy_validation: bool,
     pub(crate) parallel_validation: bool,
+    pub(crate) passes_off: Vec<String>,
+    pub(crate) rewrite_fuel: Option<u64>,
 }
 
 impl Default for Config {
@@ -61,6 +63,8 @@ impl Default for Config {
             allocator: Allocator::default(),
             lazy_validation: false,
             parallel_validation: true,
+            passes_off: Vec::new(),
+            rewrite_fuel: None,
         }
     }
 }
@@ -169,6 +173,20 @@ impl Config {
     /// bounds checks. Off: every access is checked, and no signal handler is needed for memory. Default: on.
     pub fn guard_regions(&mut self, enable: bool) -> &mut Config {
         self.guard_regions = enable;
+        self
+    }
+
+    /// For finding bugs: passes of the optimiser, by name, that do not run. A name that no pass has is ignored. Default:
+    /// none.
+    pub fn passes_off(&mut self, names: &[&str]) -> &mut Config {
+        self.passes_off = names.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
+    /// For finding bugs: how many rewrites the optimiser may make in each function, so that a wrong result can be
+    /// bisected to one of them. Default: `None`, any number.
+    pub fn rewrite_fuel(&mut self, rewrites: Option<u64>) -> &mut Config {
+        self.rewrite_fuel = rewrites;
         self
     }
 

@@ -31,6 +31,8 @@ pub struct Stats {
     pub code_bytes: u64,
     /// SSA construction.
     pub ssa: SsaStats,
+    /// Rewrites by pass of the optimiser, in order.
+    pub opt: Vec<(String, u64)>,
     /// Stores of a register to a spill slot, in the code.
     pub spills: u64,
     /// Loads from a spill slot, in the code.

@@ -1,5 +1,6 @@
 //! The command line.
 
+use clap::builder::PossibleValuesParser;
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -102,6 +103,17 @@ pub(crate) struct EngineFlags {
     /// Who allocates registers in Weir's own back end: for comparison
     #[arg(long, value_name = "ALLOCATOR")]
     pub allocator: Option<AllocatorName>,
+    /// Leave a pass of the optimiser out; may be given several times: for finding bugs
+    #[arg(long = "pass-off", value_name = "PASS", value_parser = passes())]
+    pub passes_off: Vec<String>,
+    /// Let the optimiser make so many rewrites in each function and no more: for finding bugs
+    #[arg(long, value_name = "N")]
+    pub rewrite_fuel: Option<u64>,
+}
+
+/// The names of the passes.
+fn passes() -> PossibleValuesParser {
+    PossibleValuesParser::new(weir_jit::opt::passes::ORDER.iter().map(|pass| pass.name))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -209,6 +221,8 @@ impl EngineFlags {
             Tier::Cranelift => weir::Tier::Cranelift,
         });
         config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));
+        let passes_off: Vec<&str> = self.passes_off.iter().map(String::as_str).collect();
+        config.passes_off(&passes_off).rewrite_fuel(self.rewrite_fuel);
         config
     }
 }

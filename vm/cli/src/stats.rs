@@ -59,6 +59,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
     for (phase, ms) in &stats.compile_ms {
         compile_ms.insert(phase.clone(), json!(ms));
     }
+    let opt: Map<String, Value> = stats.opt.iter().map(|(pass, changes)| (pass.clone(), json!(changes))).collect();
     json!({
         "wall_ms": wall.as_secs_f64() * 1e3,
         "validate_ms": stats.validate_ms,
@@ -81,6 +82,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
             "scc_removed": stats.ssa.scc_removed,
             "values": stats.ssa.values,
         },
+        "opt": opt,
         "spills": stats.spills,
         "reloads": stats.reloads,
         "copies": stats.copies,

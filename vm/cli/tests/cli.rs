@@ -424,6 +424,26 @@ fn a_closed_pipe_ends_the_program_quietly() {
 }
 
 #[test]
+fn the_optimiser_can_be_restrained() {
+    let changes = |flags: &[&str]| -> serde_json::Map<String, serde_json::Value> {
+        let fixed = ["--tier", "native", "--stats=json"];
+        let program = program("fib");
+        let program = program.to_str().expect("UTF-8");
+        let output = weir([&fixed[..], flags, &[program, "12"]].concat());
+        assert_eq!(stdout(&output), "fib 12: 144\n", "{flags:?}");
+        let stats: serde_json::Value = serde_json::from_str(&stderr(&output)).expect("one JSON object");
+        stats["opt"].as_object().expect("counts by pass").clone()
+    };
+    let rewrites = |opt: &serde_json::Map<String, serde_json::Value>| opt.values().filter_map(|n| n.as_u64()).sum::<u64>();
+    let all = changes(&[]);
+    assert!(all.contains_key("simplify") && all.contains_key("dce") && rewrites(&all) > 10, "{all:?}");
+    let without = changes(&["--pass-off", "simplify", "--pass-off", "dce"]);
+    assert!(without.contains_key("gvn") && !without.contains_key("simplify") && !without.contains_key("dce"), "{without:?}");
+    assert_eq!(rewrites(&changes(&["--rewrite-fuel", "0"])), 0);
+    assert_fails(&weir(["--pass-off", "magic", "a.wasm"]), 2, &["magic", "simplify"]);
+}
+
+#[test]
 fn stats_go_to_standard_error() {
     let output = weir(["--stats=json".as_ref(), program("fib").as_os_str(), "12".as_ref()]);
     assert_eq!(stdout(&output), "fib 12: 144\n");
@@ -431,7 +451,7 @@ fn stats_go_to_standard_error() {
     assert!(stats["wall_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{stats}");
     assert!(stats["functions"]["total"].as_u64() > stats["functions"]["called"].as_u64(), "{stats}");
     assert!(stats["functions"]["called"].as_u64() > Some(0), "{stats}");
-    for key in ["osr_entries", "tier_up", "compile_ms", "code_bytes", "ssa", "spills", "reloads", "traps", "peak_memory"] {
+    for key in ["osr_entries", "tier_up", "compile_ms", "code_bytes", "ssa", "opt", "spills", "reloads", "traps", "peak_memory"] {
         assert!(!stats[key].is_null(), "{key} is missing: {stats}");
     }
 

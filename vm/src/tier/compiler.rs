@@ -44,6 +44,8 @@ impl EngineState {
                 poll: config.epoch_interruption,
                 guard_regions: config.guard_regions,
                 allocator: config.allocator,
+                passes_off: config.passes_off.clone(),
+                rewrite_fuel: config.rewrite_fuel,
                 ..Options::default()
             },
             space: OnceLock::new(),

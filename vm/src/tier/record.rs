@@ -15,6 +15,8 @@ pub(crate) struct Record {
     fallbacks: Vec<Fallback>,
     /// Nanoseconds, in the order of the pipeline.
     phases: Vec<(&'static str, u64)>,
+    /// Rewrites by pass, in order.
+    changes: Vec<(&'static str, u64)>,
     bytecode_bytes: u64,
     code_bytes: u64,
     phis: u64,
@@ -44,10 +46,10 @@ impl Record {
             self.tier_up.push(TierUp::new(func, module.bytecode.func_name(func).map(String::from), ticks));
         }
         for &(phase, nanoseconds) in &compiled.stats.phases {
-            match self.phases.iter_mut().find(|(name, _)| *name == phase) {
-                Some((_, sum)) => *sum += nanoseconds,
-                None => self.phases.push((phase, nanoseconds)),
-            }
+            add_to(&mut self.phases, phase, nanoseconds);
+        }
+        for &(pass, changes) in &compiled.stats.changes {
+            add_to(&mut self.changes, pass, changes.into());
         }
         self.bytecode_bytes += u64::from(bytes);
         self.code_bytes += compiled.code.len() as u64;
@@ -67,6 +69,7 @@ impl Record {
         stats.functions.fallbacks.clone_from(&self.fallbacks);
         stats.tier_up.clone_from(&self.tier_up);
         stats.compile_ms = self.phases.iter().map(|&(name, nanoseconds)| (name.to_owned(), nanoseconds as f64 / 1e6)).collect();
+        stats.opt = self.changes.iter().map(|&(name, changes)| (name.to_owned(), changes)).collect();
         stats.bytecode_bytes_compiled = self.bytecode_bytes;
         stats.code_bytes = self.code_bytes;
         stats.ssa.phis = self.phis;
@@ -75,5 +78,13 @@ impl Record {
         stats.spills = self.spills;
         stats.reloads = self.reloads;
         stats.copies = self.copies;
+    }
+}
+
+/// Adds `number` to what `sums` has under `name`.
+fn add_to(sums: &mut Vec<(&'static str, u64)>, name: &'static str, number: u64) {
+    match sums.iter_mut().find(|(other, _)| *other == name) {
+        Some((_, sum)) => *sum += number,
+        None => sums.push((name, number)),
     }
 }
