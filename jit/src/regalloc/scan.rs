@@ -25,8 +25,9 @@ use std::collections::BinaryHeap;
 
 /// What saving and restoring a register costs, in copies at the function's entry.
 const SAVE_COST: f32 = 1.5;
-/// What reading an operand from memory costs more than reading it from a register, in copies.
-const MEMORY_OPERAND_COST: f32 = 0.5;
+/// What reading an operand from memory costs more than reading it from a register, in copies. One that is copied anyway costs a whole
+/// copy: it would be in the right register, or its copy next to nothing.
+const MEMORY_OPERAND_COST: f32 = 0.75;
 /// What a copy between registers costs, in copies to or from memory.
 const REGISTER_COPY_COST: f32 = 0.3;
 /// So many values without a place are considered when one is placed that had better be where they will be.
@@ -225,13 +226,13 @@ impl Scan<'_> {
     }
 
     /// The cheapest choice for a piece that finds no register free, and its cost. Of equally cheap ones that after which it takes
-    /// longest until a register is wanted again.
+    /// longest until what is in memory is used.
     fn cheapest(&self, piece: u32, hints: &Hints) -> (f32, Choice) {
         let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
         let needed = self.needed(piece);
         let (mut choice, mut cost, mut good_until) = (Choice::Memory, f32::INFINITY, start);
         if needed.is_none() {
-            (cost, good_until) = (self.memory_cost(piece, start, start), self.wanted_at(piece, start));
+            (cost, good_until) = (self.memory_cost(piece, start, start), self.next_use(piece, start));
         }
         let needed = needed.unwrap_or(start.next());
         for &Candidate { reg, conflict } in &self.candidates {
@@ -241,7 +242,7 @@ impl Scan<'_> {
             if let Some(other) = conflict.piece.filter(|_| conflict.at < needed) {
                 price += self.eviction_cost(other, start);
                 let behind = self.lanes[reg.number()].conflict(self.pieces.ranges(self.intervals, piece), Some(other));
-                (evict, until, good) = (Some(other), behind.at, behind.at.min(self.wanted_at(other, start)));
+                (evict, until, good) = (Some(other), behind.at, behind.at.min(self.next_use(other, start)));
             }
             if until < needed {
                 continue;
@@ -257,9 +258,9 @@ impl Scan<'_> {
         (cost, choice)
     }
 
-    /// When a piece that is in memory is to be in a register again.
-    fn wanted_at(&self, piece: u32, now: Point) -> Point {
-        self.wanted(piece, now).0.map_or(Point::NEVER, |mention| mention.at)
+    /// When a piece is mentioned next behind the instruction at `now`.
+    fn next_use(&self, piece: u32, now: Point) -> Point {
+        self.intervals.mentions_from(self.reg(piece), now.next_gap()).first().map_or(Point::NEVER, |mention| mention.at)
     }
 
     /// The end of the time at its start for which a piece must be in a register, if it must.
@@ -303,7 +304,7 @@ impl Scan<'_> {
             if mention.at.floor() > now.floor() && (mention.hard || self.is_worth_reloading(mention, mentions.get(i + 1), now)) {
                 return (Some(*mention), operands);
             }
-            operands += MEMORY_OPERAND_COST * self.costs.at(mention.at);
+            operands += self.costs.at(mention.at) * if mention.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };
         }
         (None, operands)
     }
