@@ -17,7 +17,7 @@ print(sys.version_info[:2], sys.platform, sys.argv[1:])
 text = sys.stdin.read()
 print(collections.Counter(re.findall(r"\w+", text.lower())).most_common(3))
 
-root = pathlib.Path("/work/made")
+root = pathlib.Path("/data/made")
 (root / "deep" / "er").mkdir(parents=True)
 (root / "deep" / "er" / "data.json").write_text(json.dumps({"words": text.split(), "pi": 3.14}))
 (root / "link").symlink_to("deep")
@@ -31,13 +31,13 @@ with open(root / "moved.json", "rb+") as file:
     file.truncate()
     os.fsync(file.fileno())
 print(json.loads((root / "moved.json").read_text())["more"], os.readlink(root / "link"))
-for path in ["/etc/passwd", "/work/../x", "/work/none"]:
+for path in ["/etc/passwd", "/data/../x", "/data/none"]:
     try:
         open(path)
     except OSError as error:
         print(path, type(error).__name__)
 shutil.rmtree(root)
-print(os.listdir("/work"))
+print(os.listdir("/data"))
 
 
 @dataclasses.dataclass(order=True)

@@ -3,17 +3,17 @@ import * as os from "qjs:os";
 
 console.log(scriptArgs.slice(1).join(), std.in.readAsString().trim().split(" ").reverse().join(" "));
 
-const file = std.open("/work/out.txt", "w+");
+const file = std.open("/data/out.txt", "w+");
 file.puts("first\nsecond\n");
 file.seek(0, std.SEEK_SET);
 console.log(file.getline(), file.getline(), file.eof());
 file.close();
-os.mkdir("/work/sub");
-os.rename("/work/out.txt", "/work/sub/moved.txt");
-console.log(os.readdir("/work/sub")[0].sort().join(), os.stat("/work/sub/moved.txt")[0].size);
-os.remove("/work/sub/moved.txt");
-os.remove("/work/sub");
-console.log(std.open("/etc/passwd", "r") === null, std.loadFile("/work/none"));
+os.mkdir("/data/sub");
+os.rename("/data/out.txt", "/data/sub/moved.txt");
+console.log(os.readdir("/data/sub")[0].sort().join(), os.stat("/data/sub/moved.txt")[0].size);
+os.remove("/data/sub/moved.txt");
+os.remove("/data/sub");
+console.log(std.open("/etc/passwd", "r") === null, std.loadFile("/data/none"));
 
 class Counter {
     #count = 0;

@@ -1,10 +1,10 @@
 print(_VERSION, #arg, arg[1], io.read("a"))
-local file = assert(io.open("/work/out.txt", "w"))
+local file = assert(io.open("/data/out.txt", "w"))
 file:write("one\n", 2, "\n")
 file:close()
-for line in io.lines("/work/out.txt") do print(line:upper()) end
-print(os.rename("/work/out.txt", "/work/moved.txt"), os.remove("/work/moved.txt"))
-print(select(2, io.open("/work/none")), select(2, io.open("/etc/passwd")))
+for line in io.lines("/data/out.txt") do print(line:upper()) end
+print(os.rename("/data/out.txt", "/data/moved.txt"), os.remove("/data/moved.txt"))
+print(select(2, io.open("/data/none")), select(2, io.open("/etc/passwd")))
 local squares = setmetatable({}, { __index = function(_, k) return k * k end })
 local sum = 0
 for i = 1, 1000 do sum = sum + squares[i] end

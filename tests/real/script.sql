@@ -10,7 +10,7 @@ create virtual table f using fts5(body);
 insert into f values('the quick brown fox'), ('lazy dogs');
 select * from f where f match 'quick NOT lazy';
 vacuum;
-.save /work/copy.db
+.save /data/copy.db
 pragma integrity_check;
-.open /work/copy.db
+.open /data/copy.db
 select count(*), avg(length(name)) from t;

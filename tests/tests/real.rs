@@ -74,11 +74,11 @@ fn assert_expected(text: &str, file: &str) {
     assert_eq!(text, fs::read_to_string(path).expect("what is expected"), "{file}");
 }
 
-/// Runs it with its script, the folder opened as `/work`, and this input, and expects what it prints, what it says on standard error, and its status;
-/// and that it leaves nothing but these files.
+/// Runs it with its script, the folder opened as `/data`, and this input, and expects what it prints, what it says on
+/// standard error, and its status; and that it leaves nothing but these files.
 fn check(module: &str, args: &[&str], script: &str, input: &str, expected: &str, (errors, status): (&str, i32), left: &[&str]) {
     let folder = folder(module, &[script]);
-    let (out, err, exit) = run(module, args, input, (&folder, "/work")).unwrap_or_else(|error| panic!("{module}: {error:?}"));
+    let (out, err, exit) = run(module, args, input, (&folder, "/data")).unwrap_or_else(|error| panic!("{module}: {error:?}"));
     assert_eq!((exit, &*err), (status, errors), "{module} printed {out}");
     assert_expected(&out, expected);
     let mut names: Vec<String> =
@@ -92,22 +92,22 @@ const INPUT: &str = "the quick fox and the lazy dog and the weir\n";
 #[test]
 #[ignore = "needs programs/fetch.py python-wasi"]
 fn python() {
-    let args = ["/work/python.py", "one", "--two"];
+    let args = ["/data/python.py", "one", "--two"];
     check("python-wasi", &args, "python.py", INPUT, "python.txt", ("", 3), &["python.py"]);
 }
 
 #[test]
 #[ignore = "needs programs/fetch.py qjs-wasi"]
 fn javascript() {
-    let args = ["-m", "/work/script.js", "one", "--two"];
+    let args = ["-m", "/data/script.js", "one", "--two"];
     check("qjs-wasi", &args, "script.js", INPUT, "javascript.txt", ("", 0), &["script.js"]);
 }
 
 #[test]
 #[ignore = "needs programs/fetch.py lua-wasi"]
 fn lua() {
-    let args = ["/work/script.lua", "one", "--two"];
-    let errors = ("lua: /work/script.lua:17: the end\n", 1);
+    let args = ["/data/script.lua", "one", "--two"];
+    let errors = ("lua: /data/script.lua:17: the end\n", 1);
     check("lua-wasi", &args, "script.lua", INPUT, "lua.txt", errors, &["script.lua"]);
 }
 
@@ -116,7 +116,7 @@ fn lua() {
 fn sqlite() {
     let script = fs::read_to_string(root().join("tests/real/script.sql")).expect("the script");
     let left = ["copy.db", "main.db", "script.sql"];
-    check("sqlite-wasi", &["/work/main.db"], "script.sql", &script, "sqlite.txt", ("", 0), &left);
+    check("sqlite-wasi", &["/data/main.db"], "script.sql", &script, "sqlite.txt", ("", 0), &left);
 }
 
 #[test]
