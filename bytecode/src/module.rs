@@ -46,9 +46,9 @@ pub struct Module {
     pub imported_memories: u32,
     /// How many globals are imported.
     pub imported_globals: u32,
-    /// Whether some tail call may leave the instance (`return_call` of an import, or any
-    /// `return_call_indirect` or `return_call_ref`), or bodies are not validated yet: then a call of one of our own functions may come back with another instance's
-    /// context in the pinned register.
+    /// Whether some tail call may leave the instance (`return_call` of an import, or any `return_call_indirect` or
+    /// `return_call_ref`), or bodies are not validated yet: then a call of one of our own functions may come back with
+    /// another instance's context in the pinned register.
     pub foreign_tail_calls: bool,
     /// The module's own name, from the name section.
     pub name: Option<Box<str>>,

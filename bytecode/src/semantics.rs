@@ -446,7 +446,7 @@ impl<T: Slot> Outcome for Result<T, Trap> {
 /// The divisor, unless it is zero.
 #[inline(always)]
 fn nonzero<T: Default + PartialEq>(divisor: T) -> Result<T, Trap> {
-    if divisor == T::default() { Err(Trap::IntegerDivideByZero) } else { Ok(divisor) }
+    if divisor == T::default() { Err(Trap::IntegerDivisionByZero) } else { Ok(divisor) }
 }
 
 /// The floats that truncate to a value of an integer type, between two exclusive bounds. Every f32 is an f64, so these
@@ -463,7 +463,7 @@ fn within(a: f64, (above, below): TruncRange) -> Result<f64, Trap> {
     if a > above && a < below {
         Ok(a)
     } else if a.is_nan() {
-        Err(Trap::InvalidConversion)
+        Err(Trap::BadConversionToInteger)
     } else {
         Err(Trap::IntegerOverflow)
     }

@@ -60,19 +60,7 @@ impl std::fmt::Display for Trap {
 
 impl std::error::Error for Trap {}
 
-#[expect(non_upper_case_globals, reason = "these stand beside variants and are used like them")]
 impl Trap {
-    /// [`Trap::UnreachableCodeReached`] in the specification's words.
-    pub const Unreachable: Trap = Trap::UnreachableCodeReached;
-    /// [`Trap::IndirectCallToNull`] in the specification's words.
-    pub const UninitializedElement: Trap = Trap::IndirectCallToNull;
-    /// [`Trap::BadSignature`] in the specification's words.
-    pub const IndirectCallTypeMismatch: Trap = Trap::BadSignature;
-    /// [`Trap::IntegerDivisionByZero`] in the specification's words.
-    pub const IntegerDivideByZero: Trap = Trap::IntegerDivisionByZero;
-    /// [`Trap::BadConversionToInteger`] in the specification's words.
-    pub const InvalidConversion: Trap = Trap::BadConversionToInteger;
-
     /// The trap with this discriminant.
     pub fn from_code(code: u8) -> Option<Trap> {
         Trap::ALL.iter().copied().find(|trap| *trap as u8 == code)

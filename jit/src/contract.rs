@@ -138,7 +138,7 @@ pub struct StoreCtx {
     pub trap_fp: usize,
     /// The trap that a helper asks for, as `Trap as u64`; [`TrapSite::Stored`] refers to it.
     pub trap: u64,
-    /// What a trap was about: for `IndirectCallTypeMismatch` the address of the [`TableEntry`], written just before.
+    /// What a trap was about: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], written just before.
     pub operand: u64,
 }
 

@@ -188,13 +188,9 @@ fn with_section(id: u8, contents: &[u8]) -> Vec<u8> {
     [HEADER, &[id], &leb(contents.len() as u32), contents].concat()
 }
 
-fn leb(mut value: u32) -> Vec<u8> {
+fn leb(value: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
+    enc::Encode::encode(&value, &mut bytes);
     bytes
 }
 

@@ -372,15 +372,15 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
 /// The trap that wasmi has this code for.
 pub(crate) fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
     Some(match code {
-        wasmi::TrapCode::UnreachableCodeReached => Trap::Unreachable,
+        wasmi::TrapCode::UnreachableCodeReached => Trap::UnreachableCodeReached,
         wasmi::TrapCode::MemoryOutOfBounds => Trap::MemoryOutOfBounds,
         wasmi::TrapCode::TableOutOfBounds => Trap::TableOutOfBounds,
-        wasmi::TrapCode::IndirectCallToNull => Trap::UninitializedElement,
-        wasmi::TrapCode::IntegerDivisionByZero => Trap::IntegerDivideByZero,
+        wasmi::TrapCode::IndirectCallToNull => Trap::IndirectCallToNull,
+        wasmi::TrapCode::IntegerDivisionByZero => Trap::IntegerDivisionByZero,
         wasmi::TrapCode::IntegerOverflow => Trap::IntegerOverflow,
-        wasmi::TrapCode::BadConversionToInteger => Trap::InvalidConversion,
+        wasmi::TrapCode::BadConversionToInteger => Trap::BadConversionToInteger,
         wasmi::TrapCode::StackOverflow => Trap::StackOverflow,
-        wasmi::TrapCode::BadSignature => Trap::IndirectCallTypeMismatch,
+        wasmi::TrapCode::BadSignature => Trap::BadSignature,
         _ => return None,
     })
 }

@@ -321,7 +321,7 @@ impl Filler<'_> {
 
     fn terminator(&mut self, func: &mut Func<'_>, block: Block) {
         let (op, args, aux) = match func.block(block).succs.len() {
-            0 if self.rng.one_in(8) => (Op::Trap, vec![], Trap::Unreachable as u32),
+            0 if self.rng.one_in(8) => (Op::Trap, vec![], Trap::UnreachableCodeReached as u32),
             0 if self.rng.one_in(8) => (Op::ReturnCall, vec![self.value(func, block, Type::I64)], 3),
             0 => {
                 let results = func.results.to_vec();

@@ -95,9 +95,9 @@ impl<'m> ModuleWorld<'m> {
             Callee::Direct(func) => Ok(func),
             Callee::Indirect { ty, table, index } => {
                 let entry = usize::try_from(index).ok().and_then(|index| self.sandbox.tables[table as usize].get(index));
-                let func = entry.ok_or(Trap::UndefinedElement)?.checked_sub(1).ok_or(Trap::UninitializedElement)? as u32;
+                let func = entry.ok_or(Trap::UndefinedElement)?.checked_sub(1).ok_or(Trap::IndirectCallToNull)? as u32;
                 let same = *self.module.func_type(func) == self.module.types[ty as usize];
-                if same { Ok(func) } else { Err(Trap::IndirectCallTypeMismatch) }
+                if same { Ok(func) } else { Err(Trap::BadSignature) }
             }
             Callee::Reference { reference, .. } => Ok(reference.checked_sub(1).ok_or(Trap::NullReference)? as u32),
         }

@@ -204,7 +204,8 @@ fn traps_errors_and_panics_cross_every_mixture_of_engines() {
         for depth in [0, 1, 7] {
             how.set(&mut store, 0.into()).unwrap();
             assert_eq!(down.call(&mut store, depth).unwrap(), 3 * depth, "{tier:?}");
-            let expected = [Trap::Unreachable, Trap::IntegerDivideByZero, Trap::MemoryOutOfBounds, Trap::StackOverflow];
+            let expected =
+                [Trap::UnreachableCodeReached, Trap::IntegerDivisionByZero, Trap::MemoryOutOfBounds, Trap::StackOverflow];
             for (i, trap) in expected.into_iter().enumerate() {
                 how.set(&mut store, (i as i32 + 1).into()).unwrap();
                 let error = down.call(&mut store, depth).unwrap_err();

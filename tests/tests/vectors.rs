@@ -83,7 +83,7 @@ fn a_trap_below_both_widths_has_the_whole_backtrace() {
             assert_eq!(func.call(&mut store, 1).unwrap(), 1);
         }
         let error = func.call(&mut store, 0).unwrap_err();
-        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::IntegerDivideByZero));
+        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::IntegerDivisionByZero));
         let frames: Vec<u32> = error.wasm_backtrace().unwrap().frames().iter().map(|frame| frame.func_index()).collect();
         assert_eq!(frames, [2, 1, 0], "{config:?}");
     }

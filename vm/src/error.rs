@@ -20,8 +20,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// ```
 /// use weir::{Error, Trap};
 ///
-/// let error = Error::from(Trap::Unreachable).context("running the plug-in");
-/// assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::Unreachable));
+/// let error = Error::from(Trap::UnreachableCodeReached).context("running the plug-in");
+/// assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
 /// assert_eq!(error.to_string(), "running the plug-in");
 /// assert_eq!(format!("{error:#}"), "running the plug-in: unreachable");
 /// ```

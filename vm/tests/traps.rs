@@ -30,15 +30,15 @@ const TRAPS: &str = r#"(module
 #[test]
 fn every_trap_is_reported_and_leaves_the_store_usable() {
     let expected = [
-        ("unreachable", Trap::Unreachable),
+        ("unreachable", Trap::UnreachableCodeReached),
         ("load", Trap::MemoryOutOfBounds),
         ("store", Trap::MemoryOutOfBounds),
         ("undefined", Trap::UndefinedElement),
-        ("null", Trap::UninitializedElement),
-        ("mismatch", Trap::IndirectCallTypeMismatch),
+        ("null", Trap::IndirectCallToNull),
+        ("mismatch", Trap::BadSignature),
         ("overflow", Trap::IntegerOverflow),
-        ("divide", Trap::IntegerDivideByZero),
-        ("convert", Trap::InvalidConversion),
+        ("divide", Trap::IntegerDivisionByZero),
+        ("convert", Trap::BadConversionToInteger),
         ("table", Trap::TableOutOfBounds),
     ];
     each_engine(
@@ -159,7 +159,7 @@ fn backtraces_name_functions_and_cross_instances_and_hosts() {
             {
                 let func = outer.get_typed_func::<(), ()>(&mut store, export).unwrap();
                 let error = func.call(&mut store, ()).unwrap_err();
-                assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::Unreachable));
+                assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
                 assert_eq!(names(&error), expected);
                 let innermost = &error.wasm_backtrace().unwrap().frames()[0];
                 assert_eq!(innermost.func_offset(), Some(1), "the unreachable stands behind a nop");
@@ -304,11 +304,11 @@ fn a_call_of_the_wrong_type_is_described() {
             let (mut store, instance) = instance(engine, wat);
             let call = instance.get_typed_func::<i32, f64>(&mut store, "call").unwrap();
             let error = call.call(&mut store, 2).unwrap_err();
-            assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::IndirectCallTypeMismatch));
+            assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::BadSignature));
             let message = "indirect call type mismatch: expected [i32] -> [f64], found [i32 i32] -> [i32] at index 2 of table 1";
             assert_eq!(error.to_string(), message);
             assert_eq!(error.wasm_backtrace().unwrap().frames().len(), 1);
-            assert_eq!(call.call(&mut store, 3).unwrap_err().to_string(), Trap::UninitializedElement.message());
+            assert_eq!(call.call(&mut store, 3).unwrap_err().to_string(), Trap::IndirectCallToNull.message());
         },
     );
 }

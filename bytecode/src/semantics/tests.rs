@@ -92,19 +92,19 @@ fn wide_arithmetic_carries_between_the_halves() {
 
 #[test]
 fn division_traps() {
-    assert_eq!(i32_div_s(1, 0), Err(Trap::IntegerDivideByZero));
+    assert_eq!(i32_div_s(1, 0), Err(Trap::IntegerDivisionByZero));
     assert_eq!(i32_div_s(i32::MIN, -1), Err(Trap::IntegerOverflow));
     assert_eq!(i32_div_s(-7, 2), Ok(-3));
     assert_eq!(i32_div_u(-1, 2), Ok(0x7FFF_FFFF));
     assert_eq!(i32_rem_s(i32::MIN, -1), Ok(0));
     assert_eq!(i32_rem_s(-7, 2), Ok(-1));
     assert_eq!(i32_rem_u(-1, 10), Ok(5));
-    assert_eq!(i32_rem_u(1, 0), Err(Trap::IntegerDivideByZero));
+    assert_eq!(i32_rem_u(1, 0), Err(Trap::IntegerDivisionByZero));
     assert_eq!(i64_div_s(i64::MIN, -1), Err(Trap::IntegerOverflow));
     assert_eq!(i64_rem_s(i64::MIN, -1), Ok(0));
     assert_eq!(i64_div_u(-1, 2), Ok(i64::MAX));
-    assert_eq!(i64_div_u(5, 0), Err(Trap::IntegerDivideByZero));
-    assert_eq!(i64_rem_s(5, 0), Err(Trap::IntegerDivideByZero));
+    assert_eq!(i64_div_u(5, 0), Err(Trap::IntegerDivisionByZero));
+    assert_eq!(i64_rem_s(5, 0), Err(Trap::IntegerDivisionByZero));
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn truncation_traps_exactly_outside_the_range() {
     assert_eq!(i64_trunc_f64_s(9223372036854775808.0), Err(Trap::IntegerOverflow));
     assert_eq!(i64_trunc_f32_u(18446742974197923840.0), Ok(-1099511627776));
     assert_eq!(i64_trunc_f32_u(18446744073709551616.0), Err(Trap::IntegerOverflow));
-    assert_eq!(i64_trunc_f32_s(f32::NAN), Err(Trap::InvalidConversion));
-    assert_eq!(i32_trunc_f64_u(f64::NAN), Err(Trap::InvalidConversion));
+    assert_eq!(i64_trunc_f32_s(f32::NAN), Err(Trap::BadConversionToInteger));
+    assert_eq!(i32_trunc_f64_u(f64::NAN), Err(Trap::BadConversionToInteger));
     assert_eq!(i32_trunc_f32_u(f32::INFINITY), Err(Trap::IntegerOverflow));
     assert_eq!(i32_trunc_sat_f64_s(f64::NAN), 0);
     assert_eq!(i32_trunc_sat_f64_u(-5.0), 0);

@@ -256,7 +256,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         }
         match (instr.op, instr.imm) {
             (Opcode::Nop, _) => {}
-            (Opcode::Unreachable, _) => self.trap(Trap::Unreachable),
+            (Opcode::Unreachable, _) => self.trap(Trap::UnreachableCodeReached),
             (Opcode::Block, Imm::Block(ty)) => self.open_block(ty),
             (Opcode::Loop, Imm::Block(ty)) => self.open_loop(ty),
             (Opcode::If, Imm::Block(ty)) => self.open_if(ty),

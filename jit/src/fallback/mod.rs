@@ -139,8 +139,8 @@ fn trap_site(code: TrapCode) -> TrapSite {
         TrapCode::STACK_OVERFLOW => Trap::StackOverflow,
         TrapCode::INTEGER_OVERFLOW => Trap::IntegerOverflow,
         TrapCode::HEAP_OUT_OF_BOUNDS => Trap::MemoryOutOfBounds,
-        TrapCode::INTEGER_DIVISION_BY_ZERO => Trap::IntegerDivideByZero,
-        TrapCode::BAD_CONVERSION_TO_INTEGER => Trap::InvalidConversion,
+        TrapCode::INTEGER_DIVISION_BY_ZERO => Trap::IntegerDivisionByZero,
+        TrapCode::BAD_CONVERSION_TO_INTEGER => Trap::BadConversionToInteger,
         user => Trap::from_code(user.as_raw().get()).expect("no other codes are used"),
     })
 }

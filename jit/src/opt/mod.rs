@@ -304,7 +304,7 @@ b5: preds b0
             };
             func.append(Block(i), Op::Branch, Type::Void, 0, 0, 0, &[condition]);
         }
-        func.append(Block(LENGTH), Op::Trap, Type::Void, 0, weir_bytecode::Trap::Unreachable as u32, 0, &[]);
+        func.append(Block(LENGTH), Op::Trap, Type::Void, 0, weir_bytecode::Trap::UnreachableCodeReached as u32, 0, &[]);
         let args = vec![param; LENGTH as usize];
         let phi = func.append(exit, Op::Phi, Type::I32, 0, 0, 0, &args);
         func.append(exit, Op::Return, Type::Void, 0, 0, 0, &[phi]);

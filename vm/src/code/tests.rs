@@ -135,7 +135,7 @@ fn faulting(what: fn(&mut Asm, &mut Code)) -> Compiled {
 
 fn unreachable() -> Compiled {
     faulting(|asm, code| {
-        code.trap(asm, Trap::Unreachable, 3);
+        code.trap(asm, Trap::UnreachableCodeReached, 3);
         dynasm!(asm; .arch x64; ud2);
     })
 }
@@ -254,18 +254,18 @@ fn faults_are_the_traps_of_their_sites() {
     let cases: [(Fault, Trap); 3] = [
         (
             |asm, code| {
-                code.trap(asm, Trap::Unreachable, 5);
+                code.trap(asm, Trap::UnreachableCodeReached, 5);
                 dynasm!(asm; .arch x64; ud2);
             },
-            Trap::Unreachable,
+            Trap::UnreachableCodeReached,
         ),
         (
             |asm, code| {
                 dynasm!(asm; .arch x64; xor ecx, ecx; xor edx, edx; mov eax, 1);
-                code.trap(asm, Trap::IntegerDivideByZero, 6);
+                code.trap(asm, Trap::IntegerDivisionByZero, 6);
                 dynasm!(asm; .arch x64; idiv ecx);
             },
-            Trap::IntegerDivideByZero,
+            Trap::IntegerDivisionByZero,
         ),
         (
             |asm, code| {
@@ -520,7 +520,7 @@ fn a_fault_of_native_code_outside_its_trap_sites_kills() {
             0,
             Entry::Call,
             &faulting(|asm, code| {
-                code.trap(asm, Trap::Unreachable, 3);
+                code.trap(asm, Trap::UnreachableCodeReached, 3);
                 dynasm!(asm; .arch x64; nop; ud2);
             }),
         );

@@ -87,10 +87,10 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
         let entry = &*table.ctx.entries.add(index as usize);
         if entry.sig != (*scope).sig_id(ty) {
             if entry.sig == NULL_SIG {
-                return Err(Trap::UninitializedElement);
+                return Err(Trap::IndirectCallToNull);
             }
             (*(*(*scope).ctx).store).operand = ptr::from_ref(entry) as u64;
-            return Err(Trap::IndirectCallTypeMismatch);
+            return Err(Trap::BadSignature);
         }
         Ok((Callee::of(entry.reference as *const FuncRef), next))
     }

@@ -291,7 +291,7 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                         let at = state.pc.add(1);
                         match u16::from(*state.pc) {
                             // Control
-                            code::Unreachable => break 'trap Trap::Unreachable,
+                            code::Unreachable => break 'trap Trap::UnreachableCodeReached,
                             code::Nop => state.pc = at,
                             code::Block => state.pc = decode::skip_block_type(at),
                             code::Loop => {

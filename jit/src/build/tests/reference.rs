@@ -65,7 +65,7 @@ impl<'m, W: World> Reference<'m, W> {
         self.pc = instrs.pc();
         let done = |stack: &mut Vec<u64>| Ok(Some(Done::Return(stack.split_off(stack.len() - results))));
         match (instr.op, instr.imm) {
-            (Opcode::Unreachable, _) => return Err(Trap::Unreachable),
+            (Opcode::Unreachable, _) => return Err(Trap::UnreachableCodeReached),
             (Opcode::Return, _) => return done(&mut self.stack),
             (Opcode::End, _) if self.pc == self.body.end => return done(&mut self.stack),
             (Opcode::Nop | Opcode::Block | Opcode::End, _) => {}

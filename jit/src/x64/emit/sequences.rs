@@ -91,7 +91,7 @@ impl Emitter<'_> {
                 let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
                 self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
                 self.jump_cold(Cond::NE, mismatch);
-                self.ud2(Trap::UninitializedElement as i64, inst.pc);
+                self.ud2(Trap::IndirectCallToNull as i64, inst.pc);
                 // Nothing but the element's address is needed any more.
                 let scratch = if inst.src == abi::RAX { abi::RCX } else { abi::RAX }.encoding();
                 dynasm!(self.out.asm
@@ -100,7 +100,7 @@ impl Emitter<'_> {
                     ; mov Rq(scratch), [r15 + offset_of!(InstanceCtx, store) as i32]
                     ; mov [Rq(scratch) + offset_of!(StoreCtx, operand) as i32], Rq(inst.src.encoding())
                 );
-                self.ud2(Trap::IndirectCallTypeMismatch as i64, inst.pc);
+                self.ud2(Trap::BadSignature as i64, inst.pc);
             }
             op => unreachable!("{op:?} has no rare case"),
         }
@@ -124,7 +124,7 @@ impl Emitter<'_> {
                 None
             }
         };
-        self.trap(TrapSite::Trap(Trap::IntegerDivideByZero), inst.pc);
+        self.trap(TrapSite::Trap(Trap::IntegerDivisionByZero), inst.pc);
         let n = divisor.encoding();
         match (back.is_some(), inst.width) {
             (true, Width::Q) => dynasm!(self.out.asm; .arch x64; idiv Rq(n)),
@@ -266,7 +266,7 @@ impl Emitter<'_> {
         if !saturating {
             self.ud2(Trap::IntegerOverflow as i64, inst.pc);
             dynasm!(self.out.asm; .arch x64; =>nan);
-            return self.ud2(Trap::InvalidConversion as i64, inst.pc);
+            return self.ud2(Trap::BadConversionToInteger as i64, inst.pc);
         }
         let (least, greatest) = match (signed, inst.width) {
             (true, Width::Q) => (i64::MIN, i64::MAX),

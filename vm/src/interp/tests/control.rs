@@ -126,9 +126,9 @@ fn many_locals() {
 #[test]
 fn traps_in_their_own_words() {
     let body = |body: &str| run_trap(&format!("(module (func (export \"f\") {body}))"), ());
-    assert_eq!(body("unreachable"), Trap::Unreachable);
-    assert_eq!(body("(drop (i32.div_s (i32.const 1) (i32.const 0)))"), Trap::IntegerDivideByZero);
+    assert_eq!(body("unreachable"), Trap::UnreachableCodeReached);
+    assert_eq!(body("(drop (i32.div_s (i32.const 1) (i32.const 0)))"), Trap::IntegerDivisionByZero);
     assert_eq!(body("(drop (i64.div_s (i64.const 0x8000000000000000) (i64.const -1)))"), Trap::IntegerOverflow);
-    assert_eq!(body("(drop (i32.trunc_f64_s (f64.const nan)))"), Trap::InvalidConversion);
+    assert_eq!(body("(drop (i32.trunc_f64_s (f64.const nan)))"), Trap::BadConversionToInteger);
     assert_eq!(body("(drop (i32.trunc_f64_u (f64.const 4294967296)))"), Trap::IntegerOverflow);
 }

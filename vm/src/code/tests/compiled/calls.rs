@@ -192,9 +192,9 @@ fn indirect_calls_check_what_they_find() {
             let expected = guest.call(2, &[77]).unwrap();
             let dirt = if index == "i32" { 0xabc << 32 } else { 0 };
             assert_eq!(guest.call(func, &[77, dirt | 1]), Ok(expected));
-            assert_eq!(guest.call(func, &[77, dirt]), Err(Trap::UninitializedElement));
+            assert_eq!(guest.call(func, &[77, dirt]), Err(Trap::IndirectCallToNull));
             assert_eq!(guest.trap().1, 0x31);
-            assert_eq!(guest.call(func, &[77, dirt | 2]), Err(Trap::IndirectCallTypeMismatch));
+            assert_eq!(guest.call(func, &[77, dirt | 2]), Err(Trap::BadSignature));
             for outside in [4, 5, 0x7fff_ffff, 0xffff_ffff] {
                 assert_eq!(guest.call(func, &[77, outside]), Err(Trap::UndefinedElement));
             }
@@ -279,7 +279,7 @@ fn installing_code_redirects_existing_callers() {
     guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n v1: i64 = add v0, v0\n return v1");
     assert_eq!(guest.call(0, &[3]), Ok(vec![6]));
     guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n trap UnreachableCodeReached @0x41");
-    assert_eq!(guest.call(0, &[3]), Err(Trap::Unreachable));
+    assert_eq!(guest.call(0, &[3]), Err(Trap::UnreachableCodeReached));
     let frames = super::SCRIPT.with_borrow_mut(|script| script.backtraces.pop().unwrap());
     assert_eq!(frames.iter().map(|site| (site.func, site.pc)).collect::<Vec<_>>(), [(1, 0x41), (0, 0x25)]);
 }

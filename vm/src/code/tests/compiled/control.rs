@@ -115,11 +115,11 @@ fn traps_have_their_pc() {
            trap UnreachableCodeReached @0x23",
     );
     assert_eq!(guest.call(0, &[6, 2]), Ok(vec![3]));
-    assert_eq!(guest.call(0, &[1, 0]), Err(Trap::IntegerDivideByZero));
+    assert_eq!(guest.call(0, &[1, 0]), Err(Trap::IntegerDivisionByZero));
     assert_eq!(guest.trap().1, 0x20);
     assert_eq!(guest.call(0, &[0x8000_0000, 0xffff_ffff]), Err(Trap::IntegerOverflow));
     assert_eq!(guest.trap().1, 0x20);
-    assert_eq!(guest.call(0, &[1, 2]), Err(Trap::Unreachable));
+    assert_eq!(guest.call(0, &[1, 2]), Err(Trap::UnreachableCodeReached));
     assert_eq!(guest.trap().1, 0x23);
 }
 
@@ -167,7 +167,7 @@ fn fuel_is_exact_at_other_traps() {
            return",
     );
     for (address, left, end) in
-        [(8, 88, Ok(vec![])), (0, 93, Err(Trap::IntegerDivideByZero)), (70000, 97, Err(Trap::MemoryOutOfBounds))]
+        [(8, 88, Ok(vec![])), (0, 93, Err(Trap::IntegerDivisionByZero)), (70000, 97, Err(Trap::MemoryOutOfBounds))]
     {
         guest.world.store.fuel = 100;
         assert_eq!((guest.call(0, &[address]), guest.world.store.fuel), (end, left));
