@@ -154,6 +154,7 @@ impl<'a> Instrs<'a> {
 impl<'a> Iterator for Instrs<'a> {
     type Item = Instr<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Instr<'a>> {
         if self.reader.at >= self.end {
             return None;
@@ -179,6 +180,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// The next byte.
+    #[inline]
     pub fn byte(&mut self) -> u8 {
         let byte = self.bytes[self.at];
         self.at += 1;
@@ -186,13 +188,21 @@ impl<'a> Reader<'a> {
     }
 
     /// An unsigned LEB128 of at most 32 bits.
+    #[inline]
     pub fn u32(&mut self) -> u32 {
         self.u64() as u32
     }
 
     /// An unsigned LEB128 of at most 64 bits.
+    #[inline]
     pub fn u64(&mut self) -> u64 {
-        let (mut value, mut shift) = (0, 0);
+        let byte = self.byte();
+        if byte < 0x80 { byte.into() } else { self.longer_u64(byte) }
+    }
+
+    /// One of more than a byte. Most indices have one.
+    fn longer_u64(&mut self, first: u8) -> u64 {
+        let (mut value, mut shift) = (u64::from(first & 0x7F), 7);
         loop {
             let byte = self.byte();
             value |= u64::from(byte & 0x7F) << shift;
@@ -217,6 +227,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An opcode, prefixed ones included.
+    #[inline]
     pub fn opcode(&mut self) -> Opcode {
         let code = match self.byte() {
             0xFC => 0x100 + self.u32() as u16,

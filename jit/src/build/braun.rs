@@ -14,8 +14,12 @@
 //!   is the choice.
 //! - *Witnesses*: a phi keeps two operands that differ, and is looked at again only when one of them is replaced.
 //!   Operands are scanned once in all, because what is equal stays equal.
-//! - *Regions*: the head of a loop can name what the loop never assigns. Such a variable passes through
-//!   from the loop's entry, and no phi for it is ever placed.
+//! - *Regions*: a join can name the block that dominates it and what is never assigned on any way from there, as the
+//!   head of a loop can and the end of a structured block. Such a variable passes through from that block, without a
+//!   question to the predecessors, and no phi for it is ever placed.
+//! - *Climbing*: where a block has nothing to add, as one that variables pass through or that has one predecessor, the
+//!   search goes on above without a note of it. Every [`CLIMB`] blocks it leaves a definition, so that no
+//!   way is long twice.
 //!
 //! Nothing here recurses: the search, the removal of phis and the sealing of blocks run on worklists. Definitions,
 //! operands and results may be replaced at any later time and are resolved by [`Func::find`] when they are read, never
@@ -70,6 +74,9 @@ pub struct Braun {
     suspects: Vec<u32>,
 }
 
+/// Blocks that the search goes up through without recording a definition.
+const CLIMB: u32 = 8;
+
 const NONE: u32 = u32::MAX;
 const NO_BLOCK: Block = Block(NONE);
 /// The answer of a block whose component is not complete.
@@ -91,6 +98,8 @@ struct BlockState {
 struct Definition {
     block: Block,
     value: Value,
+    /// Whether the search would find it again by climbing from `block`: then nothing is lost with it.
+    climbed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +153,7 @@ impl Braun {
     pub fn with(variables: usize, limit: u64, search: Search, witnesses: bool) -> Braun {
         Braun {
             blocks: Vec::new(),
-            recent: vec![Definition { block: NO_BLOCK, value: Value(0) }; variables],
+            recent: vec![Definition { block: NO_BLOCK, value: Value(0), climbed: true }; variables],
             table: HashMap::default(),
             phis: Vec::new(),
             phi_of: Vec::new(),
@@ -164,6 +173,15 @@ impl Braun {
             unfilled: Vec::new(),
             suspects: Vec::new(),
         }
+    }
+
+    /// Makes room for about this many blocks and values.
+    pub fn reserve(&mut self, blocks: usize, values: usize) {
+        self.blocks.reserve(blocks);
+        self.phis.reserve(blocks);
+        self.watches.reserve(blocks);
+        self.table.reserve(2 * blocks);
+        self.phi_of.reserve(values);
     }
 
     /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit
@@ -201,11 +219,14 @@ impl Braun {
 
     /// Records that `variable` is `value` from here on in `block`.
     pub fn write_variable(&mut self, variable: u32, block: Block, value: Value) {
-        let recent = &mut self.recent[variable as usize];
-        if recent.block != block && recent.block != NO_BLOCK {
+        self.note(variable, Definition { block, value, climbed: false });
+    }
+
+    fn note(&mut self, variable: u32, definition: Definition) {
+        let recent = std::mem::replace(&mut self.recent[variable as usize], definition);
+        if recent.block != definition.block && !recent.climbed {
             self.table.insert(Key(recent.block.0, variable), recent.value);
         }
-        *recent = Definition { block, value };
     }
 
     /// The value of `variable`, which is of type `ty`, at the end of `block` as it stands.
@@ -253,7 +274,7 @@ impl Braun {
         let mut at = block;
         self.visited = 0;
         'search: loop {
-            let mut answer = match self.ask(func, variables, variable, at, ty) {
+            let mut answer = match self.ask(func, variables, variable, block, at, ty) {
                 Ok(value) => value,
                 Err(above) => {
                     at = above;
@@ -267,7 +288,7 @@ impl Braun {
                     visit.asked += 1;
                     continue 'search;
                 }
-                answer = match self.leave(func, variables, variable, ty) {
+                answer = match self.leave(func, variables, variable, block, ty) {
                     Ok(value) => value,
                     Err(again) => {
                         at = again;
@@ -275,7 +296,8 @@ impl Braun {
                     }
                 };
             }
-            self.write_variable(variable, block, answer);
+            let climbed = self.climb_limit() > 0 && matches!(self.above(func, variables, variable, block), Some((_, 1)));
+            self.note(variable, Definition { block, value: answer, climbed });
             return answer;
         }
     }
@@ -390,37 +412,69 @@ impl Braun {
         if recent.block == block { Some(recent.value) } else { self.table.get(&Key(block.0, variable)).copied() }
     }
 
-    /// The value of `variable` at the end of `block`, or the block to ask for it; then `block` waits in `visits`.
+    /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
+    /// far it came, and the value if it is defined there.
+    fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Option<Value>) {
+        let (mut at, limit) = (block, self.climb_limit());
+        for climbed in 0..=limit {
+            if let Some(value) = self.lookup(variable, at) {
+                return (at, Some(func.find(value)));
+            }
+            match self.above(func, variables, variable, at) {
+                Some((above, 1)) if climbed < limit => at = above,
+                _ => break,
+            }
+            self.work += 1;
+        }
+        (at, None)
+    }
+
+    /// Components look up what the blocks outside them have answered.
+    fn climb_limit(&self) -> u32 {
+        if self.search == Search::Components { 0 } else { CLIMB }
+    }
+
+    /// The first of the blocks that are to be asked for `variable` in place of `block`, and their number. None if the
+    /// block is not sealed, or the entry.
+    fn above(&mut self, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
+        let state = *self.state(block);
+        if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
+            return Some((state.outside, 1));
+        }
+        let preds = &func.block(block).preds;
+        preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
+    }
+
+    /// The value of `variable` at the end of `block`, or the block to ask for it; then `block`, or one above it, waits
+    /// in `visits`. The search is for the definition in `start`.
     fn ask(
         &mut self,
         func: &mut Func<'_>,
         variables: &mut impl Variables,
         variable: u32,
+        start: Block,
         block: Block,
         ty: Type,
     ) -> Result<Value, Block> {
-        if let Some(value) = self.lookup(variable, block) {
-            return Ok(func.find(value));
+        let (block, value) = self.climb(func, variables, variable, block);
+        if let Some(value) = value {
+            return Ok(value);
         }
         self.work += 1;
         let state = *self.state(block);
         if state.visit != NONE {
             return Ok(self.meet(func, variable, block, state.visit, ty));
         }
-        let preds = &func.block(block).preds;
-        let (above, count) = if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
-            (state.outside, 1)
-        } else if !state.sealed {
-            let phi = self.place_phi(func, block, ty);
-            self.state(block).incomplete = self.incomplete.len() as u32;
-            self.incomplete.push(Incomplete { variable, phi, next: state.incomplete });
-            self.define(variable, block, phi);
-            return Ok(phi);
-        } else if let Some(&first) = preds.first() {
-            (first, preds.len() as u32)
-        } else {
-            let value = variables.initial(func, variable, ty);
-            self.define(variable, block, value);
+        let Some((above, count)) = self.above(func, variables, variable, block) else {
+            let value = if state.sealed {
+                variables.initial(func, variable, ty)
+            } else {
+                let phi = self.place_phi(func, block, ty);
+                self.state(block).incomplete = self.incomplete.len() as u32;
+                self.incomplete.push(Incomplete { variable, phi, next: state.incomplete });
+                phi
+            };
+            self.define(variable, start, block, value);
             return Ok(value);
         };
         let phi = (self.search == Search::Plain && count > 1).then(|| {
@@ -445,12 +499,19 @@ impl Braun {
         }
         let phi = self.place_phi(func, block, ty);
         self.visits[visit as usize].phi = Some(phi);
-        self.define(variable, block, phi);
+        self.table.insert(Key(block.0, variable), phi);
         phi
     }
 
     /// Ends the last visit, whose predecessors have all answered, with its own answer, or the block to ask again.
-    fn leave(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, ty: Type) -> Result<Value, Block> {
+    fn leave(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &impl Variables,
+        variable: u32,
+        start: Block,
+        ty: Type,
+    ) -> Result<Value, Block> {
         let visit = self.visits.pop().expect("a visit is under way");
         let mut answers = std::mem::take(&mut self.answers);
         let args = &answers[visit.answers as usize..];
@@ -463,7 +524,7 @@ impl Braun {
                 None => self.join(func, visit.block, ty, args),
             };
             if visit.phi.is_none() {
-                self.define(variable, visit.block, value);
+                self.define(variable, start, visit.block, value);
             }
             Ok(value)
         };
@@ -539,8 +600,8 @@ impl Braun {
 
     /// Records a definition found by the search on its way; the block that it started from goes to the cache in the
     /// end.
-    fn define(&mut self, variable: u32, block: Block, value: Value) {
-        if !self.visits.is_empty() {
+    fn define(&mut self, variable: u32, start: Block, block: Block, value: Value) {
+        if block != start || !self.visits.is_empty() {
             self.table.insert(Key(block.0, variable), value);
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Frame {
     pub(super) ty: BlockType,
     /// Operands below it, its parameters not counted.
     pub(super) height: usize,
+    /// Its opcode, and the block at hand there.
+    opened: (u32, Option<Block>),
     /// Edges into its label, in the order in which they will stand in `preds`.
     edges: Vec<Edge>,
 }
@@ -60,7 +62,7 @@ impl Frame {
     }
 
     pub(super) fn new(kind: Kind, ty: BlockType, height: usize) -> Frame {
-        Frame { kind, ty, height, edges: Vec::new() }
+        Frame { kind, ty, height, opened: (0, None), edges: Vec::new() }
     }
 }
 
@@ -76,7 +78,11 @@ impl Builder<'_, '_> {
     pub(super) fn open_block(&mut self, ty: BlockType) {
         self.operands_to_slots();
         let height = self.stack.len() - ty.arity(self.module).0;
-        self.frames.push(Frame::new(Kind::Block, ty, height));
+        self.push_frame(Kind::Block, ty, height, self.here());
+    }
+
+    fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
+        self.frames.push(Frame { opened: (self.pc, Some(from)), ..Frame::new(kind, ty, height) });
     }
 
     /// Opens the loop at `pc`, in live code or where an OSR body begins.
@@ -135,7 +141,7 @@ impl Builder<'_, '_> {
                 Otherwise::Edge(Edge { from, index: 1, args })
             }
         };
-        self.frames.push(Frame::new(Kind::If(otherwise), ty, self.stack.len() - params));
+        self.push_frame(Kind::If(otherwise), ty, self.stack.len() - params, from);
     }
 
     pub(super) fn open_else(&mut self) {
@@ -203,6 +209,7 @@ impl Builder<'_, '_> {
         }
         self.stack.truncate(frame.height);
         let block = self.enter_new_block(&frame.edges);
+        self.pass_through(block, frame.opened);
         let mut args = Vec::with_capacity(frame.edges.len());
         for i in 0..results as u32 {
             let edges = if self.ssa.exhausted() { &frame.edges[..1] } else { &frame.edges };
@@ -211,6 +218,16 @@ impl Builder<'_, '_> {
             let ty = self.func.ty(args[0]);
             let value = self.ssa.join(&mut self.func, block, ty, &args);
             self.push(value);
+        }
+    }
+
+    /// Lets what the structure that ends here does not assign come from where it was opened, unless an OSR entry is
+    /// inside, or its opening was not translated.
+    fn pass_through(&mut self, join: Block, (open, outside): (u32, Option<Block>)) {
+        let entered = self.vars.osr.as_ref().is_some_and(|osr| osr.within(open, self.pc));
+        if let Some(outside) = outside.filter(|_| self.options.refinements.regions && !entered) {
+            let region = self.body.loops.len() as u32 + self.vars.joins.join(open, self.pc);
+            self.ssa.begin_region(join, outside, region);
         }
     }
 
@@ -338,6 +355,9 @@ impl Builder<'_, '_> {
     /// Emits a terminator. Its successors and what comes next are the caller's.
     pub(super) fn terminate(&mut self, op: Op, aux: u32, imm: u64, args: &[Value]) {
         self.emit(op, Type::Void, aux, imm, args);
+        let block = self.here();
+        self.func.block_mut(block).insts.extend_from_slice_copy(&self.insts);
+        self.insts.clear();
     }
 
     /// Whether the label is the function's.

@@ -49,6 +49,11 @@ impl Osr<'_> {
         self.words * u64::from(variable) + u64::from(header)
     }
 
+    /// Whether the entry is from `open` to `end`.
+    pub(super) fn within(&self, open: u32, end: u32) -> bool {
+        (open..end).contains(&self.pc)
+    }
+
     /// Whether a loop around the entry may write `variable`.
     pub(super) fn assigned(&self, variable: u32) -> bool {
         match variable.checked_sub(self.locals) {

@@ -22,7 +22,7 @@ pub struct Refinements {
     pub search: Search,
     /// A phi is looked at again only when one of two differing operands is replaced, not when any is.
     pub witnesses: bool,
-    /// Variables that a loop does not assign pass through its header without a phi.
+    /// Variables that a loop or another structure does not assign pass through its header or join without a phi.
     pub regions: bool,
     /// Operations on constants become constants.
     pub fold: bool,

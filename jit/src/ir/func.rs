@@ -91,7 +91,7 @@ pub enum Entry {
 /// A function in SSA form.
 #[derive(Debug)]
 pub struct Func<'a> {
-    /// What everything in it is allocated in.
+    /// What its lists are allocated in: arguments, the contents and the edges of blocks.
     pub arena: &'a Bump,
     /// Index in its module.
     pub index: u32,
@@ -101,10 +101,11 @@ pub struct Func<'a> {
     pub params: BumpVec<'a, Type>,
     /// Types of the results.
     pub results: BumpVec<'a, Type>,
-    insts: BumpVec<'a, Inst<'a>>,
-    blocks: BumpVec<'a, BlockData<'a>>,
+    // These grow, and an arena would keep every size that they outgrow.
+    insts: Vec<Inst<'a>>,
+    blocks: Vec<BlockData<'a>>,
     /// Union-find parents: `parent[v] == v` unless `v` was replaced.
-    parent: BumpVec<'a, Value>,
+    parent: Vec<Value>,
 }
 
 impl<'a> Func<'a> {
@@ -122,10 +123,17 @@ impl<'a> Func<'a> {
             entry,
             params: BumpVec::from_iter_in(params, arena),
             results: BumpVec::from_iter_in(results, arena),
-            insts: BumpVec::new_in(arena),
-            blocks: BumpVec::new_in(arena),
-            parent: BumpVec::new_in(arena),
+            insts: Vec::new(),
+            blocks: Vec::new(),
+            parent: Vec::new(),
         }
+    }
+
+    /// Makes room for this many values and blocks more.
+    pub fn reserve(&mut self, values: usize, blocks: usize) {
+        self.blocks.reserve(blocks);
+        self.insts.reserve(values);
+        self.parent.reserve(values);
     }
 
     /// A new block, without predecessors, instructions or successors.
