@@ -79,7 +79,7 @@ class Source(NamedTuple):
     about: str
 
 
-LUA = Path(__file__).resolve().parent / "real-lua"
+LUA = Path(__file__).resolve().parent / "cases" / "lua"
 
 SOURCES = [
     Source("qjs-wasi", "cargo", "rquickjs-sys", "0.14.0",

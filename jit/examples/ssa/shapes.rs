@@ -68,7 +68,7 @@ fn product(size: usize) -> (usize, Vec<u8>) {
     for local in 1..=count {
         code.extend([&[0x41, 7, 0x21], &leb(local)[..]].concat());
     }
-    code.extend(fill(size - count * 6, &[&BLOCK[..], &GET_0, &BR_IF_0, &END].concat()));
+    code.extend(fill(size - count * 11, &[&BLOCK[..], &GET_0, &BR_IF_0, &END].concat()));
     for local in 1..=count {
         code.extend([&[0x20], &leb(local)[..], &[0x1A]].concat());
     }

@@ -51,6 +51,8 @@ struct Resolver<'a, C> {
     intervals: &'a Intervals,
     costs: &'a Costs,
     homes: Homes,
+    /// By block, from the first to the last of its own start and of the ends of its predecessors.
+    reach: Vec<(Point, Point)>,
     copies: Vec<Copy>,
 }
 
@@ -58,7 +60,8 @@ struct Resolver<'a, C> {
 pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, pieces: &Pieces) -> Assignment {
     let (slots, num_slots) = slots::assign(intervals, pieces);
     let homes = Homes::new(pieces, slots);
-    let mut resolver = Resolver { client, intervals, costs, homes, copies: Vec::new() };
+    let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
+    let mut resolver = Resolver { client, intervals, costs, homes, reach, copies: Vec::new() };
     for reg in 0..intervals.regs.len() {
         resolver.interval(reg);
     }
@@ -73,6 +76,11 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, piece
     let mut scratch = Scratch::new(client, intervals, &homes, num_slots);
     let moves = parallel::sequence(&copies, &mut scratch);
     Assignment { places, starts, moves, slots: scratch.num_slots() }
+}
+
+fn reach(client: &impl Client, costs: &Costs, block: usize) -> (Point, Point) {
+    let ends = client.preds(block).iter().map(|&pred| costs.start(pred as usize + 1).previous());
+    ends.fold((costs.start(block), costs.start(block)), |(low, high), end| (low.min(end), high.max(end)))
 }
 
 impl<C: Client> Resolver<'_, C> {
@@ -135,10 +143,19 @@ impl<C: Client> Resolver<'_, C> {
     fn along_edges(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
         let intervals = self.intervals;
+        // The piece at the start of the block at hand.
+        let mut piece = 0;
         for range in intervals.ranges.get(reg) {
             let first = self.costs.block(range.start);
             let first = first + usize::from(self.costs.start(first) < range.start || intervals.defs[reg] == range.start);
             for block in first..=self.costs.block(range.end.previous()) {
+                let pieces = self.homes.of(reg);
+                piece += pieces[piece..].partition_point(|piece| piece.start <= self.costs.start(block)) - 1;
+                // Most blocks are far from where a piece ends, and values live long in many.
+                let (low, high) = self.reach[block];
+                if pieces[piece].start <= low && pieces.get(piece + 1).is_none_or(|next| high < next.start) {
+                    continue;
+                }
                 let to = self.homes.at(reg, self.costs.start(block));
                 for &pred in self.client.preds(block) {
                     let edge = Edge { from: pred as usize, to: block };

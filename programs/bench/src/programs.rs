@@ -1,4 +1,7 @@
 //! The programs: a folder each, with `NAME.wasm`, `args.txt`, `expected.txt` and `expected-large.txt`.
+//!
+//! Those of `cases` are work for real programs, made elsewhere: their `args.txt` has a line `module NAME` too, and what runs is
+//! `real/NAME.wasm`, if it has been fetched. An argument `@FILE:N` is the text of that file with N for every `$N` in it.
 
 use clap::ValueEnum;
 use std::fs;
@@ -75,19 +78,25 @@ impl Program {
         Some(Work { args, expected: None })
     }
 
-    fn read(folder: &Path, name: &str) -> Result<Program, String> {
+    /// The program in `folder`, whose module may be one of those fetched into `real`.
+    fn read(folder: &Path, name: &str, real: &Path) -> Result<Program, String> {
         let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
         let lines = String::from_utf8_lossy(&read(folder.join("args.txt"))?).into_owned();
         let work = |size: Size| {
             let line = lines.lines().find_map(|line| line.strip_prefix(size.label()))?;
             let expected = size.expected().map(|file| read(folder.join(file))).transpose();
-            Some(expected.map(|expected| Work { args: line.split_whitespace().map(String::from).collect(), expected }))
+            let args = line.split_whitespace().map(|arg| match arg.strip_prefix('@').and_then(|text| text.split_once(':')) {
+                Some((file, amount)) => Ok(String::from_utf8_lossy(&read(folder.join(file))?).replace("$N", amount)),
+                None => Ok(arg.into()),
+            });
+            Some(args.collect::<Result<_, String>>().and_then(|args| Ok(Work { args, expected: expected? })))
         };
+        let module = lines.lines().find_map(|line| line.strip_prefix("module "));
         let missing = |size: Size| format!("{}: no line `{}`", folder.join("args.txt").display(), size.label());
         let sources = ["c", "cpp", "rs", "zig"].map(|extension| folder.join(format!("{name}.{extension}")));
         Ok(Program {
             name: name.into(),
-            wasm: folder.join(format!("{name}.wasm")),
+            wasm: module.map_or(folder.join(format!("{name}.wasm")), |module| real.join(format!("{module}.wasm"))),
             source: sources.into_iter().find(|path| path.exists()),
             small: work(Size::Small).ok_or_else(|| missing(Size::Small))??,
             large: work(Size::Large).ok_or_else(|| missing(Size::Large))??,
@@ -97,18 +106,19 @@ impl Program {
     }
 }
 
-/// The programs in `folder` and in `folder/real` whose name contains `filter`, by name.
+/// The programs in `folder`, and in its folder `cases` those that have been fetched, whose name contains `filter`, by name.
 ///
 /// # Errors
 /// A file is missing, or no program is left.
 pub fn find(folder: &Path, filter: Option<&str>) -> Result<Vec<Program>, String> {
     let mut programs = Vec::new();
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let fetched = fs::read_dir(folder.join("real")).into_iter().flatten();
-    for entry in entries.chain(fetched).flatten() {
+    let cases = fs::read_dir(folder.join("cases")).into_iter().flatten();
+    for entry in entries.chain(cases).flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.path().join("args.txt").exists() && filter.is_none_or(|filter| name.contains(filter)) {
-            programs.push(Program::read(&entry.path(), &name)?);
+            let program = Program::read(&entry.path(), &name, &folder.join("real"))?;
+            programs.extend(Some(program).filter(|program| program.wasm.exists()));
         }
     }
     programs.sort_by(|a, b| a.name.cmp(&b.name));

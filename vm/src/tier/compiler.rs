@@ -1,6 +1,6 @@
 //! Makes native code for functions and loops and remembers, per module, what there is of it.
 
-use super::policy::{COMPILER_THREADS, Decision, MAX_OSR_BODIES, NEVER, Policy};
+use super::policy::{self, COMPILER_THREADS, Decision, NEVER, Policy};
 use super::queue::{Job, Queue};
 use super::record::Record;
 use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
@@ -99,7 +99,7 @@ pub(super) struct NativeModule {
 struct Entries {
     states: HashMap<(u32, Entry), EntryState>,
     /// How many OSR bodies each function has or waits for.
-    osr_bodies: HashMap<u32, usize>,
+    osr_bodies: HashMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +152,8 @@ impl ModuleState {
             Some(EntryState::Refused) => return Found::Later(policy.refused_ticks()),
             None => (),
         }
-        if entry != Entry::Call && entries.osr_bodies.get(&func).is_some_and(|&bodies| bodies >= MAX_OSR_BODIES) {
+        let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+        if entry != Entry::Call && entries.osr_bodies.get(&func).is_some_and(|&bodies| bodies >= policy::osr_bodies(bytes)) {
             return Found::Later(policy.next_ticks());
         }
         let decision = match module.tier.native(module) {
@@ -175,7 +176,8 @@ impl ModuleState {
                 Some(None) | None => Found::Later(policy.refused_ticks()),
             },
             Decision::Queue(backend) => {
-                engine.queue.push(Compilation { module: Arc::downgrade(module), func, entry, backend });
+                let heat = policy::heat(bytes, entry);
+                engine.queue.push(Compilation { module: Arc::downgrade(module), func, entry, backend, heat });
                 Found::Later(policy.next_ticks())
             }
             Decision::Interpret(_) | Decision::Refuse => Found::Later(policy.refused_ticks()),
@@ -198,12 +200,12 @@ pub(super) struct Compilation {
     func: u32,
     entry: Entry,
     backend: Backend,
+    heat: u64,
 }
 
 impl Job for Compilation {
-    /// A waiting loop runs now; a function may be called again.
     fn heat(&self) -> u64 {
-        u64::from(self.entry != Entry::Call)
+        self.heat
     }
 
     fn run(self) {

@@ -14,8 +14,6 @@ use weir_jit::ir::Entry;
 pub(crate) const POLL_TICKS: i32 = 256;
 /// Ticks that never run out in practice: nothing will change for this function.
 pub(crate) const NEVER: i32 = i32::MAX;
-/// OSR bodies per function: each repeats the loop nest it enters, and a function hot in more loops than this is soon called.
-pub(crate) const MAX_OSR_BODIES: usize = 8;
 /// Compiler threads: one, so that a guest has the other core of the smallest machines to itself.
 pub(crate) const COMPILER_THREADS: usize = 1;
 
@@ -25,6 +23,24 @@ const BASE_TICKS: i32 = 400;
 const TICKS_PER_BYTE: i32 = 4;
 /// Beyond this a function is compiled however big it is.
 const MAX_TICKS: i32 = 40_000;
+
+/// OSR bodies per function: each repeats the loop nest it enters, and a function hot in more loops than this is soon called.
+const MAX_OSR_BODIES: u32 = 8;
+/// Bytes of bytecode in all OSR bodies of a function, beyond the second: the loop of a big interpreter holds many others, and
+/// the compiler has better things to do than translating it for each.
+const OSR_BYTES: u32 = 64 << 10;
+
+/// How many OSR bodies a function with `bytes` of code may have.
+pub(crate) fn osr_bodies(bytes: u32) -> u32 {
+    (OSR_BYTES / bytes.max(1)).clamp(2, MAX_OSR_BODIES)
+}
+
+/// How urgent it is to compile `bytes` of code: what is soon done keeps others waiting for less, and about as much has been
+/// spent interpreting either for each byte. A waiting loop runs now; a function may be called again.
+pub(crate) fn heat(bytes: u32, entry: Entry) -> u64 {
+    let weight = if entry == Entry::Call { 1 } else { 4 };
+    weight * u64::from(u32::MAX) / u64::from(bytes.max(1))
+}
 
 /// What to do about a function or loop that has no code yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,8 @@
-// The stand-alone Lua that its package leaves out: runs a script with its arguments in `arg`.
+// The stand-alone Lua that its package leaves out: runs a script, or with -e its argument, with the arguments in `arg`.
 
 #include "lauxlib.h"
 #include "lualib.h"
+#include <string.h>
 
 int main(int argc, char **argv) {
     lua_State *L = luaL_newstate();
@@ -13,7 +14,8 @@ int main(int argc, char **argv) {
         lua_rawseti(L, -2, i - 1);
     }
     lua_setglobal(L, "arg");
-    if (luaL_loadfile(L, argv[1]) != LUA_OK) return 1;
+    int text = argc > 2 && !strcmp(argv[1], "-e");
+    if ((text ? luaL_loadstring(L, argv[2]) : luaL_loadfile(L, argv[1])) != LUA_OK) return 1;
     lua_pcall(L, 0, 0, 0);
     lua_close(L);
     return 0;
