@@ -12,6 +12,7 @@ pub mod explore;
 pub mod fallback;
 pub mod ir;
 pub mod opt;
+pub mod profile;
 pub mod regalloc;
 pub mod request;
 pub mod x64;

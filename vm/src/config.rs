@@ -45,6 +45,7 @@ pub struct Config {
     pub(crate) parallel_validation: bool,
     pub(crate) passes_off: Vec<String>,
     pub(crate) rewrite_fuel: Option<u64>,
+    profile: Option<bool>,
 }
 
 impl Default for Config {
@@ -65,6 +66,7 @@ impl Default for Config {
             parallel_validation: true,
             passes_off: Vec::new(),
             rewrite_fuel: None,
+            profile: None,
         }
     }
 }
@@ -188,6 +190,19 @@ impl Config {
     pub fn rewrite_fuel(&mut self, rewrites: Option<u64>) -> &mut Config {
         self.rewrite_fuel = rewrites;
         self
+    }
+
+    /// Counts, in functions that are interpreted, which way branches go and what indirect calls call: see
+    /// [`Module::profile`](crate::Module::profile). With [`Tier::Auto`] a function's counts begin after a quarter of the calls and loop
+    /// iterations after which it is compiled, with [`Tier::Interpreter`] at its first. Default: on with [`Tier::Auto`], else off.
+    pub fn profile(&mut self, enable: bool) -> &mut Config {
+        self.profile = Some(enable);
+        self
+    }
+
+    /// Whether the interpreter counts.
+    pub(crate) fn profiles(&self) -> bool {
+        self.profile.unwrap_or(self.tier == Tier::Auto)
     }
 
     /// Who allocates registers in Weir's own back end; for comparison. The default is what [`Allocator`] says.

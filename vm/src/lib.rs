@@ -105,4 +105,5 @@ pub use value::{ExternRef, Ref, Rooted, V128, Val};
 pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};
 pub use weir_bytecode::validate::InvalidModule;
+pub use weir_jit::profile::{BranchProfile, CallProfile, Profile};
 pub use weir_jit::regalloc::Allocator;

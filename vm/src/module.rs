@@ -9,6 +9,7 @@ use std::sync::Arc;
 use weir_bytecode::module::{ExternIndex, ExternType as IndexedType};
 use weir_bytecode::{Module as Bytecode, validate};
 use weir_jit::contract::Layout;
+use weir_jit::profile::Profile;
 
 use crate::types::{ExportType, ExternType, FuncType, ImportType};
 
@@ -133,6 +134,28 @@ impl Module {
     /// What happened so far in this module.
     pub fn stats(&self) -> Stats {
         tier::module_stats(self)
+    }
+
+    /// What the interpreter has counted so far of function `func`, by its index in the module; `None` if it is imported or has not
+    /// run long enough, or if profiling is off ([`Config::profile`](crate::Config::profile)).
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Instance, Module, Store, Tier};
+    ///
+    /// let engine = Engine::new(Config::new().tier(Tier::Interpreter).profile(true))?;
+    /// let module = Module::new(&engine, r#"(module
+    ///     (func (export "count") (param i32)
+    ///         (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#)?;
+    /// let mut store = Store::new(&engine, ());
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    /// instance.get_typed_func::<i32, ()>(&mut store, "count")?.call(&mut store, 10)?;
+    /// assert_eq!(*module.profile(0).unwrap().branches[0].ways, [9, 1]);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn profile(&self, func: u32) -> Option<Profile> {
+        let bytecode = self.bytecode();
+        let index = func.checked_sub(bytecode.imported_funcs)? as usize;
+        self.0.code.get(index)?.profile(bytecode, bytecode.bodies[index].get()?)
     }
 
     /// Whether both are clones of one module.

@@ -74,6 +74,9 @@ pub(crate) struct Run {
     /// Afterwards say on standard error what happened, in a few lines or as one JSON object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
+    /// Afterwards print on standard error what the interpreter counted: which way branches went, what indirect calls called
+    #[arg(long, value_name = "KIND")]
+    pub profile: Option<ProfileKind>,
     /// The module (.wasm or .wat), then its arguments
     #[arg(value_name = "MODULE", required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = false)]
     pub module_and_args: Vec<OsString>,
@@ -149,6 +152,12 @@ pub(crate) enum Tier {
 pub(crate) enum StatsFormat {
     Text,
     Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ProfileKind {
+    /// Branches and indirect calls, by function and offset
+    Counts,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod explore;
 mod failure;
 mod invoke;
 mod limits;
+mod profile;
 mod run;
 mod script;
 mod stats;

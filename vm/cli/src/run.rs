@@ -1,9 +1,9 @@
 //! `weir run`: one module, as a program or as a library of functions.
 
-use crate::args::Run;
+use crate::args::{ProfileKind, Run};
 use crate::failure::{Done, Failure};
 use crate::limits::MemoryBudget;
-use crate::{invoke, limits, stats, world};
+use crate::{invoke, limits, profile, stats, world};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -40,6 +40,9 @@ struct Host {
 fn run_here(args: &Run, started: Instant) -> Done {
     let mut config = args.engine.config();
     config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK).epoch_interruption(args.timeout.is_some());
+    if args.profile.is_some() {
+        config.profile(true);
+    }
     let engine = Engine::new(&config).map_err(Failure::Module)?;
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
     let module = Module::from_file(&engine, path).map_err(Failure::Module)?;
@@ -62,6 +65,9 @@ fn run_here(args: &Run, started: Instant) -> Done {
         (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
         (done, _) => done,
     };
+    if args.profile == Some(ProfileKind::Counts) {
+        profile::print(&module)?;
+    }
     if let Some(format) = args.stats {
         let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
         stats::print(format, &module.stats(), started.elapsed(), trapped)?;

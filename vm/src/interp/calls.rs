@@ -109,6 +109,24 @@ pub(super) unsafe fn referenced(reference: u64) -> Result<Callee, Trap> {
     Ok(unsafe { Callee::of(reference as *const FuncRef) })
 }
 
+/// Counts that the indirect call at which `state` stands calls `callee`, if its function has begun to count.
+///
+/// # Safety
+/// It stands there.
+#[inline(always)]
+pub(super) unsafe fn count_target(state: State, callee: Callee) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(counters) = (*(*state.body).code).counters() {
+            let target = match callee {
+                Callee::Wasm { body, scope } if scope == state.scope => Some((*body).func),
+                Callee::Wasm { .. } | Callee::Host(_) => None,
+            };
+            counters.call(state.pc.offset_from_unsigned((*state.scope).bytes) as u32, target);
+        }
+    }
+}
+
 /// Counts a call of `body`: native code for it, or null to interpret it.
 ///
 /// # Safety

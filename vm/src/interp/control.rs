@@ -32,6 +32,20 @@ pub(super) unsafe fn branch(
     }
 }
 
+/// Counts that the branch which owns the entry at `stp` was taken, or was not, if its function has begun to count.
+///
+/// # Safety
+/// Validated code of `body`.
+#[inline(always)]
+pub(super) unsafe fn count(body: *const Body, stp: *const BranchEntry, taken: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(counters) = (*(*body).code).counters() {
+            counters.branch(stp.offset_from_unsigned((*body).branches), taken);
+        }
+    }
+}
+
 /// What is metered. The loop is compiled twice, and in the form that runs when both are off none of this exists.
 #[derive(Clone, Copy)]
 pub(super) struct Meter {

@@ -1,6 +1,7 @@
 //! The loop: one arm per opcode of TABLE 1.
 //!
-//! It is compiled for slots of one word and for slots of two, each time with and without metering. The hot part of the
+//! It is compiled for slots of one word and for slots of two, each time plain, with profiling, and with profiling and metering:
+//! in the plain form, which `--tier interp` runs, neither is there. The hot part of the
 //! state lives in registers. So nothing here takes the address of `state`: what is too big to be inline takes a copy
 //! and gives one back.
 
@@ -159,8 +160,8 @@ impl State {
 ///
 /// # Safety
 /// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls
-/// are on.
-pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: State, meter: Meter) -> End {
+/// are on, without `PROFILED` no function has counters.
+pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(mut state: State, meter: Meter) -> End {
     // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
     // what its fields' comments say. Each arm keeps that up.
     unsafe {
@@ -210,6 +211,33 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                     (state.pc, state.stp, state.sp) = control::branch(WORDS, state.stp, state.sp, state.scope, state.body);
                     enter_segment!();
                 }};
+            }
+            // The branch at `state` is one that might not be taken: it is.
+            macro_rules! take {
+                () => {{
+                    if PROFILED {
+                        control::count(state.body, state.stp, true);
+                    }
+                    branch!();
+                }};
+            }
+            // It is not.
+            macro_rules! pass {
+                ($next:expr) => {{
+                    if PROFILED {
+                        control::count(state.body, state.stp, false);
+                    }
+                    state.stp = state.stp.add(1);
+                    state.pc = $next;
+                    enter_segment!();
+                }};
+            }
+            macro_rules! count_target {
+                ($callee:expr) => {
+                    if PROFILED {
+                        calls::count_target(state, $callee);
+                    }
+                };
             }
             macro_rules! unary {
                 ($meaning:ident, $next:expr) => {{
@@ -308,11 +336,9 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                             }
                             code::If => {
                                 if i32::from_slot(pop!()) == 0 {
-                                    branch!();
+                                    take!();
                                 } else {
-                                    state.stp = state.stp.add(1);
-                                    state.pc = decode::skip_block_type(at);
-                                    enter_segment!();
+                                    pass!(decode::skip_block_type(at));
                                 }
                             }
                             code::Else | code::Br => branch!(),
@@ -325,11 +351,9 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                             }
                             code::BrIf => {
                                 if i32::from_slot(pop!()) == 0 {
-                                    state.stp = state.stp.add(1);
-                                    state.pc = decode::skip(at);
-                                    enter_segment!();
+                                    pass!(decode::skip(at));
                                 } else {
-                                    branch!();
+                                    take!();
                                 }
                             }
                             code::BrTable => {
@@ -337,26 +361,22 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                                 let (labels, _) = decode::u32(at);
                                 let label = (pop!() as u32).min(labels);
                                 state.stp = state.stp.add(label as usize);
-                                branch!();
+                                take!();
                             }
                             code::BrOnNull => {
                                 if *state.sp.sub(WORDS) == 0 {
                                     state.sp = state.sp.sub(WORDS);
-                                    branch!();
+                                    take!();
                                 } else {
-                                    state.stp = state.stp.add(1);
-                                    state.pc = decode::skip(at);
-                                    enter_segment!();
+                                    pass!(decode::skip(at));
                                 }
                             }
                             code::BrOnNonNull => {
                                 if *state.sp.sub(WORDS) == 0 {
                                     state.sp = state.sp.sub(WORDS);
-                                    state.stp = state.stp.add(1);
-                                    state.pc = decode::skip(at);
-                                    enter_segment!();
+                                    pass!(decode::skip(at));
                                 } else {
-                                    branch!();
+                                    take!();
                                 }
                             }
                             code::Return => break 'ret,
@@ -369,11 +389,13 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                             code::CallIndirect => {
                                 let index = *state.sp.sub(WORDS);
                                 let found = check!(calls::indirect(state.scope, at, index));
+                                count_target!(found.0);
                                 state.sp = state.sp.sub(WORDS);
                                 break 'call found;
                             }
                             code::CallRef => {
                                 let callee = check!(calls::referenced(*state.sp.sub(WORDS)));
+                                count_target!(callee);
                                 state.sp = state.sp.sub(WORDS);
                                 break 'call (callee, decode::skip(at));
                             }
@@ -384,11 +406,13 @@ pub(super) unsafe fn run<const METERED: bool, const WORDS: usize>(mut state: Sta
                             code::ReturnCallIndirect => {
                                 let index = *state.sp.sub(WORDS);
                                 let (callee, _) = check!(calls::indirect(state.scope, at, index));
+                                count_target!(callee);
                                 state.sp = state.sp.sub(WORDS);
                                 follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
                             }
                             code::ReturnCallRef => {
                                 let callee = check!(calls::referenced(*state.sp.sub(WORDS)));
+                                count_target!(callee);
                                 state.sp = state.sp.sub(WORDS);
                                 follow!(check!(calls::tail::<WORDS>(state, callee, METERED.then_some(meter))));
                             }

@@ -93,20 +93,24 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let value_sp = (*stack).value_sp;
         let meter = meter(store);
         let state = State::at_entry(scope, body, fp);
-        let exit = if meter.fuel || meter.polls { alternate::<true>(state, meter) } else { alternate::<false>(state, meter) };
+        let exit = match (meter.fuel || meter.polls, (*store).engine.config().profiles()) {
+            (true, _) => alternate::<true, true>(state, meter),
+            (false, true) => alternate::<false, true>(state, meter),
+            (false, false) => alternate::<false, false>(state, meter),
+        };
         (*stack).value_sp = value_sp;
         exit
     }
 }
 
 /// Runs an activation, in the loop for one width of slots after the other.
-unsafe fn alternate<const METERED: bool>(mut state: State, meter: Meter) -> Exit {
+unsafe fn alternate<const METERED: bool, const PROFILED: bool>(mut state: State, meter: Meter) -> Exit {
     loop {
         // SAFETY: the caller's promise; the width is that of the function that is to run.
         let end = unsafe {
             match (*state.body).words() {
-                1 => dispatch::run::<METERED, 1>(state, meter),
-                _ => dispatch::run::<METERED, 2>(state, meter),
+                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter),
+                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter),
             }
         };
         match end {

@@ -38,7 +38,7 @@ impl EngineState {
     /// The state of an engine with these settings.
     pub fn new(config: &Config) -> EngineState {
         EngineState {
-            policy: Policy::new(config.tier, config.synchronous_compilation, config.tier_up_threshold, config.stress),
+            policy: Policy::new(config),
             options: Options {
                 fuel: config.consume_fuel,
                 poll: config.epoch_interruption,

@@ -1,6 +1,10 @@
 //! Per-function execution counters and code pointers, shared by all instances of a module.
 
+use super::profile::Counters;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr};
+use weir_bytecode::{FuncBody, Module as Bytecode};
+use weir_jit::profile::Profile;
 
 /// Execution state of one function of a module.
 #[derive(Debug)]
@@ -10,11 +14,29 @@ pub(crate) struct FuncCode {
     pub ticks: AtomicI32,
     /// Native code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
+    /// What is counted beside the ticks, from when the function is warm.
+    profile: OnceLock<Box<Counters>>,
 }
 
-impl Default for FuncCode {
-    /// Interpreted, and not soon asked about.
-    fn default() -> FuncCode {
-        FuncCode { ticks: AtomicI32::new(i32::MAX), native: AtomicPtr::default() }
+impl FuncCode {
+    /// That of a function that is interpreted and asks after so many ticks.
+    pub fn new(ticks: i32) -> FuncCode {
+        FuncCode { ticks: AtomicI32::new(ticks), native: AtomicPtr::default(), profile: OnceLock::new() }
+    }
+
+    /// The function's counts, if it has begun to count.
+    #[inline(always)]
+    pub fn counters(&self) -> Option<&Counters> {
+        self.profile.get().map(|counters| &**counters)
+    }
+
+    /// Begins to count, if it has not: the function is this one.
+    pub fn begin_profile(&self, module: &Bytecode, body: &FuncBody) {
+        self.profile.get_or_init(|| Box::new(Counters::new(module, body)));
+    }
+
+    /// What was counted so far of the function, which is this one.
+    pub fn profile(&self, module: &Bytecode, body: &FuncBody) -> Option<Profile> {
+        Some(self.counters()?.snapshot(module, body))
     }
 }

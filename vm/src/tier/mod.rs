@@ -2,9 +2,10 @@
 //!
 //! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
 //! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`record`]
-//! what `--stats` tells, [`unwind`] what is done about a trap. Where there is no native code at all, [`portable`] answers "interpret".
+//! what `--stats` tells, [`profile`] what is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native code at all, [`portable`] answers "interpret".
 
 pub(crate) mod counters;
+pub(crate) mod profile;
 
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod compiler;
@@ -25,6 +26,18 @@ mod unwind;
 pub(crate) use native::*;
 #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
 pub(crate) use portable::*;
+
+use crate::Engine;
+use counters::FuncCode;
+use weir_bytecode::Module as Bytecode;
+use weir_bytecode::module::Body;
+
+/// The execution state of every function defined in a module, before any is called.
+pub(crate) fn new_code(engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
+    // Whoever calls a function that is not validated yet must ask first.
+    let ticks = |body: &Body| body.get().map_or(0, |body| first_ticks(engine, body.len()));
+    bytecode.bodies.iter().map(|body| FuncCode::new(ticks(body))).collect()
+}
 
 /// What the interpreter does next, after the policy was asked.
 #[derive(Clone, Copy, Debug)]

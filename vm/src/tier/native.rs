@@ -3,16 +3,14 @@
 use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
-use super::counters::FuncCode;
 pub(crate) use super::unwind::on_unwind;
 use crate::code::ensure_altstack;
 use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
 use crate::stats::Stats;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use weir_bytecode::module::Body;
 use weir_bytecode::{FuncBody, FuncType, Module as Bytecode};
 use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
 use weir_jit::ir::Entry;
@@ -26,14 +24,6 @@ pub(crate) fn check(config: &Config) -> Result<()> {
         Tier::Cranelift if !cfg!(feature = "cranelift") => Err(Error::msg("this build of Weir does not have Cranelift")),
         Tier::Auto | Tier::Interpreter | Tier::Native | Tier::Cranelift => Ok(()),
     }
-}
-
-/// The execution state of every function defined in a module, before any is called.
-pub(crate) fn new_code(engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
-    // Whoever calls a function that is not validated yet must ask first.
-    let ticks = |body: &Body| body.get().map_or(0, |body| first_ticks(engine, body.len()));
-    let fresh = |body| FuncCode { ticks: AtomicI32::new(ticks(body)), native: AtomicPtr::default() };
-    bytecode.bodies.iter().map(fresh).collect()
 }
 
 /// Ticks of a function with `bytes` of code before the policy is asked about it.
@@ -78,6 +68,14 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next
     let module = instance.module.record();
     let tier = &module.engine.record().tier;
     let code = module.func_code(func);
+    let body = module.bytecode.body(func).expect("who runs has a body that is validated");
+    if code.counters().is_none()
+        && let Some(ticks) = tier.policy.profile_ticks(body.len())
+    {
+        code.begin_profile(&module.bytecode, body);
+        code.ticks.store(ticks, Ordering::Relaxed);
+        return Next::Interpret;
+    }
     let call = ModuleState::find(module, func, Entry::Call);
     if let Found::Ready(ready) = call {
         promote(module, func, ready.0);
@@ -97,7 +95,7 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next
             }
         };
     };
-    let pc = module.bytecode.body(func).expect("only functions with a body loop").loops[at as usize].pc;
+    let pc = body.loops[at as usize].pc;
     match ModuleState::find(module, func, Entry::Osr(pc)) {
         Found::Ready(ready) => {
             code.ticks.store(tier.policy.next_ticks(), Ordering::Relaxed);
@@ -184,7 +182,7 @@ pub(crate) fn module_stats(module: &Module) -> Stats {
         let first_ticks = |body: &FuncBody| policy.first_ticks(body.len());
         let left = code.ticks.load(Ordering::Relaxed);
         let ticked = policy.is_fixed() && body.get().is_some_and(|body| left != first_ticks(body));
-        let called = asked || ticked;
+        let called = asked || ticked || code.counters().is_some();
         stats.functions.called += u64::from(called);
         stats.functions.interpreted += u64::from(called && code.native.load(Ordering::Relaxed).is_null());
     }

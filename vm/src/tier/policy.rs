@@ -5,7 +5,7 @@
 //! more than twice the better choice (the ski-rental argument; the same shape as SpiderMonkey's and JavaScriptCore's
 //! counters). While a compilation is under way the function asks again every [`POLL_TICKS`].
 
-use crate::config::Tier;
+use crate::config::{Config, Tier};
 use std::sync::Mutex;
 use weir_jit::Backend;
 use weir_jit::ir::Entry;
@@ -21,6 +21,8 @@ pub(crate) const COMPILER_THREADS: usize = 1;
 const BASE_TICKS: i32 = 400;
 /// A tick costs the interpreter some tens of nanoseconds, compiling some hundreds of nanoseconds a byte on another core.
 const TICKS_PER_BYTE: i32 = 4;
+/// A function is profiled after one in so many of its ticks: what never grows warm costs no counters.
+const COLD_SHARE: i32 = 4;
 /// Beyond this a function is compiled however big it is.
 const MAX_TICKS: i32 = 40_000;
 
@@ -62,17 +64,46 @@ pub(crate) struct Policy {
     synchronous: bool,
     threshold: Option<u32>,
     stress: Option<Mutex<Rng>>,
+    profile: bool,
 }
 
 impl Policy {
-    /// The policy for a tier setting; `threshold` overrides the ticks, `stress` seeds random decisions.
-    pub(crate) fn new(tier: Tier, synchronous: bool, threshold: Option<u32>, stress: Option<u64>) -> Policy {
-        let stress = stress.map(|seed| Mutex::new(Rng(seed)));
-        Policy { tier, synchronous, threshold, stress }
+    /// The policy for these settings.
+    pub(crate) fn new(config: &Config) -> Policy {
+        Policy {
+            tier: config.tier,
+            synchronous: config.synchronous_compilation,
+            threshold: config.tier_up_threshold,
+            stress: config.stress.map(|seed| Mutex::new(Rng(seed))),
+            profile: config.profiles(),
+        }
     }
 
-    /// Ticks of a function with `bytes` of code before it first asks.
+    /// Ticks of a function with `bytes` of code before it first asks: for its profile if it is to have one, else for code.
     pub(crate) fn first_ticks(&self, bytes: u32) -> i32 {
+        match self.tier {
+            Tier::Interpreter if self.profile => 0,
+            Tier::Auto if self.profile => self.ticks(bytes) / COLD_SHARE,
+            _ => self.ticks(bytes),
+        }
+    }
+
+    /// Ticks during which a function without a profile, which asks, is to be profiled before it asks for code; `None` if it is
+    /// to ask for code at once.
+    pub(crate) fn profile_ticks(&self, bytes: u32) -> Option<i32> {
+        match self.tier {
+            Tier::Interpreter if self.profile => Some(NEVER),
+            Tier::Auto if self.profile => {
+                let ticks = self.ticks(bytes);
+                // The tick that asks is one of them.
+                Some(ticks - ticks / COLD_SHARE - 1).filter(|&ticks| ticks >= 0)
+            }
+            _ => None,
+        }
+    }
+
+    /// Ticks of a function with `bytes` of code before it asks for code.
+    pub(crate) fn ticks(&self, bytes: u32) -> i32 {
         match self.tier {
             Tier::Interpreter => NEVER,
             Tier::Native | Tier::Cranelift => 0,
@@ -90,7 +121,7 @@ impl Policy {
     pub(crate) fn next_ticks(&self) -> i32 {
         match self.stress {
             Some(_) => self.random(16) as i32,
-            None if self.threshold.is_some() => self.first_ticks(0),
+            None if self.threshold.is_some() => self.ticks(0),
             None => POLL_TICKS,
         }
     }

@@ -1,12 +1,11 @@
 //! The tiers where there is no native code: without feature `jit`, or on a host that has no back end yet.
 
 use super::Next;
-use super::counters::FuncCode;
 use crate::runtime::records::{InstanceRecord, ModuleRecord};
 use crate::stats::Stats;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
-use weir_bytecode::module::Body;
+use std::sync::atomic::Ordering;
 use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
 
@@ -43,18 +42,9 @@ pub(crate) fn check(config: &Config) -> Result<()> {
     }
 }
 
-/// The execution state of every function defined in a module, before any is called.
-pub(crate) fn new_code(_engine: &Engine, bytecode: &Bytecode) -> Box<[FuncCode]> {
-    // Whoever calls a function that is not validated yet must ask first.
-    let ticks = |body: &Body| {
-        if body.get().is_some() { FuncCode::default() } else { FuncCode { ticks: 0.into(), ..FuncCode::default() } }
-    };
-    bytecode.bodies.iter().map(ticks).collect()
-}
-
-/// Ticks of a function before the policy is asked about it: they never run out.
-pub(crate) fn first_ticks(_engine: &Engine, _bytes: u32) -> i32 {
-    i32::MAX
+/// Ticks of a function before anybody asks about it: none if it is to be profiled, else they never run out.
+pub(crate) fn first_ticks(engine: &Engine, _bytes: u32) -> i32 {
+    if engine.config().profiles() { 0 } else { i32::MAX }
 }
 
 /// The permanent entry stub of function `func`, which is defined in `module`: asked when a reference to it is made. Null
@@ -90,10 +80,17 @@ pub(crate) fn engine_stats(_engine: &Engine) -> Stats {
     Stats::default()
 }
 
-/// Asks the policy, because the ticks of function `func` ran out: at a call of it (`at` is `None`), or at the `loop` opcode of
-/// its loop `at`. Resets the ticks. May compile, synchronously or by queueing.
+/// Begins the profile of function `func`, whose ticks ran out, if there is to be one.
 #[cold]
-pub(crate) fn ask(_instance: &InstanceRecord, _func: u32, _at: Option<u32>) -> Next {
+pub(crate) fn ask(instance: &InstanceRecord, func: u32, _at: Option<u32>) -> Next {
+    let module = instance.module.record();
+    let code = module.func_code(func);
+    if let Some(body) = module.bytecode.body(func)
+        && module.engine.config().profiles()
+    {
+        code.begin_profile(&module.bytecode, body);
+    }
+    code.ticks.store(i32::MAX, Ordering::Relaxed);
     Next::Interpret
 }
 

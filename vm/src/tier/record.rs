@@ -42,7 +42,7 @@ impl Record {
         self.compiled.insert((std::ptr::from_ref(module).addr(), func), compiled.backend);
         let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
         if entry == Entry::Call {
-            let ticks = module.engine.record().tier.policy.first_ticks(bytes).max(0) as u64 + 1;
+            let ticks = module.engine.record().tier.policy.ticks(bytes).max(0) as u64 + 1;
             self.tier_up.push(TierUp::new(func, module.bytecode.func_name(func).map(String::from), ticks));
         }
         for &(phase, nanoseconds) in &compiled.stats.phases {

@@ -1,0 +1,56 @@
+//! `--profile counts`: what the interpreter counted, on standard error.
+
+use std::io::{self, BufWriter, Write};
+use weir::{Module, Profile};
+use weir_bytecode::{Instrs, Opcode};
+
+/// Prints it, for every function with a profile: the branches and indirect calls that were executed.
+pub(crate) fn print(module: &Module) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stderr().lock());
+    let bytecode = module.bytecode();
+    for func in bytecode.imported_funcs..bytecode.funcs.len() as u32 {
+        let (Some(profile), Some(body)) = (module.profile(func), bytecode.body(func)) else { continue };
+        writeln!(out, "profile of {}", name(module, func))?;
+        for instr in Instrs::new(bytecode, body.entry, body.end) {
+            if let Some(counts) = counts(module, &profile, instr.pc, instr.op) {
+                writeln!(out, "  {:#08x}  {:20} {counts}", instr.pc, instr.op.mnemonic())?;
+            }
+        }
+    }
+    out.flush()
+}
+
+fn name(module: &Module, func: u32) -> String {
+    match module.bytecode().func_name(func) {
+        Some(name) => format!("function {func} `{name}`"),
+        None => format!("function {func}"),
+    }
+}
+
+/// What was counted of an instruction, if it was executed.
+fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<String> {
+    if let Some(call) = profile.call(pc) {
+        let target = |&(func, count): &(Option<u32>, u32)| {
+            format!("{} {count}", func.map_or("functions elsewhere".to_string(), |func| name(module, func)))
+        };
+        let mut targets: Vec<String> = call.targets.iter().map(target).collect();
+        if call.others > 0 {
+            targets.push(format!("others {}", call.others));
+        }
+        return Some(targets.join(", "));
+    }
+    let ways = profile.branch(pc);
+    if ways.iter().all(|&count| count == 0) {
+        return None;
+    }
+    Some(match (op, ways) {
+        (Opcode::BrTable, [labels @ .., default]) => {
+            let labels = labels.iter().enumerate().filter(|&(_, &count)| count > 0);
+            let labels: String = labels.map(|(label, count)| format!("{label}: {count}, ")).collect();
+            format!("{labels}default: {default}")
+        }
+        (Opcode::If, [then, otherwise]) => format!("true {then}, false {otherwise}"),
+        (_, [taken, passed]) => format!("taken {taken}, not taken {passed}"),
+        _ => return None,
+    })
+}
