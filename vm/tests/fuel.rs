@@ -124,6 +124,59 @@ fn a_host_function_may_refill_what_its_caller_burns() {
     );
 }
 
+/// Fuel may be set anew in the middle of a call, to whatever amount: what is charged before and after adds up to what the
+/// whole costs, in every tier, wherever the cut is.
+#[test]
+fn accounting_goes_on_exactly_wherever_fuel_is_set() {
+    const LOT: u64 = 1 << 40;
+    /// Before which of its calls the host sets fuel; how many calls there were; what was charged until then.
+    type Cut = (usize, usize, u64);
+    let mut found = Vec::new();
+    each_engine(
+        |config| {
+            config.consume_fuel(true);
+        },
+        |engine| {
+            let mut linker = Linker::new(engine);
+            let observe = |mut caller: Caller<'_, Cut>, _: i32| -> weir::Result<()> {
+                let left = caller.get_fuel()?;
+                let (at, calls, charged) = caller.data_mut();
+                *calls += 1;
+                if *at == *calls {
+                    *charged = LOT - left;
+                    caller.set_fuel(LOT / 2)?;
+                }
+                Ok(())
+            };
+            linker.func_wrap("host", "observe", observe).unwrap();
+            let (mut store, instance) = linked(&linker, WORK, (0, 0, 0));
+            let mut parts = Vec::new();
+            for cut in 0..=5 {
+                *store.data_mut() = (cut, 0, 0);
+                store.set_fuel(LOT).unwrap();
+                let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
+                work.call(&mut store, 5).unwrap();
+                let (_, calls, before) = *store.data();
+                assert_eq!(calls, 5);
+                let after = if cut == 0 { LOT } else { LOT / 2 } - store.get_fuel().unwrap();
+                parts.push((before, after));
+            }
+            let whole = parts[0].1;
+            assert!(parts.iter().all(|(before, after)| before + after == whole), "{parts:?}");
+            // And what is cut by running out: with the exact amount it ends, with one less it does not; and then again.
+            *store.data_mut() = (0, 0, 0);
+            for fuel in [whole - 1, whole, whole - 1, whole] {
+                store.set_fuel(fuel).unwrap();
+                let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
+                assert_eq!(work.call(&mut store, 5).is_ok(), fuel == whole);
+                assert_eq!(store.get_fuel().unwrap(), 0);
+            }
+            found.push(parts);
+        },
+    );
+    assert!(found.iter().all(|parts| *parts == found[0]), "{found:?}");
+}
+
 #[test]
 fn without_fuel_there_is_none_to_set() {
     let (mut store, _) = instance(&Engine::default(), "(module)");
