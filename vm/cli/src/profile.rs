@@ -10,9 +10,10 @@ pub(crate) fn print(module: &Module) -> io::Result<()> {
     let bytecode = module.bytecode();
     for func in bytecode.imported_funcs..bytecode.funcs.len() as u32 {
         let (Some(profile), Some(body)) = (module.profile(func), bytecode.body(func)) else { continue };
-        writeln!(out, "profile of {}", name(module, func))?;
+        let mut title = Some(format!("profile of {}", name(module, func)));
         for instr in Instrs::new(bytecode, body.entry, body.end) {
             if let Some(counts) = counts(module, &profile, instr.pc, instr.op) {
+                title.take().map_or(Ok(()), |title| writeln!(out, "{title}"))?;
                 writeln!(out, "  {:#08x}  {:20} {counts}", instr.pc, instr.op.mnemonic())?;
             }
         }
