@@ -10,6 +10,7 @@
 //! operation that makes a float from a float makes a quiet NaN. `+ - * /` and `sqrt` leave that to the processor;
 //! rounding, `min` and `max` go through library code or comparisons, which need not quiet, so they do it by hand.
 
+pub mod nan;
 pub mod vector;
 
 use crate::Opcode;

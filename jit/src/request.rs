@@ -25,6 +25,8 @@ pub struct Options {
     pub poll: bool,
     /// Memories have guard regions and faults become traps.
     pub guard_regions: bool,
+    /// Replace NaNs whose bits the specification leaves open by the canonical one.
+    pub canonical_nans: bool,
     /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
     pub verify: bool,
     /// Who allocates registers for the own back end.
@@ -45,6 +47,7 @@ impl Default for Options {
             fuel: false,
             poll: false,
             guard_regions: true,
+            canonical_nans: false,
             verify: cfg!(debug_assertions),
             allocator: Allocator::default(),
             passes_off: Vec::new(),

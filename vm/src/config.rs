@@ -46,6 +46,7 @@ pub struct Config {
     pub(crate) passes_off: Vec<String>,
     pub(crate) rewrite_fuel: Option<u64>,
     profile: Option<bool>,
+    pub(crate) deterministic: bool,
 }
 
 impl Default for Config {
@@ -67,6 +68,7 @@ impl Default for Config {
             passes_off: Vec::new(),
             rewrite_fuel: None,
             profile: None,
+            deterministic: false,
         }
     }
 }
@@ -203,6 +205,24 @@ impl Config {
     /// Whether the interpreter counts.
     pub(crate) fn profiles(&self) -> bool {
         self.profile.unwrap_or(self.tier == Tier::Auto)
+    }
+
+    /// Leaves nothing to chance that the guest could see: runs with the same settings, imports and inputs give the same results,
+    /// bit for bit.
+    ///
+    /// - A NaN that arithmetic makes is the canonical one, in every tier; otherwise its sign and payload are the
+    ///   processor's. This costs a comparison and a selection for each operation on floats.
+    /// - Functions are compiled on the thread that runs and at once, as with
+    ///   [`synchronous_compilation`](Config::synchronous_compilation): so the depth at which the stack is exhausted does not depend on
+    ///   how fast a compiler thread is. It still depends on [`tier`](Config::tier), as frames of compiled functions are smaller.
+    /// - Relaxed vector instructions always do the same, with this setting and without.
+    ///
+    /// What the guest imports is the embedder's: clocks and random numbers above all, for which `weir_wasi`'s contexts have a
+    /// setting of their own. Deadlines ([`epoch_interruption`](Config::epoch_interruption)) come when they come, and memory grows
+    /// while the system has some. Default: off.
+    pub fn deterministic(&mut self, enable: bool) -> &mut Config {
+        self.deterministic = enable;
+        self
     }
 
     /// Who allocates registers in Weir's own back end; for comparison. The default is what [`Allocator`] says.

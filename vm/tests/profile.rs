@@ -70,11 +70,7 @@ fn an_interpreter_that_profiles_counts_everything() {
         assert_eq!(branches, [vec![1, 9], vec![5, 5], vec![0, 1, 9], vec![0, 10], vec![0, 10], vec![9, 1]]);
         assert_eq!(
             calls,
-            [
-                (vec![(Some(1), 2), (Some(2), 2), (Some(3), 2)], 4),
-                (vec![(Some(1), 5), (None, 5)], 0),
-                (vec![(Some(1), 10)], 0),
-            ],
+            [(vec![(Some(1), 2), (Some(2), 2), (Some(3), 2)], 4), (vec![(Some(1), 5), (None, 5)], 0), (vec![(Some(1), 10)], 0),],
             "functions 4 and the host's are among the others of the first"
         );
         for (func, target) in [(5, 2), (6, 3)] {

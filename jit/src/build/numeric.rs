@@ -2,7 +2,8 @@
 
 use super::Builder;
 use crate::ir::{Block, Effect, Op, Type, Value};
-use weir_bytecode::semantics;
+use weir_bytecode::Opcode;
+use weir_bytecode::semantics::{self, nan};
 
 /// Entries of the table of recent pure values: enough for the blocks that matter, small enough to stay in L1.
 pub(super) const RECENT: usize = 512;
@@ -16,7 +17,18 @@ impl Builder<'_, '_> {
             let [a, b] = self.pop_array();
             self.binary(op, operand, result, a, b)
         };
+        let value = self.with_canonical_nans(op.opcode(operand, result), value);
         self.push(value);
+    }
+
+    /// The result of `op`, whose NaNs are replaced if that is asked for.
+    fn with_canonical_nans(&mut self, op: Option<Opcode>, value: Value) -> Value {
+        let floats = op.filter(|_| self.options.canonical_nans).and_then(nan::open);
+        let Some(floats) = floats.filter(|_| self.func.as_const(value).is_none()) else { return value };
+        let ty = self.func.ty(value);
+        let canonical = self.constant(ty, floats.canonical() as u64);
+        let is_nan = self.shared(Op::Fne, Type::I32, &[value, value]);
+        self.shared(Op::Select, ty, &[is_nan, canonical, value])
     }
 
     pub(super) fn select(&mut self) {

@@ -4,6 +4,7 @@
 use super::Builder;
 use crate::ir::{Op, Type, Value};
 use weir_bytecode::instrs::MemArg;
+use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::{Imm, Opcode};
 
 impl Builder<'_, '_> {
@@ -34,10 +35,20 @@ impl Builder<'_, '_> {
                 let operands = op.signature().map_or(0, |signature| signature.operands.len());
                 let args = self.pop_list(operands);
                 let lane = if let Imm::Lane(lane) = imm { lane } else { 0 };
-                self.emit_vector(op, lane, &args)
+                let value = self.emit_vector(op, lane, &args);
+                self.with_canonical_lanes(op, value)
             }
         };
         self.push(value);
+    }
+
+    /// The result of `op`, in whose lanes NaNs are replaced if that is asked for.
+    fn with_canonical_lanes(&mut self, op: Opcode, value: Value) -> Value {
+        let Some(floats) = nan::open(op).filter(|_| self.options.canonical_nans) else { return value };
+        let compare = if floats == Floats::F32x4 { Opcode::F32x4Eq } else { Opcode::F64x2Eq };
+        let numbers = self.emit_vector(compare, 0, &[value, value]);
+        let canonical = self.vector_constant(floats.canonical());
+        self.emit_vector(Opcode::V128Bitselect, 0, &[value, canonical, numbers])
     }
 
     fn vector_constant(&mut self, bits: u128) -> Value {

@@ -48,7 +48,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Call this exported function, with the arguments parsed according to its type, and print its results
+    /// Call this exported function, with the arguments parsed according to its type, and print its results. A vector is one number,
+    /// as 0x10, lane 0 lowest, or its lanes, as i32x4:1,2,3,4 or f64x2:0.5,-1
     #[arg(long, value_name = "FUNC")]
     pub invoke: Option<String>,
     #[command(flatten)]
@@ -94,6 +95,10 @@ pub(crate) struct EngineFlags {
     /// Check every memory access in the code instead of by guard regions and a signal handler
     #[arg(long)]
     pub no_signals: bool,
+    /// Same output for same input: NaNs canonical, functions compiled at once, clocks that only the program moves, random numbers
+    /// from a fixed seed
+    #[arg(long)]
+    pub deterministic: bool,
     /// Validate each function before its first execution, not the whole module at once
     #[arg(long)]
     pub lazy: bool,
@@ -221,7 +226,7 @@ impl EngineFlags {
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
         config.consume_fuel(self.fuel.is_some()).stress(self.stress);
-        config.guard_regions(!self.no_signals).lazy_validation(self.lazy);
+        config.guard_regions(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,
             Tier::Auto => weir::Tier::Auto,

@@ -8,6 +8,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use weir_wasi::{Access, WasiCtx, WasiCtxBuilder};
 
+/// Of the random numbers of `--deterministic`.
+const SEED: u64 = 0;
+
 /// Between the host's name of a folder and the guest's.
 const AS: &[u8] = b"::";
 
@@ -30,6 +33,9 @@ pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Resu
     }
     for dir in &args.dirs {
         builder = open(builder, dir)?;
+    }
+    if args.engine.deterministic {
+        builder = builder.deterministic(SEED);
     }
     Ok(builder.build())
 }

@@ -176,6 +176,74 @@ fn invoke_prints_results_by_type() {
 }
 
 #[test]
+fn vectors_are_arguments_and_results() {
+    let text = r#"(module (func (export "add") (param v128 v128) (result v128) (i32x4.add (local.get 0) (local.get 1))))"#;
+    let module = file("vectors.wat", text);
+    let add = |a: &str, b: &str| weir(["--invoke".as_ref(), "add".as_ref(), module.as_os_str(), a.as_ref(), b.as_ref()]);
+    assert_eq!(stdout(&add("i32x4:1,2,3,-1", "0x10")), "0xffffffff000000030000000200000011\n");
+    assert_fails(&add("1", "0x10"), 2, &["add: `1` is not a value of type v128"]);
+}
+
+/// Clocks, random numbers and a NaN, as the program sees them.
+const CHANCE: &str = r#"(module
+    (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "\10\00\00\00\00\04\00\00")
+    (func (export "_start") (local $clock i32)
+        (loop $clocks
+            (drop (call $clock (local.get $clock) (i64.const 1) (i32.add (i32.const 16) (i32.shl (local.get $clock) (i32.const 3)))))
+            (br_if $clocks (i32.lt_u (local.tee $clock (i32.add (local.get $clock) (i32.const 1))) (i32.const 4))))
+        (f64.store (i32.const 48) (f64.div (f64.const 0) (f64.const 0)))
+        (drop (call $random (i32.const 56) (i32.const 900)))
+        (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+
+#[test]
+fn deterministic_runs_are_the_same() {
+    let module = file("chance.wat", CHANCE);
+    let run = |flags: &[&str]| {
+        let output = weir(flags.iter().map(OsStr::new).chain([module.as_os_str()]));
+        assert!(output.status.success(), "{}", stderr(&output));
+        output.stdout
+    };
+    let first = run(&["--deterministic"]);
+    assert_eq!(first.len(), 1024);
+    assert_eq!(first[32..40], 0x7FF8_0000_0000_0000u64.to_le_bytes(), "the canonical NaN");
+    for tier in ["auto", "interp", "native", "cranelift"] {
+        if tier != "cranelift" || cfg!(feature = "cranelift") {
+            assert_eq!(run(&["--deterministic", "--tier", tier]), first, "{tier}");
+        }
+    }
+    assert_ne!(run(&[]), first);
+    assert_ne!(run(&[]), run(&[]), "and other runs are not the same");
+}
+
+#[test]
+fn profiles_say_what_was_counted() {
+    let text = r#"(module $m
+        (type $t (func (result i32)))
+        (table funcref (elem $one))
+        (func $one (type $t) (i32.const 1))
+        (func $untaken (if (i32.const 1) (then)))
+        (func $spin (export "spin") (param i32)
+            (loop
+                (if (i32.and (local.get 0) (i32.const 1)) (then) (else))
+                (block (block (br_table 0 1 (local.get 0))))
+                (drop (call_indirect (type $t) (i32.const 0)))
+                (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+    let module = file("profile.wat", text);
+    let flags = ["--profile", "counts", "--tier", "interp", "--invoke", "spin"].map(OsStr::new);
+    let output = weir(flags.iter().copied().chain([module.as_os_str(), "9".as_ref()]));
+    let printed = stderr(&output);
+    assert!(printed.starts_with("profile of function 2 `spin`\n"), "only what was executed: {printed}");
+    for line in ["if", "true 5, false 4", "default: 9", "call_indirect", "function 0 `one` 9", "taken 8, not taken 1"] {
+        assert!(printed.contains(line), "`{line}` is missing in: {printed}");
+    }
+    assert_eq!(printed.lines().count(), 5, "{printed}");
+}
+
+#[test]
 fn libraries_are_initialised_and_start_functions_run() {
     let text = r#"(module (global $g (mut i32) (i32.const 1))
         (func (export "_initialize") (global.set $g (i32.const 2)))

@@ -46,12 +46,14 @@ pub(super) unsafe fn count(body: *const Body, stp: *const BranchEntry, taken: bo
     }
 }
 
-/// What is metered. The loop is compiled twice, and in the form that runs when both are off none of this exists.
+/// What is metered or made the same everywhere. In the forms of the loop that run when all of it is off none of this exists.
 #[derive(Clone, Copy)]
 pub(super) struct Meter {
     pub store: *mut StoreCtx,
     pub fuel: bool,
     pub polls: bool,
+    /// Whether NaNs of open bits become canonical.
+    pub canonical_nans: bool,
 }
 
 impl Meter {

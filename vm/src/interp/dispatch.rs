@@ -159,8 +159,8 @@ impl State {
 /// theirs have too.
 ///
 /// # Safety
-/// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls
-/// are on, without `PROFILED` no function has counters.
+/// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
+/// canonical NaNs are on, without `PROFILED` no function has counters.
 pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(mut state: State, meter: Meter) -> End {
     // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
     // what its fields' comments say. Each arm keeps that up.
@@ -698,6 +698,9 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                 (state.pc, state.sp) = check!(vector::execute(at, state.sp, view, (*state.scope).ctx));
                             }
                             code => invalid!(code),
+                        }
+                        if METERED && meter.canonical_nans {
+                            numeric::canonicalise_nans(at.sub(1), state.sp, WORDS);
                         }
                         continue 'next;
                     }

@@ -93,7 +93,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let value_sp = (*stack).value_sp;
         let meter = meter(store);
         let state = State::at_entry(scope, body, fp);
-        let exit = match (meter.fuel || meter.polls, (*store).engine.config().profiles()) {
+        let exit = match (meter.fuel || meter.polls || meter.canonical_nans, (*store).engine.config().profiles()) {
             (true, _) => alternate::<true, true>(state, meter),
             (false, true) => alternate::<false, true>(state, meter),
             (false, false) => alternate::<false, false>(state, meter),
@@ -125,7 +125,12 @@ unsafe fn meter(store: *mut StoreRecord) -> Meter {
     // SAFETY: the store is live.
     unsafe {
         let config = (*store).engine.config();
-        Meter { fuel: config.consume_fuel, polls: config.epoch_interruption, store: &raw mut (*store).ctx }
+        Meter {
+            store: &raw mut (*store).ctx,
+            fuel: config.consume_fuel,
+            polls: config.epoch_interruption,
+            canonical_nans: config.deterministic,
+        }
     }
 }
 

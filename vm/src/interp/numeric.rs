@@ -1,7 +1,10 @@
 //! Numeric instructions: operands from their slots, the meaning from [`weir_bytecode::semantics`], the result to its slot.
 
-use weir_bytecode::Trap;
+use super::decode;
+use super::dispatch::code;
+use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::semantics::{Outcome, Slot};
+use weir_bytecode::{Opcode, Trap};
 
 /// Replaces the `N` operands below `sp`, in slots of `WORDS` words, by the two results of `meaning`; the new `sp`.
 ///
@@ -52,5 +55,29 @@ pub(super) unsafe fn binary<A: Slot, B: Slot, R: Outcome>(
         let (left, right) = (sp.sub(2 * words), sp.sub(words));
         *left = meaning(A::from_slot(*left), B::from_slot(*right)).into_outcome()?;
         Ok(right)
+    }
+}
+
+/// Replaces NaNs in the result, below `sp` in a slot of so many words, of the instruction at `at`, which was just executed,
+/// if it is one whose NaNs have open bits.
+///
+/// # Safety
+/// As said.
+pub(super) unsafe fn canonicalise_nans(at: *const u8, sp: *mut u64, words: usize) {
+    // SAFETY: such an instruction has a result, and one on vectors is in a function whose slots have two words.
+    unsafe {
+        let code = match u16::from(*at) {
+            code::VectorPrefix => 0x200 + decode::u32(at.add(1)).0 as u16,
+            code => code,
+        };
+        let Some(floats) = Opcode::from_code(code).and_then(nan::open) else { return };
+        let slot = sp.sub(words);
+        match floats {
+            Floats::F32 | Floats::F64 => *slot = floats.canonicalise((*slot).into()) as u64,
+            Floats::F32x4 | Floats::F64x2 => {
+                let slot = slot.cast::<[u8; 16]>();
+                *slot = floats.canonicalise(u128::from_le_bytes(*slot)).to_le_bytes();
+            }
+        }
     }
 }

@@ -43,6 +43,7 @@ impl EngineState {
                 fuel: config.consume_fuel,
                 poll: config.epoch_interruption,
                 guard_regions: config.guard_regions,
+                canonical_nans: config.deterministic,
                 allocator: config.allocator,
                 passes_off: config.passes_off.clone(),
                 rewrite_fuel: config.rewrite_fuel,

@@ -72,7 +72,7 @@ impl Policy {
     pub(crate) fn new(config: &Config) -> Policy {
         Policy {
             tier: config.tier,
-            synchronous: config.synchronous_compilation,
+            synchronous: config.synchronous_compilation || config.deterministic,
             threshold: config.tier_up_threshold,
             stress: config.stress.map(|seed| Mutex::new(Rng(seed))),
             profile: config.profiles(),

@@ -6,26 +6,72 @@ use crate::errno::Errno;
 use crate::guest::Guest;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
+pub(crate) const REALTIME: u32 = 0;
 pub(crate) const MONOTONIC: u32 = 1;
 
-pub(crate) fn clock_res_get(_: &mut WasiCtx, guest: &mut Guest<'_>, clock: u32, resolution: u32) -> Answer {
-    let nanoseconds = nanoseconds(clock_getres(host_clock(clock)?))?;
-    Ok(guest.write_u64(resolution, nanoseconds)?)
+/// The host's clocks, or one that only the program's own doings move.
+#[derive(Debug, Default)]
+pub(crate) enum Clocks {
+    #[default]
+    Host,
+    /// Nanoseconds since the program's start. The wall clock showed [`START`] then.
+    Virtual(u64),
+}
+
+/// 2000-01-01 00:00 UTC, in nanoseconds.
+const START: u64 = 946_684_800_000_000_000;
+/// How far looking at a virtual clock moves it, so that a program that waits by looking sees time pass.
+const TICK: u64 = 1_000;
+
+impl Clocks {
+    /// What a clock shows, in nanoseconds.
+    pub fn now(&mut self, clock: u32) -> Result<u64, Errno> {
+        let host = host_clock(clock)?;
+        match self {
+            Clocks::Host => nanoseconds(clock_gettime(host)),
+            Clocks::Virtual(time) => {
+                *time = time.saturating_add(TICK);
+                Ok(if clock == REALTIME { time.saturating_add(START) } else { *time })
+            }
+        }
+    }
+
+    fn resolution(&self, clock: u32) -> Result<u64, Errno> {
+        let host = host_clock(clock)?;
+        match self {
+            Clocks::Host => nanoseconds(clock_getres(host)),
+            Clocks::Virtual(_) => Ok(TICK),
+        }
+    }
+
+    /// Lets virtual clocks show at least this time of the monotonic one; whether they are virtual.
+    pub fn skip_to(&mut self, deadline: u64) -> bool {
+        match self {
+            Clocks::Host => false,
+            Clocks::Virtual(time) => {
+                *time = deadline.max(*time);
+                true
+            }
+        }
+    }
+
+    pub fn are_virtual(&self) -> bool {
+        matches!(self, Clocks::Virtual(_))
+    }
+}
+
+pub(crate) fn clock_res_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, clock: u32, resolution: u32) -> Answer {
+    Ok(guest.write_u64(resolution, ctx.clocks.resolution(clock)?)?)
 }
 
 /// The clocks are as precise as they can be, whatever `_precision` asks for.
-pub(crate) fn clock_time_get(_: &mut WasiCtx, guest: &mut Guest<'_>, clock: u32, _precision: u64, time: u32) -> Answer {
-    Ok(guest.write_u64(time, now(clock)?)?)
-}
-
-/// What the clock shows, in nanoseconds.
-pub(crate) fn now(clock: u32) -> Result<u64, Errno> {
-    nanoseconds(clock_gettime(host_clock(clock)?))
+pub(crate) fn clock_time_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, clock: u32, _precision: u64, time: u32) -> Answer {
+    Ok(guest.write_u64(time, ctx.clocks.now(clock)?)?)
 }
 
 fn host_clock(clock: u32) -> Result<ClockId, Errno> {
     match clock {
-        0 => Ok(ClockId::Realtime),
+        REALTIME => Ok(ClockId::Realtime),
         MONOTONIC => Ok(ClockId::Monotonic),
         2 => Ok(ClockId::ProcessCPUTime),
         3 => Ok(ClockId::ThreadCPUTime),

@@ -1,7 +1,9 @@
 //! What one program sees of the world: arguments, environment, descriptors.
 
+use crate::clock::Clocks;
 use crate::descriptor::{Descriptor, Object, Table};
 use crate::dir::Directory;
+use crate::random::Random;
 use crate::rights;
 use crate::stream::{HostStream, OutputBuffer, Stream};
 use std::collections::VecDeque;
@@ -17,6 +19,8 @@ pub struct WasiCtx {
     pub(crate) env: Vec<Vec<u8>>,
     pub(crate) table: Table,
     pub(crate) broken_pipe_ends: bool,
+    pub(crate) clocks: Clocks,
+    pub(crate) random: Random,
 }
 
 impl WasiCtx {
@@ -68,6 +72,8 @@ pub struct WasiCtxBuilder {
     /// What the program finds open from descriptor 3 on.
     preopened: Vec<Descriptor>,
     broken_pipe_ends: bool,
+    /// Of random bytes, where there are to be no others and no clocks of the host's.
+    seed: Option<u64>,
 }
 
 impl Default for WasiCtxBuilder {
@@ -80,6 +86,7 @@ impl Default for WasiCtxBuilder {
             stderr: Stream::Discard,
             preopened: Vec::new(),
             broken_pipe_ends: false,
+            seed: None,
         }
     }
 }
@@ -206,11 +213,26 @@ impl WasiCtxBuilder {
         self
     }
 
+    /// Leaves nothing to chance: random bytes are a sequence that `seed` determines, and time passes only by the program's own doing.
+    /// Its clocks begin at 2000-01-01 00:00 UTC, and at zero; each look at one moves them all by a microsecond, and waiting
+    /// for a time moves them there at once. Descriptors count as ready whenever they are waited for, so that only the
+    /// call that follows waits. What is in files and folders, their times and numbers included, and what comes through
+    /// streams and sockets is as the host has it.
+    #[must_use]
+    pub fn deterministic(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// The finished context.
     pub fn build(self) -> WasiCtx {
         let standard = [self.stdin, self.stdout, self.stderr].map(|stream| Descriptor::new(Object::Stream(stream)));
         let table = standard.into_iter().chain(self.preopened).collect();
-        WasiCtx { args: self.args, env: self.env, table, broken_pipe_ends: self.broken_pipe_ends }
+        let (clocks, random) = match self.seed {
+            Some(seed) => (Clocks::Virtual(0), Random::Sequence(seed)),
+            None => (Clocks::Host, Random::Host),
+        };
+        WasiCtx { args: self.args, env: self.env, table, broken_pipe_ends: self.broken_pipe_ends, clocks, random }
     }
 }
 

@@ -48,7 +48,8 @@ impl Directory {
         Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into())) })
     }
 
-    /// Its entries at this moment, in the host's order after itself and its parent, whose identity is kept from the guest.
+    /// Its entries at this moment, by name, after itself and its parent, whose identity is kept from the guest.
+    /// The host's order might differ from one look to the next.
     fn list(&self) -> io::Result<Vec<Entry>> {
         let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
         let mut entries = vec![entry(self.dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
@@ -59,6 +60,7 @@ impl Directory {
                 entries.push(Entry { inode: found.ino(), file_type: self.type_of(&found), name: name.into() });
             }
         }
+        entries[2..].sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 

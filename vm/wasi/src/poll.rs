@@ -1,7 +1,7 @@
 //! `poll_oneoff`: waiting for clocks and descriptors.
 
 use crate::Answer;
-use crate::clock::{MONOTONIC, now};
+use crate::clock::{Clocks, MONOTONIC};
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, Table};
 use crate::errno::Errno;
@@ -61,14 +61,15 @@ pub(crate) fn poll_oneoff(
     guest.slice(Buffer { at: subscriptions, len: bytes(SUBSCRIPTION_SIZE)? })?;
     guest.slice(Buffer { at: events, len: bytes(EVENT_SIZE)? })?;
 
-    let start = now(MONOTONIC)?;
-    let waiting: Vec<Subscription> =
-        (0..count).map(|i| subscription(guest, subscriptions + i * SUBSCRIPTION_SIZE, start)).collect::<Result<_, _>>()?;
+    let clocks = &mut ctx.clocks;
+    let start = clocks.now(MONOTONIC)?;
+    let at = |i| subscriptions + i * SUBSCRIPTION_SIZE;
+    let waiting: Vec<Subscription> = (0..count).map(|i| subscription(guest, clocks, at(i), start)).collect::<Result<_, _>>()?;
     let mut happened = 0;
     loop {
-        let time = now(MONOTONIC)?;
+        let time = clocks.now(MONOTONIC)?;
         for subscription in &waiting {
-            if let Some(event) = event(&ctx.table, subscription, time)? {
+            if let Some(event) = event(&ctx.table, subscription, time, clocks.are_virtual())? {
                 guest.write(element(events, happened, EVENT_SIZE)?, &event)?;
                 happened += 1;
             }
@@ -76,18 +77,18 @@ pub(crate) fn poll_oneoff(
         if happened > 0 {
             return Ok(guest.write_u32(ready, happened)?);
         }
-        wait(&ctx.table, &waiting, time)?;
+        wait(&ctx.table, &waiting, clocks, time)?;
     }
 }
 
-fn subscription(guest: &Guest<'_>, at: u32, start: u64) -> Result<Subscription, Errno> {
+fn subscription(guest: &Guest<'_>, clocks: &mut Clocks, at: u32, start: u64) -> Result<Subscription, Errno> {
     let kind = guest.read_u8(offset(at, 8)?)?;
     let what = match kind {
         CLOCK => {
             let clock = guest.read_u32(offset(at, 16)?)?;
             let time = guest.read_u64(offset(at, 24)?)?;
             let absolute = guest.read_u16(offset(at, 40)?)? & ABSOLUTE != 0;
-            deadline(clock, time, absolute, start).map_or_else(What::Wrong, What::Deadline)
+            deadline(clocks, clock, time, absolute, start).map_or_else(What::Wrong, What::Deadline)
         }
         FD_READ => What::Readable(guest.read_u32(offset(at, 16)?)?),
         FD_WRITE => What::Writable(guest.read_u32(offset(at, 16)?)?),
@@ -97,24 +98,31 @@ fn subscription(guest: &Guest<'_>, at: u32, start: u64) -> Result<Subscription, 
 }
 
 /// When that will be, on the monotonic clock. Only it and the wall clock can be waited for.
-fn deadline(clock: u32, time: u64, absolute: bool, start: u64) -> Result<u64, Errno> {
+fn deadline(clocks: &mut Clocks, clock: u32, time: u64, absolute: bool, start: u64) -> Result<u64, Errno> {
     if clock > MONOTONIC {
         return Err(Errno::Notsup);
     }
-    let from_now = if absolute { time.saturating_sub(now(clock)?) } else { time };
+    let from_now = if absolute { time.saturating_sub(clocks.now(clock)?) } else { time };
     Ok(start.saturating_add(from_now))
 }
 
-/// The event, if it has happened.
-fn event(table: &Table, subscription: &Subscription, time: u64) -> Result<Option<[u8; EVENT_SIZE as usize]>, Errno> {
+/// The event, if it has happened. With `virtual_time` the host is not asked whether descriptors are ready: they are.
+fn event(
+    table: &Table,
+    subscription: &Subscription,
+    time: u64,
+    virtual_time: bool,
+) -> Result<Option<[u8; EVENT_SIZE as usize]>, Errno> {
     let outcome = match subscription.what {
         What::Deadline(deadline) if time < deadline => return Ok(None),
         What::Deadline(_) => Ok(Ready::default()),
-        What::Readable(fd) | What::Writable(fd) => match object(table, fd).map(|object| ready(object, subscription.reads())) {
-            Ok(Ok(None)) => return Ok(None),
-            Ok(Ok(Some(ready))) => Ok(ready),
-            Ok(Err(errno)) | Err(errno) => Err(errno),
-        },
+        What::Readable(fd) | What::Writable(fd) => {
+            match object(table, fd).map(|object| ready(object, subscription.reads(), virtual_time)) {
+                Ok(Ok(None)) => return Ok(None),
+                Ok(Ok(Some(ready))) => Ok(ready),
+                Ok(Err(errno)) | Err(errno) => Err(errno),
+            }
+        }
         What::Wrong(errno) => Err(errno),
     };
     let mut event = [0; EVENT_SIZE as usize];
@@ -146,12 +154,15 @@ fn object(table: &Table, fd: u32) -> Result<&Object, Errno> {
 }
 
 /// Whether a call would return at once. Only streams of the host and sockets make one wait.
-fn ready(object: &Object, read: bool) -> Result<Option<Ready>, Errno> {
+fn ready(object: &Object, read: bool, virtual_time: bool) -> Result<Option<Ready>, Errno> {
     let wanted = object.poll_flags(read)?;
     let Some(host) = object.waited_for() else {
         let bytes = if read { buffered(object)? } else { 0 };
         return Ok(Some(Ready { bytes, hung_up: false }));
     };
+    if virtual_time {
+        return Ok(Some(Ready { bytes: u64::from(read), hung_up: false }));
+    }
     let mut fds = [PollFd::from_borrowed_fd(host, wanted)];
     retry_on_intr(|| poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })))?;
     let happened = fds[0].revents();
@@ -177,7 +188,7 @@ fn buffered(object: &Object) -> Result<u64, Errno> {
 }
 
 /// Waits until something may have happened.
-fn wait(table: &Table, waiting: &[Subscription], time: u64) -> Result<(), Errno> {
+fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64) -> Result<(), Errno> {
     let mut earliest: Option<u64> = None;
     let mut fds = Vec::new();
     for subscription in waiting {
@@ -190,6 +201,9 @@ fn wait(table: &Table, waiting: &[Subscription], time: u64) -> Result<(), Errno>
             }
             What::Wrong(_) => {}
         }
+    }
+    if clocks.skip_to(earliest.unwrap_or(0)) {
+        return Ok(());
     }
     let timeout = earliest.map(|deadline| Duration::from_nanos(deadline.saturating_sub(time)));
     // A time too long to express is as good as none.
