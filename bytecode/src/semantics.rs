@@ -452,12 +452,16 @@ fn nonzero<T: Default + PartialEq>(divisor: T) -> Result<T, Trap> {
 
 /// The floats that truncate to a value of an integer type, between two exclusive bounds. Every f32 is an f64, so these
 /// serve both widths. -2⁶³ - 1 is no f64: the bound is the next one below -2⁶³.
-type TruncRange = (f64, f64);
+pub type TruncRange = (f64, f64);
 
-const I32_RANGE: TruncRange = (-2147483649.0, 2147483648.0);
-const U32_RANGE: TruncRange = (-1.0, 4294967296.0);
-const I64_RANGE: TruncRange = (-9223372036854777856.0, 9223372036854775808.0);
-const U64_RANGE: TruncRange = (-1.0, 18446744073709551616.0);
+/// Those of i32, signed.
+pub const I32_RANGE: TruncRange = (-2147483649.0, 2147483648.0);
+/// Those of i32, unsigned.
+pub const U32_RANGE: TruncRange = (-1.0, 4294967296.0);
+/// Those of i64, signed.
+pub const I64_RANGE: TruncRange = (-9223372036854777856.0, 9223372036854775808.0);
+/// Those of i64, unsigned.
+pub const U64_RANGE: TruncRange = (-1.0, 18446744073709551616.0);
 
 #[inline(always)]
 fn within(a: f64, (above, below): TruncRange) -> Result<f64, Trap> {

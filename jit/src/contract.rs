@@ -86,6 +86,10 @@
 //! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper has put the trap's reason
 //! into [`StoreCtx::trap`] before the `ud2`.
 //!
+//! Where no signal handlers may be installed (`Options::signals` off), nothing faults: what would be a `ud2` is a call of
+//! [`Helper::Raise`], divisors are checked, and so is every access. Then the trap site is the byte before the return
+//! address of that call, and the helper does what else handler and landing pad do.
+//!
 //! # Fuel
 //!
 //! With fuel on, the head of each segment (see `weir_bytecode::sidetable::Segment`) does
@@ -480,6 +484,9 @@ helpers! {
     TableInit(table_segment to from len) -> Status;
     /// `elem.drop`. u32 segment.
     ElemDrop(segment) -> Status;
+    /// Traps, for the reason that the trap table has for the byte before its return address. It needs no aligned stack, keeps to
+    /// no convention and does not return.
+    Raise();
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
 }

@@ -23,8 +23,10 @@ pub struct Options {
     pub fuel: bool,
     /// Poll the epoch.
     pub poll: bool,
-    /// Memories have guard regions and faults become traps.
+    /// Memories have guard regions, whose faults become traps; needs `signals`.
     pub guard_regions: bool,
+    /// Code may fault where it traps, because signal handlers stand by; without, it calls [`Helper::Raise`](crate::contract::Helper).
+    pub signals: bool,
     /// Replace NaNs whose bits the specification leaves open by the canonical one.
     pub canonical_nans: bool,
     /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
@@ -47,6 +49,7 @@ impl Default for Options {
             fuel: false,
             poll: false,
             guard_regions: true,
+            signals: true,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             allocator: Allocator::default(),

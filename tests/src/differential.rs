@@ -58,6 +58,12 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         Subject::weir("native, explicit bounds checks, polls", |config| {
             config.tier(Tier::Native).synchronous_compilation(true).guard_regions(false).epoch_interruption(true);
         }),
+        Subject::weir("native, no signals", |config| {
+            config.tier(Tier::Native).synchronous_compilation(true).signals_based_traps(false);
+        }),
+        Subject::weir("cranelift, no signals", |config| {
+            config.tier(Tier::Cranelift).synchronous_compilation(true).signals_based_traps(false);
+        }),
         Subject::weir("cranelift", |config| {
             config.tier(Tier::Cranelift).synchronous_compilation(true);
         }),

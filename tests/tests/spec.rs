@@ -44,6 +44,19 @@ fn cranelift() {
     assert!(summary.stats.functions.cranelift > 2000);
 }
 
+/// In a process of its own no handler would be there; here one passes faults of this code on, and they kill.
+#[test]
+fn native_without_signals() {
+    let summary = suite(Config::new().tier(Tier::Native).signals_based_traps(false), None);
+    assert!(compiled(&summary.stats.functions) > 2000);
+}
+
+#[test]
+fn cranelift_without_signals() {
+    let summary = suite(Config::new().tier(Tier::Cranelift).signals_based_traps(false), None);
+    assert!(summary.stats.functions.cranelift > 2000);
+}
+
 /// The first call takes one tick, so that a function with a loop enters it by OSR, and any other is compiled when it is
 /// called again.
 #[test]

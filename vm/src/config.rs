@@ -38,7 +38,8 @@ pub struct Config {
     pub(crate) stress: Option<u64>,
     pub(crate) synchronous_compilation: bool,
     pub(crate) tier_up_threshold: Option<u32>,
-    pub(crate) guard_regions: bool,
+    guard_regions: bool,
+    pub(crate) signals_based_traps: bool,
     pub(crate) interpret_calls: Vec<String>,
     pub(crate) allocator: Allocator,
     pub(crate) lazy_validation: bool,
@@ -61,6 +62,7 @@ impl Default for Config {
             synchronous_compilation: false,
             tier_up_threshold: None,
             guard_regions: true,
+            signals_based_traps: true,
             interpret_calls: Vec::new(),
             allocator: Allocator::default(),
             lazy_validation: false,
@@ -174,10 +176,24 @@ impl Config {
     }
 
     /// Surrounds 32-bit memories with inaccessible address space (6 GiB each), so that compiled code needs no
-    /// bounds checks. Off: every access is checked, and no signal handler is needed for memory. Default: on.
+    /// bounds checks. Off: every access is checked. Default: on.
     pub fn guard_regions(&mut self, enable: bool) -> &mut Config {
         self.guard_regions = enable;
         self
+    }
+
+    /// Lets compiled code fault where it traps, which handlers for SIGSEGV, SIGBUS, SIGILL and SIGFPE turn into traps: they are
+    /// installed once per process, with the first module of such an engine, and pass on whatever is not theirs. Off: no handler is
+    /// installed and no alternate signal stack made; there are no guard regions, and code checks every access, divisor and
+    /// conversion, for processes whose signals belong to somebody else. Default: on.
+    pub fn signals_based_traps(&mut self, enable: bool) -> &mut Config {
+        self.signals_based_traps = enable;
+        self
+    }
+
+    /// Whether memories have guard regions.
+    pub(crate) fn guards_memory(&self) -> bool {
+        self.guard_regions && self.signals_based_traps
     }
 
     /// For finding bugs: passes of the optimiser, by name, that do not run. A name that no pass has is ignored. Default:

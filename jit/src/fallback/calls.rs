@@ -228,11 +228,11 @@ impl<'t> Translator<'t, '_> {
         self.b.set_cold_block(wrong);
         self.b.switch_to_block(wrong);
         let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(NULL_SIG));
-        self.b.ins().trapnz(is_null, trap_code(Trap::IndirectCallToNull));
+        self.trap_if(is_null, trap_code(Trap::IndirectCallToNull));
         let store = self.store_ctx();
         let flags = self.runtime_flags();
         self.b.ins().store(flags, entry, store, offset_of!(StoreCtx, operand) as i32);
-        self.b.ins().trap(trap_code(Trap::BadSignature));
+        self.trap(trap_code(Trap::BadSignature));
         self.b.switch_to_block(right);
 
         let target = Target {

@@ -37,7 +37,7 @@ impl Translator<'_, '_> {
             let stack = self.stack_ctx();
             let limit = self.load_runtime(types::I64, stack, offset_of!(StackCtx, native_limit));
             let exhausted = self.b.ins().icmp(IntCC::UnsignedLessThan, sp, limit);
-            self.b.ins().trapnz(exhausted, trap_code(Trap::StackOverflow));
+            self.trap_if(exhausted, trap_code(Trap::StackOverflow));
         }
     }
 
@@ -86,7 +86,7 @@ impl Translator<'_, '_> {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
                 // Cranelift would merge a block of a trap alone into the branch to it, with the branch's pc.
                 self.b.ins().sequence_point();
-                self.b.ins().trap(trap_code(trap));
+                self.trap(trap_code(trap));
             }
         }
         Ok(())
@@ -127,7 +127,7 @@ impl Translator<'_, '_> {
         let flags = self.runtime_flags();
         self.b.ins().store(flags, left, store, offset_of!(StoreCtx, fuel) as i32);
         let exhausted = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, left, 0);
-        self.b.ins().trapnz(exhausted, trap_code(Trap::OutOfFuel));
+        self.trap_if(exhausted, trap_code(Trap::OutOfFuel));
         None
     }
 
@@ -149,7 +149,7 @@ impl Translator<'_, '_> {
         let status = self.call_helper(Helper::Poll, &[]);
         self.b.ins().brif(status, stop, &[], on, &[]);
         self.b.switch_to_block(stop);
-        self.b.ins().trap(STORED);
+        self.trap(STORED);
         self.b.switch_to_block(on);
         None
     }

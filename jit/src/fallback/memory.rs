@@ -60,14 +60,20 @@ impl Translator<'_, '_> {
             Some(reach) => {
                 let reach = self.b.ins().iconst(types::I64, reach as i64);
                 let end = match ty.memory64 {
-                    true => self.b.ins().uadd_overflow_trap(index, reach, out_of_bounds),
+                    true if self.request.options.signals => self.b.ins().uadd_overflow_trap(index, reach, out_of_bounds),
+                    true => {
+                        let end = self.b.ins().iadd(index, reach);
+                        let wraps = self.b.ins().icmp(IntCC::UnsignedLessThan, end, index);
+                        self.trap_if(wraps, out_of_bounds);
+                        end
+                    }
                     // Both are well below 2⁶³.
                     false => self.b.ins().iadd(index, reach),
                 };
                 self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, len)
             }
         };
-        self.b.ins().trapnz(outside, out_of_bounds);
+        self.trap_if(outside, out_of_bounds);
         let address = self.b.ins().iadd(base, index);
         let offset = self.b.ins().iconst(types::I64, offset as i64);
         let address = self.b.ins().iadd(address, offset);
@@ -146,7 +152,7 @@ impl Translator<'_, '_> {
             args.push(self.widen(self.func.ty(arg), self.get(arg)));
         }
         let status = self.call_helper(helper, &args);
-        self.b.ins().trapnz(status, STORED);
+        self.trap_if(status, STORED);
         None
     }
 

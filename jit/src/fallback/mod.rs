@@ -17,6 +17,7 @@ mod memory;
 mod numeric;
 mod tables;
 mod target;
+mod traps;
 mod vector;
 
 use crate::analysis::cfg::Cfg;
@@ -25,6 +26,7 @@ use crate::ir::{Func, Op, Type, Value};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self as clif, AliasRegion, AliasRegionData, ExternalName, InstBuilder, MemFlagsData, SourceLoc, TrapCode, types,
 };
@@ -79,7 +81,7 @@ fn attempt(
     }
     stats.phases.push(("cranelift", start.elapsed().as_nanos() as u64));
     let code = cx.compiled_code().expect("it was just compiled");
-    extract(code, &cx.func, stats)
+    extract(code, &cx.func, request, stats)
 }
 
 fn unsupported(what: String) -> Refusal {
@@ -92,7 +94,12 @@ fn values<'f>(func: &'f Func<'_>) -> impl Iterator<Item = Value> + 'f {
 }
 
 /// Takes what is needed out of Cranelift's result.
-fn extract(code: &CompiledCode, func: &clif::Function, stats: &CompileStats) -> Result<(Compiled, usize), Refusal> {
+fn extract(
+    code: &CompiledCode,
+    func: &clif::Function,
+    request: &Request<'_>,
+    stats: &CompileStats,
+) -> Result<(Compiled, usize), Refusal> {
     let buffer = &code.buffer;
     let locations = buffer.get_srclocs_sorted();
     // Pc of the instruction that the byte at `offset` belongs to.
@@ -116,9 +123,14 @@ fn extract(code: &CompiledCode, func: &clif::Function, stats: &CompileStats) -> 
         .iter()
         .map(|trap| TrapEntry { offset: trap.offset, site: trap_site(trap.code), pc: pc(trap.offset) })
         .collect();
-    traps.sort_by_key(|trap| trap.offset);
     let mut calls: Vec<(u32, u32)> = buffer.call_sites().map(|call| (call.ret_addr, pc(call.ret_addr - 1))).collect();
     calls.sort_unstable();
+    if !request.options.signals {
+        // Which of them call the helper that traps is not known any more, and need not be.
+        let site = TrapSite::Stored;
+        traps.extend(calls.iter().map(|&(offset, pc)| TrapEntry { offset: offset - 1, site, pc }));
+    }
+    traps.sort_by_key(|trap| trap.offset);
     let frame = buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
     let compiled =
         Compiled { backend: Backend::Cranelift, code: code.code_buffer().to_vec(), relocs, traps, calls, stats: stats.clone() };
@@ -260,7 +272,8 @@ impl Translator<'_, '_> {
             Op::CallRef => self.call_ref(value)?,
             Op::NonNull => {
                 let reference = self.arg(value, 0);
-                self.b.ins().trapz(reference, trap_code(Trap::NullReference));
+                let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, reference, 0);
+                self.trap_if(is_null, trap_code(Trap::NullReference));
                 Some(reference)
             }
             Op::Fuel => self.charge(inst.imm),

@@ -27,6 +27,9 @@ impl Translator<'_, '_> {
             let bit = self.b.ins().fcmp(condition, a, b);
             return Some(self.b.ins().uextend(types::I32, bit));
         }
+        if let Op::DivS | Op::DivU | Op::RemS | Op::RemU = op {
+            self.check_division(op, a, b);
+        }
         let ins = self.b.ins();
         Some(match op {
             Op::Add => ins.iadd(a, b),
@@ -57,6 +60,9 @@ impl Translator<'_, '_> {
     }
 
     fn unary(&mut self, op: Op, ty: clif::Type, a: clif::Value) -> Option<clif::Value> {
+        if let Op::TruncS | Op::TruncU = op {
+            self.check_truncation(op == Op::TruncS, ty, a);
+        }
         let ins = self.b.ins();
         Some(match op {
             Op::Clz => ins.clz(a),

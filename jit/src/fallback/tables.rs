@@ -19,7 +19,7 @@ impl Translator<'_, '_> {
         let table = self.table_ctx(table);
         let len = self.load_runtime(types::I64, table, offset_of!(TableCtx, len));
         let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
-        self.b.ins().trapnz(outside, trap_code(trap));
+        self.trap_if(outside, trap_code(trap));
         let entries = self.load_runtime(types::I64, table, offset_of!(TableCtx, entries));
         let size = self.b.ins().iconst(types::I64, size_of::<TableEntry>() as i64);
         let offset = self.b.ins().imul(index, size);

@@ -82,6 +82,8 @@ pub struct Code {
     pub calls: bool,
     /// Whether a call may come back with another instance in the pinned register.
     pub restores: bool,
+    /// Whether it must not fault: see [`Options::signals`](crate::request::Options::signals).
+    pub raises: bool,
     /// Offset of the function's first Wasm instruction.
     pub pc: u32,
     frequency: Vec<f32>,

@@ -12,7 +12,7 @@ use super::encode::Bytes;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, Inst, Mem, Rm, STORED, Width};
 use super::layout::Order;
-use crate::contract::{FuncRef, InstanceCtx, StackCtx, TableEntry, TrapSite};
+use crate::contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
@@ -535,11 +535,21 @@ impl<'c> Emitter<'c> {
         self.traps.push(TrapEntry { offset: self.offset() as u32, site, pc });
     }
 
+    /// Traps, by the instruction that the method is named after or by calling the helper.
     fn ud2(&mut self, trap: i64, pc: u32) {
         let site = match trap {
             STORED => TrapSite::Stored,
             code => TrapSite::Trap(Trap::from_code(code as u8).expect("selection made it from a trap")),
         };
+        if self.code.raises {
+            dynasm!(self.out.asm
+                ; .arch x64
+                ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
+                ; call QWORD [rax + 8 * Helper::Raise as i32]
+            );
+            self.traps.push(TrapEntry { offset: self.offset() as u32 - 1, site, pc });
+            return;
+        }
         self.trap(site, pc);
         dynasm!(self.out.asm; .arch x64; ud2);
     }

@@ -92,7 +92,7 @@ pub(crate) struct EngineFlags {
     /// The interpreter alone, and no executable memory anywhere
     #[arg(long, conflicts_with = "tier")]
     pub no_jit: bool,
-    /// Check every memory access in the code instead of by guard regions and a signal handler
+    /// Install no signal handlers for traps: check every memory access, divisor and conversion in the code
     #[arg(long)]
     pub no_signals: bool,
     /// Same output for same input: NaNs canonical, functions compiled at once, clocks that only the program moves, random numbers
@@ -226,7 +226,7 @@ impl EngineFlags {
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
         config.consume_fuel(self.fuel.is_some()).stress(self.stress);
-        config.guard_regions(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
+        config.signals_based_traps(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,
             Tier::Auto => weir::Tier::Auto,

@@ -9,7 +9,6 @@ mod stubs;
 mod tests;
 
 pub(crate) use map::{Cell, CodeError};
-pub(crate) use signals::ensure_altstack;
 pub(crate) use stubs::{Grown, Hooks, Stubs};
 
 use map::CodeArena;
@@ -73,8 +72,8 @@ impl CodeInfo {
 /// An engine's native code.
 #[derive(Debug)]
 pub(crate) struct CodeSpace {
-    /// Dropped before the arena goes.
-    _registration: signals::Registration,
+    /// Dropped before the arena goes. `None` if no faults of its code are traps.
+    registration: Option<signals::Registration>,
     arena: Arc<CodeArena>,
     hooks: Hooks,
     common: stubs::Common,
@@ -84,19 +83,30 @@ pub(crate) struct CodeSpace {
 }
 
 impl CodeSpace {
-    /// Reserves code memory, generates the common stubs and installs the process's fault handlers.
+    /// Reserves code memory, generates the common stubs and installs the process's fault handlers, unless its code is made without
+    /// `signals`.
     ///
     /// # Errors
     /// [`CodeError::Refused`]: the engine can only interpret.
-    pub fn new(hooks: Hooks, helpers: &[HelperAddress; Helper::COUNT]) -> Result<Arc<CodeSpace>, CodeError> {
+    pub fn new(hooks: Hooks, helpers: &[HelperAddress; Helper::COUNT], signals: bool) -> Result<Arc<CodeSpace>, CodeError> {
         let arena = Arc::new(CodeArena::new()?);
         let common = stubs::common(&arena, hooks)?;
-        let registration = signals::register(&arena, common.trap).map_err(CodeError::Refused)?;
+        let register = || signals::register(&arena, common.trap).map_err(CodeError::Refused);
+        let registration = signals.then(register).transpose()?;
         let mut helpers = Box::new(*helpers);
         helpers[Helper::Poll as usize] = common.poll.as_ptr();
+        helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
-        Ok(Arc::new(CodeSpace { _registration: registration, arena, hooks, common, helpers, shapes: Mutex::default() }))
+        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes: Mutex::default() }))
+    }
+
+    /// Makes sure that this thread can take a fault as a trap: to be asked when Rust enters the guest from outside.
+    ///
+    /// # Errors
+    /// The system refuses an alternate signal stack.
+    pub fn prepare_thread(&self) -> std::io::Result<()> {
+        if self.registration.is_some() { signals::ensure_altstack() } else { Ok(()) }
     }
 
     /// The functions that code calls back: those given, and for the ones in [`Hooks`] their stubs.

@@ -21,8 +21,8 @@ use std::mem::offset_of;
 use std::ptr::NonNull;
 use weir_bytecode::FuncType;
 use weir_jit::contract::{
-    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
-    slot_words,
+    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx, param_places,
+    result_places, slot_words,
 };
 
 /// An `enter` stub: calls `code` with the arguments in slots at `args` and leaves the results there. Linked as a
@@ -115,6 +115,8 @@ pub(super) struct Common {
     /// Where a signal handler resumes after a trap: `rdi`, `rsi` and `rdx` are the arguments of [`OnUnwind`], `r15` is the
     /// trapping instance and `rsp` is aligned, below everything that the backtrace needs.
     pub trap: NonNull<u8>,
+    /// The helper `Raise`.
+    pub raise: NonNull<u8>,
     /// Where `to_rust` stubs go to unwind, with their own frame still there.
     pub unwind: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to an OSR body.
@@ -139,6 +141,9 @@ pub(super) const STUB: usize = 1;
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const BOUNDARY: i32 = offset_of!(StackCtx, boundary) as i32;
+const STORE: i32 = offset_of!(InstanceCtx, store) as i32;
+const TRAP_PC: i32 = offset_of!(StoreCtx, trap_pc) as i32;
+const TRAP_FP: i32 = offset_of!(StoreCtx, trap_fp) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
 const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
 const DISPATCH_CODE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, code)) as i32;
@@ -174,6 +179,21 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     );
     leave_boundary(&mut asm);
 
+    // The trap site is the byte before the return address.
+    let raise = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; pop rsi
+        ; dec rsi
+        ; mov rdi, r15
+        ; mov rdx, rbp
+        ; mov rax, [r15 + STORE]
+        ; mov [rax + TRAP_PC], rsi
+        ; mov [rax + TRAP_FP], rdx
+        ; and rsp, -16
+    );
+    jump_back(&mut asm, trap);
+
     let reenter_osr = asm.offset();
     dynasm!(asm
         ; .arch x64
@@ -191,9 +211,9 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     grow_body(&mut asm, hooks.table_grow, unwind);
 
     let code = publish(arena, asm)?;
-    let [trap, unwind, reenter_osr] = [trap, unwind, reenter_osr].map(|offset| at(code, offset));
+    let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, memory_grow, table_grow] = [poll, memory_grow, table_grow].map(|offset| at(code, offset));
-    Ok(Common { trap, unwind, reenter_osr, poll, memory_grow, table_grow })
+    Ok(Common { trap, raise, unwind, reenter_osr, poll, memory_grow, table_grow })
 }
 
 /// Calls `poll` with every register but `rax` spared: vector registers have 128 bits.
@@ -235,8 +255,12 @@ fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
         ; ret
         ; failed:
     );
-    // `jmp unwind`, which lies before.
-    let distance = unwind.0 as i32 - (asm.offset().0 as i32 + 5);
+    jump_back(asm, unwind);
+}
+
+/// Jumps to `target`, which lies before.
+fn jump_back(asm: &mut Asm, target: AssemblyOffset) {
+    let distance = target.0 as i32 - (asm.offset().0 as i32 + 5);
     asm.push(0xE9);
     asm.push_i32(distance);
 }

@@ -69,7 +69,7 @@ const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null
 const TRAP: Outcome = Outcome { status: Status::Trap, target: std::ptr::null() };
 
 fn space() -> Arc<CodeSpace> {
-    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT]).unwrap();
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true).unwrap();
     SCRIPT.set(Script { space: Some(space.clone()), ..Script::default() });
     space
 }
@@ -479,7 +479,7 @@ fn a_thread_without_an_alternate_stack_gets_one() {
         let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
         // SAFETY: this thread is handling no signal; std only reads the old stack's address when the thread ends.
         unsafe { libc::sigaltstack(&none, std::ptr::null_mut()) };
-        ensure_altstack().unwrap();
+        signals::ensure_altstack().unwrap();
         // SAFETY: only asks.
         unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
         assert_eq!(now.ss_flags & libc::SS_DISABLE, 0);

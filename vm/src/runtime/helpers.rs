@@ -57,7 +57,7 @@ const fn table() -> [HelperAddress; Helper::COUNT] {
 const fn address(helper: Helper) -> HelperAddress {
     match helper {
         // The stubs of `Hooks` stand there.
-        Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
+        Helper::Raise | Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,

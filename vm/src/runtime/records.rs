@@ -283,7 +283,7 @@ impl StoreRecord {
     /// See [`MemoryRecord::new`]; or the store may have no more.
     pub fn add_memory(&mut self, ty: MemoryType) -> Result<*mut MemoryRecord> {
         self.check_counts(0, 1, 0)?;
-        let guard_regions = self.engine.config().guard_regions;
+        let guard_regions = self.engine.config().guards_memory();
         let memory = MemoryRecord::new(ty, guard_regions, self.limiter.as_mut(), self.data)?;
         let memory = Box::into_raw(Box::new(memory));
         self.owned.memories.push(memory);

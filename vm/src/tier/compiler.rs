@@ -42,7 +42,8 @@ impl EngineState {
             options: Options {
                 fuel: config.consume_fuel,
                 poll: config.epoch_interruption,
-                guard_regions: config.guard_regions,
+                guard_regions: config.guards_memory(),
+                signals: config.signals_based_traps,
                 canonical_nans: config.deterministic,
                 allocator: config.allocator,
                 passes_off: config.passes_off.clone(),
@@ -72,7 +73,7 @@ impl EngineState {
         if !self.native {
             return None;
         }
-        let make = || CodeSpace::new(HOOKS, &HELPERS).map_err(|error: CodeError| error.to_string());
+        let make = || CodeSpace::new(HOOKS, &HELPERS, self.options.signals).map_err(|error: CodeError| error.to_string());
         self.space.get_or_init(make).as_ref().ok()
     }
 }

@@ -4,7 +4,6 @@ use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
 pub(crate) use super::unwind::on_unwind;
-use crate::code::ensure_altstack;
 use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
 use crate::stats::Stats;
 use crate::{Config, Engine, Error, Module, Result, Tier};
@@ -163,7 +162,7 @@ pub(crate) unsafe fn call_osr(instance: *mut InstanceCtx, func: u32, code: *cons
 /// The system refuses an alternate signal stack.
 pub(crate) fn prepare_thread(engine: &Engine) -> Result<()> {
     match engine.record().tier.space() {
-        Some(_) => ensure_altstack().map_err(Error::new),
+        Some(space) => space.prepare_thread().map_err(Error::new),
         None => Ok(()),
     }
 }

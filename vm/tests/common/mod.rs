@@ -2,19 +2,24 @@
 
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
-/// Settings under which results must not differ: interpreted only, compiled at the first call or loop, and switching
-/// between the two at random.
+/// Settings under which results must not differ: interpreted only, compiled at the first call or loop, the same without signal
+/// handlers, and switching between the tiers at random.
 pub fn configs() -> Vec<Config> {
     let mut interpreted = Config::new();
     interpreted.tier(Tier::Interpreter);
     let mut compiled = Config::new();
     compiled.synchronous_compilation(true).tier_up_threshold(Some(1));
+    let signalless = [Tier::Native, Tier::Cranelift, Tier::Auto].map(|tier| {
+        let mut config = compiled.clone();
+        config.tier(tier).signals_based_traps(false);
+        config
+    });
     let stressed = (1..=3).map(|seed| {
         let mut config = Config::new();
         config.stress(Some(seed));
         config
     });
-    [interpreted, compiled].into_iter().chain(stressed).collect()
+    [interpreted, compiled].into_iter().chain(signalless).chain(stressed).collect()
 }
 
 /// Runs a test under each of them, with changes of its own.

@@ -108,6 +108,12 @@ impl Emitter<'_> {
 
     fn divide(&mut self, inst: &Inst) {
         let divisor = rm_reg(inst);
+        if self.code.raises {
+            let trap = Inst { op: Asm::TrapIf, imm: Trap::IntegerDivisionByZero as i64, ..*inst };
+            let by_zero = self.push_cold(&trap);
+            self.out.encode(&Inst::new(Asm::Test, inst.width).src(divisor).reg(divisor));
+            self.jump_cold(Cond::E, by_zero);
+        }
         let back = match inst.op {
             Asm::DivS | Asm::RemS => {
                 let (minus_one, back) = self.push_cold_with_return(inst);

@@ -148,6 +148,7 @@ impl Lower<'_, '_> {
         }
         self.code.insts = self.reversed;
         self.code.loops = flow.loops;
+        self.code.raises = !self.request.options.signals;
         self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
         self.code
     }

@@ -1,6 +1,6 @@
 //! The contexts that native code runs in, made by hand.
 
-use super::super::{ensure_altstack, stubs::Enter};
+use super::super::{signals::ensure_altstack, stubs::Enter};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 use std::sync::atomic::AtomicU64;

@@ -1,22 +1,22 @@
 //! Functions given as SSA, compiled, and run in code memory against the SSA evaluator: every operation of TABLE 2, and
 //! every clause of the contract that compiled code has to keep.
 
-/// Makes these functions tests, once for each back end.
+/// Makes these functions tests, once for each back end with signal handlers and without.
 macro_rules! each_back_end {
     ($($test:ident)*) => {
-        mod native {
-            $(#[test]
-            fn $test() {
-                super::super::BACKEND.set(weir_jit::Backend::Native);
-                super::$test();
-            })*
-        }
-
+        each_back_end! { native, Native, true, $($test)* }
+        each_back_end! { native_without_signals, Native, false, $($test)* }
         #[cfg(feature = "cranelift")]
-        mod cranelift {
+        each_back_end! { cranelift, Cranelift, true, $($test)* }
+        #[cfg(feature = "cranelift")]
+        each_back_end! { cranelift_without_signals, Cranelift, false, $($test)* }
+    };
+    ($module:ident, $back_end:ident, $signals:literal, $($test:ident)*) => {
+        mod $module {
             $(#[test]
             fn $test() {
-                super::super::BACKEND.set(weir_jit::Backend::Cranelift);
+                super::super::BACKEND.set(weir_jit::Backend::$back_end);
+                super::super::SIGNALS.set($signals);
                 super::$test();
             })*
         }
@@ -72,6 +72,8 @@ thread_local! {
     static OUTSIDE: RefCell<Outside> = RefCell::default();
     /// The back end under test.
     static BACKEND: Cell<Backend> = const { Cell::new(Backend::Native) };
+    /// Whether its traps are faults.
+    static SIGNALS: Cell<bool> = const { Cell::new(true) };
 }
 
 type Answer = Result<Vec<u64>, Trap>;
@@ -82,9 +84,11 @@ impl Guest {
     }
 
     fn with_options(wat: &str, options: Options) -> Guest {
+        let signals = SIGNALS.get();
+        let options = Options { signals, guard_regions: options.guard_regions && signals, ..options };
         let bytes = wat::parse_str(wat).unwrap();
         let module = Arc::new(weir_bytecode::validate::parse(bytes.into()).unwrap());
-        let space = CodeSpace::new(HOOKS, &helpers()).unwrap();
+        let space = CodeSpace::new(HOOKS, &helpers(), options.signals).unwrap();
         SCRIPT.set(Script { call: Some(answer), space: Some(space.clone()), ..Script::default() });
         OUTSIDE.set(Outside { module: module.clone(), ..Outside::default() });
         let code = space.add_module(1, &module).unwrap();
@@ -307,7 +311,7 @@ fn helpers() -> [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>, note::<12>,
+        note::<11>, note::<12>, note::<13>,
     ];
     noted.map(|noted| noted as HelperAddress)
 }
