@@ -42,6 +42,23 @@ trait Part: Send + Sync {
     fn into_value(self: Box<Self>) -> Box<dyn Any>;
 }
 
+/// The methods of a [`Part`] whose value is this field.
+macro_rules! recovered_as {
+    ($field:tt) => {
+        fn value(&self) -> &dyn Any {
+            &self.$field
+        }
+
+        fn value_mut(&mut self) -> &mut dyn Any {
+            &mut self.$field
+        }
+
+        fn into_value(self: Box<Self>) -> Box<dyn Any> {
+            Box::new(self.$field)
+        }
+    };
+}
+
 /// A cause that is an error.
 struct Cause<E>(E);
 
@@ -50,17 +67,7 @@ impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
         &self.0
     }
 
-    fn value(&self) -> &dyn Any {
-        &self.0
-    }
-
-    fn value_mut(&mut self) -> &mut dyn Any {
-        &mut self.0
-    }
-
-    fn into_value(self: Box<Self>) -> Box<dyn Any> {
-        Box::new(self.0)
-    }
+    recovered_as!(0);
 }
 
 /// A cause or a context that can only be shown.
@@ -85,17 +92,7 @@ impl<M: fmt::Display + Send + Sync + 'static> Part for Message<M> {
         self
     }
 
-    fn value(&self) -> &dyn Any {
-        &self.0
-    }
-
-    fn value_mut(&mut self) -> &mut dyn Any {
-        &mut self.0
-    }
-
-    fn into_value(self: Box<Self>) -> Box<dyn Any> {
-        Box::new(self.0)
-    }
+    recovered_as!(0);
 }
 
 /// A trap, and what it was about if that is known. It is recovered as the [`Trap`].
@@ -118,17 +115,7 @@ impl Part for Trapped {
         self
     }
 
-    fn value(&self) -> &dyn Any {
-        &self.trap
-    }
-
-    fn value_mut(&mut self) -> &mut dyn Any {
-        &mut self.trap
-    }
-
-    fn into_value(self: Box<Self>) -> Box<dyn Any> {
-        Box::new(self.trap)
-    }
+    recovered_as!(trap);
 }
 
 impl Error {
