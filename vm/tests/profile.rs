@@ -1,5 +1,8 @@
 //! What the interpreter counts: which way branches go, what indirect calls call.
 
+mod common;
+
+use common::is_built;
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 use weir_bytecode::{Instrs, Opcode};
 
@@ -95,6 +98,7 @@ fn a_profile_is_found_by_pc() {
 }
 
 /// What is not yet warm has no counters, and compiled code counts nothing.
+#[cfg(feature = "jit")]
 #[test]
 fn functions_that_are_compiled_are_profiled_before() {
     let mut config = Config::new();
@@ -115,6 +119,9 @@ fn functions_that_are_compiled_are_profiled_before() {
 #[test]
 fn nothing_is_counted_unasked() {
     for (tier, profile) in [(Tier::Interpreter, None), (Tier::Auto, Some(false)), (Tier::Native, None)] {
+        if !is_built(tier) {
+            continue;
+        }
         let mut config = Config::new();
         config.tier(tier).synchronous_compilation(true);
         if let Some(profile) = profile {
