@@ -24,10 +24,22 @@ pub struct Context {
 pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refusal> {
     cx.arena.reset();
     let mut stats = CompileStats::default();
-    let mut func = construct(&cx.arena, request, &mut stats)?;
-    optimise(&mut func, request, &mut stats);
-    stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
+    let func = translate(&cx.arena, request, &mut stats)?;
     back_end(&func, request, &mut stats)
+}
+
+/// All that comes before a back end, and is the same for each: bytecode → SSA → optimised SSA.
+///
+/// # Errors
+/// A [`Refusal`] of what has no SSA or too much.
+///
+/// # Panics
+/// As [`compile`].
+pub fn translate<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
+    let mut func = construct(arena, request, stats)?;
+    optimise(&mut func, request, stats);
+    stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
+    Ok(func)
 }
 
 /// From optimised SSA to machine code.

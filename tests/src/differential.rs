@@ -67,6 +67,12 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         Subject::weir("cranelift", |config| {
             config.tier(Tier::Cranelift).synchronous_compilation(true);
         }),
+        Subject::weir("SSA as built", |config| {
+            config.tier(Tier::Ssa).rewrite_fuel(Some(0));
+        }),
+        Subject::weir("SSA as optimised", |config| {
+            config.tier(Tier::Ssa);
+        }),
     ];
     for threshold in [1, 3, 20] {
         tiers.push(Subject::weir(&format!("tiering after {threshold}"), |config| {

@@ -14,11 +14,11 @@
 //! number, `;; fuel` and `;; poll` switch those on. Runs name a function by its export. With `WEIR_BLESS=1` in the
 //! environment, what comes out replaces what is expected.
 
-use crate::ssa_world::ModuleWorld;
 use bumpalo::Bump;
 use std::fmt::Write;
 use std::path::Path;
-use weir_bytecode::module::ExternIndex;
+use weir::error::Context as _;
+use weir::{Config, Engine, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
 use weir_jit::build::{BuildStats, build};
 use weir_jit::explore::explore;
@@ -33,8 +33,10 @@ use weir_jit::{Backend, Options, Request};
 const EXPECT: &str = ";; expect";
 /// Stages whose output is a section of [`explore()`].
 const SHOWN: [&str; 6] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "asm"];
-/// Instructions that a run may take.
+/// Instructions that a run of SSA may take.
 const STEPS: u64 = 1_000_000;
+/// Fuel that a run of a module may take.
+const FUEL: u64 = 1_000_000;
 
 /// Checks the filetest at `path`, or if `bless`, rewrites what it expects.
 ///
@@ -125,13 +127,14 @@ impl<'t> Test<'t> {
     fn run_ssa(&self, func: &Func<'_>) -> Result<(), String> {
         for run in &self.runs {
             let (_, args, expected) = split_run(run)?;
-            let args = arguments(&args, &func.params)?;
-            let outcome = match eval(func, &mut Sandbox::default(), &args, STEPS) {
-                Ok(Outcome::Return(results)) => Ok(results),
+            let args: Vec<u128> = arguments(&args, &func.params)?.into_iter().map(u128::from).collect();
+            let found = match eval(func, &mut Sandbox::default(), &args, STEPS) {
+                Ok(Outcome::Return(results)) => show(results.iter().map(|&bits| bits as u64).zip(func.results.iter().copied())),
                 Ok(outcome) => return Err(format!("run {run}: {outcome:?}")),
-                Err(stop) => Err(stop),
+                Err(Stop::Failed { why, .. }) => format!("trap {why}"),
+                Err(stop) => stop.to_string(),
             };
-            compare(run, expected, &show(outcome, &func.results), func)?;
+            compare(run, expected, &found, func)?;
         }
         Ok(())
     }
@@ -181,12 +184,8 @@ impl<'t> Test<'t> {
             self.passes(&mut ssa, Some(&module))?;
             write!(text, "{ssa}").map_err(|error| error.to_string())?;
         }
-        self.run_module(&module, &|_| {})?;
-        self.run_module(&module, &|func| {
-            if let Err(error) = self.passes(func, Some(&module)) {
-                panic!("{error}");
-            }
-        })?;
+        self.run_module(&[])?;
+        self.run_module(&self.stages)?;
         Ok(text)
     }
 
@@ -202,18 +201,16 @@ impl<'t> Test<'t> {
         }
     }
 
-    fn run_module(&self, module: &Module, transform: &dyn Fn(&mut Func<'_>)) -> Result<(), String> {
+    /// Evaluates the runs after those of the passes that are among `stages`, in the optimiser's order.
+    fn run_module(&self, stages: &[&str]) -> Result<(), String> {
+        let off = passes::ORDER.iter().map(|pass| pass.name).filter(|name| !stages.contains(name) && !stages.contains(&"opt"));
+        let mut config = Config::new();
+        config.tier(Tier::Ssa).passes_off(&off.collect::<Vec<_>>());
+        config.consume_fuel(self.options.fuel).epoch_interruption(self.options.poll);
         for run in &self.runs {
             let (name, args, expected) = split_run(run)?;
-            let export = module.exports.iter().find(|export| *export.name == *name);
-            let Some(ExternIndex::Func(func)) = export.map(|export| export.item) else {
-                return Err(format!("run {run}: no function is exported as {name}"));
-            };
-            let types = |types: &[weir_bytecode::ValType]| types.iter().map(|&ty| ty.into()).collect::<Vec<Type>>();
-            let ty = module.func_type(func);
-            let args = arguments(&args, &types(&ty.params))?;
-            let outcome = ModuleWorld::new(module, &self.options, transform).run(func, &args, STEPS);
-            compare(run, expected, &show(outcome, &types(&ty.results)), &name)?;
+            let found = call(&config, self.input, &name, &args).map_err(|error| format!("run {run}: {error:#}"))?;
+            compare(run, expected, &found, &name)?;
         }
         Ok(())
     }
@@ -230,6 +227,46 @@ fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
     Ok((name.to_string(), args, expected))
 }
 
+/// What function `name` of a new instance returns, or which trap it ends with.
+fn call(config: &Config, text: &str, name: &str, args: &[String]) -> weir::Result<String> {
+    let engine = Engine::new(config)?;
+    let module = weir::Module::new(&engine, text)?;
+    let mut store = Store::new(&engine, ());
+    // Refused where none is consumed.
+    let _ = store.set_fuel(FUEL);
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let func = instance.get_func(&mut store, name).context("no such function is exported")?;
+    let ty = func.ty(&store);
+    let types: Vec<Type> = ty.params().map(Type::from).collect();
+    let args = arguments(args, &types).map_err(weir::Error::msg)?;
+    let args: Vec<Val> = args.into_iter().zip(&types).map(|(bits, &ty)| value(bits, ty)).collect();
+    let mut results = vec![Val::I32(0); ty.results().len()];
+    match func.call(&mut store, &args, &mut results) {
+        Ok(()) => Ok(show(results.iter().map(bits).zip(ty.results().map(Type::from)))),
+        Err(error) => Ok(format!("trap {}", error.downcast::<Trap>()?)),
+    }
+}
+
+fn value(bits: u64, ty: Type) -> Val {
+    match ty {
+        Type::I32 => Val::I32(bits as i32),
+        Type::I64 => Val::I64(bits as i64),
+        Type::F32 => Val::F32(bits as u32),
+        Type::F64 => Val::F64(bits),
+        ty => panic!("{ty} arguments are not written in runs"),
+    }
+}
+
+fn bits(value: &Val) -> u64 {
+    match *value {
+        Val::I32(value) => u64::from(value as u32),
+        Val::I64(value) => value as u64,
+        Val::F32(bits) => bits.into(),
+        Val::F64(bits) => bits,
+        other => panic!("{other:?} is not written in runs"),
+    }
+}
+
 fn arguments(args: &[String], types: &[Type]) -> Result<Vec<u64>, String> {
     if args.len() != types.len() {
         return Err(format!("{} arguments for {} parameters", args.len(), types.len()));
@@ -237,19 +274,13 @@ fn arguments(args: &[String], types: &[Type]) -> Result<Vec<u64>, String> {
     args.iter().zip(types).map(|(arg, &ty)| parse_bits(ty, arg).ok_or_else(|| format!("{arg} is no {ty}"))).collect()
 }
 
-fn show(outcome: Result<Vec<u64>, Stop>, types: &[Type]) -> String {
-    match outcome {
-        Ok(results) => {
-            let mut text = String::new();
-            for (i, (bits, &ty)) in results.iter().zip(types).enumerate() {
-                text += if i > 0 { ", " } else { "" };
-                write_bits(&mut text, ty, *bits).expect("writing to a string does not fail");
-            }
-            text
-        }
-        Err(Stop::Trap(trap)) => format!("trap {trap}"),
-        Err(stop @ (Stop::Steps | Stop::Vectors)) => stop.to_string(),
+fn show(results: impl Iterator<Item = (u64, Type)>) -> String {
+    let mut text = String::new();
+    for (i, (bits, ty)) in results.enumerate() {
+        text += if i > 0 { ", " } else { "" };
+        write_bits(&mut text, ty, bits).expect("writing to a string does not fail");
     }
+    text
 }
 
 fn compare(run: &str, expected: &str, found: &str, of: &dyn std::fmt::Display) -> Result<(), String> {

@@ -8,7 +8,6 @@ pub mod random_ssa;
 pub mod rng;
 pub mod smith;
 pub mod spec;
-pub mod ssa_world;
 
 /// The README's Rust examples, run as documentation tests.
 #[cfg(doctest)]

@@ -103,7 +103,8 @@ fn agree(text: &str, cases: &[&[u64]]) {
     // SAFETY: the function was generated with this signature.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(loader.get_finalized_function(entry)) };
     for &args in cases {
-        let Ok(Outcome::Return(expected)) = eval(&func, &mut Sandbox::default(), args, 1_000_000) else {
+        let wide: Vec<u128> = args.iter().map(|&arg| arg.into()).collect();
+        let Ok(Outcome::Return(expected)) = eval(&func, &mut Sandbox::default(), &wide, 1_000_000) else {
             panic!("only functions that return can run here")
         };
         let mut slots = [0; 16];
@@ -112,7 +113,7 @@ fn agree(text: &str, cases: &[&[u64]]) {
         unsafe { entry(slots.as_mut_ptr()) };
         for ((&actual, &expected), ty) in slots.iter().zip(&expected).zip(&func.results) {
             let actual = if matches!(ty, Type::I32 | Type::F32) { actual & 0xffff_ffff } else { actual };
-            assert_eq!(actual, expected, "{args:?} in\n{text}");
+            assert_eq!(u128::from(actual), expected, "{args:?} in\n{text}");
         }
     }
     // SAFETY: nothing of it is used any more.

@@ -107,6 +107,15 @@ fn cranelift() {
 }
 
 #[test]
+fn ssa_as_optimised() {
+    for (name, run) in all_programs_with(Config::new().tier(Tier::Ssa)) {
+        let functions = run.stats.functions;
+        assert!(functions.evaluated > 0 && functions.evaluated == functions.called, "{name}: {functions:?}");
+        assert_eq!((functions.native, functions.cranelift, functions.interpreted), (0, 0, 0), "{name}");
+    }
+}
+
+#[test]
 fn in_the_background() {
     all_programs_with(&Config::new());
 }
@@ -131,6 +140,7 @@ fn every_tier_uses_the_same_fuel() {
     assert!(interpreted.iter().all(|(_, fuel)| fuel.is_some_and(|fuel| fuel > 1000)), "{interpreted:?}");
     assert_eq!(fuel(Config::new().tier(Tier::Native)), interpreted);
     assert_eq!(fuel(Config::new().tier(Tier::Cranelift)), interpreted);
+    assert_eq!(fuel(Config::new().tier(Tier::Ssa).rewrite_fuel(Some(0))), interpreted, "SSA as built");
     assert_eq!(fuel(&mut eager()), interpreted);
 }
 

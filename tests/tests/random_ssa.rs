@@ -29,7 +29,7 @@ fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> 
     let mut rng = Rng::new(seed ^ 0xA5A5);
     (0..4)
         .map(|_| {
-            let args = TYPES.map(|ty| constant(&mut rng, ty));
+            let args = TYPES.map(|ty| constant(&mut rng, ty).into());
             let mut world = Sandbox { polls: Some(30), fuel: Some(60), ..Sandbox::default() };
             let end = eval(func, &mut world, &args, 100_000);
             (end, world)
@@ -104,9 +104,9 @@ fn random_functions_end_in_many_ways() {
         for (end, _) in observe(&function(&arena, &mut Rng::new(seed)), seed) {
             match end {
                 Ok(_) => returns += 1,
-                Err(Stop::Trap(Trap::Interrupt | Trap::OutOfFuel)) => interrupted += 1,
-                Err(Stop::Trap(_)) => traps += 1,
-                Err(Stop::Steps | Stop::Vectors) => endless += 1,
+                Err(Stop::Failed { why: Trap::Interrupt | Trap::OutOfFuel, .. }) => interrupted += 1,
+                Err(Stop::Failed { .. }) => traps += 1,
+                Err(Stop::Steps) => endless += 1,
             }
         }
     }

@@ -85,7 +85,7 @@ fn check(arena: &Bump, inner: Option<(Row, Operand)>, outer: Row, operands: &[Op
     let y_is_used = operands.iter().any(|operand| matches!(operand, Operand::Y));
     for x in interesting(before.params[0]) {
         for y in interesting(before.params[1]).into_iter().take(if y_is_used { usize::MAX } else { 1 }) {
-            let [expected, found] = [&before, &after].map(|func| eval(func, &mut world, &[x, y], 100));
+            let [expected, found] = [&before, &after].map(|func| eval(func, &mut world, &[x.into(), y.into()], 100));
             assert_eq!(expected, found, "at {x:#x}, {y:#x}\n{before}becomes\n{after}");
         }
     }

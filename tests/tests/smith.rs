@@ -5,14 +5,14 @@ use weir_tests::smith::{Agreement, compare, module};
 
 #[test]
 fn tiers_agree_on_modules_of_wasm_smith() {
-    let configs: Vec<Config> = [Tier::Interpreter, Tier::Native, Tier::Cranelift]
+    let configs: Vec<Config> = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa]
         .map(|tier| Config::new().tier(tier).synchronous_compilation(true).clone())
         .into();
     let mut total = Agreement::default();
     for seed in 0..640 {
         let Some(wasm) = module(seed) else { continue };
         // The interpreter always, as compiling takes its time in a test build the others in turn.
-        let configs = [configs[0].clone(), configs[1 + seed as usize % 2].clone()];
+        let configs = [configs[0].clone(), configs[1 + seed as usize % 3].clone()];
         match compare(&wasm, seed, &configs) {
             Ok(agreement) => total += agreement,
             Err(difference) => panic!("seed {seed}: {difference}"),

@@ -1,6 +1,6 @@
 //! The official specification suite, on every tier.
 
-use weir::{Config, FunctionStats, Tier};
+use weir::{Config, FunctionStats, Stats, Tier};
 use weir_tests::spec::{Summary, run};
 
 /// Runs the suite and checks that it is the whole suite.
@@ -55,6 +55,30 @@ fn native_without_signals() {
 fn cranelift_without_signals() {
     let summary = suite(Config::new().tier(Tier::Cranelift).signals_based_traps(false), None);
     assert!(summary.stats.functions.cranelift > 2000);
+}
+
+/// What construction makes, without a rewrite.
+#[test]
+fn ssa_as_built() {
+    let mut config = Config::new();
+    config.tier(Tier::Ssa).rewrite_fuel(Some(0)).consume_fuel(true).epoch_interruption(true);
+    let summary = suite(&config, Some(u64::MAX));
+    evaluated(&summary.stats);
+    assert!(summary.stats.opt.iter().all(|(_, rewrites)| *rewrites == 0), "{:?}", summary.stats.opt);
+}
+
+#[test]
+fn ssa_as_optimised() {
+    let summary = suite(Config::new().tier(Tier::Ssa), None);
+    evaluated(&summary.stats);
+    assert!(summary.stats.opt.iter().any(|(_, rewrites)| *rewrites > 100), "{:?}", summary.stats.opt);
+}
+
+/// Every function that was called was evaluated, and none compiled.
+fn evaluated(stats: &Stats) {
+    let functions = &stats.functions;
+    assert!(functions.evaluated > 2000 && compiled(functions) == 0, "{functions:?}");
+    assert!(functions.fallbacks.is_empty(), "{:?}", functions.fallbacks);
 }
 
 /// The first call takes one tick, so that a function with a loop enters it by OSR, and any other is compiled when it is

@@ -29,7 +29,7 @@ fn files(config: &Config, test: &str) -> weir::Result<(String, i32)> {
 #[test]
 fn files_through_the_c_library_on_every_tier() {
     let expected = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.txt")).expect("files.txt");
-    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto] {
+    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto] {
         let (printed, status) =
             files(Config::new().tier(tier), "wasi-files").unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
         assert_eq!(printed, expected, "{tier:?}");

@@ -1,7 +1,7 @@
 //! What an engine is told before it starts.
 
 use crate::limits::{DEFAULT_MAX_WASM_STACK, DEFAULT_VALUE_STACK};
-use weir_bytecode::validate;
+use weir_bytecode::{Module as Bytecode, validate};
 use weir_jit::regalloc::Allocator;
 
 /// Which engines run functions.
@@ -16,6 +16,14 @@ pub enum Tier {
     Native,
     /// Cranelift compiles every function at its first call.
     Cranelift,
+    /// Nothing is compiled: every function becomes optimised SSA at its first call, and that is evaluated. It is what
+    /// back ends start from, run as it stands, to find who is wrong: if it is right and native code is not, the back end is
+    /// at fault; if it is wrong, [`Config::rewrite_fuel`] tells which rewrite is, and with none at all, construction is.
+    ///
+    /// Everything works as in other tiers, fuel and deadlines included, but slower than in the interpreter. Each call within the
+    /// guest takes about a kilobyte of the native stack (three in a debug build): deep recursion may need a higher
+    /// [`Config::max_wasm_stack`], and ends with [`Trap::StackOverflow`](crate::Trap::StackOverflow) where that does.
+    Ssa,
 }
 
 /// Settings of an [`Engine`](crate::Engine).
@@ -239,6 +247,27 @@ impl Config {
     pub fn deterministic(&mut self, enable: bool) -> &mut Config {
         self.deterministic = enable;
         self
+    }
+
+    /// What the compiler is to do.
+    pub(crate) fn compiler(&self) -> weir_jit::Options {
+        weir_jit::Options {
+            fuel: self.consume_fuel,
+            poll: self.epoch_interruption,
+            guard_regions: self.guards_memory(),
+            signals: self.signals_based_traps,
+            canonical_nans: self.deterministic,
+            allocator: self.allocator,
+            passes_off: self.passes_off.clone(),
+            rewrite_fuel: self.rewrite_fuel,
+            ..weir_jit::Options::default()
+        }
+    }
+
+    /// Whether calls of function `func` always enter the interpreter.
+    pub(crate) fn interprets(&self, module: &Bytecode, func: u32) -> bool {
+        let named = |name: &str| self.interpret_calls.iter().any(|other| other == name);
+        !self.interpret_calls.is_empty() && module.func_name(func).is_some_and(named)
     }
 
     /// Who allocates registers in Weir's own back end; for comparison. The default is what [`Allocator`] says.

@@ -49,17 +49,19 @@ pub struct FunctionStats {
     pub total: u64,
     /// Called at least once.
     pub called: u64,
-    /// Never compiled, though called.
+    /// Never compiled or evaluated, though called.
     pub interpreted: u64,
     /// Compiled by Weir's own back end.
     pub native: u64,
     /// Compiled by Cranelift.
     pub cranelift: u64,
-    /// Functions that a back end refused, with the reason.
+    /// Evaluated as SSA.
+    pub evaluated: u64,
+    /// Functions that a back end or SSA construction refused, with the reason.
     pub fallbacks: Vec<Fallback>,
 }
 
-/// A function that a back end refused.
+/// A function that a back end or SSA construction refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Fallback {

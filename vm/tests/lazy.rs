@@ -2,7 +2,7 @@
 
 use weir::{Config, Engine, Error, Instance, InvalidModule, Module, Store, Tier};
 
-const TIERS: [Tier; 4] = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto];
+const TIERS: [Tier; 5] = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto];
 
 fn lazy(tier: Tier) -> Config {
     let mut config = Config::new();
@@ -93,7 +93,7 @@ fn threads_share_a_module_that_is_validated_as_it_runs() {
         wat += &format!("(func $f{i} (param i32) (result i32) (i32.add (i32.const 1) (call $f{before} (local.get 0))))");
     }
     wat += &format!("(export \"f\" (func $f{functions})))");
-    for tier in [Tier::Interpreter, Tier::Auto] {
+    for tier in [Tier::Interpreter, Tier::Ssa, Tier::Auto] {
         let engine = Engine::new(&lazy(tier)).unwrap();
         let module = Module::new(&engine, &wat).unwrap();
         std::thread::scope(|scope| {

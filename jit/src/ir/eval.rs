@@ -1,32 +1,40 @@
 //! Runs a function: the meaning of SSA, and the oracle of every pass.
 //!
 //! What a function sees of its surroundings is a [`World`]; what operations compute is
-//! [`weir_bytecode::semantics`]' business. Simple rather than fast: a value per instruction, a match per step.
+//! [`weir_bytecode::semantics`]' business. Simple rather than fast: a value per instruction, a match per step. The vm runs
+//! whole programs this way, one call of [`eval()`] for each call of a function: its tier `ssa`.
 
-use super::func::{Block, Func, Value};
+use super::func::{Block, Func, Inst, Value};
 use super::ops::{Fields, Op, Type, vector_opcode};
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};
 
-/// What a function reaches beyond its own values. All values are slots: see [`semantics`].
+/// What a function reaches beyond its own values, which are given and taken as *wide slots*: a vector as its 16 bytes, any
+/// other value as [`semantics`] has it, whatever is above its bits.
 pub trait World {
-    /// Reads `width` bytes at `address + offset`, computed without wrap-around, as a little-endian number.
-    ///
-    /// # Errors
-    /// Out of bounds.
-    fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u64, Trap>;
+    /// Why something out there ends the function: a trap, or what only this world knows of.
+    type Failure: From<Trap>;
 
-    /// Writes the low `width` bytes of `value`.
+    /// Reads `width` bytes, 16 at the most, at `address + offset`, computed without wrap-around, as a little-endian number.
     ///
     /// # Errors
     /// Out of bounds.
-    fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u64) -> Result<(), Trap>;
+    fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap>;
+
+    /// Writes the low `width` bytes of `value`, 16 at the most.
+    ///
+    /// # Errors
+    /// Out of bounds.
+    fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap>;
 
     /// Size of a memory in pages.
     fn memory_size(&mut self, memory: u32) -> u64;
 
     /// Grows a memory by `delta` pages: its former size, or `None` if it stays as it is.
-    fn memory_grow(&mut self, memory: u32, delta: u64) -> Option<u64>;
+    ///
+    /// # Errors
+    /// Whoever limits it ends the function instead.
+    fn memory_grow(&mut self, memory: u32, delta: u64) -> Result<Option<u64>, Self::Failure>;
 
     /// `memory.fill`
     ///
@@ -68,7 +76,10 @@ pub trait World {
     fn table_size(&mut self, table: u32) -> u64;
 
     /// Grows a table by `delta` elements that are `reference`: its former size, or `None` if it stays as it is.
-    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Option<u64>;
+    ///
+    /// # Errors
+    /// As for memories.
+    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Result<Option<u64>, Self::Failure>;
 
     /// `table.fill`
     ///
@@ -92,16 +103,16 @@ pub trait World {
     fn elem_drop(&mut self, segment: u32);
 
     /// Value of a global.
-    fn global(&mut self, global: u32) -> u64;
+    fn global(&mut self, global: u32) -> u128;
 
     /// Writes a global.
-    fn set_global(&mut self, global: u32, value: u64);
+    fn set_global(&mut self, global: u32, value: u128);
 
     /// Calls, and returns all results.
     ///
     /// # Errors
-    /// Whatever the callee, or finding it, traps with.
-    fn call(&mut self, callee: Callee, args: &[u64]) -> Result<Vec<u64>, Trap>;
+    /// Whatever the callee, or finding it, ends with.
+    fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Self::Failure>;
 
     /// Charges fuel.
     ///
@@ -112,8 +123,8 @@ pub trait World {
     /// Looks whether to interrupt.
     ///
     /// # Errors
-    /// [`Trap::Interrupt`]
-    fn poll(&mut self) -> Result<(), Trap>;
+    /// [`Trap::Interrupt`], or whatever whoever is asked ends the function with.
+    fn poll(&mut self) -> Result<(), Self::Failure>;
 }
 
 /// What a call calls.
@@ -143,78 +154,73 @@ pub enum Callee {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// With results.
-    Return(Vec<u64>),
+    Return(Vec<u128>),
     /// With a tail call, which is the caller's to do, so that a chain of them takes constant stack.
-    TailCall(Callee, Vec<u64>),
+    TailCall {
+        /// What it calls.
+        callee: Callee,
+        /// With which arguments.
+        args: Vec<u128>,
+        /// Offset of the Wasm instruction: finding the callee may still fail there.
+        pc: u32,
+    },
 }
 
 /// Why a function did not end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Stop {
-    /// It trapped.
-    #[error("{0}")]
-    Trap(#[from] Trap),
-    /// A vector is a parameter, a result, an argument of a call or a global, none of which a [`World`] has.
-    #[error("a vector crosses the function's border")]
-    Vectors,
+pub enum Stop<F = Trap> {
+    /// It failed.
+    #[error("{why}")]
+    Failed {
+        /// It trapped, or the [`World`] says.
+        why: F,
+        /// Offset of the Wasm instruction that did.
+        pc: u32,
+    },
     /// The step budget ran out.
     #[error("the step budget is used up")]
     Steps,
 }
 
-/// Runs `func` for at most `steps` instructions. `args` are the parameters, or the slots of the frame for an OSR body.
+/// Runs `func` for at most `steps` instructions. `args` are the parameters, or the words of the frame for an OSR body.
 ///
 /// # Errors
-/// A trap, or the end of the budget.
+/// A trap or another failure, or the end of the budget.
 ///
 /// # Panics
 /// If `func` is malformed or `args` too few.
-pub fn eval(func: &Func<'_>, world: &mut impl World, args: &[u64], steps: u64) -> Result<Outcome, Stop> {
-    if func.blocks().flat_map(|block| &func.block(block).insts).any(|&value| crosses(func, value)) {
-        return Err(Stop::Vectors);
-    }
+pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64) -> Result<Outcome, Stop<W::Failure>> {
     let mut machine = Machine { func, world, args, values: vec![0; func.num_values()], results: Vec::new() };
     let mut block = Block::ENTRY;
     let mut left = steps;
     loop {
         for &value in &func.block(block).insts {
             left = left.checked_sub(1).ok_or(Stop::Steps)?;
-            let op = func.op(value);
-            if op == Op::Phi {
+            let inst = func.inst(value);
+            if inst.op == Op::Phi {
                 continue;
             }
-            if !op.is_terminator() {
-                machine.values[value.index()] = machine.step(value)?;
+            if !inst.op.is_terminator() {
+                machine.values[value.index()] = machine.step(value, inst).map_err(|why| Stop::Failed { why, pc: inst.pc })?;
                 continue;
             }
-            match machine.terminate(block, value)? {
-                Next::End(outcome) => return Ok(outcome),
-                Next::Edge(succ) => block = machine.take(block, succ),
+            match machine.terminate(block, inst) {
+                Ok(Next::End(outcome)) => return Ok(outcome),
+                Ok(Next::Edge(succ)) => block = machine.take(block, succ),
+                Err(trap) => return Err(Stop::Failed { why: trap.into(), pc: inst.pc }),
             }
         }
-    }
-}
-
-/// Whether a vector comes from a [`World`] with this instruction, or goes to it other than to memory.
-fn crosses(func: &Func<'_>, value: Value) -> bool {
-    let vector = |value: Value| func.ty(value) == Type::V128;
-    match func.op(value) {
-        Op::Param | Op::OsrSlot | Op::Result | Op::GlobalGet => vector(value),
-        Op::Call | Op::CallIndirect | Op::ReturnCall | Op::ReturnCallIndirect | Op::GlobalSet | Op::Return => {
-            vector(value) || func.args(value).iter().any(|&arg| vector(arg))
-        }
-        _ => false,
     }
 }
 
 struct Machine<'m, 'a, W> {
     func: &'m Func<'a>,
     world: &'m mut W,
-    args: &'m [u64],
-    /// Slots, of 16 bytes for the sake of vectors.
+    args: &'m [u128],
+    /// Wide slots, by value; what is above a value's bits is zero.
     values: Vec<u128>,
     /// Of the last call.
-    results: Vec<u64>,
+    results: Vec<u128>,
 }
 
 enum Next {
@@ -223,126 +229,122 @@ enum Next {
     End(Outcome),
 }
 
-impl<W: World> Machine<'_, '_, W> {
-    fn get(&self, value: Value) -> u64 {
-        self.wide(value) as u64
-    }
+/// As many arguments as any instruction has that is no phi, call or return.
+const MAX_ARGS: usize = 3;
 
-    fn wide(&self, value: Value) -> u128 {
+impl<W: World> Machine<'_, '_, W> {
+    fn get(&self, value: Value) -> u128 {
         self.values[value.index()]
     }
 
-    fn list(&self, values: &[Value]) -> Vec<u64> {
+    fn list(&self, values: &[Value]) -> Vec<u128> {
         values.iter().map(|&value| self.get(value)).collect()
     }
 
     /// Gives the target's phis their values, all at once, and returns the target.
     fn take(&mut self, from: Block, succ: usize) -> Block {
         let (to, index) = self.func.edge(from, succ);
-        let new: Vec<u128> = self.func.phis(to).map(|phi| self.wide(self.func.args(phi)[index])).collect();
-        for (phi, value) in self.func.phis(to).zip(new) {
+        let new: Vec<(Value, u128)> = self.func.phis(to).map(|phi| (phi, self.get(self.func.args(phi)[index]))).collect();
+        for (phi, value) in new {
             self.values[phi.index()] = value;
         }
         to
     }
 
     /// Does an instruction that is no phi and no terminator, and returns its value, 0 if it has none.
-    fn step(&mut self, value: Value) -> Result<u128, Trap> {
-        let inst = self.func.inst(value);
-        if inst.ty == Type::V128 || inst.op == Op::Vector {
-            return self.vector(value);
-        }
-        self.scalar(value).map(u128::from)
-    }
-
-    /// Does an instruction whose value or operands are vectors.
-    fn vector(&mut self, value: Value) -> Result<u128, Trap> {
-        let inst = self.func.inst(value);
-        if let Some(bits) = self.func.as_vector(value) {
-            return Ok(bits);
-        }
-        let args: Vec<u128> = inst.args.iter().map(|&arg| self.wide(arg)).collect();
-        if inst.op == Op::Select {
-            return Ok(args[if args[0] != 0 { 1 } else { 2 }]);
-        }
-        if inst.op.fields() == Fields::Access {
-            return self.load_vector(value);
-        }
-        let opcode = vector_opcode(inst.aux).expect("an instruction on vectors");
-        if opcode == Opcode::I8x16Shuffle {
-            let [a, b, lanes] = [args[0], args[1], args[2]].map(u128::to_le_bytes);
-            return Ok(u128::from_le_bytes(vector::i8x16_shuffle(a, b, lanes)));
-        }
-        let plain = vector::eval(opcode, &args);
-        Ok(plain.or_else(|| vector::eval_lane(opcode, &args, inst.imm as u8)).expect("the two have all other instructions"))
-    }
-
-    /// The bytes of a load, zero-extended. Of 16, the upper half is first, as it decides whether all are in bounds.
-    fn load_vector(&mut self, value: Value) -> Result<u128, Trap> {
-        let inst = self.func.inst(value);
-        let (memory, address, offset) = (inst.aux, self.get(inst.args[0]), inst.imm);
-        let width = inst.op.access_width(inst.ty).expect("a load has a width");
-        if width < 16 {
-            return self.world.load(memory, address, offset, width).map(u128::from);
-        }
-        let upper = self.world.load(memory, address, offset.checked_add(8).ok_or(Trap::MemoryOutOfBounds)?, 8)?;
-        let lower = self.world.load(memory, address, offset, 8)?;
-        Ok(u128::from(upper) << 64 | u128::from(lower))
-    }
-
-    /// Stores all bytes of a vector, the upper half first, as it decides whether they are in bounds.
-    fn store_vector(&mut self, value: Value) -> Result<(), Trap> {
-        let inst = self.func.inst(value);
-        let (memory, address, offset) = (inst.aux, self.get(inst.args[0]), inst.imm);
-        let stored = self.wide(inst.args[1]);
-        let upper = offset.checked_add(8).ok_or(Trap::MemoryOutOfBounds)?;
-        self.world.store(memory, address, upper, 8, (stored >> 64) as u64)?;
-        self.world.store(memory, address, offset, 8, stored as u64)
-    }
-
-    /// Does an instruction without vectors, or one without a value.
-    fn scalar(&mut self, value: Value) -> Result<u64, Trap> {
-        let inst = self.func.inst(value);
-        let args = self.list(inst.args);
+    fn step(&mut self, value: Value, inst: &Inst<'_>) -> Result<u128, W::Failure> {
         if inst.op.calls_function() {
-            let (callee, args) = self.callee(value);
-            self.results = self.world.call(callee, &args)?;
-            return Ok(if inst.ty == Type::Void { 0 } else { truncate(self.results[0], inst.ty) });
+            return self.call(inst);
         }
-        if inst.ty == Type::Void {
-            return self.act(value, &args).map(|()| 0);
-        }
+        let mut args = [0; MAX_ARGS];
+        args.iter_mut().zip(inst.args.iter()).for_each(|(slot, &arg)| *slot = self.get(arg));
+        let args = &args[..inst.args.len()];
         let slot = match inst.op {
-            Op::Const => inst.imm,
-            Op::Param | Op::OsrSlot => self.args[inst.imm as usize],
+            Op::Vector => self.vector(value, inst, args),
+            Op::Const => inst.imm.into(),
+            Op::Param => self.args[inst.imm as usize],
+            Op::OsrSlot if inst.ty == Type::V128 => self.args[inst.imm as usize] | self.args[inst.imm as usize + 1] << 64,
+            Op::OsrSlot => self.args[inst.imm as usize],
             Op::Result => self.results[inst.imm as usize],
             Op::Select => args[if args[0] != 0 { 1 } else { 2 }],
-            Op::MemorySize => self.world.memory_size(inst.aux),
-            Op::MemoryGrow => self.world.memory_grow(inst.aux, args[0]).unwrap_or(u64::MAX),
             Op::GlobalGet => self.world.global(inst.aux),
-            Op::RefIsNull => semantics::ref_is_null(args[0] as i64) as u64,
-            Op::RefFunc => self.world.ref_func(inst.aux),
-            Op::TableGet => self.world.table_get(inst.aux, args[0])?,
-            Op::TableSize => self.world.table_size(inst.aux),
-            Op::TableGrow => self.world.table_grow(inst.aux, args[0], args[1]).unwrap_or(u64::MAX),
-            Op::NonNull if args[0] == 0 => return Err(Trap::NullReference),
-            Op::NonNull => args[0],
-            Op::MulHigh => semantics::i64_mul_wide_u([args[0] as i64, args[1] as i64])[1] as u64,
-            _ if inst.op.fields() == Fields::Access => {
-                let access = self.access(value);
-                access.extend(self.world.load(inst.aux, args[0], inst.imm, access.width)?)
+            Op::GlobalSet => {
+                self.world.set_global(inst.aux, args[0]);
+                0
             }
+            op if op.fields() == Fields::Access => self.access(value, inst, args)?,
             _ => {
-                let opcode = inst.op.opcode(self.func.operand_type(value), inst.ty).expect("a numeric operation of these types");
-                semantics::eval(opcode, &args).expect("TABLE 2 names numeric instructions")?
+                let mut slots = [0; MAX_ARGS];
+                slots.iter_mut().zip(args).for_each(|(slot, &arg)| *slot = arg as u64);
+                let slots = &slots[..args.len()];
+                match inst.ty {
+                    Type::Void => self.act(inst, slots).map(|()| 0)?,
+                    _ => self.scalar(inst, slots)?.into(),
+                }
             }
         };
         Ok(truncate(slot, inst.ty))
     }
 
+    /// Does a call that comes back, and returns its first result.
+    fn call(&mut self, inst: &Inst<'_>) -> Result<u128, W::Failure> {
+        let (callee, args) = self.callee(inst);
+        self.results = self.world.call(callee, &args)?;
+        Ok(self.results.first().map_or(0, |&result| truncate(result, inst.ty)))
+    }
+
+    /// Does an instruction on vectors.
+    fn vector(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> u128 {
+        if let Some(bits) = self.func.as_vector(value) {
+            return bits;
+        }
+        let opcode = vector_opcode(inst.aux).expect("an instruction on vectors");
+        if opcode == Opcode::I8x16Shuffle {
+            let [a, b, lanes] = [args[0], args[1], args[2]].map(u128::to_le_bytes);
+            return u128::from_le_bytes(vector::i8x16_shuffle(a, b, lanes));
+        }
+        let plain = vector::eval(opcode, args);
+        plain.or_else(|| vector::eval_lane(opcode, args, inst.imm as u8)).expect("the two have all other instructions")
+    }
+
+    /// Does a load, and returns what is loaded, or a store.
+    fn access(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> Result<u128, Trap> {
+        let (memory, address, offset) = (inst.aux, args[0] as u64, inst.imm);
+        let ty = self.func.operand_type(value);
+        let width = inst.op.access_width(ty).expect("loads and stores have a width");
+        if let Some(&stored) = args.get(1) {
+            return self.world.store(memory, address, offset, width, stored).map(|()| 0);
+        }
+        let loaded = self.world.load(memory, address, offset, width)?;
+        if ty == Type::V128 {
+            return Ok(loaded);
+        }
+        let opcode = inst.op.opcode(ty, ty).expect("a load of this type");
+        Ok(semantics::access(opcode).expect("TABLE 2 names loads and stores").extend(loaded as u64).into())
+    }
+
+    /// Does an instruction with a value, which is no vector.
+    fn scalar(&mut self, inst: &Inst<'_>, args: &[u64]) -> Result<u64, W::Failure> {
+        Ok(match inst.op {
+            Op::MemorySize => self.world.memory_size(inst.aux),
+            Op::MemoryGrow => self.world.memory_grow(inst.aux, args[0])?.unwrap_or(u64::MAX),
+            Op::RefIsNull => semantics::ref_is_null(args[0] as i64) as u64,
+            Op::RefFunc => self.world.ref_func(inst.aux),
+            Op::TableGet => self.world.table_get(inst.aux, args[0])?,
+            Op::TableSize => self.world.table_size(inst.aux),
+            Op::TableGrow => self.world.table_grow(inst.aux, args[0], args[1])?.unwrap_or(u64::MAX),
+            Op::NonNull if args[0] == 0 => return Err(Trap::NullReference.into()),
+            Op::NonNull => args[0],
+            Op::MulHigh => semantics::i64_mul_wide_u([args[0] as i64, args[1] as i64])[1] as u64,
+            _ => {
+                let opcode = inst.op.opcode(self.func.ty(inst.args[0]), inst.ty).expect("a numeric operation of these types");
+                semantics::eval(opcode, args).expect("TABLE 2 names numeric instructions")?
+            }
+        })
+    }
+
     /// Does an instruction without a value.
-    fn act(&mut self, value: Value, args: &[u64]) -> Result<(), Trap> {
-        let inst = self.func.inst(value);
+    fn act(&mut self, inst: &Inst<'_>, args: &[u64]) -> Result<(), W::Failure> {
         let (aux, imm) = (inst.aux, inst.imm);
         match inst.op {
             Op::MemoryFill => self.world.memory_fill(aux, args[0], args[1] as u8, args[2])?,
@@ -354,41 +356,31 @@ impl<W: World> Machine<'_, '_, W> {
             Op::TableCopy => self.world.table_copy((aux, imm as u32), args[0], args[1], args[2])?,
             Op::TableInit => self.world.table_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
             Op::ElemDrop => self.world.elem_drop(imm as u32),
-            Op::GlobalSet => self.world.set_global(aux, args[0]),
             Op::Fuel => self.world.fuel(imm)?,
             Op::Poll => self.world.poll()?,
-            _ if self.func.operand_type(value) == Type::V128 => self.store_vector(value)?,
-            _ => self.world.store(aux, args[0], imm, self.access(value).width, args[1])?,
+            op => unreachable!("{op} has a value"),
         }
         Ok(())
     }
 
-    fn access(&self, value: Value) -> semantics::Access {
-        let ty = self.func.operand_type(value);
-        let opcode = self.func.op(value).opcode(ty, ty).expect("an access of this type");
-        semantics::access(opcode).expect("TABLE 2 names loads and stores")
-    }
-
     /// Callee and arguments of any call.
-    fn callee(&self, call: Value) -> (Callee, Vec<u64>) {
-        let inst = self.func.inst(call);
+    fn callee(&self, inst: &Inst<'_>) -> (Callee, Vec<u128>) {
         let mut args = self.list(inst.args);
         let callee = match inst.op.fields() {
             Fields::Func => Callee::Direct(inst.aux),
             Fields::Type => {
-                let reference = args.pop().expect("the reference is the last argument");
+                let reference = args.pop().expect("the reference is the last argument") as u64;
                 Callee::Reference { ty: inst.aux, reference }
             }
             _ => {
-                let index = args.pop().expect("the table index is the last argument");
+                let index = args.pop().expect("the table index is the last argument") as u64;
                 Callee::Indirect { ty: inst.aux, table: inst.imm as u32, index }
             }
         };
         (callee, args)
     }
 
-    fn terminate(&self, block: Block, terminator: Value) -> Result<Next, Trap> {
-        let inst = self.func.inst(terminator);
+    fn terminate(&self, block: Block, inst: &Inst<'_>) -> Result<Next, Trap> {
         Ok(match inst.op {
             Op::Jump => Next::Edge(0),
             Op::Branch => Next::Edge(usize::from(self.get(inst.args[0]) == 0)),
@@ -398,8 +390,8 @@ impl<W: World> Machine<'_, '_, W> {
             }
             Op::Return => Next::End(Outcome::Return(self.list(inst.args))),
             op if op.is_tail_call() => {
-                let (callee, args) = self.callee(terminator);
-                Next::End(Outcome::TailCall(callee, args))
+                let (callee, args) = self.callee(inst);
+                Next::End(Outcome::TailCall { callee, args, pc: inst.pc })
             }
             Op::Trap => return Err(u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("the code of a trap")),
             op => unreachable!("{op} is no terminator"),
@@ -407,10 +399,12 @@ impl<W: World> Machine<'_, '_, W> {
     }
 }
 
-/// The slot of type `ty` in `slot`, whose upper half may be anything.
-fn truncate(slot: u64, ty: Type) -> u64 {
+/// The bits of a value of type `ty` in a wide slot.
+fn truncate(slot: u128, ty: Type) -> u128 {
     match ty {
-        Type::I32 | Type::F32 => slot & 0xFFFF_FFFF,
-        _ => slot,
+        Type::Void => 0,
+        Type::I32 | Type::F32 => (slot as u32).into(),
+        Type::I64 | Type::F64 | Type::Ref => (slot as u64).into(),
+        Type::V128 => slot,
     }
 }

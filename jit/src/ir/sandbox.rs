@@ -15,7 +15,7 @@ pub struct Sandbox {
     /// Pages that a memory may grow to.
     pub max_pages: u64,
     /// Globals by index; missing ones are 0.
-    pub globals: Vec<u64>,
+    pub globals: Vec<u128>,
     /// Data segments by index; missing ones are empty.
     pub data: Vec<Vec<u8>>,
     /// Tables of references by index, at first one of 8 nulls; missing ones are empty.
@@ -29,9 +29,9 @@ pub struct Sandbox {
     /// Polls left before one interrupts.
     pub polls: Option<u64>,
     /// Calls made.
-    pub calls: Vec<(Callee, Vec<u64>)>,
+    pub calls: Vec<(Callee, Vec<u128>)>,
     /// What answers a call: by default, with four numbers computed from callee and arguments.
-    pub answer: fn(Callee, &[u64]) -> Result<Vec<u64>, Trap>,
+    pub answer: fn(Callee, &[u128]) -> Result<Vec<u128>, Trap>,
 }
 
 impl Default for Sandbox {
@@ -62,14 +62,15 @@ impl PartialEq for Sandbox {
 }
 
 /// Four results that depend on everything a call says.
-fn mix(callee: Callee, args: &[u64]) -> Result<Vec<u64>, Trap> {
+fn mix(callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
     let seed = match callee {
         Callee::Direct(func) => u64::from(func),
         Callee::Indirect { ty, table, index } => (u64::from(ty) << 40 | u64::from(table) << 32) ^ index,
         Callee::Reference { ty, reference } => u64::from(ty) << 40 ^ reference,
     };
-    let hash = args.iter().fold(seed, |hash, arg| (hash ^ arg).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
-    Ok((0..4).map(|i| hash.rotate_left(i * 11)).collect())
+    let halves = args.iter().flat_map(|&arg| [arg as u64, (arg >> 64) as u64]);
+    let hash = halves.fold(seed, |hash, half| (hash ^ half).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
+    Ok((0..4).map(|i| u128::from(hash.rotate_left(i * 11 + 5)) << 64 | u128::from(hash.rotate_left(i * 11))).collect())
 }
 
 impl Sandbox {
@@ -101,13 +102,15 @@ impl Sandbox {
 }
 
 impl World for Sandbox {
-    fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u64, Trap> {
-        let mut raw = [0; 8];
+    type Failure = Trap;
+
+    fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap> {
+        let mut raw = [0; 16];
         raw[..width as usize].copy_from_slice(self.bytes(memory, address, offset, width.into())?);
-        Ok(u64::from_le_bytes(raw))
+        Ok(u128::from_le_bytes(raw))
     }
 
-    fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u64) -> Result<(), Trap> {
+    fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap> {
         self.bytes(memory, address, offset, width.into())?.copy_from_slice(&value.to_le_bytes()[..width as usize]);
         Ok(())
     }
@@ -116,11 +119,11 @@ impl World for Sandbox {
         self.memories.get(memory as usize).map_or(0, |bytes| bytes.len() as u64 / PAGE)
     }
 
-    fn memory_grow(&mut self, memory: u32, delta: u64) -> Option<u64> {
+    fn memory_grow(&mut self, memory: u32, delta: u64) -> Result<Option<u64>, Trap> {
         let old = self.memory_size(memory);
-        let new = old.checked_add(delta).filter(|&new| new <= self.max_pages)?;
+        let Some(new) = old.checked_add(delta).filter(|&new| new <= self.max_pages) else { return Ok(None) };
         self.memory(memory).resize((new * PAGE) as usize, 0);
-        Some(old)
+        Ok(Some(old))
     }
 
     fn memory_fill(&mut self, memory: u32, to: u64, byte: u8, len: u64) -> Result<(), Trap> {
@@ -167,13 +170,13 @@ impl World for Sandbox {
         self.tables.get(table as usize).map_or(0, |elements| elements.len() as u64)
     }
 
-    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Option<u64> {
+    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Result<Option<u64>, Trap> {
         let old = self.table_size(table);
-        let new = old.checked_add(delta).filter(|&new| new <= self.max_elements)?;
+        let Some(new) = old.checked_add(delta).filter(|&new| new <= self.max_elements) else { return Ok(None) };
         let index = table as usize;
         self.tables.resize_with(self.tables.len().max(index + 1), Vec::new);
         self.tables[index].resize(new as usize, reference);
-        Some(old)
+        Ok(Some(old))
     }
 
     fn table_fill(&mut self, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
@@ -202,17 +205,17 @@ impl World for Sandbox {
         }
     }
 
-    fn global(&mut self, global: u32) -> u64 {
+    fn global(&mut self, global: u32) -> u128 {
         self.globals.get(global as usize).copied().unwrap_or_default()
     }
 
-    fn set_global(&mut self, global: u32, value: u64) {
+    fn set_global(&mut self, global: u32, value: u128) {
         let index = global as usize;
         self.globals.resize(self.globals.len().max(index + 1), 0);
         self.globals[index] = value;
     }
 
-    fn call(&mut self, callee: Callee, args: &[u64]) -> Result<Vec<u64>, Trap> {
+    fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
         self.calls.push((callee, args.to_vec()));
         (self.answer)(callee, args)
     }

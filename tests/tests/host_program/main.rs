@@ -40,6 +40,14 @@ fn in_cranelifts_code() -> Result<()> {
 }
 
 #[test]
+fn evaluated_as_ssa() -> Result<()> {
+    program::run(&|config: &mut Config| {
+        // A call takes more of the stack than in other tiers.
+        config.tier(Tier::Ssa).max_wasm_stack(2 << 20);
+    })
+}
+
+#[test]
 fn while_tiering_at_once() -> Result<()> {
     program::run(&|config: &mut Config| {
         config.synchronous_compilation(true).tier_up_threshold(Some(1));

@@ -32,13 +32,13 @@ pub const PARTS: &[Part] = &[
     ("deep recursion", |config| _ = config.max_wasm_stack(256 << 10), deep_recursion),
 ];
 
-/// Every part, each with an engine of its own; `configure` may choose the tiers.
+/// Every part, each with an engine of its own; `configure` may choose the tiers, and has the last word.
 pub fn run(configure: &dyn Fn(&mut Config)) -> Result<()> {
     use wasmtime::error::Context;
     for (name, change, part) in PARTS {
         let mut config = Config::new();
-        configure(&mut config);
         change(&mut config);
+        configure(&mut config);
         part(&Engine::new(&config)?).context(*name)?;
     }
     Ok(())

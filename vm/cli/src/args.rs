@@ -151,6 +151,8 @@ pub(crate) enum Tier {
     Native,
     /// Compile every function at its first call by Cranelift
     Cranelift,
+    /// Evaluate the optimised SSA that the compilers start from: for finding bugs in them, and slow
+    Ssa,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -233,6 +235,7 @@ impl EngineFlags {
             Tier::Interp => weir::Tier::Interpreter,
             Tier::Native => weir::Tier::Native,
             Tier::Cranelift => weir::Tier::Cranelift,
+            Tier::Ssa => weir::Tier::Ssa,
         });
         config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));
         let passes_off: Vec<&str> = self.passes_off.iter().map(String::as_str).collect();

@@ -25,6 +25,9 @@ fn text(stats: &Stats, wall: Duration) -> String {
     if functions.cranelift > 0 {
         compiled.push(format!("{} compiled by Cranelift", functions.cranelift));
     }
+    if functions.evaluated > 0 {
+        compiled.push(format!("{} evaluated as SSA", functions.evaluated));
+    }
     if compiled.is_empty() {
         compiled.push("none compiled".into());
     }
@@ -69,6 +72,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
             "interpreted": functions.interpreted,
             "native": functions.native,
             "cranelift": functions.cranelift,
+            "evaluated": functions.evaluated,
             "fallbacks": fallbacks,
         },
         "osr_entries": stats.osr_entries,

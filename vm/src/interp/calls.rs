@@ -75,12 +75,24 @@ unsafe fn imported(scope: *const Scope, func: u32) -> Callee {
 /// Validated code in `scope`.
 #[inline(never)]
 pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) -> Result<(Callee, *const u8), Trap> {
-    // SAFETY: the caller's promise; an entry with the signature of a function has one.
+    // SAFETY: the caller's promise.
     unsafe {
         let (ty, at) = decode::u32(at);
         let (table, next) = decode::u32(at);
+        let index = if (*scope).table(table).ty.table64 { index } else { index & u64::from(u32::MAX) };
+        Ok((Callee::of(element(scope, ty, table, index)?), next))
+    }
+}
+
+/// The function of type `ty` that is element `index` of a table.
+///
+/// # Safety
+/// The module of `scope`, which is live, has such a type and such a table, of functions.
+#[inline(always)]
+pub(crate) unsafe fn element(scope: *const Scope, ty: u32, table: u32, index: u64) -> Result<*const FuncRef, Trap> {
+    // SAFETY: the caller's promise; an entry with the signature of a function has one.
+    unsafe {
         let table = (*scope).table(table);
-        let index = if table.ty.table64 { index } else { index & u64::from(u32::MAX) };
         if index >= table.ctx.len {
             return Err(Trap::UndefinedElement);
         }
@@ -92,7 +104,7 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
             (*(*(*scope).ctx).store).operand = ptr::from_ref(entry) as u64;
             return Err(Trap::BadSignature);
         }
-        Ok((Callee::of(entry.reference as *const FuncRef), next))
+        Ok(entry.reference as *const FuncRef)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Branches through the side table, and what is metered where control flows: polls and fuel.
 
 use super::frame::{Body, Scope, move_down};
+use crate::runtime::records::charge;
 use std::sync::atomic::Ordering;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Opcode, Trap};
@@ -91,9 +92,7 @@ impl Meter {
             let segments = &(*(*body).source).segments;
             let pc = pc.offset_from_unsigned(bytes) as u32;
             let Ok(i) = segments.binary_search_by_key(&pc, |segment| segment.pc) else { return Ok(()) };
-            let fuel = &mut (*self.store).fuel;
-            *fuel = fuel.saturating_sub(i64::from(segments[i].cost));
-            if *fuel < 0 { Err(Trap::OutOfFuel) } else { Ok(()) }
+            charge(&mut (*self.store).fuel, segments[i].cost.into())
         }
     }
 }

@@ -28,6 +28,7 @@ mod memory;
 mod numeric;
 mod vector;
 
+pub(crate) use calls::element;
 pub(crate) use frame::Scope;
 pub(crate) use lazy::Bodies;
 
@@ -134,10 +135,13 @@ unsafe fn meter(store: *mut StoreRecord) -> Meter {
     }
 }
 
-/// Whether the native stack has no room for an activation: host functions that call the guest again, and native code
+/// Whether the native stack has no room for an activation: host functions that call the guest again, and code
 /// that calls interpreted functions, nest activations.
+///
+/// # Safety
+/// The stack is live.
 #[inline(always)]
-unsafe fn native_overflow(stack: *const StackCtx) -> bool {
+pub(crate) unsafe fn native_overflow(stack: *const StackCtx) -> bool {
     let here = 0u8;
     // SAFETY: the stack's context is live.
     std::hint::black_box(&raw const here).addr() < unsafe { (*stack).native_limit }

@@ -10,7 +10,7 @@
 
 use crate::Error;
 use crate::runtime::memory::MemoryRecord;
-use crate::runtime::records::{Failure, InstanceRecord, StoreRecord, store_of};
+use crate::runtime::records::{self, Failure, InstanceRecord, StoreRecord, store_of};
 use std::ptr;
 use weir_bytecode::Trap;
 
@@ -205,7 +205,7 @@ pub(crate) fn ref_func(instance: &InstanceRecord, func: u32) -> u64 {
 }
 
 /// The address of `len` bytes at `at`, all of which exist.
-unsafe fn bytes(memory: *mut MemoryRecord, at: u64, len: u64) -> Result<*mut u8, Trap> {
+pub(crate) unsafe fn bytes(memory: *mut MemoryRecord, at: u64, len: u64) -> Result<*mut u8, Trap> {
     // SAFETY: see the head of this file.
     let ctx = unsafe { &(*memory).ctx };
     match at.checked_add(len) {
@@ -222,11 +222,5 @@ fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
 unsafe fn charge(instance: &InstanceRecord, len: u64) -> Result<(), Trap> {
     // SAFETY: see the head of this file.
     let store = unsafe { &mut *store_of(instance.ctx) };
-    if store.engine.config().consume_fuel {
-        store.ctx.fuel = store.ctx.fuel.saturating_sub((len / 64) as i64);
-        if store.ctx.fuel < 0 {
-            return Err(Trap::OutOfFuel);
-        }
-    }
-    Ok(())
+    if store.engine.config().consume_fuel { records::charge(&mut store.ctx.fuel, (len / 64) as i64) } else { Ok(()) }
 }

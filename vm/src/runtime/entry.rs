@@ -68,9 +68,12 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
 }
 
 /// Runs a function by whatever engine is its own at this moment, its arguments in `words` words at `args`, which is
-/// `value_sp`.
-unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
-    // SAFETY: the promises of `invoke`.
+/// `value_sp`. That may be higher afterwards.
+///
+/// # Safety
+/// As for [`invoke`], within an activation.
+pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
+    // SAFETY: the caller's promise.
     unsafe {
         let FuncRef { instance, index, .. } = *func;
         let record = match owner_of(instance) {

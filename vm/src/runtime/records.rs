@@ -170,6 +170,12 @@ impl Failure {
     }
 }
 
+impl From<Trap> for Failure {
+    fn from(trap: Trap) -> Failure {
+        Failure::trap(trap)
+    }
+}
+
 /// See [`crate::Store::epoch_deadline_callback`]. It is given the store, into which no reference is held. May panic.
 pub(crate) type OnDeadline = dyn FnMut(*mut StoreRecord) -> Result<UpdateDeadline> + Send + Sync;
 
@@ -269,6 +275,16 @@ pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
     // SAFETY: the caller's promise; no other reference to the field exists.
     let failure = unsafe { (*store).failure.take() };
     failure.expect("whoever returns a trap leaves its reason, native code by way of the landing pad")
+}
+
+/// Takes `cost` from `fuel`, which stays negative once it ran out.
+///
+/// # Errors
+/// [`Trap::OutOfFuel`]
+#[inline(always)]
+pub(crate) fn charge(fuel: &mut i64, cost: i64) -> Result<(), Trap> {
+    *fuel = fuel.saturating_sub(cost);
+    if *fuel < 0 { Err(Trap::OutOfFuel) } else { Ok(()) }
 }
 
 impl StoreRecord {

@@ -82,7 +82,6 @@ pub(crate) fn native_limit(here: usize, max: usize) -> usize {
 
 /// Runs something of the host that takes much native stack, where the guest may have left little: on this thread if `bytes`
 /// are free, else on a thread of its own. `None` if there can be no such thread.
-#[cfg(feature = "jit")]
 pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     let local = 0u8;
     let here = std::hint::black_box(&raw const local).addr();
@@ -133,7 +132,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg(feature = "jit")]
     fn room_is_on_another_thread_if_need_be() {
         let thread = || std::thread::current().id();
         assert_eq!(with_room(1 << 10, thread), Some(thread()));

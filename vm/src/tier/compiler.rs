@@ -1,5 +1,6 @@
 //! Makes native code for functions and loops and remembers, per module, what there is of it.
 
+use super::evaluated;
 use super::policy::{self, COMPILER_THREADS, Decision, NEVER, Policy};
 use super::queue::{Job, Queue};
 use super::record::Record;
@@ -30,8 +31,6 @@ pub(crate) struct EngineState {
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     native: bool,
-    /// [`Config::interpret_calls`]
-    interpret_calls: Vec<String>,
 }
 
 impl EngineState {
@@ -39,32 +38,12 @@ impl EngineState {
     pub fn new(config: &Config) -> EngineState {
         EngineState {
             policy: Policy::new(config),
-            options: Options {
-                fuel: config.consume_fuel,
-                poll: config.epoch_interruption,
-                guard_regions: config.guards_memory(),
-                signals: config.signals_based_traps,
-                canonical_nans: config.deterministic,
-                allocator: config.allocator,
-                passes_off: config.passes_off.clone(),
-                rewrite_fuel: config.rewrite_fuel,
-                ..Options::default()
-            },
+            options: config.compiler(),
             space: OnceLock::new(),
             queue: Queue::new(COMPILER_THREADS),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
-            native: config.tier != Tier::Interpreter,
-            interpret_calls: config.interpret_calls.clone(),
-        }
-    }
-
-    /// What to do about an entry without code.
-    fn decide(&self, module: &Bytecode, func: u32, entry: Entry) -> Decision {
-        let named = |name: &str| self.interpret_calls.iter().any(|other| other == name);
-        match entry {
-            Entry::Call if !self.interpret_calls.is_empty() && module.func_name(func).is_some_and(named) => Decision::Refuse,
-            _ => self.policy.decide(entry),
+            native: !matches!(config.tier, Tier::Interpreter | Tier::Ssa),
         }
     }
 
@@ -86,6 +65,7 @@ pub(crate) struct ModuleState {
     entries: Mutex<Entries>,
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
+    pub(super) evaluated: evaluated::Functions,
 }
 
 /// A module's cells and code, and the stubs of its types.
@@ -159,7 +139,8 @@ impl ModuleState {
             return Found::Later(policy.next_ticks());
         }
         let decision = match module.tier.native(module) {
-            Some(_) => engine.decide(&module.bytecode, func, entry),
+            Some(_) if entry == Entry::Call && module.engine.config().interprets(&module.bytecode, func) => Decision::Refuse,
+            Some(_) => policy.decide(entry),
             None => Decision::Interpret(NEVER),
         };
         let state = match decision {

@@ -2,10 +2,16 @@
 //!
 //! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
 //! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`record`]
-//! what `--stats` tells, [`profile`] what is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native code at all, [`portable`] answers "interpret".
+//! what `--stats` tells, [`profile`] what is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native
+//! code at all, [`portable`] answers "interpret".
+//!
+//! [`evaluated`] is the tier that runs SSA in the place of code, on any host; what it runs it in is [`world`].
 
 pub(crate) mod counters;
+mod evaluated;
 pub(crate) mod profile;
+mod record;
+mod world;
 
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod compiler;
@@ -17,8 +23,6 @@ mod policy;
 mod portable;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod queue;
-#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
-mod record;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod unwind;
 

@@ -3,6 +3,7 @@
 use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
+use super::evaluated;
 pub(crate) use super::unwind::on_unwind;
 use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
 use crate::stats::Stats;
@@ -21,13 +22,18 @@ use weir_jit::ir::Entry;
 pub(crate) fn check(config: &Config) -> Result<()> {
     match config.tier {
         Tier::Cranelift if !cfg!(feature = "cranelift") => Err(Error::msg("this build of Weir does not have Cranelift")),
-        Tier::Auto | Tier::Interpreter | Tier::Native | Tier::Cranelift => Ok(()),
+        Tier::Auto | Tier::Interpreter | Tier::Native | Tier::Cranelift | Tier::Ssa => Ok(()),
     }
 }
 
 /// Ticks of a function with `bytes` of code before the policy is asked about it.
 pub(crate) fn first_ticks(engine: &Engine, bytes: u32) -> i32 {
     engine.record().tier.policy.first_ticks(bytes)
+}
+
+/// Ticks of a function with `bytes` of code before it is compiled.
+pub(crate) fn compile_ticks(engine: &Engine, bytes: u32) -> i32 {
+    engine.record().tier.policy.ticks(bytes)
 }
 
 impl ModuleState {
@@ -65,6 +71,9 @@ pub(crate) fn reenter_stub(module: &ModuleRecord, func: u32, osr: bool) -> *cons
 #[cold]
 pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next {
     let module = instance.module.record();
+    if module.engine.config().tier == Tier::Ssa {
+        return evaluated::ask(module, func, at);
+    }
     let tier = &module.engine.record().tier;
     let code = module.func_code(func);
     let body = module.bytecode.body(func).expect("who runs has a body that is validated");
@@ -129,17 +138,19 @@ fn demote(module: &ModuleRecord, func: u32) {
     module.func_code(func).native.store(ptr::null_mut(), Ordering::Release);
 }
 
-/// Calls native code of function `func` of `instance` through an `enter` stub; arguments and results are slots at `args`,
+/// Calls code of function `func` of `instance`, if it is native through an `enter` stub; arguments and results are slots at `args`,
 /// above which `value_sp` must lie.
 ///
 /// # Safety
 /// `code` is the entry of code for that function, and `args` has room for its arguments and its results.
 pub(crate) unsafe fn call(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64) -> Status {
-    // SAFETY: the caller's promise; the stub is that of the function's type.
+    // SAFETY: the caller's promise; the stub is that of the function's type. Where no code is native, it is SSA.
     unsafe {
         let module = instance_of(instance).module.record();
-        let stubs = &native_of(module).stubs[type_of(module, func)];
-        (stubs.enter)(code, args, instance, (*instance).stack)
+        match module.tier.native(module) {
+            Some(native) => (native.stubs[type_of(module, func)].enter)(code, args, instance, (*instance).stack),
+            None => evaluated::call(instance, code, args),
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Policy {
     pub(crate) fn ticks(&self, bytes: u32) -> i32 {
         match self.tier {
             Tier::Interpreter => NEVER,
-            Tier::Native | Tier::Cranelift => 0,
+            Tier::Native | Tier::Cranelift | Tier::Ssa => 0,
             Tier::Auto if self.stress.is_some() => self.random(4) as i32,
             Tier::Auto => match self.threshold {
                 Some(ticks) => ticks.saturating_sub(1).min(NEVER as u32) as i32,
@@ -129,7 +129,7 @@ impl Policy {
     /// What to do about an entry without code.
     pub(crate) fn decide(&self, entry: Entry) -> Decision {
         match self.tier {
-            Tier::Interpreter => Decision::Interpret(NEVER),
+            Tier::Interpreter | Tier::Ssa => Decision::Interpret(NEVER),
             Tier::Native | Tier::Cranelift if entry != Entry::Call => Decision::Interpret(NEVER),
             Tier::Native => Decision::Compile(Backend::Native),
             Tier::Cranelift => Decision::Compile(Backend::Cranelift),

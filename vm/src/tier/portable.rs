@@ -1,33 +1,41 @@
 //! The tiers where there is no native code: without feature `jit`, or on a host that has no back end yet.
 
-use super::Next;
+use super::record::Record;
+use super::{Next, evaluated};
 use crate::runtime::records::{InstanceRecord, ModuleRecord};
 use crate::stats::Stats;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
 
 /// What the tiers keep per engine.
-#[derive(Debug)]
-pub(crate) struct EngineState;
+#[derive(Debug, Default)]
+pub(crate) struct EngineState {
+    /// What all modules did.
+    pub(super) record: Mutex<Record>,
+}
 
 impl EngineState {
     /// The state of an engine with these settings.
     pub fn new(_config: &Config) -> EngineState {
-        EngineState
+        EngineState::default()
     }
 }
 
 /// What the tiers keep per module.
-#[derive(Debug)]
-pub(crate) struct ModuleState;
+#[derive(Debug, Default)]
+pub(crate) struct ModuleState {
+    pub(super) record: Mutex<Record>,
+    pub(super) evaluated: evaluated::Functions,
+}
 
 impl ModuleState {
     /// The state of a module that has just been loaded.
     pub fn new(_engine: &Engine, _bytecode: &Bytecode) -> ModuleState {
-        ModuleState
+        ModuleState::default()
     }
 }
 
@@ -37,14 +45,19 @@ impl ModuleState {
 /// They cannot.
 pub(crate) fn check(config: &Config) -> Result<()> {
     match config.tier {
-        Tier::Auto | Tier::Interpreter => Ok(()),
+        Tier::Auto | Tier::Interpreter | Tier::Ssa => Ok(()),
         Tier::Native | Tier::Cranelift => Err(Error::msg("this build has no compiler")),
     }
 }
 
-/// Ticks of a function before anybody asks about it: none if it is to be profiled, else they never run out.
+/// Ticks of a function before anybody asks about it: none if it is to be profiled or evaluated, else they never run out.
 pub(crate) fn first_ticks(engine: &Engine, _bytes: u32) -> i32 {
-    if engine.config().profiles() { 0 } else { i32::MAX }
+    if engine.config().profiles() || engine.config().tier == Tier::Ssa { 0 } else { i32::MAX }
+}
+
+/// Ticks of a function before it is compiled: they never run out.
+pub(crate) fn compile_ticks(_engine: &Engine, _bytes: u32) -> i32 {
+    i32::MAX
 }
 
 /// The permanent entry stub of function `func`, which is defined in `module`: asked when a reference to it is made. Null
@@ -71,19 +84,25 @@ pub(crate) fn prepare_thread(_engine: &Engine) -> Result<()> {
 /// What happened in a module.
 pub(crate) fn module_stats(module: &Module) -> Stats {
     let mut stats = Stats { validate_ms: module.record().validate_ns as f64 / 1e6, ..Stats::default() };
+    module.record().tier.record.lock().unwrap_or_else(PoisonError::into_inner).report(&mut stats);
     stats.functions.total = module.record().code.len() as u64;
     stats
 }
 
 /// What happened in all modules of an engine.
-pub(crate) fn engine_stats(_engine: &Engine) -> Stats {
-    Stats::default()
+pub(crate) fn engine_stats(engine: &Engine) -> Stats {
+    let mut stats = Stats::default();
+    engine.record().tier.record.lock().unwrap_or_else(PoisonError::into_inner).report(&mut stats);
+    stats
 }
 
-/// Begins the profile of function `func`, whose ticks ran out, if there is to be one.
+/// Begins the profile of function `func`, whose ticks ran out, if there is to be one, or its evaluation.
 #[cold]
-pub(crate) fn ask(instance: &InstanceRecord, func: u32, _at: Option<u32>) -> Next {
+pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next {
     let module = instance.module.record();
+    if module.engine.config().tier == Tier::Ssa {
+        return evaluated::ask(module, func, at);
+    }
     let code = module.func_code(func);
     if let Some(body) = module.bytecode.body(func)
         && module.engine.config().profiles()
@@ -94,13 +113,14 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, _at: Option<u32>) -> Nex
     Next::Interpret
 }
 
-/// Calls native code of function `func` of `instance` through an `enter` stub; arguments and results are slots at `args`,
-/// above which `value_sp` must lie.
+/// Calls code of function `func` of `instance`, which is its SSA; arguments and results are slots at `args`, above which
+/// `value_sp` must lie.
 ///
 /// # Safety
 /// `code` is the entry of code for that function, and `args` has room for its arguments and its results.
-pub(crate) unsafe fn call(_instance: *mut InstanceCtx, _func: u32, _code: *const u8, _args: *mut u64) -> Status {
-    unreachable!("there is no native code")
+pub(crate) unsafe fn call(instance: *mut InstanceCtx, _func: u32, code: *const u8, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { evaluated::call(instance, code, args) }
 }
 
 /// Continues an interpreter frame at a loop in its OSR body; the function's results are left at `fp`.

@@ -2,15 +2,19 @@
 
 use crate::runtime::records::ModuleRecord;
 use crate::stats::{Fallback, Stats, TierUp};
+use crate::tier;
 use std::collections::BTreeMap;
+use weir_jit::compile::CompileStats;
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Compiled, Refusal};
 
-/// Everything that was compiled, in a module or in an engine.
+/// Everything that was compiled or evaluated, in a module or in an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     /// Functions with native code, by module and index; the back end that made it last.
     compiled: BTreeMap<(usize, u32), Backend>,
+    /// Functions evaluated as SSA.
+    evaluated: u64,
     tier_up: Vec<TierUp>,
     fallbacks: Vec<Fallback>,
     /// Nanoseconds, in the order of the pipeline.
@@ -42,23 +46,38 @@ impl Record {
         self.compiled.insert((std::ptr::from_ref(module).addr(), func), compiled.backend);
         let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
         if entry == Entry::Call {
-            let ticks = module.engine.record().tier.policy.ticks(bytes).max(0) as u64 + 1;
+            let ticks = tier::compile_ticks(&module.engine, bytes).max(0) as u64 + 1;
             self.tier_up.push(TierUp::new(func, module.bytecode.func_name(func).map(String::from), ticks));
-        }
-        for &(phase, nanoseconds) in &compiled.stats.phases {
-            add_to(&mut self.phases, phase, nanoseconds);
-        }
-        for &(pass, changes) in &compiled.stats.changes {
-            add_to(&mut self.changes, pass, changes.into());
         }
         self.bytecode_bytes += u64::from(bytes);
         self.code_bytes += compiled.code.len() as u64;
-        self.phis += u64::from(compiled.stats.phis);
-        self.trivial_phis += u64::from(compiled.stats.trivial_phis);
-        self.values += u64::from(compiled.stats.values);
-        self.spills += u64::from(compiled.stats.spills);
-        self.reloads += u64::from(compiled.stats.reloads);
-        self.copies += u64::from(compiled.stats.copies);
+        self.sum(&compiled.stats);
+    }
+
+    /// Adds a function that is evaluated as SSA, or why it is not.
+    pub(super) fn add_evaluated(&mut self, func: u32, translated: Result<&CompileStats, &Refusal>) {
+        match translated {
+            Ok(stats) => {
+                self.evaluated += 1;
+                self.sum(stats);
+            }
+            Err(refusal) => self.fallbacks.push(Fallback::new(func, refusal.to_string())),
+        }
+    }
+
+    fn sum(&mut self, stats: &CompileStats) {
+        for &(phase, nanoseconds) in &stats.phases {
+            add_to(&mut self.phases, phase, nanoseconds);
+        }
+        for &(pass, changes) in &stats.changes {
+            add_to(&mut self.changes, pass, changes.into());
+        }
+        self.phis += u64::from(stats.phis);
+        self.trivial_phis += u64::from(stats.trivial_phis);
+        self.values += u64::from(stats.values);
+        self.spills += u64::from(stats.spills);
+        self.reloads += u64::from(stats.reloads);
+        self.copies += u64::from(stats.copies);
     }
 
     /// Writes it into `stats`.
@@ -66,6 +85,7 @@ impl Record {
         let count = |backend| self.compiled.values().filter(|&&by| by == backend).count() as u64;
         stats.functions.native = count(Backend::Native);
         stats.functions.cranelift = count(Backend::Cranelift);
+        stats.functions.evaluated = self.evaluated;
         stats.functions.fallbacks.clone_from(&self.fallbacks);
         stats.tier_up.clone_from(&self.tier_up);
         stats.compile_ms = self.phases.iter().map(|&(name, nanoseconds)| (name.to_owned(), nanoseconds as f64 / 1e6)).collect();

@@ -4,11 +4,13 @@
 
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
-/// Settings under which results must not differ: interpreted only, compiled at the first call or loop, the same without signal
-/// handlers, and switching between the tiers at random.
+/// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, the same
+/// without signal handlers, and switching between the tiers at random.
 pub fn configs() -> Vec<Config> {
     let mut interpreted = Config::new();
     interpreted.tier(Tier::Interpreter);
+    let mut evaluated = Config::new();
+    evaluated.tier(Tier::Ssa);
     let mut compiled = Config::new();
     compiled.synchronous_compilation(true).tier_up_threshold(Some(1));
     let without_signals = |tier: &Tier| {
@@ -23,7 +25,7 @@ pub fn configs() -> Vec<Config> {
         config.stress(Some(seed));
         config
     });
-    [interpreted, compiled].into_iter().chain(signalless).chain(stressed).collect()
+    [interpreted, evaluated, compiled].into_iter().chain(signalless).chain(stressed).collect()
 }
 
 /// Whether this build has the tier.
@@ -31,7 +33,7 @@ pub fn is_built(tier: Tier) -> bool {
     match tier {
         Tier::Native => cfg!(feature = "jit"),
         Tier::Cranelift => cfg!(feature = "cranelift"),
-        Tier::Auto | Tier::Interpreter => true,
+        Tier::Auto | Tier::Interpreter | Tier::Ssa => true,
     }
 }
 

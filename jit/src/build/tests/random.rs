@@ -1,6 +1,6 @@
 //! Random structured programs: what SSA computes is what the bytecode computes, from the start and from every loop.
 
-use super::reference::Reference;
+use super::reference::{Reference, wide};
 use super::{all_options, module, trivial_phi};
 use crate::build::{BuildStats, Refinements, Search, build};
 use crate::contract::FRAME_HEADER;
@@ -69,7 +69,7 @@ fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<(u64, u64
             arrivals.push((arrival.pc, [arrival.locals, &header, arrival.operands].concat(), arrival.world.clone()));
         }
     });
-    let expected: Result<Outcome, Trap> = match expected {
+    let expected: Result<Outcome, (Trap, u32)> = match expected {
         Ok(None) => return Ok((STEPS, 0)),
         Ok(Some(outcome)) => Ok(outcome),
         Err(trap) => Err(trap),
@@ -77,10 +77,10 @@ fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<(u64, u64
     let check = |entry, frame: &[u64], mut world: Sandbox| {
         let arena = Bump::new();
         let func = built(&arena, module, FUNC, entry, options)?;
-        let actual = match eval(&func, &mut world, frame, 10 * STEPS) {
+        let actual = match eval(&func, &mut world, &wide(frame.to_vec()), 10 * STEPS) {
             Ok(outcome) => Ok(outcome),
-            Err(Stop::Trap(trap)) => Err(trap),
-            Err(Stop::Steps | Stop::Vectors) => return Err(format!("it does not end\n{}", print(&func))),
+            Err(Stop::Failed { why, pc }) => Err((why, pc)),
+            Err(Stop::Steps) => return Err(format!("it does not end\n{}", print(&func))),
         };
         if actual != expected {
             return Err(format!("{entry:?}: {actual:?}, expected {expected:?}\n{}", print(&func)));

@@ -26,9 +26,9 @@ pub struct Reference<'m, W> {
     steps: u64,
 }
 
-impl<'m, W: World> Reference<'m, W> {
-    /// Runs `func` for at most `steps` instructions, `None` if that is too few. `arrive` sees every arrival at a
-    /// `loop`.
+impl<'m, W: World<Failure = Trap>> Reference<'m, W> {
+    /// Runs `func` for at most `steps` instructions, `None` if that is too few; a trap with its pc. `arrive` sees every
+    /// arrival at a `loop`.
     pub fn run(
         module: &'m Module,
         func: u32,
@@ -36,15 +36,16 @@ impl<'m, W: World> Reference<'m, W> {
         args: &[u64],
         steps: u64,
         arrive: &mut dyn FnMut(Arrival<'_, W>),
-    ) -> Result<Option<Done>, Trap> {
+    ) -> Result<Option<Done>, (Trap, u32)> {
         let body = module.body(func).unwrap();
         let mut locals = args.to_vec();
         locals.resize(body.locals.len(), 0);
         let mut this = Reference { module, body, world, locals, stack: Vec::new(), pc: body.entry, stp: 0, steps };
-        this.world.poll()?;
+        this.world.poll().map_err(|trap| (trap, body.entry))?;
         let results = module.func_type(func).results.len();
         loop {
-            match this.step(results, arrive)? {
+            let pc = this.pc;
+            match this.step(results, arrive).map_err(|trap| (trap, pc))? {
                 None if this.steps == 0 => return Ok(None),
                 None => this.steps -= 1,
                 done => return Ok(done),
@@ -63,7 +64,7 @@ impl<'m, W: World> Reference<'m, W> {
             self.world.fuel(self.body.segments[i].cost.into())?;
         }
         self.pc = instrs.pc();
-        let done = |stack: &mut Vec<u64>| Ok(Some(Done::Return(stack.split_off(stack.len() - results))));
+        let done = |stack: &mut Vec<u64>| Ok(Some(Done::Return(wide(stack.split_off(stack.len() - results)))));
         match (instr.op, instr.imm) {
             (Opcode::Unreachable, _) => return Err(Trap::UnreachableCodeReached),
             (Opcode::Return, _) => return done(&mut self.stack),
@@ -97,7 +98,7 @@ impl<'m, W: World> Reference<'m, W> {
             }
             (Opcode::ReturnCall, Imm::Index(func)) => {
                 let args = self.args(self.module.func_type(func));
-                return Ok(Some(Done::TailCall(Callee::Direct(func), args)));
+                return Ok(Some(Done::TailCall { callee: Callee::Direct(func), args, pc: instr.pc }));
             }
             _ => self.plain(instr)?,
         }
@@ -119,11 +120,11 @@ impl<'m, W: World> Reference<'m, W> {
             (Opcode::LocalTee, Imm::Index(local)) => self.locals[local as usize] = *self.stack.last().unwrap(),
             (Opcode::GlobalGet, Imm::Index(global)) => {
                 let value = self.world.global(global);
-                self.stack.push(value);
+                self.stack.push(value as u64);
             }
             (Opcode::GlobalSet, Imm::Index(global)) => {
                 let value = self.pop();
-                self.world.set_global(global, value);
+                self.world.set_global(global, value.into());
             }
             (_, Imm::I32(value)) => self.stack.push(u64::from(value as u32)),
             (_, Imm::I64(value)) => self.stack.push(value as u64),
@@ -133,11 +134,11 @@ impl<'m, W: World> Reference<'m, W> {
                 let access = semantics::access(op).unwrap();
                 if access.store {
                     let [address, value] = self.pops();
-                    self.world.store(arg.memory, address, arg.offset, access.width, value)?;
+                    self.world.store(arg.memory, address, arg.offset, access.width, value.into())?;
                 } else {
                     let address = self.pop();
                     let raw = self.world.load(arg.memory, address, arg.offset, access.width)?;
-                    self.stack.push(access.extend(raw));
+                    self.stack.push(access.extend(raw as u64));
                 }
             }
             (Opcode::MemorySize, Imm::Index(memory)) => {
@@ -146,7 +147,7 @@ impl<'m, W: World> Reference<'m, W> {
             }
             (Opcode::MemoryGrow, Imm::Index(memory)) => {
                 let delta = self.pop();
-                let old = self.world.memory_grow(memory, delta).unwrap_or(u32::MAX.into());
+                let old = self.world.memory_grow(memory, delta)?.unwrap_or(u32::MAX.into());
                 self.stack.push(old);
             }
             (Opcode::MemoryFill, Imm::Index(memory)) => {
@@ -181,13 +182,18 @@ impl<'m, W: World> Reference<'m, W> {
         (self.pc, self.stp) = (pc, stp as usize);
     }
 
-    fn args(&mut self, ty: &FuncType) -> Vec<u64> {
-        self.stack.split_off(self.stack.len() - ty.params.len())
+    fn args(&mut self, ty: &FuncType) -> Vec<u128> {
+        wide(self.stack.split_off(self.stack.len() - ty.params.len()))
     }
 
-    fn results(&mut self, ty: &FuncType, values: &[u64]) {
+    fn results(&mut self, ty: &FuncType, values: &[u128]) {
         use weir_bytecode::ValType::{F32, I32};
-        let low = |(ty, &value)| if matches!(ty, &I32 | &F32) { value & 0xFFFF_FFFF } else { value };
+        let low = |(ty, &value)| if matches!(ty, &I32 | &F32) { value as u64 & 0xFFFF_FFFF } else { value as u64 };
         self.stack.extend(ty.results.iter().zip(values).map(low));
     }
+}
+
+/// Slots as a [`World`] has them.
+pub fn wide(slots: Vec<u64>) -> Vec<u128> {
+    slots.into_iter().map(u128::from).collect()
 }

@@ -1,7 +1,7 @@
 //! Loads and stores: every width at every kind of immediate and memory, and the edges of bounds.
 
-use super::{call, config, instantiate, run, run_trap, trap};
-use crate::{Trap, ValType};
+use super::{assert_none_refused, call, engines_of_every_instruction, instantiate, run, run_trap, trap};
+use crate::{Config, Trap, ValType};
 use weir_bytecode::Opcode;
 use weir_bytecode::semantics::{Access, access};
 
@@ -34,13 +34,17 @@ const PLACES: &[(&str, &str, u64)] = &[
 
 #[test]
 fn every_load_and_store_at_the_end_of_memory() {
+    engines_of_every_instruction().iter().for_each(every_load_and_store_in);
+}
+
+fn every_load_and_store_in(config: &Config) {
     const PATTERN: [u8; 8] = [0x81, 0x92, 0xA3, 0xB4, 0xC5, 0xD6, 0xE7, 0xF8];
     let pattern = u64::from_le_bytes(PATTERN);
     for (op, access) in Opcode::ALL.iter().filter_map(|&op| Some((op, access(op)?))) {
         for &(memories, operand, offset) in PLACES {
             let what = format!("{} {operand} of {memories}", op.mnemonic());
             let width = access.width as usize;
-            let (mut store, instance) = instantiate(&config(), &module(op, access, memories, operand));
+            let (mut store, instance) = instantiate(config, &module(op, access, memories, operand));
             let memory = instance.get_memory(&mut store, "memory").unwrap();
             let last = 65536 - width;
             let address = (last as u64 - offset) as i64;
@@ -59,6 +63,7 @@ fn every_load_and_store_at_the_end_of_memory() {
                 let error = call::<_, i64>(&mut store, instance, "f", address + 1).unwrap_err();
                 assert_eq!(trap(&error), Trap::MemoryOutOfBounds, "{what}");
             }
+            assert_none_refused(config, &store, instance);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The interpreter alone, through the public API.
+//! The interpreter alone, through the public API; what enumerates instructions also holds for SSA, built and optimised.
 
 mod calls;
 mod control;
@@ -14,6 +14,21 @@ fn config() -> Config {
     let mut config = Config::new();
     config.tier(Tier::Interpreter);
     config
+}
+
+/// The engines that must know every instruction: the interpreter, the evaluator on SSA as built, and as optimised.
+fn engines_of_every_instruction() -> [Config; 3] {
+    let mut ssa = Config::new();
+    ssa.tier(Tier::Ssa);
+    let as_built = ssa.clone().rewrite_fuel(Some(0)).clone();
+    [config(), as_built, ssa]
+}
+
+/// Checks that all that was called of the module ran in the engine that was asked for.
+fn assert_none_refused(config: &Config, store: &Store<()>, instance: Instance) {
+    let functions = instance.module(store).stats().functions;
+    assert_eq!(functions.fallbacks, []);
+    assert_eq!(functions.evaluated > 0, config.tier == Tier::Ssa, "{functions:?}");
 }
 
 /// An instance without imports.

@@ -1,7 +1,7 @@
 //! Every opcode of TABLE 1 has an arm, and it is the right one.
 
-use super::{config, instantiate};
-use crate::{Val, ValType};
+use super::{assert_none_refused, engines_of_every_instruction, instantiate};
+use crate::{Config, Val, ValType};
 use std::collections::BTreeSet;
 use weir_bytecode::opcodes::{Immediates, Signature};
 use weir_bytecode::semantics::{access, eval, vector};
@@ -55,8 +55,12 @@ fn numeric_instructions_do_what_semantics_says() {
         wat += &format!("(func (export \"{name}\") (param {}) (result {result}) {gets} {name})\n", params.join(" "));
     }
     wat += ")";
-    let (mut store, instance) = instantiate(&config(), &wat);
-    for op in ops {
+    engines_of_every_instruction().iter().for_each(|config| numeric_instructions_do_in(config, &wat, &ops));
+}
+
+fn numeric_instructions_do_in(config: &Config, wat: &str, ops: &[Opcode]) {
+    let (mut store, instance) = instantiate(config, wat);
+    for &op in ops {
         let Signature { operands, result } = op.signature().unwrap();
         let func = instance.get_func(&mut store, op.mnemonic()).unwrap();
         let seconds = operands.get(1).map_or(vec![0], |&ty| samples(ty));
@@ -77,6 +81,7 @@ fn numeric_instructions_do_what_semantics_says() {
             }
         }
     }
+    assert_none_refused(config, &store, instance);
 }
 
 /// Functions `f` without parameters whose one i64 result is known, which together have every instruction that is neither numeric
@@ -217,9 +222,12 @@ const SAMPLES: &[(&str, i64)] = &[
 fn every_instruction_is_executed_somewhere() {
     let mut covered: BTreeSet<Opcode> = Opcode::ALL.iter().copied().filter(|&op| eval_or_access(op)).collect();
     for (fields, expected) in SAMPLES {
-        let (mut store, instance) = instantiate(&config(), &format!("(module {fields})"));
-        let found: i64 = super::call(&mut store, instance, "f", ()).unwrap_or_else(|error| panic!("{fields}: {error:?}"));
-        assert_eq!(found, *expected, "{fields}");
+        for config in engines_of_every_instruction() {
+            let (mut store, instance) = instantiate(&config, &format!("(module {fields})"));
+            let found: i64 = super::call(&mut store, instance, "f", ()).unwrap_or_else(|error| panic!("{fields}: {error:?}"));
+            assert_eq!(found, *expected, "{fields}");
+            assert_none_refused(&config, &store, instance);
+        }
         let bytes = wat::parse_str(format!("(module {fields})")).unwrap();
         let module = weir_bytecode::validate::parse(bytes.into()).unwrap();
         for body in &module.bodies {

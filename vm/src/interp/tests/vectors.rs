@@ -1,7 +1,7 @@
 //! Vector instructions, and calls between functions whose slots have different widths.
 
-use super::{call, config, frames, instantiate, run, trap};
-use crate::{Engine, Error, Func, FuncType, Global, GlobalType, Instance, Module, Store, Trap, V128, Val, ValType};
+use super::{assert_none_refused, call, config, engines_of_every_instruction, frames, instantiate, run, trap};
+use crate::{Config, Engine, Error, Func, FuncType, Global, GlobalType, Instance, Module, Store, Trap, V128, Val, ValType};
 use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::semantics::vector::{Wide, eval, eval_lane};
 use weir_bytecode::{Opcode, for_each_lane_access, for_each_vector_load};
@@ -76,33 +76,43 @@ fn instructions_do_what_semantics_says() {
         wat += &format!("(func (export \"{name}\") (param {params}) (result {result}) {gets} {name} {lane})\n");
     }
     wat += ")";
-    let (mut store, instance) = instantiate(&config(), &wat);
-    for op in ops {
-        let signature = op.signature().unwrap();
-        let func = instance.get_func(&mut store, op.mnemonic()).unwrap();
-        let choices: Vec<Vec<u128>> = signature.operands.iter().map(|&ty| samples(ty)).collect();
-        let count = choices.iter().map(Vec::len).product::<usize>();
-        for n in 0..count {
-            let mut rest = n;
-            let args: Vec<u128> = (choices.iter())
-                .map(|choice| {
-                    let picked = choice[rest % choice.len()];
-                    rest /= choice.len();
-                    picked
-                })
-                .collect();
-            let vals: Vec<Val> = signature.operands.iter().zip(&args).map(|(&ty, &bits)| value(ty, bits)).collect();
-            let mut found = [Val::I32(0)];
-            func.call(&mut store, &vals, &mut found).unwrap();
-            let wanted = value(signature.result, expected(op, &args).unwrap());
-            assert_eq!(bits(op, found[0]), bits(op, wanted), "{} {args:x?}", op.mnemonic());
-        }
+    for config in engines_of_every_instruction() {
+        let (mut store, instance) = instantiate(&config, &wat);
+        ops.iter().for_each(|&op| agrees(&mut store, instance, op, |args| expected(op, args).unwrap()));
+        assert_none_refused(&config, &store, instance);
+    }
+}
+
+/// Checks the function named after `op` on samples.
+fn agrees(store: &mut Store<()>, instance: Instance, op: Opcode, expected: impl Fn(&[u128]) -> u128) {
+    let signature = op.signature().unwrap();
+    let func = instance.get_func(&mut *store, op.mnemonic()).unwrap();
+    let choices: Vec<Vec<u128>> = signature.operands.iter().map(|&ty| samples(ty)).collect();
+    let count = choices.iter().map(Vec::len).product::<usize>();
+    for n in 0..count {
+        let mut rest = n;
+        let args: Vec<u128> = (choices.iter())
+            .map(|choice| {
+                let picked = choice[rest % choice.len()];
+                rest /= choice.len();
+                picked
+            })
+            .collect();
+        let vals: Vec<Val> = signature.operands.iter().zip(&args).map(|(&ty, &bits)| value(ty, bits)).collect();
+        let mut found = [Val::I32(0)];
+        func.call(&mut *store, &vals, &mut found).unwrap();
+        let wanted = value(signature.result, expected(&args));
+        assert_eq!(bits(op, found[0]), bits(op, wanted), "{} {args:x?}", op.mnemonic());
     }
 }
 
 /// Loads and stores at the memory's end with short and long immediates, in and out of bounds.
 #[test]
 fn accesses_are_checked_by_their_width() {
+    engines_of_every_instruction().iter().for_each(accesses_are_checked_in);
+}
+
+fn accesses_are_checked_in(config: &Config) {
     let check = |name: &str, width: usize, lane: &str, stores: bool| {
         let vector = "(v128.const i64x2 0x1122334455667788 0x99AABBCCDDEEFF00)";
         let operand = if stores || !lane.is_empty() { vector } else { "" };
@@ -112,7 +122,7 @@ fn accesses_are_checked_by_their_width() {
                 "(module (memory (export \"m\") 1) (func (export \"f\") (param i32) {result}
                     ({name} offset={offset} {lane} (local.get 0) {operand})))"
             );
-            let (mut store, instance) = instantiate(&config(), &wat);
+            let (mut store, instance) = instantiate(config, &wat);
             let memory = instance.get_memory(&mut store, "m").unwrap();
             let last = 65536 - width;
             let bytes: Vec<u8> = (1..=width as u8).collect();

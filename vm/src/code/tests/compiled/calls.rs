@@ -66,7 +66,8 @@ fn arguments_and_results_arrive_whatever_their_number() {
             OUTSIDE.with_borrow_mut(|outside| outside.calls.clear());
             let answered = guest.call(0, &args).unwrap();
             let calls = OUTSIDE.with_borrow(|outside| outside.calls.clone());
-            assert_eq!(calls, [(Callee::Direct(2), args.clone())], "twice reversed");
+            let wide = args.iter().map(|&arg| arg.into()).collect();
+            assert_eq!(calls, [(Callee::Direct(2), wide)], "twice reversed");
             let direct = guest.call(2, &args).unwrap();
             assert_eq!(answered, direct, "what function 2 answers");
         }

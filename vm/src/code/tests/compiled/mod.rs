@@ -60,7 +60,7 @@ struct Guest {
 #[derive(Default)]
 struct Outside {
     module: Arc<Module>,
-    calls: Vec<(Callee, Vec<u64>)>,
+    calls: Vec<(Callee, Vec<u128>)>,
     helpers: Vec<(Helper, Vec<u64>)>,
     /// At which poll the code has to stop.
     polls: u32,
@@ -172,15 +172,15 @@ impl Guest {
     fn agree_on(&mut self, func: &Func<'_>, args: &[u64], what: &str) {
         let mut sandbox = Sandbox { memories: self.memories(), globals: self.globals(), ..Sandbox::default() };
         OUTSIDE.with_borrow_mut(|outside| outside.calls.clear());
-        let expected = match eval(func, &mut sandbox, args, 1_000_000) {
+        let wide_args: Vec<u128> = args.iter().map(|&arg| arg.into()).collect();
+        let expected = match eval(func, &mut sandbox, &wide_args, 1_000_000) {
             Ok(Outcome::Return(results)) => Ok(results),
-            Ok(Outcome::TailCall(callee, args)) => sandbox.call(callee, &args).map(|mut results| {
-                results.truncate(func.results.len());
-                results.iter().zip(&func.results).map(|(&slot, &ty)| if wide(ty) { slot } else { slot as u32 as u64 }).collect()
-            }),
-            Err(Stop::Trap(trap)) => Err(trap),
-            Err(stop @ (Stop::Steps | Stop::Vectors)) => panic!("{stop}: {what}"),
+            Ok(Outcome::TailCall { callee, args, .. }) => sandbox.call(callee, &args),
+            Err(Stop::Failed { why, .. }) => Err(why),
+            Err(Stop::Steps) => panic!("it does not end: {what}"),
         };
+        let narrow = |(&slot, &ty): (&u128, &Type)| if wide(ty) { slot as u64 } else { slot as u32 as u64 };
+        let expected: Answer = expected.map(|slots| slots.iter().zip(&func.results).map(narrow).collect());
         let actual = self.call(func.index, args);
         match (&actual, &expected) {
             (Ok(actual), Ok(expected)) => {
@@ -201,13 +201,13 @@ impl Guest {
         self.world.memories.iter_mut().map(|memory| memory.bytes().to_vec()).collect()
     }
 
-    fn globals(&mut self) -> Vec<u64> {
+    fn globals(&mut self) -> Vec<u128> {
         let layout = self.world.layout;
         let imported = self.module.imported_globals;
         (0..self.module.globals.len() as u32)
             .map(|i| match i < imported {
-                true => self.world.imported_globals[i as usize] as u64,
-                false => *self.world.tail(layout.global(i)),
+                true => self.world.imported_globals[i as usize],
+                false => (*self.world.tail(layout.global(i))).into(),
             })
             .collect()
     }
@@ -237,11 +237,11 @@ fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> wei
         let ty = outside.module.func_type(func);
         // SAFETY: the arguments are there, and room for the results.
         unsafe {
-            let values: Vec<u64> = ty.params.iter().enumerate().map(|(i, &ty)| truncate(ty, *args.add(i))).collect();
+            let values: Vec<u128> = ty.params.iter().enumerate().map(|(i, &ty)| truncate(ty, *args.add(i)).into()).collect();
             let results = (Sandbox::default().answer)(Callee::Direct(func), &values).unwrap();
             for i in 0..ty.results.len() {
                 // The upper half of a narrow value means nothing.
-                *args.add(i) = results[i % 4] | if wide(ty.results[i].into()) { 0 } else { 0xabc << 32 };
+                *args.add(i) = results[i % 4] as u64 | if wide(ty.results[i].into()) { 0 } else { 0xabc << 32 };
             }
             outside.calls.push((Callee::Direct(func), values));
         }

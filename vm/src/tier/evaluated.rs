@@ -1,0 +1,167 @@
+//! The tier that compiles nothing. A function becomes SSA at its first call, optimised as for a back end, and
+//! [`weir_jit::ir::eval()`] runs it: what code is to do, without the code.
+//!
+//! Where native code belongs the function has the address of its [`Translation`], so that interpreter and runtime come here as
+//! they go to native code, by [`call`], and nothing of this costs other tiers anything. What has no SSA is interpreted.
+//!
+//! A call by the guest is a call of the evaluator by itself, as deep as the native stack's limit allows; a chain of tail calls is a
+//! loop. Nothing is kept on the value stack: arguments are read before anything runs, and results written last.
+
+use super::Next;
+use super::world::Guest;
+use crate::interp::{self, Exit};
+use crate::runtime::entry::call_host;
+use crate::runtime::records::{Failure, ModuleRecord, Owner, instance_of, owner_of, store_of};
+use crate::runtime::stack::{read_slot, with_room, write_slot};
+use bumpalo::Bump;
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use weir_bytecode::Trap;
+use weir_jit::compile::{CompileStats, translate};
+use weir_jit::contract::{FuncRef, InstanceCtx, Status, slot_words};
+use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
+use weir_jit::{Backend, Refusal, Request};
+
+/// A module's functions that were called, as far as they have SSA.
+#[derive(Debug, Default)]
+pub(crate) struct Functions(Mutex<HashMap<u32, Option<Box<Translation>>>>);
+
+/// A function as SSA.
+#[derive(Debug)]
+struct Translation {
+    /// Lives in the arena, and is dropped before it.
+    func: Func<'static>,
+    _arena: Arena,
+}
+
+// SAFETY: once it is made nobody allocates in its arena, and so nothing of it changes.
+unsafe impl Send for Translation {}
+// SAFETY: as above.
+unsafe impl Sync for Translation {}
+
+/// Owns an arena that others refer to.
+#[derive(Debug)]
+struct Arena(*mut Bump);
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: it comes out of a box, and whoever refers to it is gone before.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// Native stack that translating one function is given: the guest may have left its own thread less.
+const TRANSLATOR_STACK: usize = 1 << 20;
+
+/// Answers [`super::ask`] in this tier: the SSA of function `func`, made if need be, unless it is asked at a loop, of a
+/// function that has none.
+pub(super) fn ask(module: &ModuleRecord, func: u32, at: Option<u32>) -> Next {
+    let code = module.func_code(func);
+    // Nothing will change for it.
+    code.ticks.store(i32::MAX, Ordering::Relaxed);
+    if at.is_some() || module.engine.config().interprets(&module.bytecode, func) {
+        return Next::Interpret;
+    }
+    let mut functions = module.tier.evaluated.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = functions.entry(func).or_insert_with(|| with_room(TRANSLATOR_STACK, || Translation::new(module, func)).flatten());
+    let Some(translation) = found else { return Next::Interpret };
+    let address = ptr::from_ref(&**translation).cast::<u8>();
+    code.native.store(address.cast_mut(), Ordering::Release);
+    Next::Enter(address)
+}
+
+impl Translation {
+    fn new(module: &ModuleRecord, func: u32) -> Option<Box<Translation>> {
+        let ModuleRecord { bytecode, sig_ids, engine, .. } = module;
+        let options = &engine.config().compiler();
+        // The back end is one that is not asked.
+        let request = Request { module: bytecode, func, entry: Entry::Call, sig_ids, backend: Backend::Native, options };
+        let mut stats = CompileStats::default();
+        let arena = Arena(Box::into_raw(Box::default()));
+        // SAFETY: the arena lives until it is dropped, which is after the function.
+        let translated: Result<Func<'static>, Refusal> = translate(unsafe { &*arena.0 }, &request, &mut stats);
+        for record in [&module.tier.record, &engine.record().tier.record] {
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.add_evaluated(func, translated.as_ref().map(|_| &stats));
+        }
+        Some(Box::new(Translation { func: translated.ok()?, _arena: arena }))
+    }
+}
+
+/// Calls a function of `instance` whose translation is at `code`; arguments and results are slots at `args`, and nothing above
+/// is in use.
+///
+/// # Safety
+/// It is that, and what [`interp::run`] asks for.
+#[cold]
+pub(super) unsafe fn call(mut instance: *mut InstanceCtx, mut code: *const u8, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise; a tail call finds its arguments where the function's own were, and in this tier a
+    // dispatch is always to a translation, for a call.
+    unsafe {
+        let stack = (*instance).stack;
+        let value_sp = (*stack).value_sp;
+        (*stack).value_sp = args;
+        let status = loop {
+            let next = match evaluate(instance, &(*code.cast::<Translation>()).func, args) {
+                Ok(None) => break Status::Return,
+                Ok(Some(next)) => next,
+                Err(failure) => {
+                    (*store_of(instance)).failure = Some(failure);
+                    break Status::Trap;
+                }
+            };
+            let FuncRef { instance: callee, index, .. } = *next;
+            if let Owner::Host(host) = owner_of(callee) {
+                break call_host(host, args);
+            }
+            match interp::run(callee, index, args) {
+                Exit::Return => break Status::Return,
+                Exit::Trap => break Status::Trap,
+                Exit::Dispatch { instance: of, code: next, .. } => (instance, code) = (of, next),
+            }
+        };
+        (*stack).value_sp = value_sp;
+        status
+    }
+}
+
+/// Evaluates a function once: its results at `args`, or its arguments there and the function that it tail-calls.
+unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) -> Result<Option<*const FuncRef>, Failure> {
+    // SAFETY: the caller's: the instance's guest runs, and there is room at `args` for the arguments and results of any function.
+    unsafe {
+        let record = instance_of(instance);
+        let bytecode = record.module.bytecode();
+        let ty = bytecode.func_type(func.index);
+        let failed = |why: Failure, pc: u32| {
+            let mut failure = match why {
+                // Its own trap: a callee's has the callee's frame.
+                Failure::Trap { trap, frames, .. } if frames.frames().is_empty() => Failure::trap_at(trap, record, pc),
+                other => other,
+            };
+            failure.push_frame(&record.module, func.index, pc);
+            failure
+        };
+        if interp::native_overflow((*instance).stack) {
+            let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
+            return Err(failed(Trap::StackOverflow.into(), start));
+        }
+        let words = slot_words(&ty.params);
+        let params: Vec<u128> = (0..ty.params.len()).map(|i| read_slot(args.add(i * words), words)).collect();
+        let mut guest = Guest::new(instance);
+        let (slots, words, next) = match eval(func, &mut guest, &params, u64::MAX) {
+            Ok(Outcome::Return(results)) => (results, slot_words(&ty.results), None),
+            Ok(Outcome::TailCall { callee, args, pc }) => {
+                let next = guest.find(callee).map_err(|trap| failed(trap.into(), pc))?;
+                (args, slot_words(&guest.callee_type(callee).params), Some(next))
+            }
+            Err(Stop::Failed { why, pc }) => return Err(failed(why, pc)),
+            Err(Stop::Steps) => unreachable!("nobody lives to see so many"),
+        };
+        for (i, &slot) in slots.iter().enumerate() {
+            write_slot(args.add(i * words), words, slot);
+        }
+        Ok(next)
+    }
+}

@@ -1,0 +1,201 @@
+//! An instance as the evaluator sees it: [`World`] over the store's own records.
+
+use crate::interp;
+use crate::runtime::bulk;
+use crate::runtime::entry::{deadline_reached, dispatch};
+use crate::runtime::records::{Failure, InstanceRecord, charge, instance_of, store_of, take_failure};
+use crate::runtime::stack::{read_slot, write_slot};
+use std::ptr;
+use std::sync::atomic::Ordering;
+use weir_bytecode::{FuncType, Trap};
+use weir_jit::contract::{FuncRef, InstanceCtx, Status, call_words, slot_words};
+use weir_jit::ir::{Callee, World};
+
+/// A running instance.
+///
+/// While it exists, what the `unsafe` here relies on holds: the instance belongs to a live store whose guest runs on this
+/// thread and that nobody else uses; no reference is held into memories, tables or globals between two calls of these
+/// functions; and the words from `value_sp` are free. Indices are those of validated code.
+pub(super) struct Guest<'i> {
+    instance: *mut InstanceCtx,
+    record: &'i InstanceRecord,
+}
+
+impl Guest<'_> {
+    /// # Safety
+    /// What the type's comment says.
+    pub unsafe fn new<'i>(instance: *mut InstanceCtx) -> Guest<'i> {
+        // SAFETY: the caller's promise.
+        Guest { instance, record: unsafe { instance_of(instance) } }
+    }
+
+    /// The function that a call calls.
+    pub fn find(&self, callee: Callee) -> Result<*const FuncRef, Trap> {
+        match callee {
+            Callee::Direct(func) => Ok(self.record.func_ref(func)),
+            // SAFETY: see the type.
+            Callee::Indirect { ty, table, index } => unsafe { interp::element(&raw const self.record.scope, ty, table, index) },
+            Callee::Reference { reference, .. } => Ok(reference as *const FuncRef),
+        }
+    }
+
+    /// Its type.
+    pub fn callee_type(&self, callee: Callee) -> &FuncType {
+        let bytecode = self.record.module.bytecode();
+        match callee {
+            Callee::Direct(func) => bytecode.func_type(func),
+            Callee::Indirect { ty, .. } | Callee::Reference { ty, .. } => &bytecode.types[ty as usize],
+        }
+    }
+
+    /// What growing came to; if somebody objected, the reason is in the store.
+    fn grown(&self, old: Option<u64>) -> Result<Option<u64>, Failure> {
+        match old {
+            // SAFETY: see the type.
+            None => Err(unsafe { take_failure(store_of(self.instance)) }),
+            Some(old) => Ok((old != bulk::GROW_FAILED).then_some(old)),
+        }
+    }
+
+    /// The address of `len` bytes of a memory, all of which exist.
+    fn bytes(&self, memory: u32, address: u64, offset: u64, len: u32) -> Result<*mut u8, Trap> {
+        let at = address.checked_add(offset).ok_or(Trap::MemoryOutOfBounds)?;
+        // SAFETY: see the type.
+        unsafe { bulk::bytes(self.record.memory(memory), at, len.into()) }
+    }
+}
+
+impl World for Guest<'_> {
+    type Failure = Failure;
+
+    fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap> {
+        let from = self.bytes(memory, address, offset, width)?;
+        let mut raw = [0; 16];
+        // SAFETY: both have so many bytes.
+        unsafe { ptr::copy_nonoverlapping(from, raw.as_mut_ptr(), width as usize) };
+        Ok(u128::from_le_bytes(raw))
+    }
+
+    fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap> {
+        let to = self.bytes(memory, address, offset, width)?;
+        // SAFETY: both have so many bytes.
+        unsafe { ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), to, width as usize) };
+        Ok(())
+    }
+
+    fn memory_size(&mut self, memory: u32) -> u64 {
+        // SAFETY: see the type.
+        unsafe { (*self.record.memory(memory)).pages() }
+    }
+
+    fn memory_grow(&mut self, memory: u32, delta: u64) -> Result<Option<u64>, Failure> {
+        // SAFETY: see the type.
+        self.grown(unsafe { bulk::memory_grow(self.record, memory, delta) })
+    }
+
+    fn memory_fill(&mut self, memory: u32, to: u64, byte: u8, len: u64) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::memory_fill(self.record, memory, to, byte, len) }
+    }
+
+    fn memory_copy(&mut self, (dst, src): (u32, u32), to: u64, from: u64, len: u64) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::memory_copy(self.record, dst, src, to, from, len) }
+    }
+
+    fn memory_init(&mut self, memory: u32, segment: u32, to: u64, from: u32, len: u32) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::memory_init(self.record, memory, segment, to, from, len) }
+    }
+
+    fn data_drop(&mut self, segment: u32) {
+        bulk::data_drop(self.record, segment);
+    }
+
+    fn ref_func(&mut self, func: u32) -> u64 {
+        bulk::ref_func(self.record, func)
+    }
+
+    fn table_get(&mut self, table: u32, index: u64) -> Result<u64, Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::table_get(self.record, table, index) }
+    }
+
+    fn table_set(&mut self, table: u32, index: u64, reference: u64) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::table_set(self.record, table, index, reference) }
+    }
+
+    fn table_size(&mut self, table: u32) -> u64 {
+        // SAFETY: see the type.
+        unsafe { (*self.record.table(table)).ctx.len }
+    }
+
+    fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Result<Option<u64>, Failure> {
+        // SAFETY: see the type.
+        self.grown(unsafe { bulk::table_grow(self.record, table, reference, delta) })
+    }
+
+    fn table_fill(&mut self, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::table_fill(self.record, table, index, reference, len) }
+    }
+
+    fn table_copy(&mut self, (dst, src): (u32, u32), to: u64, from: u64, len: u64) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::table_copy(self.record, dst, src, to, from, len) }
+    }
+
+    fn table_init(&mut self, table: u32, segment: u32, to: u64, from: u32, len: u32) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { bulk::table_init(self.record, table, segment, to, from, len) }
+    }
+
+    fn elem_drop(&mut self, segment: u32) {
+        bulk::elem_drop(self.record, segment);
+    }
+
+    fn global(&mut self, global: u32) -> u128 {
+        // SAFETY: see the type. The slot of every global has two words.
+        unsafe { read_slot(self.record.global(global), 2) }
+    }
+
+    fn set_global(&mut self, global: u32, value: u128) {
+        // SAFETY: as above.
+        unsafe { write_slot(self.record.global(global), 2, value) }
+    }
+
+    fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Failure> {
+        let func = self.find(callee)?;
+        let ty = self.callee_type(callee);
+        let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
+        // SAFETY: see the type; from `value_sp` there is room for the arguments and results of any function.
+        unsafe {
+            let stack = (*self.instance).stack;
+            let at = (*stack).value_sp;
+            for (i, &arg) in args.iter().enumerate() {
+                write_slot(at.add(i * param_words), param_words, arg);
+            }
+            let status = dispatch(func, at, call_words(ty));
+            (*stack).value_sp = at;
+            match status {
+                Status::Return => Ok((0..ty.results.len()).map(|i| read_slot(at.add(i * result_words), result_words)).collect()),
+                _ => Err(take_failure(store_of(self.instance))),
+            }
+        }
+    }
+
+    fn fuel(&mut self, cost: u64) -> Result<(), Trap> {
+        // SAFETY: see the type.
+        unsafe { charge(&mut (*(*self.instance).store).fuel, cost as i64) }
+    }
+
+    fn poll(&mut self) -> Result<(), Failure> {
+        // SAFETY: see the type; the epoch lives as long as the store's engine.
+        unsafe {
+            let store = (*self.instance).store;
+            let due = (*(*store).epoch).load(Ordering::Relaxed) >= (*store).deadline;
+            if due { deadline_reached(store_of(self.instance)) } else { Ok(()) }
+        }
+    }
+}
