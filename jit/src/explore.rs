@@ -1,10 +1,10 @@
 //! Every stage of a function's compilation as text: the same text that filetests hold, so that any section pastes into
-//! one.
+//! one. `@` and a number at the end of a line name the bytecode that the line comes from.
 
 use crate::analysis::gates;
 use crate::compile::{back_end, construct, passes};
 use crate::ir::Func;
-use crate::request::{Backend, CompileStats, Refusal, Request};
+use crate::request::{Backend, CompileStats, Options, Refusal, Request};
 use crate::{opt, x64};
 use bumpalo::Bump;
 use weir_bytecode::print;
@@ -19,7 +19,8 @@ pub struct Section {
     pub text: String,
 }
 
-/// Compiles as [`crate::compile`] does and writes down every stage; of the passes, those that changed something.
+/// Compiles as [`crate::compile`] does and writes down every stage; of the passes, those that changed something, and of the
+/// gates, which are found anew for each SSA stage, those that differ from the last.
 ///
 /// # Panics
 /// As [`crate::compile`].
@@ -28,6 +29,8 @@ pub fn explore(request: &Request<'_>) -> Vec<Section> {
         Section { stage: "bytecode", text: print::code(request.module, request.func).to_string() },
         Section { stage: "sidetable", text: print::side_table(request.module, request.func).to_string() },
     ];
+    let options = Options { lines: true, ..request.options.clone() };
+    let request = &Request { options: &options, ..*request };
     let arena = Bump::new();
     let mut func = match construct(&arena, request, &mut CompileStats::default()) {
         Ok(func) => func,
@@ -36,9 +39,16 @@ pub fn explore(request: &Request<'_>) -> Vec<Section> {
             return sections;
         }
     };
-    sections.push(Section { stage: "build", text: func.to_string() });
-    sections.push(Section { stage: "gates", text: gates::print(&func) });
-    let mut dump = |stage, func: &Func<'_>| sections.push(Section { stage, text: func.to_string() });
+    let mut gated = String::new();
+    let mut dump = |stage, func: &Func<'_>| {
+        sections.push(Section { stage, text: func.to_string() });
+        let text = gates::print(func);
+        if text != gated {
+            gated.clone_from(&text);
+            sections.push(Section { stage: "gates", text });
+        }
+    };
+    dump("build", &func);
     opt::run(&mut func, &mut opt::Context { dump: Some(&mut dump), ..passes(request) });
     match back_end_sections(&func, request) {
         Ok(last) => sections.extend(last),
@@ -56,8 +66,11 @@ fn back_end_sections(func: &Func<'_>, request: &Request<'_>) -> Result<Vec<Secti
             Section { stage: "asm", text: listing.assembly },
         ]);
     }
-    let code = back_end(func, request, &mut CompileStats::default())?.code;
-    let text = if cfg!(target_arch = "x86_64") { x64::disassemble(&code) } else { format!("{} bytes\n", code.len()) };
+    let compiled = back_end(func, request, &mut CompileStats::default())?;
+    let text = match cfg!(target_arch = "x86_64") {
+        true => x64::disassemble(&compiled.code, &compiled.lines),
+        false => format!("{} bytes\n", compiled.code.len()),
+    };
     Ok(vec![Section { stage: "asm", text }])
 }
 
@@ -65,7 +78,6 @@ fn back_end_sections(func: &Func<'_>, request: &Request<'_>) -> Result<Vec<Secti
 mod tests {
     use super::*;
     use crate::ir::{Entry, parse};
-    use crate::request::Options;
     use weir_bytecode::validate;
 
     const LOOP: &str = r#"(module (func $count (param i32) (result i32)

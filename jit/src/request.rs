@@ -41,6 +41,8 @@ pub struct Options {
     pub limits: Limits,
     /// What construction does beyond the plain algorithm.
     pub refinements: Refinements,
+    /// Fill in [`Compiled::lines`].
+    pub lines: bool,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             rewrite_fuel: None,
             limits: Limits::default(),
             refinements: Refinements::ALL,
+            lines: false,
         }
     }
 }
@@ -91,6 +94,9 @@ pub struct Compiled {
     pub traps: Vec<TrapEntry>,
     /// Return addresses of calls, ascending, with the pc of the call: for backtraces.
     pub calls: Vec<(u32, u32)>,
+    /// Where in the code the machine instructions for another Wasm instruction begin, and its pc, 0 for none; ascending. Only
+    /// if [`Options::lines`].
+    pub lines: Vec<(u32, u32)>,
     /// What happened on the way.
     pub stats: CompileStats,
 }

@@ -22,6 +22,7 @@
 //! Cost: O(blocks between U and J), which are at most [`MAX_BLOCKS`].
 
 use super::{Cfg, Dominators, Loops};
+use crate::ir::print::at;
 use crate::ir::{Block, Func, Op, Value};
 use std::fmt::{self, Write};
 
@@ -189,6 +190,18 @@ impl Gating {
         self.nodes.len() as u32 - 1
     }
 
+    /// Where the bytecode decides, ascending.
+    fn pcs(&self, func: &Func<'_>) -> Vec<u32> {
+        let blocks = self.nodes.iter().filter_map(|gate| match gate {
+            Gate::If { block, .. } | Gate::Table { block, .. } => func.terminator(*block),
+            Gate::Never | Gate::Edge(_) => None,
+        });
+        let mut pcs: Vec<u32> = blocks.map(|terminator| func.inst(terminator).pc).collect();
+        pcs.sort_unstable();
+        pcs.dedup();
+        pcs
+    }
+
     /// The node that all others belong to.
     pub fn root(&self) -> u32 {
         self.nodes.len() as u32 - 1
@@ -198,8 +211,8 @@ impl Gating {
 /// Characters of one gated phi, beyond which the rest is left out of the text.
 const MAX_TEXT: usize = 400;
 
-/// The gates of a function as text: a line for every phi and every `select`, then for every loop what it computes for
-/// use outside it.
+/// The gates of a function as text: a line for every phi and every `select`, with the pcs of what decides, then for every
+/// loop what it computes for use outside it.
 pub fn print(func: &Func<'_>) -> String {
     let mut text = String::new();
     write(&mut text, func).expect("writing to a string does not fail");
@@ -213,14 +226,16 @@ fn write(text: &mut String, func: &Func<'_>) -> fmt::Result {
     let mut gates = Gates::new(func.num_blocks());
     for &block in cfg.order() {
         let gating = func.phis(block).next().and_then(|_| gates.of(func, &cfg, &dom, block));
+        let deciding = gating.as_ref().map_or_else(Vec::new, |gating| gating.pcs(func));
         for phi in func.phis(block) {
-            write!(text, "{block}: {phi} = ")?;
-            write_phi(text, func, &dom, block, phi, gating.as_ref())?;
-            writeln!(text)?;
+            let mut line = format!("{block}: {phi} = ");
+            write_phi(&mut line, func, &dom, block, phi, gating.as_ref())?;
+            writeln!(text, "{}", at(&line, &deciding))?;
         }
         for &value in func.block(block).insts.iter().filter(|&&value| func.op(value) == Op::Select) {
             let args = func.args(value);
-            writeln!(text, "{block}: {value} = γ({}, {}, {})", args[0], args[1], args[2])?;
+            let line = format!("{block}: {value} = γ({}, {}, {})", args[0], args[1], args[2]);
+            writeln!(text, "{}", at(&line, &[func.inst(value).pc]))?;
         }
     }
     write_live_out(text, func, &cfg, &loops)
@@ -260,7 +275,7 @@ fn write_gate(text: &mut String, gating: &Gating, node: u32, args: &[Value]) -> 
         Gate::If { condition, arms, .. } => (condition, &arms[..]),
         Gate::Table { index, arms, .. } => (index, &arms[..]),
     };
-    if text.len() - text.rfind('\n').unwrap_or(0) > MAX_TEXT {
+    if text.len() > MAX_TEXT {
         return write!(text, "…");
     }
     write!(text, "γ({decides}")?;
@@ -294,7 +309,9 @@ fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg, loops: &Loops) 
     }
     found.sort_unstable();
     found.dedup();
-    found.iter().try_for_each(|(header, value)| writeln!(text, "{header}: η({value})"))
+    found
+        .iter()
+        .try_for_each(|(header, value)| writeln!(text, "{}", at(&format!("{header}: η({value})"), &[func.inst(*value).pc])))
 }
 
 #[cfg(test)]

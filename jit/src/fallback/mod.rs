@@ -132,9 +132,12 @@ fn extract(
     }
     traps.sort_by_key(|trap| trap.offset);
     let frame = buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
-    let compiled =
-        Compiled { backend: Backend::Cranelift, code: code.code_buffer().to_vec(), relocs, traps, calls, stats: stats.clone() };
-    Ok((compiled, frame))
+    let lines = match request.options.lines {
+        true => locations.iter().flat_map(|at| [(at.start, at.loc.bits()), (at.end, 0)]).collect(),
+        false => Vec::new(),
+    };
+    let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), stats.clone());
+    Ok((Compiled { backend, code, relocs, traps, calls, lines, stats }, frame))
 }
 
 /// The code of a trap: its own discriminant. Cranelift also has codes of its own for what its instructions trap with.

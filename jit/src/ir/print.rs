@@ -35,6 +35,18 @@ pub fn inst<'f>(func: &'f Func<'_>, block: Block, value: Value) -> impl Display 
 /// Column at which the pc of an instruction starts.
 const PC_COLUMN: usize = 44;
 
+/// A line with the pcs that it belongs to, as every stage of the compiler shows them; 0 is none.
+pub(crate) fn at<'l>(line: &'l str, pcs: &'l [u32]) -> impl Display + 'l {
+    fmt::from_fn(move |f| {
+        let mut pcs = pcs.iter().filter(|pc| **pc != 0).peekable();
+        match pcs.peek() {
+            None => f.write_str(line)?,
+            Some(_) => write!(f, "{line:<PC_COLUMN$}")?,
+        }
+        pcs.try_for_each(|pc| write!(f, " @{pc:#x}"))
+    })
+}
+
 impl Display for Func<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "func {} ({})", self.index, list(&self.params))?;
@@ -61,11 +73,7 @@ impl Display for Func<'_> {
             for &value in &data.insts {
                 line.clear();
                 write!(line, "  {}", inst(self, block, value))?;
-                match self.inst(value).pc {
-                    0 => f.write_str(&line)?,
-                    pc => write!(f, "{line:<PC_COLUMN$} @{pc:#x}")?,
-                }
-                f.write_char('\n')?;
+                writeln!(f, "{}", at(&line, &[self.inst(value).pc]))?;
             }
         }
         Ok(())

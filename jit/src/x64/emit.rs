@@ -53,17 +53,19 @@ macro_rules! conditional_jump {
     };
 }
 
-/// Emits `code`, whose registers are physical, with the allocator's `moves`, in `order`.
+/// Emits `code`, whose registers are physical, with the allocator's `moves`, in `order`; and notes, if asked to, which Wasm
+/// instruction each is for.
 ///
 /// # Errors
 /// [`Refusal::Budget`] if a displacement exceeds its field.
-pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order) -> Result<Compiled, Refusal> {
+pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order, lines: bool) -> Result<Compiled, Refusal> {
     let mut emitter = Emitter::new(code, moves, frame, order, None);
     emitter.run();
     for _ in 1..RUNS {
         let distances =
             Distances { blocks: emitter.block_offsets, jumps: emitter.jump_offsets, aligned: emitter.aligned_offsets };
         emitter = Emitter::new(code, moves, frame, order, Some(distances));
+        emitter.lines = lines.then(Vec::new);
         emitter.run();
     }
     emitter.finish().map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
@@ -132,6 +134,8 @@ struct Emitter<'c> {
     relocs: Vec<Reloc>,
     traps: Vec<TrapEntry>,
     calls: Vec<(u32, u32)>,
+    /// See [`Compiled::lines`].
+    lines: Option<Vec<(u32, u32)>>,
     stats: CompileStats,
 }
 
@@ -156,6 +160,7 @@ impl<'c> Emitter<'c> {
             relocs: Vec::new(),
             traps: Vec::new(),
             calls: Vec::new(),
+            lines: None,
             stats: CompileStats::default(),
         }
     }
@@ -173,7 +178,17 @@ impl<'c> Emitter<'c> {
             self.block(block as usize, order.blocks.get(i + 1).copied());
         }
         for cold in std::mem::take(&mut self.cold) {
+            self.line(cold.inst.pc);
             self.cold(&cold);
+        }
+        self.line(0);
+    }
+
+    /// Notes that what follows is for the instruction at `pc`.
+    fn line(&mut self, pc: u32) {
+        let offset = self.offset() as u32;
+        if let Some(lines) = &mut self.lines {
+            lines.push((offset, pc));
         }
     }
 
@@ -210,6 +225,7 @@ impl<'c> Emitter<'c> {
         self.tested = None;
         let mut next_move = self.moves.partition_point(|m| m.before < range.start);
         for ((i, inst), flags_needed) in range.zip(insts).zip(flags_needed) {
+            self.line(inst.pc);
             while let Some(m) = self.moves.get(next_move).filter(|m| m.before == i) {
                 self.copy(m.from, m.to);
                 next_move += 1;
@@ -591,7 +607,8 @@ impl<'c> Emitter<'c> {
         }
         self.traps.sort_unstable_by_key(|trap| trap.offset);
         let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, self.stats);
-        Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, stats })
+        let lines = self.lines.unwrap_or_default();
+        Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, lines, stats })
     }
 }
 

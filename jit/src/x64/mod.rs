@@ -17,6 +17,7 @@ mod lower;
 mod print;
 
 use crate::ir::Func;
+use crate::ir::print::at;
 use crate::regalloc::{self, Assignment, Client, Place};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Request};
 use code::Code;
@@ -37,7 +38,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats)
     clock.lap("lower", stats);
     let assignment = allocate(&code, request)?;
     clock.lap("regalloc", stats);
-    let mut compiled = finish(&mut code, &assignment)?;
+    let mut compiled = finish(&mut code, &assignment, request)?;
     clock.lap("emit", stats);
     stats.values = func.num_values() as u32;
     stats.spills = compiled.stats.spills;
@@ -68,22 +69,25 @@ pub fn explore(func: &Func<'_>, request: &Request<'_>) -> Result<Listing, Refusa
     code.prepare();
     let lowered = print::code(&code, &[]);
     let assignment = allocate(&code, request)?;
-    let compiled = finish(&mut code, &assignment)?;
+    let compiled = finish(&mut code, &assignment, request)?;
     let allocated = print::code(&code, &assignment.moves);
-    Ok(Listing { lowered, allocated, assembly: disassemble(&compiled.code) })
+    Ok(Listing { lowered, allocated, assembly: disassemble(&compiled.code, &compiled.lines) })
 }
 
-/// Machine code as text, one instruction a line with its offset. Constants and jump tables behind the code are shown as if they
-/// were instructions.
-pub fn disassemble(code: &[u8]) -> String {
+/// Machine code as text, one instruction a line with its offset, and behind it the pc that `lines` tell for it, if they
+/// do. Constants and jump tables behind the code are shown as if they were instructions.
+pub fn disassemble(code: &[u8], lines: &[(u32, u32)]) -> String {
     use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
     let mut formatter = NasmFormatter::new();
     formatter.options_mut().set_branch_leading_zeros(false);
-    let mut text = String::new();
+    let (mut text, mut line) = (String::new(), String::new());
     for inst in Decoder::with_ip(64, code, 0, DecoderOptions::NONE).iter() {
-        let _ = write!(text, "{:6x}  ", inst.ip());
-        formatter.format(&inst, &mut text);
-        text.push('\n');
+        line.clear();
+        let _ = write!(line, "{:6x}  ", inst.ip());
+        formatter.format(&inst, &mut line);
+        let begun = lines.partition_point(|&(offset, _)| u64::from(offset) <= inst.ip());
+        let pc = lines[..begun].last().map_or(0, |&(_, pc)| pc);
+        let _ = writeln!(text, "{}", at(&line, &[pc]));
     }
     text
 }
@@ -109,7 +113,7 @@ fn allocate(code: &Code, request: &Request<'_>) -> Result<Assignment, Refusal> {
 }
 
 /// Everything behind allocation.
-fn finish(code: &mut Code, assignment: &Assignment) -> Result<Compiled, Refusal> {
+fn finish(code: &mut Code, assignment: &Assignment, request: &Request<'_>) -> Result<Compiled, Refusal> {
     let frame = Frame::of(code, assignment)?;
     let moved: Vec<u32> = assignment.moves.iter().map(|m| m.before).collect();
     let is_empty = |block: usize| {
@@ -118,7 +122,7 @@ fn finish(code: &mut Code, assignment: &Assignment) -> Result<Compiled, Refusal>
     };
     let order = layout::Order::of(code, is_empty);
     apply(code, assignment, &frame);
-    emit::emit(code, &assignment.moves, &frame, &order)
+    emit::emit(code, &assignment.moves, &frame, &order, request.options.lines)
 }
 
 /// Puts physical registers and spill slots in the place of virtual registers.

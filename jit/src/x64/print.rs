@@ -4,10 +4,11 @@
 use super::abi;
 use super::code::{Code, RegList, Target};
 use super::insts::{Asm, Inst, Mem, Rm, Shape, Width};
+use crate::ir::print::at;
 use crate::regalloc::{Move, Place, Reg};
 use std::fmt::{self, Write as _};
 
-/// All of `code`, with the allocator's copies.
+/// All of `code`, with the allocator's copies, each of which stands with the instruction behind it.
 pub fn code(code: &Code, moves: &[Move]) -> String {
     let mut text = String::new();
     let mut moves = moves.iter().peekable();
@@ -18,19 +19,20 @@ pub fn code(code: &Code, moves: &[Move]) -> String {
         }
         text.push_str(if block.cold { ": cold\n" } else { ":\n" });
         for i in block.insts.clone() {
-            while let Some(m) = moves.next_if(|m| m.before == i) {
-                let _ = writeln!(text, "    {} = copy {}", Show(m.to), Show(m.from));
-            }
             let inst = &code.insts[i as usize];
-            let _ = write!(text, "    {}", Shown(inst, code));
+            while let Some(m) = moves.next_if(|m| m.before == i) {
+                let line = format!("    {} = copy {}", Show(m.to), Show(m.from));
+                let _ = writeln!(text, "{}", at(&line, &[inst.pc]));
+            }
+            let mut line = format!("    {}", Shown(inst, code));
             if matches!(inst.op, Asm::Jmp | Asm::Jcc | Asm::JmpTable) {
                 let succs: Vec<String> = block.succs.iter().map(|succ| format!("b{succ}")).collect();
-                let _ = write!(text, " {}", succs.join(" "));
+                let _ = write!(line, " {}", succs.join(" "));
                 if !block.args.is_empty() {
-                    let _ = write!(text, "({})", list(&block.args));
+                    let _ = write!(line, "({})", list(&block.args));
                 }
             }
-            text.push('\n');
+            let _ = writeln!(text, "{}", at(&line, &[inst.pc]));
         }
     }
     text

@@ -6,5 +6,5 @@
     local.get 1
     i32.add))
 ;; expect
-;;      0  lea eax,[rdi+rsi]
-;;      3  ret
+;;      0  lea eax,[rdi+rsi]                    @0x27
+;;      3  ret                                  @0x28

@@ -31,51 +31,51 @@
 ;; expect
 ;; b0:
 ;;     v4:rdi = args
-;;     test.q v4, v4
-;;     j_e b2 b1
+;;     test.q v4, v4                            @0x62
+;;     j_e b2 b1                                @0x62
 ;; b1:
-;;     test.q v4, v4
-;;     trap_if_e 13
-;;     v2 = mov.q v4
-;;     v3 = mov.q 1
-;;     v1:rax = call reference v3:rdi v2:r11
-;;     ret v1:rax
+;;     test.q v4, v4                            @0x64
+;;     trap_if_e 13                             @0x64
+;;     v2 = mov.q v4                            @0x64
+;;     v3 = mov.q 1                             @0x64
+;;     v1:rax = call reference v3:rdi v2:r11    @0x64
+;;     ret v1:rax                               @0x66
 ;; b2:
-;;     v0 = mov.q 7
-;;     ret v0:rax
+;;     v0 = mov.q 7                             @0x6a
+;;     ret v0:rax                               @0x6a
 ;; b0:
 ;;     v2:rdi = args
-;;     test.q v2, v2
-;;     j_e b2 b1
+;;     test.q v2, v2                            @0x72
+;;     j_e b2 b1                                @0x72
 ;; b1:
-;;     v1 = mov.q 9
-;;     ret v1:rax
+;;     v1 = mov.q 9                             @0x7b
+;;     ret v1:rax                               @0x7b
 ;; b2:
-;;     v0 = mov.q 8
-;;     ret v0:rax
+;;     v0 = mov.q 8                             @0x76
+;;     ret v0:rax                               @0x76
 ;; b0:
 ;;     v1:rdi v2:rsi = args
-;;     test.q v2, v2
-;;     trap_if_e 13
-;;     v0 = mov.q v2
-;;     tail_call reference v1:rdi v0:r11
+;;     test.q v2, v2                            @0x82
+;;     trap_if_e 13                             @0x82
+;;     v0 = mov.q v2                            @0x82
+;;     tail_call reference v1:rdi v0:r11        @0x83
 ;; b0:
 ;;     args
-;;     v1 = mov.q 0
-;;     v0:rax = call f0 v1:rdi
-;;     ret v0:rax
+;;     v1 = mov.q 0                             @0x8a
+;;     v0:rax = call f0 v1:rdi                  @0x8a
+;;     ret v0:rax                               @0x8c
 ;; b0:
 ;;     args
-;;     v1 = mov.q 0
-;;     v0:rax = call f1 v1:rdi
-;;     ret v0:rax
+;;     v1 = mov.q 0                             @0x91
+;;     v0:rax = call f1 v1:rdi                  @0x91
+;;     ret v0:rax                               @0x93
 ;; b0:
 ;;     args
-;;     v1 = mov.q 1
-;;     v2 = mov.q 0
-;;     v0:rax = call f2 v1:rdi v2:rsi
-;;     ret v0:rax
+;;     v1 = mov.q 1                             @0x9a
+;;     v2 = mov.q 0                             @0x9a
+;;     v0:rax = call f2 v1:rdi v2:rsi           @0x9a
+;;     ret v0:rax                               @0x9c
 ;; b0:
 ;;     args
-;;     v0 = mov.q 1
-;;     ret v0:rax
+;;     v0 = mov.q 1                             @0xa4
+;;     ret v0:rax                               @0xa4

@@ -18,6 +18,7 @@ Examples:
   weir --preload lib=lib.wasm app.wasm       link it with another module
   weir dump lib.wasm                         print sections and instructions with their offsets
   weir explore lib.wat --func add            print what every stage of the compiler makes of a function
+  weir explore lib.wat --func add --html add.html
 
 Exit status: the program's own; 1 if the module cannot be read, is malformed, invalid or cannot be linked; 2 for wrong usage;
 134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C, 141 if a pipe was closed.";
@@ -199,9 +200,12 @@ pub(crate) struct Explore {
     /// Only this function: its index, its export or its name
     #[arg(long, value_name = "FUNC")]
     pub func: Option<String>,
-    /// Only this stage: bytecode, sidetable, build, a pass, lower, regalloc, asm
+    /// Only this stage: bytecode, sidetable, build, gates, a pass, lower, regalloc, asm
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<String>,
+    /// Write the stages of one function to this file, as an HTML page that shows them side by side
+    #[arg(long, value_name = "OUT", requires = "func", conflicts_with = "stage")]
+    pub html: Option<PathBuf>,
     /// As entered at the loop with this number instead of by a call
     #[arg(long, value_name = "LOOP", requires = "func")]
     pub osr: Option<u32>,

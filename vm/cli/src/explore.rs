@@ -2,15 +2,17 @@
 
 use crate::args::{AllocatorName, Explore};
 use crate::failure::{Done, Failure};
+use crate::page::page;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use weir::{Engine, Module};
 use weir_bytecode::module::{ExternIndex, Module as Bytecode};
-use weir_jit::explore::explore;
+use weir_jit::explore::{Section, explore};
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Options, Request};
 
-/// Prints the stages of the functions asked for, each under a line `;; stage`.
+/// Prints the stages of the functions asked for, each under a line `;; stage`, or writes a page that shows them.
 pub(crate) fn run(args: &Explore) -> Done {
     let module = Module::from_file(&Engine::default(), &args.module).map_err(Failure::Module)?;
     let module = module.bytecode();
@@ -21,15 +23,20 @@ pub(crate) fn run(args: &Explore) -> Done {
     // Only the code of a store compares identities of signatures with those of other modules.
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
     let backend = if args.cranelift { Backend::Cranelift } else { Backend::Native };
+    let allocator = args.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator);
+    let options = Options { allocator, ..Options::default() };
     let mut out = std::io::stdout().lock();
     let mut seen = Vec::new();
     let mut found = false;
     for func in funcs {
-        let allocator = args.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator);
-        let options = Options { allocator, ..Options::default() };
         let entry = entry(args, module, func)?;
+        let sections = explore(&Request { module, func, entry, sig_ids: &sig_ids, backend, options: &options });
+        if let Some(file) = &args.html {
+            write_page(file, args, module, func, &sections)?;
+            continue;
+        }
         writeln!(out, ";; function {func} {}", module.func_name(func).unwrap_or_default())?;
-        for section in explore(&Request { module, func, entry, sig_ids: &sig_ids, backend, options: &options }) {
+        for section in sections {
             seen.push(section.stage);
             if args.stage.as_ref().is_none_or(|stage| stage == section.stage) {
                 found = true;
@@ -41,6 +48,19 @@ pub(crate) fn run(args: &Explore) -> Done {
         Some(stage) if !found => Err(no_stage(stage, &seen)),
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Writes the stages of one function as a page.
+fn write_page(file: &Path, args: &Explore, module: &Bytecode, func: u32, sections: &[Section]) -> Result<(), Failure> {
+    let name = module.func_name(func).map_or_else(|| format!("function {func}"), ToString::to_string);
+    let module_name = args.module.file_name().unwrap_or_default().to_string_lossy();
+    let entered = args.osr.map_or_else(String::new, |index| format!(", entered at loop {index}"));
+    let back_end = if args.cranelift { ", compiled by Cranelift" } else { "" };
+    let bytes = module.body(func).map_or(0, |body| body.len());
+    let subtitle =
+        format!("function {func} of {module_name}, {}, {bytes} bytes of bytecode{entered}{back_end}", module.func_type(func));
+    let written = std::fs::write(file, page(&name, &subtitle, sections));
+    written.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
 /// The function of this index, this name in the name section, or this export.

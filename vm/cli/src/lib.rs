@@ -1,11 +1,13 @@
 //! The `weir` command as a library: its arguments, and what each of its subcommands does.
 
 mod args;
+mod diff;
 mod dump;
 mod explore;
 mod failure;
 mod invoke;
 mod limits;
+mod page;
 mod profile;
 mod run;
 mod script;

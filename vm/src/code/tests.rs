@@ -110,7 +110,7 @@ impl Code {
     fn finish(self, asm: Asm) -> Compiled {
         let Code { relocs, traps, calls } = self;
         let stats = CompileStats::default();
-        Compiled { backend: Backend::Native, code: asm.finalize().unwrap(), relocs, traps, calls, stats }
+        Compiled { backend: Backend::Native, code: asm.finalize().unwrap(), relocs, traps, calls, lines: Vec::new(), stats }
     }
 }
 
