@@ -60,7 +60,7 @@ pub(crate) fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut 
     let mut counts = BuildStats::default();
     let func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
     stats.phases.push(("build", start.elapsed().as_nanos() as u64));
-    (stats.phis, stats.trivial_phis) = (counts.phis, counts.trivial_phis);
+    (stats.phis, stats.trivial_phis, stats.shared) = (counts.phis, counts.trivial_phis, counts.shared);
     Ok(func)
 }
 
@@ -68,6 +68,7 @@ fn optimise(func: &mut Func<'_>, request: &Request<'_>, stats: &mut CompileStats
     let mut passes = passes(request);
     opt::run(func, &mut passes);
     stats.phases.extend(passes.stats.iter().map(|pass| (pass.name, pass.nanos)));
+    stats.gated = passes.gated.get();
     stats.changes.extend(passes.stats.iter().map(|pass| (pass.name, pass.changes)));
 }
 

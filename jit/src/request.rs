@@ -3,7 +3,7 @@
 use crate::build::Refinements;
 use crate::contract::TrapSite;
 use crate::ir::Entry;
-use crate::opt::constprop::Limits;
+use crate::opt::constprop::{Limits, Proved};
 use crate::regalloc::Allocator;
 use weir_bytecode::Module;
 
@@ -138,6 +138,10 @@ pub struct CompileStats {
     pub reloads: u32,
     /// Copies that the allocator made between registers.
     pub copies: u32,
+    /// Operations that construction found to be computed already.
+    pub shared: u32,
+    /// What constant propagation proved by gates, and could not have without.
+    pub gated: Proved,
     /// Rewrites by pass, in order.
     pub changes: Vec<(&'static str, u32)>,
     /// Nanoseconds by phase, in order.

@@ -96,7 +96,7 @@ pub use limits::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
 pub use linker::{InstancePre, Linker};
 pub use memory::{Memory, MemoryAccessError};
 pub use module::{Module, ModuleExport};
-pub use stats::{Fallback, FunctionStats, SsaStats, Stats, TierUp};
+pub use stats::{Fallback, FunctionStats, GateStats, SsaStats, Stats, TierUp};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut, UpdateDeadline};
 pub use table::Table;
 pub use typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};

@@ -33,6 +33,8 @@ pub struct Stats {
     pub ssa: SsaStats,
     /// Rewrites by pass of the optimiser, in order.
     pub opt: Vec<(String, u64)>,
+    /// What gated constant propagation proved and conditional propagation without gates did not.
+    pub gates: GateStats,
     /// Stores of a register to a spill slot, in the code.
     pub spills: u64,
     /// Loads from a spill slot, in the code.
@@ -93,8 +95,23 @@ pub struct SsaStats {
     pub trivial_removed: u64,
     /// Phis that were redundant only together.
     pub scc_removed: u64,
+    /// Operations that construction found to be computed already. What global value numbering finds beyond those are its
+    /// rewrites.
+    pub shared: u64,
     /// Values, as lowered.
     pub values: u64,
+}
+
+/// See [`Stats::gates`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct GateStats {
+    /// Values found constant.
+    pub constants: u64,
+    /// Branches found to go one way only.
+    pub branches: u64,
+    /// Blocks found to be never executed.
+    pub blocks: u64,
 }
 
 impl Fallback {

@@ -6,7 +6,8 @@
 //! check    builds every function (--osr: also from every loop), verifies it, and reads its text back
 //! counts   what construction places, examines, folds and shares with each refinement off and on
 //! bench    nanoseconds and peak memory per byte of code, median of several runs
-//! opt      what each pass rewrites and how long it takes, what gates prove, how much machine code there is without
+//! opt      what each pass rewrites and how long it takes (--times: that alone), what gates prove, how much machine code
+//!          the passes save (--each: also each without the others and the others without it)
 //! growth   construction's time and memory over generated functions of growing size, the bad shapes included; takes no files
 //! ```
 
@@ -57,7 +58,12 @@ fn main() -> ExitCode {
             Ok(())
         }
         "opt" => {
-            modules.iter().for_each(|(name, module)| opt::opt(name, module));
+            let extent = match flags.first().map(|flag| flag.as_str()) {
+                Some("--times") => opt::Extent::Times,
+                Some("--each") => opt::Extent::Each,
+                _ => opt::Extent::Usual,
+            };
+            modules.iter().for_each(|(name, module)| opt::opt(name, module, extent));
             Ok(())
         }
         "growth" => growth(),

@@ -52,7 +52,7 @@ impl Dominators {
 
 /// Immediate dominators as positions in reverse postorder, where a dominator has the lower position.
 fn immediate_dominators(func: &Func<'_>, cfg: &Cfg) -> Vec<u32> {
-    let mut tree = Tree::default();
+    let mut tree = Tree::new(cfg.order().len());
     let preds = |position: usize| {
         let block = cfg.order()[position];
         func.block(block).preds.iter().filter_map(|&pred| cfg.position(pred)).map(|pred| pred as u32)
@@ -95,7 +95,6 @@ fn common(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
 /// A tree that grows at its leaves and finds common ancestors in logarithmic time: each node also knows a far ancestor
 /// (Myers, "An Applicative Random-Access Stack", 1983). Without, a block that ends a long chain of conditional exits
 /// would take time quadratic in its length.
-#[derive(Default)]
 struct Tree {
     parent: Vec<u32>,
     far: Vec<u32>,
@@ -103,10 +102,16 @@ struct Tree {
 }
 
 impl Tree {
+    /// An empty tree with room for this many nodes.
+    fn new(nodes: usize) -> Tree {
+        let [parent, far, depth] = [(); 3].map(|()| Vec::with_capacity(nodes));
+        Tree { parent, far, depth }
+    }
+
     /// Adds the next node, below `parent`; the first is the root.
     fn push(&mut self, parent: u32) {
         let Some(&depth) = self.depth.get(parent as usize) else {
-            (self.parent, self.far, self.depth) = (vec![0], vec![0], vec![0]);
+            [&mut self.parent, &mut self.far, &mut self.depth].into_iter().for_each(|numbers| numbers.push(0));
             return;
         };
         let far = self.far[parent as usize];

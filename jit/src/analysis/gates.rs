@@ -73,6 +73,10 @@ pub struct Gates {
     /// Node of a block of the region at hand, and the region that wrote it.
     node: Vec<(u32, u32)>,
     regions: u32,
+    /// Nodes that the successors of the block at hand stand for.
+    arms: Vec<u32>,
+    /// The blocks of the region at hand.
+    region: Vec<Block>,
 }
 
 /// Node of a block whose gates are not known yet.
@@ -83,21 +87,23 @@ const NEVER: u32 = 0;
 impl Gates {
     /// For a function with this many blocks.
     pub fn new(num_blocks: usize) -> Gates {
-        Gates { node: vec![(0, 0); num_blocks], regions: 0 }
+        Gates { node: vec![(0, 0); num_blocks], regions: 0, arms: Vec::new(), region: Vec::new() }
     }
 
     /// The gates of `join` over those edges that do not come from blocks it dominates; `None` if it stays ungated.
     pub fn of(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, join: Block) -> Option<Gating> {
         let top = dom.idom(join)?;
-        let mut region = self.region(func, cfg, dom, join, top)?;
+        self.find_region(func, cfg, dom, join, top)?;
         // Postorder: what a block leads to comes before it, except along the back edges of loops in the region.
-        region.sort_unstable_by_key(|&block| std::cmp::Reverse(cfg.position(block)));
-        region.push(top);
-        let mut gating = Gating { nodes: vec![Gate::Never] };
+        self.region.sort_unstable_by_key(|&block| std::cmp::Reverse(cfg.position(block)));
+        self.region.push(top);
+        let mut gating = Gating { nodes: Vec::with_capacity(2 * self.region.len() + 2) };
+        gating.nodes.push(Gate::Never);
         let mut gates = 0;
-        for block in region {
-            let arms = self.arms(func, cfg, dom, (block, join, top), &mut gating)?;
-            let node = gating.gate(func, block, arms);
+        for i in 0..self.region.len() {
+            let block = self.region[i];
+            self.find_arms(func, cfg, dom, (block, join, top), &mut gating)?;
+            let node = gating.gate(func, block, &self.arms);
             gates += usize::from(matches!(gating.nodes[node as usize], Gate::If { .. } | Gate::Table { .. }));
             if gates > MAX_GATES {
                 return None;
@@ -110,10 +116,10 @@ impl Gates {
         Some(gating)
     }
 
-    /// The blocks on the ways from `top` to `join`, both excluded, marked as pending.
-    fn region(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, join: Block, top: Block) -> Option<Vec<Block>> {
+    /// Finds the blocks on the ways from `top` to `join`, both excluded, and marks them as pending.
+    fn find_region(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, join: Block, top: Block) -> Option<()> {
         self.regions += 1;
-        let mut region: Vec<Block> = Vec::new();
+        self.region.clear();
         let mut next = 0;
         let mut at = join;
         loop {
@@ -128,32 +134,32 @@ impl Gates {
                 }
                 if pred != top && self.node[pred.index()].0 != self.regions {
                     self.node[pred.index()] = (self.regions, PENDING);
-                    region.push(pred);
+                    self.region.push(pred);
                 }
             }
-            if region.len() > MAX_BLOCKS {
+            if self.region.len() > MAX_BLOCKS {
                 return None;
             }
-            let Some(&block) = region.get(next) else { return Some(region) };
+            let Some(&block) = self.region.get(next) else { return Some(()) };
             (at, next) = (block, next + 1);
         }
     }
 
-    /// The nodes that the successors of `block` stand for; `None` if the region has a cycle without a header.
-    fn arms(
-        &self,
+    /// Finds the nodes that the successors of `block` stand for; `None` if the region has a cycle without a header.
+    fn find_arms(
+        &mut self,
         func: &Func<'_>,
         cfg: &Cfg,
         dom: &Dominators,
         (block, join, top): (Block, Block, Block),
         gating: &mut Gating,
-    ) -> Option<Vec<u32>> {
+    ) -> Option<()> {
         let succs = &func.block(block).succs;
         if succs.len() > MAX_EDGES {
             return None;
         }
         let mut edges = func.block(join).preds.iter().enumerate().filter(|&(_, &pred)| pred == block);
-        let mut arms = Vec::with_capacity(succs.len());
+        self.arms.clear();
         for &succ in succs {
             let node = if succ == join {
                 gating.nodes.push(Gate::Edge(edges.next()?.0 as u32));
@@ -167,15 +173,15 @@ impl Gates {
             } else {
                 return None;
             };
-            arms.push(node);
+            self.arms.push(node);
         }
-        Some(arms)
+        Some(())
     }
 }
 
 impl Gating {
     /// The node of a block with these arms.
-    fn gate(&mut self, func: &Func<'_>, block: Block, arms: Vec<u32>) -> u32 {
+    fn gate(&mut self, func: &Func<'_>, block: Block, arms: &[u32]) -> u32 {
         let mut taken = arms.iter().copied().filter(|&arm| arm != NEVER);
         let Some(first) = taken.next() else { return NEVER };
         if taken.all(|arm| arm == first) {
@@ -183,9 +189,9 @@ impl Gating {
         }
         let terminator = func.terminator(block).expect("a block with successors has a terminator");
         let decides = func.args(terminator)[0];
-        self.nodes.push(match (func.op(terminator), &arms[..]) {
+        self.nodes.push(match (func.op(terminator), arms) {
             (Op::Branch, &[then, other]) => Gate::If { block, condition: decides, arms: [then, other] },
-            _ => Gate::Table { block, index: decides, arms },
+            _ => Gate::Table { block, index: decides, arms: arms.to_vec() },
         });
         self.nodes.len() as u32 - 1
     }

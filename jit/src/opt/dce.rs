@@ -20,7 +20,7 @@ pub const PASS: Pass = Pass { name: "dce", run, needs: &[], keeps: Analysis::OF_
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut needed = vec![false; func.num_values()];
-    let mut work = Vec::new();
+    let mut work = Vec::with_capacity(func.num_values());
     for block in func.blocks() {
         for &value in func.block(block).insts.iter().filter(|&&value| !func.op(value).is_removable()) {
             needed[value.index()] = true;

@@ -80,6 +80,8 @@ pub struct Context<'c> {
     pub fuel: Cell<Option<u64>>,
     /// How far constant propagation goes.
     pub limits: constprop::Limits,
+    /// What constant propagation proved by gates, and could not have without.
+    pub gated: Cell<constprop::Proved>,
     /// Who wants to see the function on its way.
     pub dump: Option<Dump<'c>>,
     /// One entry per pass that ran, in order.

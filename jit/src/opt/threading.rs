@@ -7,10 +7,11 @@
 //!     branch v2, b4, b5
 //! ```
 //!
-//! A block qualifies if it holds nothing but phis and a branch, and its phis are used by that branch and by the phis of
+//! A block qualifies if it holds nothing but phis, a charge of fuel and a branch, and its phis are used by that branch and by the phis of
 //! its successors alone, so that no value has to find a new way. A branch is decided on an edge if its condition is a
 //! constant there, or was branched on before on the way to it. Headers of loops stay: leading into the middle of a loop
-//! would make it irreducible.
+//! would make it irreducible. Who is led past a charge makes it before, so that all are charged what they were, after the
+//! same effects; only a block that cannot go elsewhere can do that.
 //!
 //! It runs after constant propagation, which turns conditions into the predicates they depend on, and before the passes
 //! that take away unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify).
@@ -19,7 +20,7 @@
 use super::branches::remove_unreachable;
 use super::{Analysis, Changed, Context, Pass};
 use crate::analysis::{Cfg, Dominators};
-use crate::ir::{Block, Func, Op, Value};
+use crate::ir::{Block, Func, Op, Type, Value};
 
 /// Jump threading.
 pub const PASS: Pass = Pass { name: "threading", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: &[] };
@@ -54,8 +55,14 @@ fn is_candidate(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, block: Block) -> b
         && (2..=MAX_EDGES).contains(&data.preds.len())
         && data.insts.last().is_some_and(branches)
         && data.succs[0] != data.succs[1]
-        && func.phis(block).count() + 1 == data.insts.len()
+        && func.phis(block).count() + usize::from(charge(func, block).is_some()) + 1 == data.insts.len()
         && data.preds.iter().all(|&pred| cfg.is_reachable(pred) && !dom.dominates(block, pred))
+}
+
+/// The charge of fuel right before the terminator of `block`.
+fn charge(func: &Func<'_>, block: Block) -> Option<Value> {
+    let last = func.block(block).insts.iter().rev().nth(1).copied();
+    last.filter(|&value| func.op(value) == Op::Fuel)
 }
 
 /// Takes back candidates whose phis have users besides their branch and the phis of their successors.
@@ -79,16 +86,17 @@ fn exclude_used_elsewhere(func: &Func<'_>, cfg: &Cfg, candidate: &mut [bool]) {
 
 /// Leads the edges into `block` past it that decide its branch.
 fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
-    let mut threaded = 0;
-    let mut k = 0;
+    let (mut threaded, mut k) = (0, 0);
+    let charged = charge(func, block).is_some();
     while k < func.block(block).preds.len() {
         let pred = func.block(block).preds[k];
         let edge = edge_from(func, block, k);
         let goes = goes(func, cx.dom(), block, k, (pred, edge));
         let target = goes.map(|holds| func.block(block).succs[usize::from(!holds)]);
+        let can_pay = !charged || func.block(pred).succs.len() == 1;
         match target {
             // Two edges between the same blocks are told apart by their order, which a new one would upset.
-            Some(target) if target != block && !func.block(pred).succs.contains(&target) && cx.spend() => {
+            Some(target) if target != block && can_pay && !func.block(pred).succs.contains(&target) && cx.spend() => {
                 redirect(func, block, k, (pred, edge), target);
                 threaded += 1;
             }
@@ -148,6 +156,12 @@ fn redirect(func: &mut Func<'_>, block: Block, k: usize, (pred, edge): (Block, u
         let arg = if is_own { func.args(passed)[k] } else { passed };
         let args: Vec<Value> = func.args(phi).iter().copied().chain([arg]).collect();
         func.set_args(phi, &args);
+    }
+    if let Some(charge) = charge(func, block) {
+        let (pc, fuel) = (func.inst(charge).pc, func.inst(charge).imm);
+        let paid = func.create(Op::Fuel, Type::Void, pc, 0, fuel, &[]);
+        let before_jump = func.block(pred).insts.len() - 1;
+        func.block_mut(pred).insts.insert(before_jump, paid);
     }
     func.block_mut(target).preds.push(pred);
     func.block_mut(pred).succs[edge] = target;

@@ -15,7 +15,7 @@ pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped:
     writeln!(std::io::stderr(), "{text}")
 }
 
-/// Two lines: who ran what, and what compiling cost.
+/// A few lines: who ran what, what compiling cost, what the optimiser found.
 fn text(stats: &Stats, wall: Duration) -> String {
     let functions = &stats.functions;
     let mut compiled = Vec::new();
@@ -48,8 +48,21 @@ fn text(stats: &Stats, wall: Duration) -> String {
         let compile_ms: f64 = stats.compile_ms.iter().map(|(_, ms)| ms).sum();
         let (bytecode, code) = (stats.bytecode_bytes_compiled, stats.code_bytes);
         text.push_str(&format!("; compiled {bytecode} bytes of bytecode to {code} bytes of code in {compile_ms:.1} ms"));
+        text.push_str(&optimised(stats));
     }
     text
+}
+
+/// A line on what the optimiser found.
+fn optimised(stats: &Stats) -> String {
+    let rewrites: u64 = stats.opt.iter().map(|(_, changes)| changes).sum();
+    let numbering: u64 = stats.opt.iter().filter(|(pass, _)| pass == "gvn").map(|(_, changes)| changes).sum();
+    let (shared, gates) = (stats.ssa.shared, &stats.gates);
+    format!(
+        "\nweir: optimised in {rewrites} rewrites; shared {shared} values in construction, {numbering} by value numbering; \
+         proved by gates alone: constants {}, branches {}, dead blocks {}",
+        gates.constants, gates.branches, gates.blocks,
+    )
 }
 
 fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
@@ -84,9 +97,15 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
             "phis": stats.ssa.phis,
             "trivial_removed": stats.ssa.trivial_removed,
             "scc_removed": stats.ssa.scc_removed,
+            "shared": stats.ssa.shared,
             "values": stats.ssa.values,
         },
         "opt": opt,
+        "gates": {
+            "constants": stats.gates.constants,
+            "branches": stats.gates.branches,
+            "blocks": stats.gates.blocks,
+        },
         "spills": stats.spills,
         "reloads": stats.reloads,
         "copies": stats.copies,

@@ -595,3 +595,74 @@ fn explore_shows_the_stages() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("`magic`") && stderr(&output).contains("build"), "{}", stderr(&output));
 }
+
+/// The offsets that each pane of a page links its lines to, by the pane's name; and how many lines it has.
+fn panes(html: &str) -> Vec<(&str, Vec<&str>, usize)> {
+    let panes = html.split("<section id=\"stage-").skip(1).map(|pane| pane.split("</section>").next().unwrap_or(pane));
+    panes
+        .map(|pane| {
+            let name = pane.split('"').next().expect("the name is quoted");
+            let at = pane.split(" data-at=\"").skip(1).flat_map(|at| at.split('"').next().expect("quoted").split(' '));
+            (name, at.collect(), pane.matches("\n<div").count())
+        })
+        .collect()
+}
+
+#[test]
+fn explore_writes_a_page() {
+    let text = r#"(module
+        (func $"a<b>&c" (export "total") (param i32 i32) (result i32) (local i32)
+            (loop $next
+                (if (local.get 1) (then (local.set 2 (i32.add (local.get 2) (i32.mul (i32.const 0) (local.get 0))))))
+                (local.set 2 (i32.add (local.get 2) (local.get 0)))
+                (br_if $next (i32.ne (i32.const 0) (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
+            (local.get 2)))"#;
+    let (path, out) = (file("page.wat", text), file("page.html", ""));
+    let (module, page) = (path.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
+    let all = stdout(&weir(["explore", module, "--func", "total"]));
+    let output = weir(["explore", module, "--func", "total", "--html", page]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), ""), "{}", stderr(&output));
+    let html = std::fs::read_to_string(&out).expect("the page was written");
+
+    // It needs nothing but itself, and takes nothing from the module for HTML.
+    for foreign in ["http:", "https:", "src=", "href=", "url(", "@import", "{{", "a<b>", "<b>"] {
+        assert!(!html.contains(foreign), "`{foreign}` in the page");
+    }
+    assert!(html.contains("<h1>a&lt;b&gt;&amp;c</h1>"));
+
+    // Every stage that is printed is there, with every line of it, in the same order.
+    let shown = panes(&html);
+    let stages: Vec<&str> = all.lines().filter_map(|line| line.strip_prefix(";; ")).skip(1).collect();
+    assert_eq!(shown.len(), stages.len(), "{stages:?} and {shown:?}");
+    for (stage, (name, _, _)) in stages.iter().zip(&shown) {
+        assert!(name.starts_with(stage), "{stages:?} and {shown:?}");
+        assert!(html.contains(&format!("data-stage=\"{name}\" aria-pressed")), "no button for {name}");
+    }
+    let pane = |wanted: &str| shown.iter().find(|(name, ..)| *name == wanted).unwrap_or_else(|| panic!("no {wanted}"));
+
+    // Every instruction is linked by its offset, and all other stages by offsets of instructions.
+    let dump = stdout(&weir(["dump", module, "--func", "total"]));
+    let offsets: Vec<String> = dump
+        .lines()
+        .filter_map(|line| line.strip_prefix("0x"))
+        .map(|line| line.split(' ').next().expect("an offset").trim_start_matches('0').to_string())
+        .collect();
+    assert!(offsets.len() > 20 && pane("bytecode").1 == offsets, "{offsets:?} and {:?}", pane("bytecode").1);
+    for (name, at, lines) in &shown {
+        let lost: Vec<_> = at.iter().filter(|offset| !offsets.iter().any(|known| known == *offset)).collect();
+        assert!(lost.is_empty(), "{name} is linked to {lost:?}, where no instruction is");
+        assert!(*lines > 0, "{name} is empty");
+    }
+    for name in ["build", "gates-of-build", "simplify", "lower", "regalloc", "asm"] {
+        assert!(!pane(name).1.is_empty(), "no line of {name} is linked");
+    }
+    // Changed lines are marked.
+    assert!(html.contains("<div class=\"new\"") && html.contains("<div class=\"old\""));
+
+    for wrong in
+        [&["--html", page][..], &["--func", "0", "--html", page, "--stage", "asm"], &["--func", "0", "--html", "no/such/x"]]
+    {
+        let output = weir([&["explore", module], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr(&output));
+    }
+}

@@ -1,7 +1,7 @@
 //! What the tiers did, for `--stats`.
 
 use crate::runtime::records::ModuleRecord;
-use crate::stats::{Fallback, Stats, TierUp};
+use crate::stats::{Fallback, GateStats, Stats, TierUp};
 use crate::tier;
 use std::collections::BTreeMap;
 use weir_jit::compile::CompileStats;
@@ -21,10 +21,13 @@ pub(crate) struct Record {
     phases: Vec<(&'static str, u64)>,
     /// Rewrites by pass, in order.
     changes: Vec<(&'static str, u64)>,
+    /// What only gates proved.
+    gated: GateStats,
     bytecode_bytes: u64,
     code_bytes: u64,
     phis: u64,
     trivial_phis: u64,
+    shared: u64,
     values: u64,
     spills: u64,
     reloads: u64,
@@ -72,8 +75,12 @@ impl Record {
         for &(pass, changes) in &stats.changes {
             add_to(&mut self.changes, pass, changes.into());
         }
+        self.gated.constants += u64::from(stats.gated.constants);
+        self.gated.branches += u64::from(stats.gated.branches);
+        self.gated.blocks += u64::from(stats.gated.blocks);
         self.phis += u64::from(stats.phis);
         self.trivial_phis += u64::from(stats.trivial_phis);
+        self.shared += u64::from(stats.shared);
         self.values += u64::from(stats.values);
         self.spills += u64::from(stats.spills);
         self.reloads += u64::from(stats.reloads);
@@ -90,10 +97,13 @@ impl Record {
         stats.tier_up.clone_from(&self.tier_up);
         stats.compile_ms = self.phases.iter().map(|&(name, nanoseconds)| (name.to_owned(), nanoseconds as f64 / 1e6)).collect();
         stats.opt = self.changes.iter().map(|&(name, changes)| (name.to_owned(), changes)).collect();
+        stats.gates = self.gated.clone();
         stats.bytecode_bytes_compiled = self.bytecode_bytes;
         stats.code_bytes = self.code_bytes;
         stats.ssa.phis = self.phis;
         stats.ssa.trivial_removed = self.trivial_phis;
+        stats.ssa.scc_removed = self.changes.iter().filter(|(pass, _)| *pass == "phis").map(|(_, changes)| changes).sum();
+        stats.ssa.shared = self.shared;
         stats.ssa.values = self.values;
         stats.spills = self.spills;
         stats.reloads = self.reloads;

@@ -25,13 +25,14 @@
 //! budget; over it, the same without predicates, and in huge functions a single sweep.
 
 mod layout;
+mod lists;
 mod predicates;
 mod solve;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use solve::{Limits, Solution, solve};
+pub use solve::{Limits, Proved, Solution, solve};
 pub use tree::{Leaf, Tree};
 
 use super::{Analysis, Changed, Context, Pass};
@@ -47,6 +48,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         return Changed(0);
     }
     let solution = solve(func, cx.cfg(), cx.dom(), cx.limits);
+    count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
         if rewriter.known.reaches(block) {
@@ -58,6 +60,18 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         func.settle();
     }
     Changed(changed)
+}
+
+/// Counts what only gates proved. Hardly any function has something to prove, so that without them is tried then alone.
+fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution) {
+    let proved = solution.proved(func, cx.cfg());
+    if proved == Proved::default() || solution.predicates_allowed() == 0 {
+        return;
+    }
+    let plain = solve(func, cx.cfg(), cx.dom(), Limits { predicates: 0, ..cx.limits });
+    let mut gated = cx.gated.get();
+    gated += proved.beyond(plain.proved(func, cx.cfg()));
+    cx.gated.set(gated);
 }
 
 fn has_select(func: &Func<'_>) -> bool {
@@ -80,10 +94,7 @@ impl Rewriter<'_, '_, '_> {
     }
 
     fn block(&mut self, block: Block) {
-        // Constants that replace phis go behind what must stand first.
         let mut constants = Vec::new();
-        let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
-        let at = self.func.block(block).insts.iter().take_while(leads).count();
         for i in 0..self.func.block(block).insts.len() {
             let value = self.func.block(block).insts[i];
             let inst = self.func.inst(value);
@@ -103,7 +114,12 @@ impl Rewriter<'_, '_, '_> {
                 _ => {}
             }
         }
-        self.func.block_mut(block).insts.splice(at..at, constants);
+        if !constants.is_empty() {
+            // Behind what must stand first.
+            let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
+            let at = self.func.block(block).insts.iter().take_while(leads).count();
+            self.func.block_mut(block).insts.splice(at..at, constants);
+        }
     }
 
     /// Makes the terminator decide by a constant, which goes to `constants`.
@@ -156,7 +172,7 @@ impl Rewriter<'_, '_, '_> {
 
     /// Other values that compute predicate `var`, or its inverse, before `value`.
     fn at_hand(&self, value: Value, var: u32) -> impl Iterator<Item = (Value, bool)> {
-        let all = self.known.predicates.computed_by(var).iter().copied();
+        let all = self.known.predicates.computed_by(var);
         all.filter(move |&(other, _)| other != value && self.known.layout.comes_before(self.dom, other, value))
     }
 

@@ -7,10 +7,11 @@
 //! calls) are their *leaves*. All leaves of one expression lie on one path of the dominator tree, and the deepest of
 //! their blocks is the predicate's *home*: only control passing there can change the predicate's truth.
 
+use super::lists::{List, Lists};
 use super::tree::Var;
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// How deep expressions are compared. Deeper ones count as leaves.
 const DEPTH: u32 = 4;
@@ -32,16 +33,20 @@ struct Expr {
     #[cfg(test)]
     key: Key,
     home: Block,
-    /// Truths known where control has passed certain edges: `(target of the edge, truth)`.
-    facts: Vec<(Block, bool)>,
-    /// Values that compute this predicate, or its inverse if `true`.
-    computed_by: Vec<(Value, bool)>,
+    /// Truths known where control has passed certain edges: in [`Predicates::facts`].
+    facts: List,
+    /// Values that compute this predicate, or its inverse: in [`Predicates::computers`].
+    computers: List,
 }
 
 /// Numbers of expressions and predicates of one function.
 pub struct Predicates {
     index: FxHashMap<Key, u32>,
     exprs: Vec<Expr>,
+    /// `(target of the edge, truth)`
+    facts: Lists<(Block, bool)>,
+    /// Values, each with whether it computes the inverse.
+    computers: Lists<(Value, bool)>,
     /// Number of the expression that a value is, plus 1; 0 if not known yet.
     number: Vec<u32>,
     /// Predicate that a value is: number and inversion, plus 1; 0 if not known yet.
@@ -49,9 +54,17 @@ pub struct Predicates {
 }
 
 impl Predicates {
-    /// For a function with this many values.
-    pub fn new(num_values: usize) -> Predicates {
-        Predicates { index: FxHashMap::default(), exprs: Vec::new(), number: vec![0; num_values], truth: vec![0; num_values] }
+    /// For a function with this many blocks and values.
+    pub fn new(num_blocks: usize, num_values: usize) -> Predicates {
+        Predicates {
+            // A branch has a condition of two operands, about every second block a branch.
+            index: FxHashMap::with_capacity_and_hasher(2 * num_blocks, FxBuildHasher),
+            exprs: Vec::with_capacity(2 * num_blocks),
+            facts: Lists::new(num_blocks),
+            computers: Lists::new(num_blocks),
+            number: vec![0; num_values],
+            truth: vec![0; num_values],
+        }
     }
 
     /// Where the truth of `var` is decided.
@@ -60,20 +73,20 @@ impl Predicates {
     }
 
     /// Values that compute `var`, each with whether it computes the inverse.
-    pub fn computed_by(&self, var: Var) -> &[(Value, bool)] {
-        &self.exprs[var as usize].computed_by
+    pub fn computed_by(&self, var: Var) -> impl Iterator<Item = (Value, bool)> + '_ {
+        self.computers.iter(self.exprs[var as usize].computers)
     }
 
     /// The truth of `var` in `block`, if the way there tells.
     pub fn known(&self, dom: &Dominators, var: Var, block: Block) -> Option<bool> {
-        let facts = &self.exprs[var as usize].facts;
-        facts.iter().find(|(target, _)| dom.dominates(*target, block)).map(|&(_, holds)| holds)
+        let mut facts = self.facts.iter(self.exprs[var as usize].facts);
+        facts.find(|(target, _)| dom.dominates(*target, block)).map(|(_, holds)| holds)
     }
 
     fn note(&mut self, var: Var, target: Block, holds: bool) {
         let facts = &mut self.exprs[var as usize].facts;
-        if facts.len() < MAX_FACTS {
-            facts.push((target, holds));
+        if self.facts.iter(*facts).count() < MAX_FACTS {
+            self.facts.push(facts, (target, holds));
         }
     }
 
@@ -84,8 +97,8 @@ impl Predicates {
                 #[cfg(test)]
                 key,
                 home,
-                facts: Vec::new(),
-                computed_by: Vec::new(),
+                facts: List::EMPTY,
+                computers: List::EMPTY,
             });
             exprs.len() as u32 - 1
         })
@@ -129,7 +142,7 @@ impl Predicates {
         }
         let (var, inverted) = self.find_truth(func, dom, homes, value);
         self.truth[value.index()] = (var << 1 | u32::from(inverted)) + 1;
-        self.exprs[var as usize].computed_by.push((value, inverted));
+        self.computers.push(&mut self.exprs[var as usize].computers, (value, inverted));
         (var, inverted)
     }
 

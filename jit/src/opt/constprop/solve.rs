@@ -1,13 +1,13 @@
 //! The propagation itself: from "nothing is known to be computed" downwards, until nothing changes.
 
 use super::layout::{Layout, Queue};
+use super::lists::{List, Lists};
 use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::opt::simplify::fold_bits;
-use rustc_hash::FxHashMap;
 
 /// How much is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +23,36 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits { predicates: 2, steps: 64, sweep: 200_000 }
+    }
+}
+
+/// How much of a function is known not to be as it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Proved {
+    /// Values that are always the same, constants themselves aside.
+    pub constants: u32,
+    /// Branches that always go one way, those on constants aside.
+    pub branches: u32,
+    /// Blocks that control never comes to.
+    pub blocks: u32,
+}
+
+impl Proved {
+    /// What of this is beyond `other`.
+    pub fn beyond(self, other: Proved) -> Proved {
+        Proved {
+            constants: self.constants.saturating_sub(other.constants),
+            branches: self.branches.saturating_sub(other.branches),
+            blocks: self.blocks.saturating_sub(other.blocks),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Proved {
+    fn add_assign(&mut self, other: Proved) {
+        self.constants += other.constants;
+        self.branches += other.branches;
+        self.blocks += other.blocks;
     }
 }
 
@@ -72,6 +102,34 @@ impl Solution {
         self.reached[block.index()]
     }
 
+    /// How many distinct predicates trees may test: 0 if the budget did not suffice for any.
+    pub fn predicates_allowed(&self) -> usize {
+        self.limits.predicates
+    }
+
+    /// How much is known.
+    pub fn proved(&self, func: &Func<'_>, cfg: &Cfg) -> Proved {
+        let mut proved = Proved::default();
+        for &block in cfg.order() {
+            if !self.reaches(block) {
+                proved.blocks += 1;
+                continue;
+            }
+            for &value in &self.layout.row[self.layout.range(func, block)] {
+                let tree = self.trees[value.index()];
+                let constant = tree != Tree::BOTTOM && func.op(value) != Op::Const && self.forest.constant(tree).is_some();
+                proved.constants += u32::from(constant);
+            }
+            let Some(terminator) = func.terminator(block) else { continue };
+            if matches!(func.op(terminator), Op::Branch | Op::BrTable) && func.as_const(func.args(terminator)[0]).is_none() {
+                let succs = func.block(block).succs.len();
+                let taken = (0..succs).filter(|&k| self.executable[self.layout.edge_out(block, k)]).count();
+                proved.branches += u32::from(succs > 1 && taken == 1);
+            }
+        }
+        proved
+    }
+
     /// As [`Solution::tree`], but a comparison of which nothing is known is its own predicate.
     pub fn boolean(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
         let tree = self.trees[value.index()];
@@ -101,16 +159,8 @@ impl Solution {
 
     /// `tree` with those predicates decided that the way to `block` tells.
     fn restrict(&mut self, dom: &Dominators, tree: Tree, block: Block) -> Tree {
-        if self.forest.as_test(tree).is_none() {
-            return tree;
-        }
-        let mut restricted = tree;
-        for var in self.forest.vars(tree) {
-            if let Some(holds) = self.predicates.known(dom, var, block) {
-                restricted = self.forest.restrict(restricted, var, holds);
-            }
-        }
-        restricted
+        let predicates = &self.predicates;
+        self.forest.resolve(tree, &mut |var| predicates.known(dom, var, block))
     }
 }
 
@@ -122,9 +172,16 @@ struct Solver<'s, 'a> {
     changes: Vec<u8>,
     queue: Queue,
     gates: Gates,
-    gatings: FxHashMap<Block, Option<Gating>>,
-    /// Joins whose gates a block's terminator decides.
-    decides: FxHashMap<Block, Vec<Block>>,
+    /// By block, once somebody asked for them.
+    gatings: Vec<Option<Option<Gating>>>,
+    /// By block, the joins whose gates its terminator decides: in `joins`.
+    decides: Vec<List>,
+    joins: Lists<Block>,
+    /// Trees of the arguments of the phi at hand, and of the gates' nodes: scratch memory.
+    arguments: Vec<Tree>,
+    of_node: Vec<Tree>,
+    /// Nothing from this position on has been visited.
+    frontier: usize,
     /// Position in reverse postorder of the block at hand, in a single sweep.
     sweeping: Option<usize>,
 }
@@ -132,9 +189,10 @@ struct Solver<'s, 'a> {
 impl<'s, 'a> Solver<'s, 'a> {
     fn new(func: &'s Func<'a>, cfg: &'s Cfg, dom: &'s Dominators, limits: Limits) -> Solver<'s, 'a> {
         let layout = Layout::of(func, cfg);
+        let gated_blocks = if limits.predicates > 0 { func.num_blocks() } else { 0 };
         let known = Solution {
-            forest: Forest::default(),
-            predicates: Predicates::new(if limits.predicates > 0 { func.num_values() } else { 0 }),
+            forest: Forest::new(gated_blocks),
+            predicates: Predicates::new(gated_blocks, if limits.predicates > 0 { func.num_values() } else { 0 }),
             trees: vec![Tree::TOP; func.num_values()],
             executable: vec![false; layout.num_edges()],
             reached: vec![false; func.num_blocks()],
@@ -148,9 +206,13 @@ impl<'s, 'a> Solver<'s, 'a> {
             changes: vec![0; func.num_values()],
             queue: Queue::new(known.layout.row.len()),
             known,
-            gates: Gates::new(if limits.predicates > 0 { func.num_blocks() } else { 0 }),
-            gatings: FxHashMap::default(),
-            decides: FxHashMap::default(),
+            gates: Gates::new(gated_blocks),
+            gatings: vec![None; gated_blocks],
+            decides: vec![List::EMPTY; gated_blocks],
+            joins: Lists::new(gated_blocks),
+            arguments: Vec::new(),
+            of_node: Vec::new(),
+            frontier: 0,
             sweeping: None,
         }
     }
@@ -165,6 +227,7 @@ impl<'s, 'a> Solver<'s, 'a> {
         self.enter(Block::ENTRY);
         while let Some(position) = self.queue.take() {
             let value = self.known.layout.row[position];
+            self.frontier = self.frontier.max(position + 1);
             self.visit(value);
             if self.known.forest.steps > budget && self.known.limits.predicates > 0 {
                 return false;
@@ -214,7 +277,7 @@ impl<'s, 'a> Solver<'s, 'a> {
             Op::Select => self.select(block, value),
             _ => self.operation(value),
         };
-        if self.known.limits.predicates > 0 {
+        if self.known.limits.predicates > 0 && tree != Tree::BOTTOM {
             tree = self.known.restrict(self.dom, tree, block);
             tree = self.known.forest.limit(tree, self.known.limits.predicates);
         }
@@ -246,6 +309,10 @@ impl<'s, 'a> Solver<'s, 'a> {
         }
         for i in self.known.layout.users(value) {
             let user = self.known.layout.user(i);
+            if user >= self.frontier {
+                // Due already, or not reached yet.
+                continue;
+            }
             let home = self.known.layout.home[self.known.layout.row[user].index()];
             if self.known.reaches(home) {
                 self.queue.add(user);
@@ -284,7 +351,9 @@ impl<'s, 'a> Solver<'s, 'a> {
             _ => (0..succs).for_each(|k| self.open(block, k)),
         }
         // The condition may have changed, and with it what is known behind its gates.
-        for join in self.decides.get(&block).cloned().unwrap_or_default() {
+        let list = self.decides.get(block.index()).copied().unwrap_or(List::EMPTY);
+        let mut cursor = list.start();
+        while let Some(join) = self.joins.step(&mut cursor) {
             self.phis_are_due(join);
         }
     }
@@ -337,7 +406,9 @@ impl<'s, 'a> Solver<'s, 'a> {
         if self.known.limits.predicates == 0 || nothing || (meet != Tree::BOTTOM && self.known.forest.as_leaf(meet).is_some()) {
             return meet;
         }
-        let mut trees: Vec<Tree> = args.iter().enumerate().map(|(k, &arg)| self.arriving(block, k, arg)).collect();
+        let mut trees = std::mem::take(&mut self.arguments);
+        trees.clear();
+        trees.extend(args.iter().enumerate().map(|(k, &arg)| self.arriving(block, k, arg)));
         let preds = &self.func.block(block).preds;
         for (k, tree) in trees.iter_mut().enumerate().filter(|(_, tree)| **tree != Tree::TOP) {
             if *tree == Tree::BOTTOM && self.func.op(args[k]).is_boolean() {
@@ -353,10 +424,12 @@ impl<'s, 'a> Solver<'s, 'a> {
             false => None,
         };
         let forest = &mut self.known.forest;
-        match init {
+        let tree = match init {
             Some(init) => (0..preds.len()).filter(|k| !forward(k)).fold(init, |met, k| forest.meet(met, trees[k])),
-            None => trees.into_iter().fold(Tree::TOP, |met, tree| forest.meet(met, tree)),
-        }
+            None => trees.iter().fold(Tree::TOP, |met, &tree| forest.meet(met, tree)),
+        };
+        self.arguments = trees;
+        tree
     }
 
     /// `tree` without the predicates that can change before control is in `block` again.
@@ -367,17 +440,19 @@ impl<'s, 'a> Solver<'s, 'a> {
 
     /// What the gates of `join` make of the trees of its edges.
     fn gated(&mut self, join: Block, trees: &[Tree]) -> Option<Tree> {
-        if !self.gatings.contains_key(&join) {
+        if self.gatings[join.index()].is_none() {
             let gating = self.gates.of(self.func, self.cfg, self.dom, join);
             for node in gating.iter().flat_map(|gating| &gating.nodes) {
                 if let Gate::If { block, .. } | Gate::Table { block, .. } = node {
-                    self.decides.entry(*block).or_default().push(join);
+                    self.joins.push(&mut self.decides[block.index()], join);
                 }
             }
-            self.gatings.insert(join, gating);
+            self.gatings[join.index()] = Some(gating);
         }
-        let gating = self.gatings.remove(&join).flatten()?;
-        let mut of_node: Vec<Tree> = Vec::with_capacity(gating.nodes.len());
+        // Taken out while it is used: what it decides does not come back to this join's gates.
+        let gating = self.gatings[join.index()].as_mut().and_then(Option::take)?;
+        let mut of_node = std::mem::take(&mut self.of_node);
+        of_node.clear();
         for node in &gating.nodes {
             let tree = match node {
                 Gate::Never => Tree::TOP,
@@ -393,8 +468,10 @@ impl<'s, 'a> Solver<'s, 'a> {
             };
             of_node.push(tree);
         }
-        self.gatings.insert(join, Some(gating));
-        of_node.pop()
+        self.gatings[join.index()] = Some(Some(gating));
+        let tree = of_node.last().copied();
+        self.of_node = of_node;
+        tree
     }
 
     fn branch_gate(&mut self, join: Block, block: Block, condition: Value, then: Tree, other: Tree) -> Tree {
@@ -457,8 +534,12 @@ impl<'s, 'a> Solver<'s, 'a> {
         if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
             return Tree::BOTTOM;
         }
-        let Some(opcode) = inst.op.opcode(self.func.operand_type(value), inst.ty) else { return Tree::BOTTOM };
         let (op, ty) = (inst.op, inst.ty);
+        let unknown = |arg: &Value| self.known.trees[arg.index()] == Tree::BOTTOM && !self.func.op(*arg).is_boolean();
+        if inst.args.iter().all(unknown) {
+            return Tree::BOTTOM;
+        }
+        let Some(opcode) = op.opcode(self.func.operand_type(value), ty) else { return Tree::BOTTOM };
         match *inst.args {
             [a] => {
                 let a = if op.is_boolean() { self.known.trees[a.index()] } else { self.known.boolean(self.func, self.dom, a) };

@@ -4,7 +4,7 @@
 //! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: stored ones
 //! have at most two predicates, so recursion over them is bounded by the handful that one operation brings together.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::fmt;
 
 /// A predicate, by its number in [`super::predicates::Predicates`].
@@ -50,9 +50,12 @@ pub struct Forest {
     pub steps: u64,
 }
 
-impl Default for Forest {
-    fn default() -> Forest {
-        let mut forest = Forest { nodes: Vec::new(), index: FxHashMap::default(), steps: 0 };
+impl Forest {
+    /// For a function with this many blocks.
+    pub fn new(num_blocks: usize) -> Forest {
+        let (nodes, index) =
+            (Vec::with_capacity(num_blocks + 8), FxHashMap::with_capacity_and_hasher(num_blocks + 8, FxBuildHasher));
+        let mut forest = Forest { nodes, index, steps: 0 };
         for leaf in [Leaf::Top, Leaf::Bottom, Leaf::Const(0), Leaf::Const(1)] {
             forest.leaf(leaf);
         }
@@ -141,6 +144,18 @@ impl Forest {
         }
     }
 
+    /// What `tree` is where `known` tells the truths of some predicates.
+    pub fn resolve(&mut self, tree: Tree, known: &mut dyn FnMut(Var) -> Option<bool>) -> Tree {
+        let Some((var, arms)) = self.as_test(tree) else { return tree };
+        match known(var) {
+            Some(holds) => self.resolve(arms[usize::from(holds)], known),
+            None => {
+                let resolved = arms.map(|arm| self.resolve(arm, known));
+                if resolved == arms { tree } else { self.node(var, resolved) }
+            }
+        }
+    }
+
     /// Applies `f` to every leaf.
     pub fn map(&mut self, tree: Tree, f: &mut dyn FnMut(Leaf) -> Leaf) -> Tree {
         self.steps += 1;
@@ -213,29 +228,26 @@ impl Forest {
     }
 
     /// The predicates of `tree`, ascending.
-    pub fn vars(&self, tree: Tree) -> Vec<Var> {
-        let mut vars = Vec::new();
-        self.collect_vars(tree, &mut vars);
-        vars.sort_unstable();
-        vars.dedup();
-        vars
+    pub fn vars(&self, tree: Tree) -> impl Iterator<Item = Var> + '_ {
+        std::iter::successors(self.next_var(tree, None), move |&var| self.next_var(tree, Some(var)))
     }
 
-    fn collect_vars(&self, tree: Tree, vars: &mut Vec<Var>) {
-        if let Some((var, arms)) = self.as_test(tree) {
-            vars.push(var);
-            arms.into_iter().for_each(|arm| self.collect_vars(arm, vars));
+    /// The lowest predicate of `tree` above `var`.
+    fn next_var(&self, tree: Tree, above: Option<Var>) -> Option<Var> {
+        let (var, arms) = self.as_test(tree)?;
+        if Some(var) > above {
+            // Predicates ascend from the root.
+            return Some(var);
         }
+        let [zero, one] = arms.map(|arm| self.next_var(arm, above));
+        zero.into_iter().chain(one).min()
     }
 
     /// `tree` with its first `count` predicates only.
     pub fn limit(&mut self, tree: Tree, count: usize) -> Tree {
-        if self.as_test(tree).is_none() {
-            return tree;
-        }
-        let vars = self.vars(tree);
-        match vars.get(count) {
-            Some(&first_dropped) => self.project(tree, &mut |var| var >= first_dropped),
+        let first_dropped = self.vars(tree).nth(count);
+        match first_dropped {
+            Some(first_dropped) => self.project(tree, &mut |var| var >= first_dropped),
             None => tree,
         }
     }
@@ -308,7 +320,7 @@ mod tests {
             seed = seed.wrapping_mul(1664525).wrapping_add(1013904223);
             (seed >> 16) % below
         };
-        let mut forest = Forest::default();
+        let mut forest = Forest::new(4);
         let mut pool = vec![Tree::TOP, Tree::BOTTOM, Tree::ZERO, Tree::ONE];
         for _ in 0..3000 {
             let [a, b, c] = [(); 3].map(|()| pool[random(pool.len() as u32) as usize]);
@@ -351,10 +363,10 @@ mod tests {
                 assert_eq!(leaf(&forest, paired, bits), if of_a == of_b { of_a } else { Leaf::Const(5) });
             }
             for tree in [chosen, tested, projected, met] {
-                let vars = forest.vars(tree);
+                let vars: Vec<Var> = forest.vars(tree).collect();
                 assert!(forest.as_test(tree).is_none_or(|(root, _)| root == vars[0]), "ordered: {}", forest.show(tree));
                 let limited = forest.limit(tree, 2);
-                assert!(forest.vars(limited).len() <= 2);
+                assert!(forest.vars(limited).count() <= 2);
                 pool.push(limited);
             }
         }

@@ -1,0 +1,57 @@
+//! Many short lists in one allocation.
+
+/// One list.
+#[derive(Clone, Copy)]
+pub struct List {
+    first: u32,
+    last: u32,
+}
+
+/// Behind the last entry of a list.
+const END: u32 = u32::MAX;
+
+impl List {
+    /// A list of nothing.
+    pub const EMPTY: List = List { first: END, last: END };
+
+    /// Where [`Lists::step`] begins.
+    pub fn start(self) -> u32 {
+        self.first
+    }
+}
+
+/// The entries of all lists, each with the place of the next one of its list.
+pub struct Lists<T>(Vec<(T, u32)>);
+
+impl<T> Lists<T> {
+    /// No lists yet, but room for about so many entries.
+    pub fn new(entries: usize) -> Lists<T> {
+        Lists(Vec::with_capacity(entries))
+    }
+}
+
+impl<T: Copy> Lists<T> {
+    /// Appends to `list`, one of these.
+    pub fn push(&mut self, list: &mut List, entry: T) {
+        let place = self.0.len() as u32;
+        self.0.push((entry, END));
+        match self.0.get_mut(list.last as usize) {
+            Some((_, next)) => *next = place,
+            None => list.first = place,
+        }
+        list.last = place;
+    }
+
+    /// What is in `list`, in the order in which it came there.
+    pub fn iter(&self, list: List) -> impl Iterator<Item = T> + '_ {
+        let mut cursor = list.start();
+        std::iter::from_fn(move || self.step(&mut cursor))
+    }
+
+    /// The entry at `cursor`, which goes to the next one: for walks during which lists may grow.
+    pub fn step(&self, cursor: &mut u32) -> Option<T> {
+        let &(entry, next) = self.0.get(*cursor as usize)?;
+        *cursor = next;
+        Some(entry)
+    }
+}
