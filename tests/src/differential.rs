@@ -2,6 +2,7 @@
 //! it is counted, fuel.
 
 use crate::generate::{Program, Value};
+use crate::pass_sets::PassSet;
 use std::fmt;
 use weir::{AsContextMut, Config, Engine, Func, Instance, Module, Store, Tier, Trap, Val};
 
@@ -46,7 +47,8 @@ impl Subject {
     }
 }
 
-/// Every tier, and mixtures of them in which functions and loops change tiers at once or at random.
+/// Every tier, and mixtures of them in which functions and loops change tiers at once or at random; with `stress`, by that
+/// seed, as are the passes that run then.
 pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
     let mut tiers = vec![
         Subject::weir("interpreter", |config| {
@@ -80,8 +82,9 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         }));
     }
     if let Some(seed) = stress {
-        tiers.push(Subject::weir(&format!("stress {seed}"), |config| {
-            config.stress(Some(seed)).tier_up_threshold(Some(2));
+        let passes = PassSet::random(seed);
+        tiers.push(Subject::weir(&format!("stress {seed} {}", passes.name), |config| {
+            passes.apply(config).stress(Some(seed)).tier_up_threshold(Some(2));
         }));
     }
     tiers

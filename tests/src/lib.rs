@@ -4,6 +4,7 @@ pub mod damaged;
 pub mod differential;
 pub mod filetest;
 pub mod generate;
+pub mod pass_sets;
 pub mod random_ssa;
 pub mod rng;
 pub mod smith;

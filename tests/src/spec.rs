@@ -48,22 +48,31 @@ pub struct Summary {
     pub passed: u32,
     /// Directives that known failures made impossible to try.
     pub skipped: u32,
-    /// What the engine did.
-    pub stats: Stats,
+    /// What the engines did.
+    pub stats: Vec<Stats>,
 }
 
-/// Runs the suite on an engine with these settings, each script with so much fuel if the engine consumes any.
+impl Summary {
+    /// The sum of one number over all engines.
+    pub fn count(&self, number: impl Fn(&Stats) -> u64) -> u64 {
+        self.stats.iter().map(number).sum()
+    }
+}
+
+/// Runs the suite on engines with these settings, which take turns, script by script; each script with so much fuel if its
+/// engine consumes any.
 ///
 /// # Errors
 /// One line for each directive that fails and is not known to, and for each known failure that does not fail any more.
-pub fn run(config: &Config, fuel: Option<u64>) -> Result<Summary, String> {
-    let engine = Engine::new(config).map_err(|error| format!("{error:?}"))?;
+pub fn run(configs: &[Config], fuel: Option<u64>) -> Result<Summary, String> {
+    let engines: Result<Vec<Engine>, _> = configs.iter().map(Engine::new).collect();
+    let engines = engines.map_err(|error| format!("{error:?}"))?;
     let mut known = known_failures();
     let mut summary = Summary::default();
     let mut complaints = String::new();
-    for file in scripts() {
+    for (file, engine) in scripts().zip(engines.iter().cycle()) {
         let name = name(&file);
-        let report = match weir_cli::wast::run(&engine, fuel, file.contents) {
+        let report = match weir_cli::wast::run(engine, fuel, file.contents) {
             Ok(report) => report,
             Err(error) => {
                 let _ = writeln!(complaints, "{name}: {error}");
@@ -81,7 +90,7 @@ pub fn run(config: &Config, fuel: Option<u64>) -> Result<Summary, String> {
     for (place, reason) in known {
         let _ = writeln!(complaints, "{place}: known to fail ({reason}), but it does not: strike it from the list");
     }
-    summary.stats = engine.stats();
+    summary.stats = engines.iter().map(Engine::stats).collect();
     if complaints.is_empty() { Ok(summary) } else { Err(complaints) }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir::{Config, Engine, Linker, Module, Stats, Store, Tier};
+use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
 /// The folders with a program; those in vectors once the engine has vectors.
@@ -125,6 +126,28 @@ fn eagerly() {
     let runs = all_programs_with(&eager());
     let entered: Vec<&str> = runs.iter().filter(|(_, run)| run.stats.osr_entries > 0).map(|(name, _)| name.as_str()).collect();
     assert!(entered.len() >= 10, "only {entered:?} went on in compiled code within a loop");
+}
+
+/// Each program after two choices of passes, so that each choice meets several programs.
+#[test]
+fn native_after_some_passes() {
+    let sets = PassSet::every();
+    for (i, folder) in folders().iter().enumerate() {
+        for passes in [&sets[i % sets.len()], &sets[(i + sets.len() / 2) % sets.len()]] {
+            assert!(checked(folder, &passes.native()).stats.functions.native > 0, "{}", passes.name);
+        }
+    }
+}
+
+/// Each program after every choice of passes: minutes, not seconds.
+/// `cargo test --workspace --locked --test programs -- --ignored native_after_every_choice_of_passes`
+#[test]
+#[ignore = "takes minutes"]
+fn native_after_every_choice_of_passes() {
+    for passes in PassSet::every() {
+        let runs = all_programs_with(&passes.native());
+        println!("{}: {} programs", passes.name, runs.len());
+    }
 }
 
 /// Of the programs without printf, which are mostly the loops they were written for.

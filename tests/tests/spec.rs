@@ -1,24 +1,30 @@
 //! The official specification suite, on every tier.
 
-use weir::{Config, FunctionStats, Stats, Tier};
+use weir::{Config, Stats, Tier};
+use weir_tests::pass_sets::PassSet;
 use weir_tests::spec::{Summary, run};
 
 /// Runs the suite and checks that it is the whole suite.
 fn suite(config: &Config, fuel: Option<u64>) -> Summary {
-    let summary = run(config, fuel).unwrap_or_else(|complaints| panic!("\n{complaints}"));
+    suites(std::slice::from_ref(config), fuel)
+}
+
+/// The same on several engines in turn.
+fn suites(configs: &[Config], fuel: Option<u64>) -> Summary {
+    let summary = run(configs, fuel).unwrap_or_else(|complaints| panic!("\n{complaints}"));
     assert!(summary.passed > 55_000 && summary.skipped < 100, "{} passed, {} skipped", summary.passed, summary.skipped);
     summary
 }
 
 /// How many functions were compiled, by whichever back end.
-fn compiled(functions: &FunctionStats) -> u64 {
-    functions.native + functions.cranelift
+fn compiled(summary: &Summary) -> u64 {
+    summary.count(|stats| stats.functions.native + stats.functions.cranelift)
 }
 
 #[test]
 fn interpreter() {
     let summary = suite(Config::new().tier(Tier::Interpreter), None);
-    assert_eq!(compiled(&summary.stats.functions), 0);
+    assert_eq!(compiled(&summary), 0);
 }
 
 #[test]
@@ -35,13 +41,13 @@ fn functions_validated_one_by_one() {
 #[test]
 fn native() {
     let summary = suite(Config::new().tier(Tier::Native), None);
-    assert!(compiled(&summary.stats.functions) > 2000);
+    assert!(compiled(&summary) > 2000);
 }
 
 #[test]
 fn cranelift() {
     let summary = suite(Config::new().tier(Tier::Cranelift), None);
-    assert!(summary.stats.functions.cranelift > 2000);
+    assert!(summary.count(|stats| stats.functions.cranelift) > 2000);
 }
 
 /// In a process of its own no handler would be there; here one passes faults of this code on, and they kill.
@@ -86,12 +92,31 @@ fn evaluated(stats: &Stats) {
 #[test]
 fn tiering_at_the_second_tick() {
     let summary = suite(Config::new().tier_up_threshold(Some(2)).synchronous_compilation(true), None);
-    assert!(compiled(&summary.stats.functions) > 700);
-    assert!(summary.stats.osr_entries > 100);
+    assert!(compiled(&summary) > 700);
+    assert!(summary.count(|stats| stats.osr_entries) > 100);
 }
 
 #[test]
 fn tier_switches_at_random() {
     let summary = suite(Config::new().stress(Some(1)), None);
-    assert!(compiled(&summary.stats.functions) > 500);
+    assert!(compiled(&summary) > 500);
+}
+
+/// Every script after one choice of passes or another.
+#[test]
+fn native_after_some_passes() {
+    let configs: Vec<Config> = PassSet::every().iter().map(PassSet::native).collect();
+    assert!(compiled(&suites(&configs, None)) > 2000);
+}
+
+/// Every script after every choice of passes: minutes, not seconds.
+/// `cargo test --workspace --locked --test spec -- --ignored native_after_every_choice_of_passes`
+#[test]
+#[ignore = "takes minutes"]
+fn native_after_every_choice_of_passes() {
+    for passes in PassSet::every() {
+        let summary = suite(&passes.native(), None);
+        assert!(compiled(&summary) > 2000, "{}", passes.name);
+        println!("{}: {} directives", passes.name, summary.passed);
+    }
 }

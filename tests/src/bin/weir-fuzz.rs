@@ -2,7 +2,7 @@
 //!
 //! `weir-fuzz [--count N] [--seed S] [--smith] [--stress] [--tier NAME]… [--save DIR] [--trace]`: N programs with the seeds
 //! S, S + 1, …; `--smith` takes modules of wasm-smith, vectors included, in place of programs that always run; `--stress`
-//! adds a tier that switches at random; `--tier` compares only tiers whose name contains NAME; `--save` writes programs on
+//! adds a tier that switches at random, with random passes; `--tier` compares only tiers whose name contains NAME; `--save` writes programs on
 //! which engines differ; `--trace` prints each seed first, for runs that end in a crash.
 //!
 //! `weir-fuzz damage [--count N] [--seed S] [--tier NAME]… [--save DIR] [--trace]`: as many damaged modules, and the hostile
