@@ -23,6 +23,7 @@ use weir_bytecode::{Opcode, semantics};
 pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    let uses = count_uses(func);
     let mut changed = 0;
     let mut old = Vec::new();
     for &block in cx.cfg().order() {
@@ -30,7 +31,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         old.extend(func.block_mut(block).insts.drain(..));
         for &value in &old {
             resolve_args(func, value);
-            while let Some(rewrite) = simplify(func, block, value) {
+            while let Some(rewrite) = simplify(func, &uses, block, value) {
                 if !cx.spend() {
                     break;
                 }
@@ -99,7 +100,7 @@ fn apply(func: &mut Func<'_>, block: Block, value: Value, rewrite: Rewrite) {
 }
 
 /// The first rule that applies to `value`, which stands in `block`.
-fn simplify(func: &Func<'_>, block: Block, value: Value) -> Option<Rewrite> {
+fn simplify(func: &Func<'_>, uses: &[u32], block: Block, value: Value) -> Option<Rewrite> {
     let inst = func.inst(value);
     if let Some(bits) = fold(func, value) {
         return Some(Const(bits));
@@ -108,7 +109,7 @@ fn simplify(func: &Func<'_>, block: Block, value: Value) -> Option<Rewrite> {
         (Op::Select, &[condition, a, b]) => select(func, condition, a, b),
         (Op::Branch, &[condition]) => branch(func, block, condition),
         (op, &[a]) => unary(func, op, inst.ty, a),
-        (op, &[a, b]) if func.ty(a) == func.ty(b) => binary(func, op, a, b),
+        (op, &[a, b]) if func.ty(a) == func.ty(b) => binary(func, op, a, b).or_else(|| reassociate(func, uses, op, a, b)),
         _ => None,
     }
 }
@@ -291,15 +292,31 @@ fn with_const(func: &Func<'_>, op: Op, ty: Type, x: Value, c: u64) -> Option<Rew
         Op::GtU if c == 0 => Some(WithConst(Op::Ne, x, 0)),
         Op::LeU if c == 0 => Some(Unary(Op::Eqz, x)),
         Op::LtU if c == 1 => Some(Unary(Op::Eqz, x)),
-        // (x op d) op c = x op (d op c)
-        Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor if func.op(x) == op => {
-            let &[y, d] = func.args(x) else { return None };
-            let opcode = op.opcode(ty, ty)?;
-            let combined = semantics::eval(opcode, &[func.as_const(d)?, c])?.ok()?;
-            Some(WithConst(op, y, combined))
-        }
         _ => None,
     }
+}
+
+/// `(x op d) op c = x op (d op c)` of integers, if nobody else uses `x op d`. Else both would live: machine code grows by
+/// one in a hundred, as every frame pointer that is moved stays at hand where it was, too.
+fn reassociate(func: &Func<'_>, uses: &[u32], op: Op, inner: Value, c: Value) -> Option<Rewrite> {
+    let (ty, &[x, d]) = (func.ty(inner), func.args(inner)) else { return None };
+    let associates = matches!(op, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor) && func.op(inner) == op;
+    if !associates || uses[inner.index()] != 1 {
+        return None;
+    }
+    let combined = semantics::eval(op.opcode(ty, ty)?, &[func.as_const(d)?, func.as_const(c)?])?.ok()?;
+    Some(WithConst(op, x, combined))
+}
+
+/// How often each value is used.
+fn count_uses(func: &Func<'_>) -> Vec<u32> {
+    let mut uses = vec![0; func.num_values()];
+    for block in func.blocks() {
+        for &value in &func.block(block).insts {
+            func.args(value).iter().for_each(|arg| uses[arg.index()] += 1);
+        }
+    }
+    uses
 }
 
 /// Bits of an integer type.
