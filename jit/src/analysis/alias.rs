@@ -71,12 +71,23 @@ fn mask(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
+/// Sums that are looked through.
+const DEPTH: u32 = 4;
+
 /// `value` as a root and a constant.
 fn decompose(func: &Func<'_>, value: Value) -> (Option<Value>, u64) {
-    match (func.op(value), func.args(value)) {
-        (Op::Const, _) => (None, func.inst(value).imm),
-        (Op::Add, &[x, c]) if func.op(c) == Op::Const => (Some(x), func.inst(c).imm),
-        _ => (Some(value), 0),
+    let (mut root, mut distance) = (value, 0u64);
+    for _ in 0..DEPTH {
+        match (func.op(root), func.args(root)) {
+            (Op::Add, &[x, c]) if func.op(c) == Op::Const => {
+                (root, distance) = (x, distance.wrapping_add(func.inst(c).imm));
+            }
+            _ => break,
+        }
+    }
+    match func.op(root) {
+        Op::Const => (None, distance.wrapping_add(func.inst(root).imm)),
+        _ => (Some(root), distance),
     }
 }
 

@@ -333,7 +333,9 @@ impl<'a> Func<'a> {
         for i in 0..self.insts.len() {
             for k in 0..self.insts[i].args.len() {
                 let arg = self.insts[i].args[k];
-                self.insts[i].args[k] = self.find(arg);
+                if self.is_replaced(arg) {
+                    self.insts[i].args[k] = self.find(arg);
+                }
             }
         }
         for block in &mut self.blocks {

@@ -17,7 +17,7 @@
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
-use crate::ir::{Block, Fields, Func, Op, Type, Value};
+use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value};
 use weir_bytecode::Module;
 
 /// Forwarding of loaded and stored values.
@@ -97,7 +97,10 @@ impl Forward<'_, '_, '_> {
     /// Looks at the next instruction, and says whether it stays.
     fn keeps(&mut self, value: Value) -> bool {
         let op = self.func.op(value);
-        if matches!(op.fields(), Fields::Access | Fields::Global) {
+        if op.effect() == Effect::Pure {
+            return true;
+        }
+        if touches(op) {
             for i in 0..self.func.args(value).len() {
                 let arg = self.func.args(value)[i];
                 self.func.inst_mut(value).args[i] = self.func.find(arg);

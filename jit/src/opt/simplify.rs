@@ -117,7 +117,8 @@ fn simplify(func: &Func<'_>, uses: &[u32], block: Block, value: Value) -> Option
 /// The value of a numeric operation on constants.
 fn fold(func: &Func<'_>, value: Value) -> Option<u64> {
     let inst = func.inst(value);
-    if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
+    let foldable = inst.args.iter().all(|&arg| func.as_const(arg).is_some());
+    if !foldable || !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
         return None;
     }
     let opcode = inst.op.opcode(func.operand_type(value), inst.ty)?;

@@ -100,6 +100,8 @@ impl Rewriter<'_, '_, '_> {
             let inst = self.func.inst(value);
             match inst.op {
                 Op::Const => {}
+                Op::Select => self.value(block, value, &mut constants),
+                _ if self.known.tree(value) == Tree::BOTTOM => {}
                 Op::Branch => self.branch(block, value, &mut constants),
                 Op::BrTable => {
                     let index = inst.args[0];
@@ -204,14 +206,18 @@ impl Rewriter<'_, '_, '_> {
         if self.func.as_const(condition).is_some() {
             return;
         }
+        let goes = self.known.only_way(self.func, block).map(|way| way == 0);
+        if goes.is_none() && self.known.tree(condition) == Tree::BOTTOM {
+            return;
+        }
         let tree = self.known.condition(self.func, self.dom, condition, block);
-        if let Some(goes) = self.goes(tree) {
+        if let Some(goes) = goes.or_else(|| self.goes(tree)) {
             if self.spend() {
                 self.set_operand(branch, u64::from(goes), constants);
             }
             return;
         }
-        if self.func.op(condition).is_boolean() || self.known.tree(condition) == Tree::BOTTOM {
+        if self.func.op(condition).is_boolean() {
             return;
         }
         let Some((var, [zero, one])) = self.known.forest.as_test(tree) else { return };

@@ -107,25 +107,32 @@ impl Solution {
         self.limits.predicates
     }
 
+    /// The successor of `block`, by number, that control always goes to, if there is just one.
+    pub fn only_way(&self, func: &Func<'_>, block: Block) -> Option<usize> {
+        let mut taken = (0..func.block(block).succs.len()).filter(|&k| self.executable[self.layout.edge_out(block, k)]);
+        let first = taken.next()?;
+        taken.next().is_none().then_some(first)
+    }
+
     /// How much is known.
     pub fn proved(&self, func: &Func<'_>, cfg: &Cfg) -> Proved {
         let mut proved = Proved::default();
-        for &block in cfg.order() {
+        // Mostly control can go every way.
+        let decided = self.executable.iter().any(|executable| !executable);
+        for &block in cfg.order().iter().filter(|_| decided) {
             if !self.reaches(block) {
                 proved.blocks += 1;
                 continue;
             }
-            for &value in &self.layout.row[self.layout.range(func, block)] {
-                let tree = self.trees[value.index()];
-                let constant = tree != Tree::BOTTOM && func.op(value) != Op::Const && self.forest.constant(tree).is_some();
-                proved.constants += u32::from(constant);
-            }
             let Some(terminator) = func.terminator(block) else { continue };
             if matches!(func.op(terminator), Op::Branch | Op::BrTable) && func.as_const(func.args(terminator)[0]).is_none() {
-                let succs = func.block(block).succs.len();
-                let taken = (0..succs).filter(|&k| self.executable[self.layout.edge_out(block, k)]).count();
-                proved.branches += u32::from(succs > 1 && taken == 1);
+                proved.branches += u32::from(func.block(block).succs.len() > 1 && self.only_way(func, block).is_some());
             }
+        }
+        // Of values in blocks that control never comes to, nothing is known.
+        for (i, &tree) in self.trees.iter().enumerate().filter(|&(_, &tree)| tree != Tree::BOTTOM && tree != Tree::TOP) {
+            let constant = func.op(Value(i as u32)) != Op::Const && self.forest.constant(tree).is_some();
+            proved.constants += u32::from(constant);
         }
         proved
     }
@@ -325,13 +332,7 @@ impl<'s, 'a> Solver<'s, 'a> {
         let succs = self.func.block(block).succs.len();
         match self.func.op(terminator) {
             Op::Branch => {
-                let condition = self.func.args(terminator)[0];
-                let tree = self.known.condition(self.func, self.dom, condition, block);
-                let forest = &self.known.forest;
-                let [then, other] = [
-                    forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(1..))),
-                    forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(0))),
-                ];
+                let [then, other] = self.ways(block, self.func.args(terminator)[0]);
                 [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
             }
             Op::BrTable => {
@@ -356,6 +357,24 @@ impl<'s, 'a> Solver<'s, 'a> {
         while let Some(join) = self.joins.step(&mut cursor) {
             self.phis_are_due(join);
         }
+    }
+
+    /// Whether the branch on `condition` in `block` may be taken, and whether it may be passed.
+    fn ways(&mut self, block: Block, condition: Value) -> [bool; 2] {
+        if self.known.limits.predicates > 0 && self.known.trees[condition.index()] == Tree::BOTTOM {
+            // What most branches come to, without a tree.
+            let (var, inverted) = self.known.predicates.truth_of(self.func, self.dom, &self.known.layout.home, condition);
+            return match self.known.predicates.known(self.dom, var, block) {
+                Some(holds) => [holds != inverted, holds == inverted],
+                None => [true; 2],
+            };
+        }
+        let tree = self.known.condition(self.func, self.dom, condition, block);
+        let forest = &self.known.forest;
+        [
+            forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(1..))),
+            forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(0))),
+        ]
     }
 
     fn open(&mut self, block: Block, succ: usize) {
@@ -531,12 +550,10 @@ impl<'s, 'a> Solver<'s, 'a> {
     /// A numeric operation, leaf by leaf. A trap in a leaf is an unknown value: that it comes is not known either.
     fn operation(&mut self, value: Value) -> Tree {
         let inst = self.func.inst(value);
-        if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
-            return Tree::BOTTOM;
-        }
         let (op, ty) = (inst.op, inst.ty);
         let unknown = |arg: &Value| self.known.trees[arg.index()] == Tree::BOTTOM && !self.func.op(*arg).is_boolean();
-        if inst.args.iter().all(unknown) {
+        // Most are.
+        if inst.args.iter().all(unknown) || !matches!(op.effect(), Effect::Pure | Effect::Trap) {
             return Tree::BOTTOM;
         }
         let Some(opcode) = op.opcode(self.func.operand_type(value), ty) else { return Tree::BOTTOM };

@@ -57,7 +57,7 @@ impl Forest {
             (Vec::with_capacity(num_blocks + 8), FxHashMap::with_capacity_and_hasher(num_blocks + 8, FxBuildHasher));
         let mut forest = Forest { nodes, index, steps: 0 };
         for leaf in [Leaf::Top, Leaf::Bottom, Leaf::Const(0), Leaf::Const(1)] {
-            forest.leaf(leaf);
+            forest.intern(Node::Leaf(leaf));
         }
         forest
     }
@@ -73,7 +73,13 @@ impl Forest {
 
     /// A tree that is just this leaf.
     pub fn leaf(&mut self, leaf: Leaf) -> Tree {
-        self.intern(Node::Leaf(leaf))
+        match leaf {
+            Leaf::Top => Tree::TOP,
+            Leaf::Bottom => Tree::BOTTOM,
+            Leaf::Const(0) => Tree::ZERO,
+            Leaf::Const(1) => Tree::ONE,
+            Leaf::Const(_) => self.intern(Node::Leaf(leaf)),
+        }
     }
 
     /// The leaf that `tree` is, if it is one.
