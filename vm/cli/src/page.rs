@@ -104,10 +104,14 @@ impl<'s> Pane<'s> {
 
     fn html(&self, stage: &str) -> String {
         let (slug, name, changes) = (self.slug(), escape(&self.name), self.changes());
+        let next = match changes.as_str() {
+            "" => String::new(),
+            changes => format!(" <button type=\"button\" title=\"to the next changed line\">{}</button>", changes.trim_start()),
+        };
         // Lines of the bytecode begin with their offset, others end with it.
         let class = if leads(stage) { "code" } else { "code ends" };
         let mut html = format!(
-            "<section id=\"stage-{slug}\" data-stage=\"{slug}\">\n<h2>{name}{changes}</h2>\n\
+            "<section id=\"stage-{slug}\" data-stage=\"{slug}\">\n<h2>{name}{next}</h2>\n\
              <div class=\"{class}\" tabindex=\"0\" role=\"group\" aria-label=\"{name}\">\n"
         );
         for edit in &self.edits {
@@ -206,9 +210,10 @@ mod tests {
         for piece in [
             "<h2>build</h2>",
             "<h2>gates of build</h2>",
-            "<h2>gvn <small><ins>+1</ins> <del>−1</del></small></h2>",
+            "<h2>gvn <button type=\"button\" title=\"to the next changed line\">",
+            "><small><ins>+1</ins> <del>−1</del></small></button></h2>",
             "<div class=\"old\">b</div>\n<div class=\"new\">c</div>",
-            "<h2>gates of gvn <small>",
+            "<h2>gates of gvn <button",
             "<div class=\"old\">g</div>\n<div class=\"new\">h</div>",
             "<h2>asm</h2>",
         ] {

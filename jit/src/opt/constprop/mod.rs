@@ -206,18 +206,21 @@ impl Rewriter<'_, '_, '_> {
         if self.func.as_const(condition).is_some() {
             return;
         }
-        let goes = self.known.only_way(self.func, block).map(|way| way == 0);
-        if goes.is_none() && self.known.tree(condition) == Tree::BOTTOM {
-            return;
-        }
-        let tree = self.known.condition(self.func, self.dom, condition, block);
-        if let Some(goes) = goes.or_else(|| self.goes(tree)) {
+        let unknown = self.known.tree(condition) == Tree::BOTTOM;
+        let (tree, goes) = match unknown {
+            true => (Tree::BOTTOM, self.known.told(self.func, self.dom, condition, block)),
+            false => {
+                let tree = self.known.condition(self.func, self.dom, condition, block);
+                (tree, self.goes(tree))
+            }
+        };
+        if let Some(goes) = goes {
             if self.spend() {
                 self.set_operand(branch, u64::from(goes), constants);
             }
             return;
         }
-        if self.func.op(condition).is_boolean() {
+        if unknown || self.func.op(condition).is_boolean() {
             return;
         }
         let Some((var, [zero, one])) = self.known.forest.as_test(tree) else { return };

@@ -108,7 +108,7 @@ impl Solution {
     }
 
     /// The successor of `block`, by number, that control always goes to, if there is just one.
-    pub fn only_way(&self, func: &Func<'_>, block: Block) -> Option<usize> {
+    fn only_way(&self, func: &Func<'_>, block: Block) -> Option<usize> {
         let mut taken = (0..func.block(block).succs.len()).filter(|&k| self.executable[self.layout.edge_out(block, k)]);
         let first = taken.next()?;
         taken.next().is_none().then_some(first)
@@ -145,6 +145,16 @@ impl Solution {
         } else {
             tree
         }
+    }
+
+    /// The truth of a condition of which nothing else is known, if the way to `block` tells it. That is all that
+    /// [`Solution::condition`] could make of it, but takes no tree; and most conditions are unknown.
+    pub fn told(&mut self, func: &Func<'_>, dom: &Dominators, condition: Value, block: Block) -> Option<bool> {
+        if self.limits.predicates == 0 {
+            return None;
+        }
+        let (var, inverted) = self.predicates.truth_of(func, dom, &self.layout.home, condition);
+        self.predicates.known(dom, var, block).map(|holds| holds != inverted)
     }
 
     /// The truth of a condition in `block`: as [`Solution::boolean`], but an unknown value, too, is a predicate.
@@ -361,13 +371,9 @@ impl<'s, 'a> Solver<'s, 'a> {
 
     /// Whether the branch on `condition` in `block` may be taken, and whether it may be passed.
     fn ways(&mut self, block: Block, condition: Value) -> [bool; 2] {
-        if self.known.limits.predicates > 0 && self.known.trees[condition.index()] == Tree::BOTTOM {
-            // What most branches come to, without a tree.
-            let (var, inverted) = self.known.predicates.truth_of(self.func, self.dom, &self.known.layout.home, condition);
-            return match self.known.predicates.known(self.dom, var, block) {
-                Some(holds) => [holds != inverted, holds == inverted],
-                None => [true; 2],
-            };
+        if self.known.tree(condition) == Tree::BOTTOM {
+            let told = self.known.told(self.func, self.dom, condition, block);
+            return told.map_or([true; 2], |holds| [holds, !holds]);
         }
         let tree = self.known.condition(self.func, self.dom, condition, block);
         let forest = &self.known.forest;
