@@ -5,7 +5,6 @@
 //! once. Cost: O(n log n) for each level of anchors.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 /// A line of one text or of both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,28 +26,25 @@ pub(crate) fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Edit<'t>> {
 }
 
 fn compare<'t>(old: &[&'t str], new: &[&'t str], edits: &mut Vec<Edit<'t>>) {
-    let same_head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[same_head..], {
-        edits.extend(new[..same_head].iter().map(|line| Edit::Kept(line)));
-        &new[same_head..]
-    });
-    let same_tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (old, tail) = (&old[..old.len() - same_tail], &new[new.len() - same_tail..]);
-    let new = &new[..new.len() - same_tail];
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let (kept_head, kept_tail) = (&new[..head], &new[new.len() - tail..]);
+    let (old, new) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    edits.extend(kept_head.iter().map(|line| Edit::Kept(line)));
     let anchors = anchors(old, new);
     if anchors.is_empty() {
         edits.extend(old.iter().map(|line| Edit::Removed(line)));
         edits.extend(new.iter().map(|line| Edit::Added(line)));
     } else {
         let (mut i, mut j) = (0, 0);
-        for (a, b) in anchors.into_iter().chain([(old.len(), new.len())]) {
-            let between: (Range<usize>, Range<usize>) = (i..a, j..b);
-            compare(&old[between.0], &new[between.1], edits);
-            edits.extend(new.get(b).map(|line| Edit::Kept(line)));
-            (i, j) = ((a + 1).min(old.len()), (b + 1).min(new.len()));
+        for (a, b) in anchors {
+            compare(&old[i..a], &new[j..b], edits);
+            edits.push(Edit::Kept(new[b]));
+            (i, j) = (a + 1, b + 1);
         }
+        compare(&old[i..], &new[j..], edits);
     }
-    edits.extend(tail.iter().map(|line| Edit::Kept(line)));
+    edits.extend(kept_tail.iter().map(|line| Edit::Kept(line)));
 }
 
 /// Places in both texts of lines that stand once in each, the longest sequence of them that ascends in both.
