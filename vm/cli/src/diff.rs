@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(show("a b c d", "c d"), "-a -b  c  d");
         assert_eq!(show("", "a b"), "+a +b");
         assert_eq!(show("a b", ""), "-a -b");
-        assert_eq!(show("a j b j c j", "a j c j d j"), "a  j -b -j  c  j +d +j");
+        assert_eq!(show("a j b j c j", "a j c j d j"), "a  j -b -j  c +j +d  j");
         assert_eq!(show("a b c d e", "d a b c e"), "+d  a  b  c -d  e");
     }
 

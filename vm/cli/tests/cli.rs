@@ -521,7 +521,9 @@ fn stats_go_to_standard_error() {
     assert!(stats["wall_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{stats}");
     assert!(stats["functions"]["total"].as_u64() > stats["functions"]["called"].as_u64(), "{stats}");
     assert!(stats["functions"]["called"].as_u64() > Some(0), "{stats}");
-    for key in ["osr_entries", "tier_up", "compile_ms", "code_bytes", "ssa", "opt", "spills", "reloads", "traps", "peak_memory"] {
+    for key in
+        ["osr_entries", "tier_up", "compile_ms", "code_bytes", "ssa", "opt", "gates", "spills", "reloads", "traps", "peak_memory"]
+    {
         assert!(!stats[key].is_null(), "{key} is missing: {stats}");
     }
 
@@ -533,6 +535,33 @@ fn stats_go_to_standard_error() {
     let output = weir(["--stats=json", "--invoke", "divide", library.to_str().expect("UTF-8"), "1", "0"]);
     assert_eq!(output.status.code(), Some(134));
     assert!(stderr(&output).contains(r#""traps":1"#) && stderr(&output).contains("divide by zero"), "{}", stderr(&output));
+}
+
+/// Neither local is constant, but the same condition decides both, and the first is always greater.
+#[test]
+fn stats_tell_what_only_gates_proved() {
+    let text = r#"(module (func (export "f") (param i32) (result i32) (local i32 i32)
+        (if (local.get 0)
+            (then (local.set 1 (i32.const 2)) (local.set 2 (i32.const 1)))
+            (else (local.set 1 (i32.const 4)) (local.set 2 (i32.const 3))))
+        (i32.gt_s (local.get 1) (local.get 2))))"#;
+    let path = file("gates.wat", text);
+    let run = |flags: &[&str]| {
+        let call = ["--tier", "native", "--invoke", "f", path.to_str().expect("UTF-8"), "7"];
+        let output = weir([flags, &call].concat());
+        assert_eq!(stdout(&output), "1\n", "{}", stderr(&output));
+        stderr(&output)
+    };
+    let gates = |flags: &[&str]| {
+        let stats: serde_json::Value = serde_json::from_str(&run(flags)).expect("one JSON object");
+        stats["gates"].clone()
+    };
+    let expected = serde_json::json!({"constants": 1, "branches": 0, "blocks": 0});
+    assert_eq!(gates(&["--stats=json"]), expected);
+    let none = serde_json::json!({"constants": 0, "branches": 0, "blocks": 0});
+    assert_eq!(gates(&["--stats=json", "--pass-off", "constprop"]), none);
+    let text = run(&["--stats"]);
+    assert!(text.contains("proved by gates alone: constants 1, branches 0, dead blocks 0"), "{text}");
 }
 
 #[test]
