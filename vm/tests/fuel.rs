@@ -30,6 +30,16 @@ const WORK: &str = r#"(module
             (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
         (local.get 1)))"#;
 
+/// Runs a test on engines that charge fuel, under all settings.
+fn each_metered(test: impl FnMut(&Engine)) {
+    each_engine(
+        |config| {
+            config.consume_fuel(true);
+        },
+        test,
+    );
+}
+
 fn linker(engine: &Engine) -> Linker<Vec<i32>> {
     let mut linker = Linker::new(engine);
     linker.func_wrap("host", "observe", |mut caller: Caller<'_, Vec<i32>>, value: i32| caller.data_mut().push(value)).unwrap();
@@ -43,21 +53,16 @@ fn work(store: &mut Store<Vec<i32>>, instance: Instance, n: i32) -> weir::Result
 #[test]
 fn every_tier_charges_the_same_for_the_same_work() {
     let mut found = Vec::new();
-    each_engine(
-        |config| {
-            config.consume_fuel(true);
-        },
-        |engine| {
-            let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
-            let mut costs = Vec::new();
-            for n in [1, 2, 7, 20, 7] {
-                store.set_fuel(1 << 40).unwrap();
-                work(&mut store, instance, n).unwrap();
-                costs.push((1 << 40) - store.get_fuel().unwrap());
-            }
-            found.push(costs);
-        },
-    );
+    each_metered(|engine| {
+        let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
+        let mut costs = Vec::new();
+        for n in [1, 2, 7, 20, 7] {
+            store.set_fuel(1 << 40).unwrap();
+            work(&mut store, instance, n).unwrap();
+            costs.push((1 << 40) - store.get_fuel().unwrap());
+        }
+        found.push(costs);
+    });
     assert!(found.iter().all(|costs| *costs == found[0]), "{found:?}");
     assert_eq!(found[0][2], found[0][4]);
 }
@@ -66,31 +71,26 @@ fn every_tier_charges_the_same_for_the_same_work() {
 #[test]
 fn every_tier_runs_out_at_the_same_place() {
     let mut found = Vec::new();
-    each_engine(
-        |config| {
-            config.consume_fuel(true);
-        },
-        |engine| {
-            let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
-            let mut outcomes = Vec::new();
-            for fuel in (0..1500).step_by(47) {
-                store.data_mut().clear();
-                store.set_fuel(fuel).unwrap();
-                let result = work(&mut store, instance, 5);
-                let ended = match result {
-                    Ok(value) => Ok(value),
-                    Err(error) => {
-                        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::OutOfFuel), "{error:?}");
-                        assert_eq!(store.get_fuel().unwrap(), 0);
-                        Err(())
-                    }
-                };
-                outcomes.push((fuel, ended, store.data().clone()));
-            }
-            assert!(outcomes.iter().any(|(_, ended, _)| ended.is_ok()) && outcomes[0].1.is_err());
-            found.push(outcomes);
-        },
-    );
+    each_metered(|engine| {
+        let (mut store, instance) = linked(&linker(engine), WORK, Vec::new());
+        let mut outcomes = Vec::new();
+        for fuel in (0..1500).step_by(47) {
+            store.data_mut().clear();
+            store.set_fuel(fuel).unwrap();
+            let result = work(&mut store, instance, 5);
+            let ended = match result {
+                Ok(value) => Ok(value),
+                Err(error) => {
+                    assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::OutOfFuel), "{error:?}");
+                    assert_eq!(store.get_fuel().unwrap(), 0);
+                    Err(())
+                }
+            };
+            outcomes.push((fuel, ended, store.data().clone()));
+        }
+        assert!(outcomes.iter().any(|(_, ended, _)| ended.is_ok()) && outcomes[0].1.is_err());
+        found.push(outcomes);
+    });
     for outcomes in &found {
         assert_eq!(*outcomes, found[0]);
     }
@@ -98,30 +98,25 @@ fn every_tier_runs_out_at_the_same_place() {
 
 #[test]
 fn a_host_function_may_refill_what_its_caller_burns() {
-    each_engine(
-        |config| {
-            config.consume_fuel(true);
-        },
-        |engine| {
-            let mut linker = Linker::new(engine);
-            let refill = |mut caller: Caller<'_, u64>| -> weir::Result<()> {
-                *caller.data_mut() += 100 - caller.get_fuel()?;
-                caller.set_fuel(100)
-            };
-            linker.func_wrap("host", "refill", refill).unwrap();
-            let wat = r#"(module
-                (import "host" "refill" (func $refill))
-                (func (export "f") (param i32)
-                    (loop (call $refill) (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
-            let (mut store, instance) = linked(&linker, wat, 0);
-            store.set_fuel(100).unwrap();
-            let f = instance.get_typed_func::<i32, ()>(&mut store, "f").unwrap();
-            f.call(&mut store, 1000).unwrap();
-            // Six units an iteration, of which the last five follow the last call.
-            assert_eq!(*store.data(), 1000 * 6 - 5);
-            assert_eq!(store.get_fuel().unwrap(), 95);
-        },
-    );
+    each_metered(|engine| {
+        let mut linker = Linker::new(engine);
+        let refill = |mut caller: Caller<'_, u64>| -> weir::Result<()> {
+            *caller.data_mut() += 100 - caller.get_fuel()?;
+            caller.set_fuel(100)
+        };
+        linker.func_wrap("host", "refill", refill).unwrap();
+        let wat = r#"(module
+            (import "host" "refill" (func $refill))
+            (func (export "f") (param i32)
+                (loop (call $refill) (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+        let (mut store, instance) = linked(&linker, wat, 0);
+        store.set_fuel(100).unwrap();
+        let f = instance.get_typed_func::<i32, ()>(&mut store, "f").unwrap();
+        f.call(&mut store, 1000).unwrap();
+        // Six units an iteration, of which the last five follow the last call.
+        assert_eq!(*store.data(), 1000 * 6 - 5);
+        assert_eq!(store.get_fuel().unwrap(), 95);
+    });
 }
 
 /// Fuel may be set anew in the middle of a call, to whatever amount: what is charged before and after adds up to what the
@@ -132,48 +127,43 @@ fn accounting_goes_on_exactly_wherever_fuel_is_set() {
     /// Before which of its calls the host sets fuel; how many calls there were; what was charged until then.
     type Cut = (usize, usize, u64);
     let mut found = Vec::new();
-    each_engine(
-        |config| {
-            config.consume_fuel(true);
-        },
-        |engine| {
-            let mut linker = Linker::new(engine);
-            let observe = |mut caller: Caller<'_, Cut>, _: i32| -> weir::Result<()> {
-                let left = caller.get_fuel()?;
-                let (at, calls, charged) = caller.data_mut();
-                *calls += 1;
-                if *at == *calls {
-                    *charged = LOT - left;
-                    caller.set_fuel(LOT / 2)?;
-                }
-                Ok(())
-            };
-            linker.func_wrap("host", "observe", observe).unwrap();
-            let (mut store, instance) = linked(&linker, WORK, (0, 0, 0));
-            let mut parts = Vec::new();
-            for cut in 0..=5 {
-                *store.data_mut() = (cut, 0, 0);
-                store.set_fuel(LOT).unwrap();
-                let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
-                work.call(&mut store, 5).unwrap();
-                let (_, calls, before) = *store.data();
-                assert_eq!(calls, 5);
-                let after = if cut == 0 { LOT } else { LOT / 2 } - store.get_fuel().unwrap();
-                parts.push((before, after));
+    each_metered(|engine| {
+        let mut linker = Linker::new(engine);
+        let observe = |mut caller: Caller<'_, Cut>, _: i32| -> weir::Result<()> {
+            let left = caller.get_fuel()?;
+            let (at, calls, charged) = caller.data_mut();
+            *calls += 1;
+            if *at == *calls {
+                *charged = LOT - left;
+                caller.set_fuel(LOT / 2)?;
             }
-            let whole = parts[0].1;
-            assert!(parts.iter().all(|(before, after)| before + after == whole), "{parts:?}");
-            // And what is cut by running out: with the exact amount it ends, with one less it does not; and then again.
-            *store.data_mut() = (0, 0, 0);
-            for fuel in [whole - 1, whole, whole - 1, whole] {
-                store.set_fuel(fuel).unwrap();
-                let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
-                assert_eq!(work.call(&mut store, 5).is_ok(), fuel == whole);
-                assert_eq!(store.get_fuel().unwrap(), 0);
-            }
-            found.push(parts);
-        },
-    );
+            Ok(())
+        };
+        linker.func_wrap("host", "observe", observe).unwrap();
+        let (mut store, instance) = linked(&linker, WORK, (0, 0, 0));
+        let mut parts = Vec::new();
+        for cut in 0..=5 {
+            *store.data_mut() = (cut, 0, 0);
+            store.set_fuel(LOT).unwrap();
+            let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
+            work.call(&mut store, 5).unwrap();
+            let (_, calls, before) = *store.data();
+            assert_eq!(calls, 5);
+            let after = if cut == 0 { LOT } else { LOT / 2 } - store.get_fuel().unwrap();
+            parts.push((before, after));
+        }
+        let whole = parts[0].1;
+        assert!(parts.iter().all(|(before, after)| before + after == whole), "{parts:?}");
+        // And what is cut by running out: with the exact amount it ends, with one less it does not; and then again.
+        *store.data_mut() = (0, 0, 0);
+        for fuel in [whole - 1, whole, whole - 1, whole] {
+            store.set_fuel(fuel).unwrap();
+            let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
+            assert_eq!(work.call(&mut store, 5).is_ok(), fuel == whole);
+            assert_eq!(store.get_fuel().unwrap(), 0);
+        }
+        found.push(parts);
+    });
     assert!(found.iter().all(|parts| *parts == found[0]), "{found:?}");
 }
 

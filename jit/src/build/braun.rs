@@ -272,9 +272,13 @@ impl Braun {
         ty: Type,
     ) -> Value {
         let mut at = block;
+        // Whether the block that is asked first has nothing to add.
+        let mut climbed = None;
         self.visited = 0;
         'search: loop {
-            let mut answer = match self.ask(func, variables, variable, block, at, ty) {
+            let (top, known) = self.climb(func, variables, variable, at);
+            climbed.get_or_insert(top != block);
+            let mut answer = match known.map_or_else(|| self.ask(func, variables, variable, block, top, ty), Ok) {
                 Ok(value) => value,
                 Err(above) => {
                     at = above;
@@ -296,8 +300,7 @@ impl Braun {
                     }
                 };
             }
-            let climbed = self.climb_limit() > 0 && matches!(self.above(func, variables, variable, block), Some((_, 1)));
-            self.note(variable, Definition { block, value: answer, climbed });
+            self.note(variable, Definition { block, value: answer, climbed: climbed == Some(true) });
             return answer;
         }
     }
@@ -415,7 +418,9 @@ impl Braun {
     /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
     /// far it came, and the value if it is defined there.
     fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Option<Value>) {
-        let (mut at, limit) = (block, self.climb_limit());
+        // Components look up what the blocks outside them have answered.
+        let limit = if self.search == Search::Components { 0 } else { CLIMB };
+        let mut at = block;
         for climbed in 0..=limit {
             if let Some(value) = self.lookup(variable, at) {
                 return (at, Some(func.find(value)));
@@ -429,11 +434,6 @@ impl Braun {
         (at, None)
     }
 
-    /// Components look up what the blocks outside them have answered.
-    fn climb_limit(&self) -> u32 {
-        if self.search == Search::Components { 0 } else { CLIMB }
-    }
-
     /// The first of the blocks that are to be asked for `variable` in place of `block`, and their number. None if the
     /// block is not sealed, or the entry.
     fn above(&mut self, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
@@ -445,8 +445,8 @@ impl Braun {
         preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
     }
 
-    /// The value of `variable` at the end of `block`, or the block to ask for it; then `block`, or one above it, waits
-    /// in `visits`. The search is for the definition in `start`.
+    /// The value of `variable` at the end of `block`, which has no definition recorded, or the block to ask for it; then
+    /// `block` waits in `visits`. The search is for the definition in `start`.
     fn ask(
         &mut self,
         func: &mut Func<'_>,
@@ -456,10 +456,6 @@ impl Braun {
         block: Block,
         ty: Type,
     ) -> Result<Value, Block> {
-        let (block, value) = self.climb(func, variables, variable, block);
-        if let Some(value) = value {
-            return Ok(value);
-        }
         self.work += 1;
         let state = *self.state(block);
         if state.visit != NONE {

@@ -416,7 +416,7 @@ impl<'a, 'm> Builder<'a, 'm> {
     /// Appends an instruction to the block at hand.
     fn emit(&mut self, op: Op, ty: Type, aux: u32, imm: u64, args: &[Value]) -> Value {
         self.ssa.spend(1 + args.len());
-        debug_assert!(self.block.is_some(), "only live code emits");
+        assert!(self.block.is_some(), "only live code emits");
         let value = self.func.create(op, ty, self.pc, aux, imm, args);
         self.insts.push(value);
         value

@@ -13,7 +13,7 @@ WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
 
 Examples:
   weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes
-  weir-bench full                                     everything, in a quarter of an hour, into BENCHMARKS.md
+  weir-bench full                                     everything, in 15 to 25 minutes, into BENCHMARKS.md
   weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
   weir-bench compare old.json new.json                what changed beyond noise
   weir-bench counts fib --against before.json         instructions by callgrind, and how they changed";

@@ -41,6 +41,17 @@ impl fmt::Display for DirectiveFailure {
     }
 }
 
+/// The words of a script, to be parsed.
+///
+/// # Errors
+/// They are none of the text format.
+pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
+    let mut lexer = Lexer::new(text);
+    // The specification's tests of names have it.
+    lexer.allow_confusing_unicode(true);
+    ParseBuffer::new_with_lexer(lexer)
+}
+
 /// Runs a script; `fuel` is what it may use, if the engine consumes any.
 ///
 /// # Errors
@@ -50,10 +61,7 @@ pub fn run(engine: &Engine, fuel: Option<u64>, text: &str) -> Result<Report, was
         error.set_text(text);
         error
     };
-    let mut lexer = Lexer::new(text);
-    // The specification's tests of names have it.
-    lexer.allow_confusing_unicode(true);
-    let buffer = ParseBuffer::new_with_lexer(lexer).map_err(in_text)?;
+    let buffer = buffer(text).map_err(in_text)?;
     let script = parser::parse::<Wast<'_>>(&buffer).map_err(in_text)?;
     let mut runner = match Runner::new(engine, fuel) {
         Ok(runner) => runner,
