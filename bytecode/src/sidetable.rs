@@ -14,6 +14,7 @@
 
 /// Where one branch goes and what it does to the operand stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct BranchEntry {
     /// Byte offset in the module of the first instruction at the target: behind the `end` of a block or `if`, at
     /// the `loop` opcode *itself* for a back edge (the loop's counter lives in that one handler), at the body's

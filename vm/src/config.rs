@@ -44,6 +44,7 @@ pub struct Config {
     pub(crate) max_wasm_stack: usize,
     pub(crate) value_stack_size: usize,
     pub(crate) stress: Option<u64>,
+    pub(crate) portable_interpreter: bool,
     pub(crate) synchronous_compilation: bool,
     pub(crate) tier_up_threshold: Option<u32>,
     guard_regions: bool,
@@ -67,6 +68,7 @@ impl Default for Config {
             max_wasm_stack: DEFAULT_MAX_WASM_STACK,
             value_stack_size: DEFAULT_VALUE_STACK,
             stress: None,
+            portable_interpreter: false,
             synchronous_compilation: false,
             tier_up_threshold: None,
             guard_regions: true,
@@ -139,6 +141,13 @@ impl Config {
     /// For testing: forces tier switches, delays and failures of compilations, chosen by this seed. Default: none.
     pub fn stress(&mut self, seed: Option<u64>) -> &mut Config {
         self.stress = seed;
+        self
+    }
+
+    /// For testing: interprets with the portable loop alone, not with the handlers in assembly that there are for x86-64.
+    /// Metering and canonical NaNs do that, too. Default: off.
+    pub fn portable_interpreter(&mut self, enable: bool) -> &mut Config {
+        self.portable_interpreter = enable;
         self
     }
 

@@ -9,7 +9,7 @@ use super::calls::{self, Callee};
 use super::control::{self, Meter};
 use super::frame::{self, Body, Header, Scope};
 use super::memory::View;
-use super::{Exit, decode, memory, numeric, vector};
+use super::{Exit, decode, memory, numeric, vector, x64};
 use crate::runtime::bulk::ref_func;
 use crate::runtime::records::instance_of;
 use weir_bytecode::semantics::{self, Slot};
@@ -160,8 +160,13 @@ impl State {
 ///
 /// # Safety
 /// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
-/// canonical NaNs are on, without `PROFILED` no function has counters.
-pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(mut state: State, meter: Meter) -> End {
+/// canonical NaNs are on, without `PROFILED` no function has counters. `table`, if there is one, is that for the same forms, which are
+/// not metered, with slots of one word.
+pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(
+    mut state: State,
+    meter: Meter,
+    table: Option<&x64::Table>,
+) -> End {
     // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
     // what its fields' comments say. Each arm keeps that up.
     unsafe {
@@ -313,6 +318,12 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                             Step::Leave(end) => return end,
                         }
                     };
+                }
+                if !METERED
+                    && WORDS == 1
+                    && let Some(table) = table
+                {
+                    state = x64::advance(state, table, (*stack).value_limit);
                 }
                 let (callee, next) = 'call: {
                     'ret: {

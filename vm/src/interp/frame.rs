@@ -52,7 +52,7 @@ pub(crate) struct Body {
     /// Words of the whole frame, with slots of one word and of two. For the width that is not the function's own it is a
     /// size that no value stack has: so the check for overflow, which every call makes, also finds the calls
     /// between functions of different widths.
-    sizes: [u32; 2],
+    pub(super) sizes: [u32; 2],
     /// The function's index.
     pub func: u32,
 }
@@ -300,15 +300,17 @@ pub(crate) struct Scope {
     pub imported_funcs: u32,
     pub imported_globals: u32,
     /// The slot of global 0.
-    globals: *mut u8,
+    pub(super) globals: *mut u8,
     /// Where the context has memory 0; null if there is none.
     memory: *const *const MemoryCtx,
     /// What to keep of a slot that is an address in memory 0.
     pub address_mask: u64,
     /// Where the context has table 0.
-    tables: *const *const TableRecord,
+    pub(super) tables: *const *const TableRecord,
+    /// Whether no table's indices have 64 bits.
+    pub(super) narrow_tables: bool,
     /// The identity of the module's type 0.
-    sig_ids: *const u32,
+    pub(super) sig_ids: *const u32,
 }
 
 impl Scope {
@@ -327,6 +329,7 @@ impl Scope {
             memory: memory_type.map_or(ptr::null(), |_| tail(layout.memory(0)).cast()),
             address_mask: memory_type.map_or(0, address_mask),
             tables: tail(layout.table(0)).cast(),
+            narrow_tables: bytecode.tables.iter().all(|table| !table.ty.table64),
             sig_ids: sig_ids.as_ptr(),
         }
     }

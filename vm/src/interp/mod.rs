@@ -2,7 +2,7 @@
 //! branches. Setting up costs nothing but one [`frame::Body`] per function.
 //!
 //! [`dispatch`] is the loop. What its arms do is in [`numeric`], [`vector`], [`memory`], [`calls`] and [`control`]; [`frame`]
-//! lays out the value stack, [`decode`] reads immediates, [`lazy`] sees to functions that are validated when first called.
+//! lays out the value stack, [`x64`] has the fast paths in assembly, [`decode`] reads immediates, [`lazy`] sees to functions that are validated when first called.
 //!
 //! Calls between interpreted functions push frames on the value stack and never recurse natively, whichever instances
 //! they run in. One *activation*, a call of [`run`], ends when its base frame returns, or leaves for native code.
@@ -27,6 +27,11 @@ mod lazy;
 mod memory;
 mod numeric;
 mod vector;
+#[cfg(target_arch = "x86_64")]
+mod x64;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "absent.rs"]
+mod x64;
 
 pub(crate) use calls::element;
 pub(crate) use frame::Scope;
@@ -94,10 +99,12 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let value_sp = (*stack).value_sp;
         let meter = meter(store);
         let state = State::at_entry(scope, body, fp);
-        let exit = match (meter.fuel || meter.polls || meter.canonical_nans, (*store).engine.config().profiles()) {
-            (true, _) => alternate::<true, true>(state, meter),
-            (false, true) => alternate::<false, true>(state, meter),
-            (false, false) => alternate::<false, false>(state, meter),
+        let config = (*store).engine.config();
+        let table = if config.portable_interpreter { None } else { x64::table_for(config.profiles()) };
+        let exit = match (meter.fuel || meter.polls || meter.canonical_nans, config.profiles()) {
+            (true, _) => alternate::<true, true>(state, meter, None),
+            (false, true) => alternate::<false, true>(state, meter, table),
+            (false, false) => alternate::<false, false>(state, meter, table),
         };
         (*stack).value_sp = value_sp;
         exit
@@ -105,13 +112,17 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
 }
 
 /// Runs an activation, in the loop for one width of slots after the other.
-unsafe fn alternate<const METERED: bool, const PROFILED: bool>(mut state: State, meter: Meter) -> Exit {
+unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
+    mut state: State,
+    meter: Meter,
+    table: Option<&x64::Table>,
+) -> Exit {
     loop {
         // SAFETY: the caller's promise; the width is that of the function that is to run.
         let end = unsafe {
             match (*state.body).words() {
-                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter),
-                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter),
+                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, table),
+                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter, None),
             }
         };
         match end {

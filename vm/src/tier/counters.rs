@@ -1,8 +1,8 @@
 //! Per-function execution counters and code pointers, shared by all instances of a module.
 
-use super::profile::Counters;
+use super::profile::{Counters, Directions};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_jit::profile::Profile;
 
@@ -16,12 +16,15 @@ pub(crate) struct FuncCode {
     pub native: AtomicPtr<u8>,
     /// What is counted beside the ticks, from when the function is warm.
     profile: OnceLock<Box<Counters>>,
+    /// The same counts' [`Counters::directions`], where the interpreter's assembly finds them; null before.
+    pub directions: AtomicPtr<Directions>,
 }
 
 impl FuncCode {
     /// That of a function that is interpreted and asks after so many ticks.
     pub fn new(ticks: i32) -> FuncCode {
-        FuncCode { ticks: AtomicI32::new(ticks), native: AtomicPtr::default(), profile: OnceLock::new() }
+        let (native, directions) = (AtomicPtr::default(), AtomicPtr::default());
+        FuncCode { ticks: AtomicI32::new(ticks), native, profile: OnceLock::new(), directions }
     }
 
     /// The function's counts, if it has begun to count.
@@ -32,7 +35,8 @@ impl FuncCode {
 
     /// Begins to count, if it has not: the function is this one.
     pub fn begin_profile(&self, module: &Bytecode, body: &FuncBody) {
-        self.profile.get_or_init(|| Box::new(Counters::new(module, body)));
+        let counters = self.profile.get_or_init(|| Box::new(Counters::new(module, body)));
+        self.directions.store(counters.directions().cast_mut(), Ordering::Release);
     }
 
     /// What was counted so far of the function, which is this one.

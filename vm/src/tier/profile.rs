@@ -16,7 +16,8 @@ const TARGETS: usize = 3;
 
 /// A count that stops at the highest.
 #[derive(Debug, Default)]
-struct Count(AtomicU32);
+#[repr(transparent)]
+pub(crate) struct Count(AtomicU32);
 
 impl Count {
     #[inline(always)]
@@ -38,10 +39,12 @@ pub(crate) struct Counters {
     calls: Box<[Site]>,
 }
 
+/// How often a branch was taken, and was not.
 #[derive(Debug, Default)]
-struct Directions {
-    taken: Count,
-    passed: Count,
+#[repr(C)]
+pub(crate) struct Directions {
+    pub taken: Count,
+    pub passed: Count,
 }
 
 /// An indirect call.
@@ -74,6 +77,11 @@ impl Counters {
             branches: body.branches.iter().map(|_| Directions::default()).collect(),
             calls: instrs.filter(|instr| is_indirect_call(instr.op)).map(|instr| site(instr.pc)).collect(),
         }
+    }
+
+    /// The counts of the branch that owns entry 0, and behind them those of the others.
+    pub fn directions(&self) -> *const Directions {
+        self.branches.as_ptr()
     }
 
     /// Counts that the branch which owns entry `entry` was taken, or was not.

@@ -1,0 +1,82 @@
+//! Calls of functions of the same instance that are interpreted too.
+
+use super::super::frame::{Body, Header, Scope};
+use super::{dispatch, handlers, leb, leb_byte, leb_long};
+use crate::runtime::table::TableRecord;
+use crate::tier::counters::FuncCode;
+use std::mem::offset_of;
+use weir_jit::contract::{FuncRef, TableEntry};
+
+/// The body of function `ecx`, if it is the instance's own, in `rcx`.
+macro_rules! body {
+    () => {
+        "sub ecx, [r11 + {imported}]\njb 9f\nshl rcx, 6\nadd rcx, [r11 + {bodies}]\n"
+    };
+}
+
+/// Calls `rcx`, to continue at `rdx`, the arguments being `$pop` bytes below `sp`. It leaves where [`super::super::calls`] has more to do:
+/// there is native code, no tick is left, the frame overflows the stack or has another width.
+macro_rules! enter {
+    ($pop:literal) => {
+        concat!(
+            "movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\nmov r13d, [rcx + {size}]\n",
+            "lea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\nmov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
+            "sub dword ptr [r13 + {ticks}], 1\njs 6f\n",
+            // The locals that are no parameters are 0.
+            "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ", $pop, "\ncmp rdi, r13\njae 4f\n3:\n",
+            "mov qword ptr [rdi], 0\nadd rdi, 8\ncmp rdi, r13\njb 3b\n4:\n",
+            "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, r12\nshr r14, 4\nmov [r13 + 12], r14d\n",
+            "mov [r13 + 16], r10\nmov [r13 + 24], r11\nlea rdi, [r13 + 32]\nmov rbx, rax\nmov r10, rcx\n",
+            "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n", dispatch!(), "\n",
+            "6:\nadd dword ptr [r13 + {ticks}], 1\njmp 9f\n"
+        )
+    };
+}
+
+/// Calls the element of table 0 with the index in `rax`.
+macro_rules! indirect {
+    () => {
+        concat!(
+            "cmp byte ptr [r11 + {narrow}], 0\nje 9f\n", leb!("1", "2", "rdx"), "\n",
+            "cmp byte ptr [rdx], 0\njne 9f\ninc rdx\nmov r13, [r11 + {tables}]\nmov r13, [r13]\nmov eax, eax\n",
+            "cmp rax, [r13 + {len}]\njae 9f\nmov r13, [r13 + {entries}]\nshl rax, 5\nadd r13, rax\nmov rax, [r11 + {sig_ids}]\n",
+            "mov eax, [rax + 4 * rcx]\ncmp eax, [r13 + {sig}]\njne 9f\nmov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
+            "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n", body!(), enter!("8"),
+            leb_long!("rdx", "2", "3", "4", "5", "6")
+        )
+    };
+}
+
+const _: () = assert!(size_of::<TableEntry>() == 32 && size_of::<Header>() == 32);
+
+macro_rules! handlers_of_calls {
+    ($list:ident; $($name:ident = $op:ident: $line:expr, $($more:ident = $offset:expr),*;)*) => {
+        handlers! { $list; $($name = $op: $line =>
+            imported = offset_of!(Scope, imported_funcs), bodies = offset_of!(Scope, bodies),
+            params = offset_of!(Body, params), size = offset_of!(Body, sizes), code = offset_of!(Body, code),
+            native = offset_of!(FuncCode, native), ticks = offset_of!(FuncCode, ticks), locals = offset_of!(Body, locals),
+            branches = offset_of!(Body, branches), entry = offset_of!(Body, entry) $(, $more = $offset)*;)* }
+    };
+}
+
+handlers_of_calls! { HANDLERS;
+    call = Call: concat!(leb!("1", "2", "rdx"), "\n", body!(), enter!("0"), leb_long!("rdx", "2", "3", "4", "5", "6")),;
+    call_indirect = CallIndirect: indirect!(),
+        narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
+        len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
+        sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
+        instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
+        index = offset_of!(FuncRef, index);
+}
+
+handlers_of_calls! { PROFILING;
+    counting_call_indirect = CallIndirect:
+        // Who is called is counted by the portable loop.
+        concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!()),
+        directions = offset_of!(FuncCode, directions),
+        narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
+        len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
+        sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
+        instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
+        index = offset_of!(FuncRef, index);
+}

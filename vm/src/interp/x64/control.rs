@@ -1,0 +1,144 @@
+//! Blocks, branches, loops, returns.
+
+use super::super::frame::{Body, Header};
+use super::{dispatch, handlers, leb, leb_byte, leb_long};
+use crate::tier::counters::FuncCode;
+use crate::tier::profile::Directions;
+use std::mem::offset_of;
+use weir_bytecode::sidetable::BranchEntry;
+
+// What the displacements from `stp` below are.
+const _: () = assert!(offset_of!(BranchEntry, pc) == 0 && offset_of!(BranchEntry, stp) == 4);
+const _: () = assert!(offset_of!(BranchEntry, keep) == 8 && offset_of!(BranchEntry, drop) == 12);
+
+/// Takes the branch that owns the entry at `stp`, after `$commit`. Few branches drop operands; of these, those that keep
+/// more than one leave.
+macro_rules! take {
+    ($($commit:expr)?) => {
+        concat!(
+            "cmp dword ptr [r14 + 12], 0\njne 5f\n", $($commit,)?
+            "4:\nmov esi, [r14]\nadd rsi, rbp\nmov ecx, [r14 + 4]\nshl rcx, 4\nlea r14, [r12 + rcx]\n", dispatch!(),
+            "\n5:\ncmp dword ptr [r14 + 8], 1\nja 9f\n", $($commit,)?
+            "mov ecx, [r14 + 12]\nshl rcx, 3\nsub rdi, rcx\ncmp dword ptr [r14 + 8], 0\njne 6f\nmov rax, [rdi - 8]\njmp 4b\n",
+            "6:\nmov [rdi - 8], rax\njmp 4b\n"
+        )
+    };
+}
+
+/// Does not take it, but passes it and the instruction, whose immediate is a LEB128.
+macro_rules! pass {
+    () => {
+        concat!("add r14, 16\n3:\ninc rsi\ncmp byte ptr [rsi], 0\njl 3b\ninc rsi\n", dispatch!())
+    };
+}
+
+macro_rules! pop {
+    () => {
+        "sub rdi, 8\nmov rax, [rdi - 8]\n"
+    };
+}
+
+/// Does `$then` and passes a block type, if it is of one byte: of several, or a type that may go on, leaves.
+macro_rules! block_type {
+    ($then:expr) => {
+        concat!(
+            "movzx ecx, byte ptr [rsi + 1]\ncmp ecx, 0x40\njne 5f\n6:\n", $then, "add rsi, 2\n", dispatch!(),
+            "\n5:\ntest cl, cl\njs 9f\nlea edx, [rcx - 0x63]\ncmp edx, 1\njbe 9f\njmp 6b\n"
+        )
+    };
+}
+
+/// Counts a direction of the branch that owns the entry at `stp`, if the function has begun to count; no further than to the
+/// highest number.
+macro_rules! count {
+    ($direction:literal) => {
+        concat!(
+            "mov rcx, [r10 + {code}]\nmov rcx, [rcx + {directions}]\ntest rcx, rcx\nje 2f\nmov rdx, r14\nsub rdx, r12\n",
+            "shr rdx, 1\nadd dword ptr [rcx + rdx + ", $direction, "], 1\nsbb dword ptr [rcx + rdx + ", $direction, "], 0\n2:\n"
+        )
+    };
+}
+
+// What the displacements in the counts are, and the factor between them and branch entries.
+const _: () = assert!(offset_of!(Directions, taken) == 0 && offset_of!(Directions, passed) == 4);
+const _: () = assert!(2 * size_of::<Directions>() == size_of::<BranchEntry>());
+
+macro_rules! taken {
+    () => {
+        count!("0")
+    };
+}
+
+macro_rules! passed {
+    () => {
+        count!("4")
+    };
+}
+
+macro_rules! br_if {
+    ($taken:expr, $passed:expr) => {
+        concat!("test eax, eax\njne 2f\n", pop!(), $passed, pass!(), "\n2:\n", take!(concat!($taken, pop!())))
+    };
+}
+
+macro_rules! if_ {
+    ($taken:expr, $passed:expr) => {
+        concat!(
+            "test eax, eax\nje 3f\n", block_type!(concat!($passed, "add r14, 16\n", pop!())), "3:\n",
+            take!(concat!($taken, pop!()))
+        )
+    };
+}
+
+macro_rules! br_table {
+    ($taken:expr) => {
+        concat!(
+            leb!("1", "2", "rdx"), "\ncmp eax, ecx\ncmovb ecx, eax\nshl rcx, 4\nlea rdx, [r14 + rcx]\n",
+            "cmp dword ptr [rdx + 8], 1\nja 9f\nmov r14, rdx\n", take!(concat!($taken, pop!())),
+            leb_long!("rdx", "2", "3", "4", "5", "6")
+        )
+    };
+}
+
+// What the displacements from a frame's header below are.
+const _: () = assert!(offset_of!(Header, pc) == 8 && offset_of!(Header, stp) == 12);
+const _: () = assert!(offset_of!(Header, body) == 16 && offset_of!(Header, scope) == 24);
+
+/// Returns to a caller in the same instance, with at most one result; from a base frame, and to slots of another width, it
+/// leaves.
+macro_rules! ret {
+    () => {
+        concat!(
+            "mov ecx, [r10 + {locals}]\nlea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 9f\ncmp [rdx + 24], r11\n",
+            "jne 9f\ncmp word ptr [r10 + {results}], 1\nja 9f\nmov esi, [rdx + 8]\nmov r14d, [rdx + 12]\nmov r10, [rdx + 16]\n",
+            "jb 2f\nmov [rbx], rax\nlea rdi, [rbx + 8]\n3:\nmov rbx, rcx\nadd rsi, rbp\nmov r12, [r10 + {branches}]\nshl r14, 4\n",
+            "add r14, r12\n", dispatch!(), "\n2:\nmov rdi, rbx\nmov rax, [rdi - 8]\njmp 3b\n"
+        )
+    };
+}
+
+handlers! { HANDLERS;
+    block = Block: block_type!("");
+    loop_ = Loop:
+        block_type!("mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, 1\njs 9f\nmov [rcx + {ticks}], edx\nadd r14, 16\n") =>
+        code = offset_of!(Body, code), ticks = offset_of!(FuncCode, ticks);
+    if_ = If: if_!("", "");
+    else_ = Else: take!();
+    end = End: "cmp rsi, [r10 + {last}]", "je 4f", "inc rsi", dispatch!(), "4:", ret!() =>
+        last = offset_of!(Body, last), locals = offset_of!(Body, locals), results = offset_of!(Body, results),
+        branches = offset_of!(Body, branches);
+    br = Br: take!();
+    br_if = BrIf: br_if!("", "");
+    br_table = BrTable: br_table!("");
+    return_ = Return: ret!() =>
+        locals = offset_of!(Body, locals), results = offset_of!(Body, results), branches = offset_of!(Body, branches);
+}
+
+handlers! { PROFILING;
+    counting_if = If: if_!(taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_br_if = BrIf: br_if!(taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_br_table = BrTable: br_table!(taken!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+}

@@ -1,0 +1,72 @@
+//! Loads and stores on memory 0, if its addresses have 32 bits.
+
+use super::{dispatch, handlers, leb_byte, leb_long};
+
+/// The offset goes to `rcx`, the address of the next instruction to `rdx`. The alignment has one byte if it names
+/// memory 0 and nobody is perverse: else it leaves.
+macro_rules! offset {
+    () => {
+        "movzx ecx, word ptr [rsi + 1]\ntest ecx, 0x80c0\njne 5f\nshr ecx, 8\nlea rdx, [rsi + 3]\n7:\n"
+    };
+}
+
+/// The rest of [`offset!`].
+macro_rules! offset_long {
+    () => {
+        concat!("5:\ntest cl, 0xc0\njne 9f\nshr ecx, 8\n", leb_long!("rdx", "3", "4", "5", "6", "7"))
+    };
+}
+
+/// `r13` becomes the end of the access of so many bytes at the address in `r13`, which is within memory: all of this
+/// fits into 64 bits.
+macro_rules! check {
+    ($width:literal) => {
+        concat!("lea r13, [r13 + rcx + ", $width, "]\ncmp r13, r9\nja 9f\n")
+    };
+}
+
+/// A load to `rax` with `$op`.
+macro_rules! load {
+    ($op:literal, $width:literal) => {
+        concat!(
+            offset!(), "mov r13d, eax\n", check!($width), $op, " ptr [r8 + r13 - ", $width,
+            "]\nmov rsi, rdx\nmov [rdi - 8], rax\n", dispatch!(), "\n", offset_long!()
+        )
+    };
+}
+
+/// A store of `$value`.
+macro_rules! store {
+    ($value:literal, $width:literal) => {
+        concat!(
+            offset!(), "mov r13d, [rdi - 16]\n", check!($width), "mov [r8 + r13 - ", $width, "], ", $value,
+            "\nmov rsi, rdx\nsub rdi, 16\nmov rax, [rdi - 8]\n", dispatch!(), "\n", offset_long!()
+        )
+    };
+}
+
+handlers! { HANDLERS;
+    i32_load = I32Load: load!("mov eax, dword", "4");
+    i64_load = I64Load: load!("mov rax, qword", "8");
+    f32_load = F32Load: load!("mov eax, dword", "4");
+    f64_load = F64Load: load!("mov rax, qword", "8");
+    i32_load8_s = I32Load8S: load!("movsx eax, byte", "1");
+    i32_load8_u = I32Load8U: load!("movzx eax, byte", "1");
+    i32_load16_s = I32Load16S: load!("movsx eax, word", "2");
+    i32_load16_u = I32Load16U: load!("movzx eax, word", "2");
+    i64_load8_s = I64Load8S: load!("movsx rax, byte", "1");
+    i64_load8_u = I64Load8U: load!("movzx eax, byte", "1");
+    i64_load16_s = I64Load16S: load!("movsx rax, word", "2");
+    i64_load16_u = I64Load16U: load!("movzx eax, word", "2");
+    i64_load32_s = I64Load32S: load!("movsxd rax, dword", "4");
+    i64_load32_u = I64Load32U: load!("mov eax, dword", "4");
+    i32_store = I32Store: store!("eax", "4");
+    i64_store = I64Store: store!("rax", "8");
+    f32_store = F32Store: store!("eax", "4");
+    f64_store = F64Store: store!("rax", "8");
+    i32_store8 = I32Store8: store!("al", "1");
+    i32_store16 = I32Store16: store!("ax", "2");
+    i64_store8 = I64Store8: store!("al", "1");
+    i64_store16 = I64Store16: store!("ax", "2");
+    i64_store32 = I64Store32: store!("eax", "4");
+}

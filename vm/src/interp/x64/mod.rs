@@ -1,0 +1,235 @@
+//! The interpreter in assembly: threaded handlers for the instructions that matter, in functions whose slots have one word.
+//!
+//! A handler executes its instruction and jumps to the next one's through a [`Table`]. What a handler does not do itself,
+//! a trap, a call of native code or of the host, a value that needs care, it leaves: before it has changed anything it jumps to [`exit`],
+//! [`advance`] returns, and the portable loop executes that one instruction and comes back. So [`super::dispatch`] remains
+//! the whole interpreter, and what is here are its fast paths.
+//!
+//! It is assembled with the crate and not emitted at start-up: so it needs no executable memory and costs nothing to
+//! start.
+//!
+//! Registers, named as in [`State`]:
+//!
+//! ```text
+//! rsi pc     rdi sp     rbx fp     r14 stp    r8 base    r9 len, or 0 if addresses have 64 bits
+//! r10 body   r11 scope  r15 table  rbp bytes of the scope's module     r12 branches of the body
+//! rax the slot below sp            rcx rdx r13 scratch
+//! [rsp] end of the value stack     [rsp + 8] *mut State
+//! ```
+//!
+//! The slot below `sp` is in `rax` *and* in memory: operands need not be loaded, so that what they wait for is a
+//! register, and yet nothing has to be written before leaving, nor anything be known of an empty stack, below which is the frame's
+//! header. When a handler leaves, `rax` may hold anything.
+//!
+//! Labels: 7 is where an immediate is decoded, 8 where a longer one is, 9 is where one leaves.
+
+mod calls;
+mod control;
+mod memory;
+mod numeric;
+mod operands;
+
+use super::dispatch::{State, code};
+use super::frame::{Body, Scope};
+use std::arch::naked_asm;
+use std::mem::offset_of;
+use weir_bytecode::sidetable::BranchEntry;
+
+/// Code that is jumped to with the registers as the head of this file says, and is no function.
+type Handler = unsafe extern "sysv64" fn();
+
+/// The handlers by opcode.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Table {
+    opcodes: [Handler; 256],
+    /// At the displacement of `leave!`.
+    exit: Handler,
+    /// By what stands behind [`code::Prefix`], at the displacement that the prefix's handler names.
+    prefixed: [Handler; PREFIXED],
+}
+
+/// How many of the prefixed opcodes have handlers: the saturating conversions.
+const PREFIXED: usize = 8;
+
+const _: () = assert!(offset_of!(Table, exit) == 2048 && offset_of!(Table, prefixed) == 2056);
+
+/// The handlers with the code of each.
+type Handlers = &'static [(u16, Handler)];
+
+/// For an engine whose interpreter counts nothing but ticks.
+static PLAIN: Table = table(&[]);
+/// For one that profiles warm functions.
+static PROFILING: Table = table(&[control::PROFILING, calls::PROFILING]);
+
+const fn table(more: &[Handlers]) -> Table {
+    let mut table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED] };
+    let all = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
+    let mut i = 0;
+    while i < all.len() + more.len() {
+        let handlers = if i < all.len() { all[i] } else { more[i - all.len()] };
+        let mut j = 0;
+        while j < handlers.len() {
+            let (code, handler) = handlers[j];
+            match code {
+                ..0x100 => table.opcodes[code as usize] = handler,
+                _ => table.prefixed[code as usize - 0x100] = handler,
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    table.opcodes[code::Prefix as usize] = numeric::prefix;
+    table
+}
+
+/// The table for an engine whose interpreter profiles, or does not.
+pub(super) fn table_for(profiled: bool) -> Option<&'static Table> {
+    Some(if profiled { &PROFILING } else { &PLAIN })
+}
+
+/// Executes instructions until the next one, at which the new state stands, needs the portable loop.
+///
+/// # Safety
+/// As for [`super::dispatch::run`] with slots of one word and nothing metered; `limit` is the end of the value stack.
+#[inline(always)]
+pub(super) unsafe fn advance(mut state: State, table: &Table, limit: *mut u64) -> State {
+    // SAFETY: the caller's promise; `run` writes nothing but the state and the value stack, memory and globals that
+    // the instructions write.
+    unsafe { run(&raw mut state, table, limit) };
+    state
+}
+
+/// Loads the registers and begins. [`exit`] returns.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn run(state: *mut State, table: *const Table, limit: *mut u64) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "push rdi",
+        "push rdx",
+        "mov r15, rsi",
+        "mov rcx, rdi",
+        "mov rsi, [rcx + {pc}]",
+        "mov rdi, [rcx + {sp}]",
+        "mov rbx, [rcx + {fp}]",
+        "mov r14, [rcx + {stp}]",
+        "mov r8, [rcx + {base}]",
+        "mov r9, [rcx + {len}]",
+        "mov r10, [rcx + {body}]",
+        "mov r11, [rcx + {scope}]",
+        "mov rbp, [r11 + {bytes}]",
+        "mov r12, [r10 + {branches}]",
+        "xor edx, edx",
+        "cmp dword ptr [r11 + {address_mask} + 4], 0",
+        "cmovne r9, rdx",
+        "mov rax, [rdi - 8]",
+        dispatch!(),
+        pc = const offset_of!(State, pc),
+        sp = const offset_of!(State, sp),
+        fp = const offset_of!(State, fp),
+        stp = const offset_of!(State, stp),
+        base = const offset_of!(State, base),
+        len = const offset_of!(State, len),
+        body = const offset_of!(State, body),
+        scope = const offset_of!(State, scope),
+        bytes = const offset_of!(Scope, bytes),
+        address_mask = const offset_of!(Scope, address_mask),
+        branches = const offset_of!(Body, branches),
+    )
+}
+
+/// Returns from [`run`].
+#[unsafe(naked)]
+unsafe extern "sysv64" fn exit() {
+    naked_asm!(
+        "mov rcx, [rsp + 8]",
+        "mov [rcx + {pc}], rsi",
+        "mov [rcx + {sp}], rdi",
+        "mov [rcx + {fp}], rbx",
+        "mov [rcx + {stp}], r14",
+        "mov [rcx + {body}], r10",
+        "add rsp, 16",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        pc = const offset_of!(State, pc),
+        sp = const offset_of!(State, sp),
+        fp = const offset_of!(State, fp),
+        stp = const offset_of!(State, stp),
+        body = const offset_of!(State, body),
+    )
+}
+
+const _: () = assert!(size_of::<BranchEntry>() == 16 && size_of::<Body>() == 64);
+
+/// Goes on at `pc`.
+macro_rules! dispatch {
+    () => {
+        "movzx ecx, byte ptr [rsi]\njmp qword ptr [r15 + 8 * rcx]"
+    };
+}
+
+/// Where every handler leaves.
+macro_rules! leave {
+    () => {
+        "9:\njmp qword ptr [r15 + 2048]"
+    };
+}
+
+/// The immediate, an unsigned LEB128 of at most 32 bits at displacement `$at` from `pc`, goes to `ecx` and the address
+/// behind it to `$next`. The other half is `leb_long!`.
+macro_rules! leb {
+    ($at:literal, $behind:literal, $next:literal) => {
+        concat!(
+            "movzx ecx, byte ptr [rsi + ", $at, "]\ntest cl, cl\njs 8f\nlea ", $next, ", [rsi + ", $behind, "]\n7:"
+        )
+    };
+}
+
+/// The rest of [`leb!`], with the displacements from `pc` of the second to the fifth byte and what is behind.
+macro_rules! leb_long {
+    ($next:literal, $b:literal, $c:literal, $d:literal, $e:literal, $end:literal) => {
+        concat!(
+            "8:\nand ecx, 127\n",
+            leb_byte!($next, $b, "7", $c),
+            leb_byte!($next, $c, "14", $d),
+            leb_byte!($next, $d, "21", $e),
+            leb_byte!($next, $e, "28", $end),
+            "ud2",
+        )
+    };
+}
+
+macro_rules! leb_byte {
+    ($next:literal, $at:literal, $shift:literal, $behind:literal) => {
+        concat!(
+            "movzx edx, byte ptr [rsi + ", $at, "]\nmov r13d, edx\nand edx, 127\nshl edx, ", $shift,
+            "\nor ecx, edx\ntest r13b, r13b\njs 6f\nlea ", $next, ", [rsi + ", $behind, "]\njmp 7b\n6:\n"
+        )
+    };
+}
+
+/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them.
+macro_rules! handlers {
+    ($list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+        $(
+            #[unsafe(naked)]
+            unsafe extern "sysv64" fn $name() {
+                std::arch::naked_asm!($($line,)+ super::leave!() $($(, $operand = const $offset)+)?)
+            }
+        )*
+
+        pub(super) const $list: super::Handlers = &[$((super::code::$op, $name)),*];
+    };
+}
+
+use {dispatch, handlers, leave, leb, leb_byte, leb_long};

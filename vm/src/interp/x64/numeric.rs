@@ -1,0 +1,269 @@
+//! Numeric instructions.
+
+use super::{dispatch, handlers};
+
+/// Makes `rax` the operand in the place of the one below `sp`.
+macro_rules! replace {
+    () => {
+        concat!("mov [rdi - 8], rax\ninc rsi\n", dispatch!())
+    };
+}
+
+/// Makes `rax` the operand in the place of the two below `sp`.
+macro_rules! fold {
+    () => {
+        concat!("mov [rdi - 16], rax\nsub rdi, 8\ninc rsi\n", dispatch!())
+    };
+}
+
+/// The operands `rcx` and `rax`, in this order, compared.
+macro_rules! compare {
+    ($size:literal, $cond:literal) => {
+        concat!("xor ecx, ecx\ncmp [rdi - 16], ", $size, "\nset", $cond, " cl\nmov eax, ecx\n", fold!())
+    };
+}
+
+/// Shifts the operand below by the one in `rax`.
+macro_rules! shift {
+    ($op:literal, $size:literal) => {
+        concat!("mov ecx, eax\nmov ", $size, ", [rdi - 16]\n", $op, " ", $size, ", cl\n", fold!())
+    };
+}
+
+/// Divides by `rax`. 0 may trap, and -1 may overflow: these leave.
+macro_rules! divide {
+    ("signed", $divisor:literal, $plus:literal, $size:literal, $extend:literal, $result:literal) => {
+        concat!(
+            "mov ", $divisor, ", ", $size, "\nlea ", $plus, ", [rcx + 1]\ncmp ", $plus, ", 1\njbe 9f\nmov ", $size,
+            ", [rdi - 16]\n", $extend, "\nidiv ", $divisor, "\n", $result, fold!()
+        )
+    };
+    ("unsigned", $divisor:literal, $size:literal, $result:literal) => {
+        concat!(
+            "test ", $size, ", ", $size, "\nje 9f\nmov ", $divisor, ", ", $size, "\nmov ", $size,
+            ", [rdi - 16]\nxor edx, edx\ndiv ", $divisor, "\n", $result, fold!()
+        )
+    };
+}
+
+/// Float arithmetic: the operand below, an instruction, the operand on top. The upper half of an f32's register is 0, as of
+/// every load's.
+macro_rules! float {
+    ($kind:literal, $op:literal) => {
+        concat!(
+            "mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\nmovq rax, xmm0\n", fold!()
+        )
+    };
+}
+
+
+/// `min` and `max`: NaNs leave; operands that compare equal differ in the sign of zero at most, which `$zero` combines.
+macro_rules! extremum {
+    ($kind:literal, $op:literal, $zero:literal) => {
+        concat!(
+            "mov", $kind, " xmm0, [rdi - 16]\nmov", $kind, " xmm1, [rdi - 8]\nucomi", $kind, " xmm0, xmm1\njp 9f\njne 2f\n",
+            $zero, " xmm1, xmm0\n2:\n", $op, $kind, " xmm0, xmm1\nmovq rax, xmm0\n", fold!()
+        )
+    };
+}
+
+/// Whether the operand at `$greater` is greater than the other, or greater or equal: false if one is NaN.
+macro_rules! float_order {
+    ($kind:literal, $greater:literal, $less:literal, $cond:literal) => {
+        concat!(
+            "mov", $kind, " xmm0, [rdi - ", $greater, "]\nxor eax, eax\nucomi", $kind, " xmm0, [rdi - ", $less, "]\nset",
+            $cond, " al\n", fold!()
+        )
+    };
+}
+
+/// Whether the operands are equal, or not: unordered is unequal.
+macro_rules! float_equal {
+    ($kind:literal, $cond:literal, $parity:literal, $combine:literal) => {
+        concat!(
+            "mov", $kind, " xmm0, [rdi - 16]\nxor eax, eax\nxor ecx, ecx\nucomi", $kind, " xmm0, [rdi - 8]\nset", $cond,
+            " al\nset", $parity, " cl\n", $combine, " eax, ecx\n", fold!()
+        )
+    };
+}
+
+/// Converts the operand with `$op` to a float.
+macro_rules! to_float {
+    ($kind:literal, $op:literal, $operand:literal) => {
+        concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $operand, "\nmovq rax, xmm0\n", replace!())
+    };
+}
+
+/// Truncates the operand to 64 bits in `rcx`, makes sure with `$check` that this is the result, which goes to `rax`; what is not
+/// exact leaves.
+macro_rules! truncate {
+    ($kind:literal, $check:literal, $result:literal, $length:literal) => {
+        concat!(
+            "cvtt", $kind, "2si rcx, [rdi - 8]\n", $check, "\n", $result, "\nmov [rdi - 8], rax\nadd rsi, ", $length, "\n",
+            dispatch!()
+        )
+    };
+    ($kind:literal, "i32_s", $length:literal) => {
+        truncate!($kind, "movsxd rdx, ecx\ncmp rdx, rcx\njne 9f", "mov eax, ecx", $length)
+    };
+    ($kind:literal, "i32_u", $length:literal) => {
+        truncate!($kind, "mov edx, ecx\ncmp rdx, rcx\njne 9f", "mov eax, ecx", $length)
+    };
+    // What is out of range gives the lowest number.
+    ($kind:literal, "i64_s", $length:literal) => {
+        truncate!($kind, "mov rdx, rcx\nneg rdx\njo 9f", "mov rax, rcx", $length)
+    };
+    ($kind:literal, "i64_u", $length:literal) => {
+        truncate!($kind, "test rcx, rcx\njs 9f", "mov rax, rcx", $length)
+    };
+}
+
+handlers! { HANDLERS;
+    i32_eqz = I32Eqz: "xor ecx, ecx", "test eax, eax", "sete cl", "mov eax, ecx", replace!();
+    i32_eq = I32Eq: compare!("eax", "e");
+    i32_ne = I32Ne: compare!("eax", "ne");
+    i32_lt_s = I32LtS: compare!("eax", "l");
+    i32_lt_u = I32LtU: compare!("eax", "b");
+    i32_gt_s = I32GtS: compare!("eax", "g");
+    i32_gt_u = I32GtU: compare!("eax", "a");
+    i32_le_s = I32LeS: compare!("eax", "le");
+    i32_le_u = I32LeU: compare!("eax", "be");
+    i32_ge_s = I32GeS: compare!("eax", "ge");
+    i32_ge_u = I32GeU: compare!("eax", "ae");
+    i64_eqz = I64Eqz: "xor ecx, ecx", "test rax, rax", "sete cl", "mov eax, ecx", replace!();
+    i64_eq = I64Eq: compare!("rax", "e");
+    i64_ne = I64Ne: compare!("rax", "ne");
+    i64_lt_s = I64LtS: compare!("rax", "l");
+    i64_lt_u = I64LtU: compare!("rax", "b");
+    i64_gt_s = I64GtS: compare!("rax", "g");
+    i64_gt_u = I64GtU: compare!("rax", "a");
+    i64_le_s = I64LeS: compare!("rax", "le");
+    i64_le_u = I64LeU: compare!("rax", "be");
+    i64_ge_s = I64GeS: compare!("rax", "ge");
+    i64_ge_u = I64GeU: compare!("rax", "ae");
+
+    f32_eq = F32Eq: float_equal!("ss", "e", "np", "and");
+    f32_ne = F32Ne: float_equal!("ss", "ne", "p", "or");
+    f32_lt = F32Lt: float_order!("ss", "8", "16", "a");
+    f32_gt = F32Gt: float_order!("ss", "16", "8", "a");
+    f32_le = F32Le: float_order!("ss", "8", "16", "ae");
+    f32_ge = F32Ge: float_order!("ss", "16", "8", "ae");
+    f64_eq = F64Eq: float_equal!("sd", "e", "np", "and");
+    f64_ne = F64Ne: float_equal!("sd", "ne", "p", "or");
+    f64_lt = F64Lt: float_order!("sd", "8", "16", "a");
+    f64_gt = F64Gt: float_order!("sd", "16", "8", "a");
+    f64_le = F64Le: float_order!("sd", "8", "16", "ae");
+    f64_ge = F64Ge: float_order!("sd", "16", "8", "ae");
+
+    // Of 0 `bsr` and `bsf` say nothing but that it is 0.
+    i32_clz = I32Clz: "mov ecx, 63", "bsr edx, eax", "cmovne ecx, edx", "xor ecx, 31", "mov eax, ecx", replace!();
+    i32_ctz = I32Ctz: "mov ecx, 32", "bsf edx, eax", "cmovne ecx, edx", "mov eax, ecx", replace!();
+    i32_add = I32Add: "add eax, [rdi - 16]", fold!();
+    i32_sub = I32Sub: "mov ecx, [rdi - 16]", "sub ecx, eax", "mov eax, ecx", fold!();
+    i32_mul = I32Mul: "imul eax, [rdi - 16]", fold!();
+    i32_div_s = I32DivS: divide!("signed", "ecx", "edx", "eax", "cdq", "");
+    i32_div_u = I32DivU: divide!("unsigned", "ecx", "eax", "");
+    i32_rem_s = I32RemS: divide!("signed", "ecx", "edx", "eax", "cdq", "mov eax, edx\n");
+    i32_rem_u = I32RemU: divide!("unsigned", "ecx", "eax", "mov eax, edx\n");
+    i32_and = I32And: "and eax, [rdi - 16]", fold!();
+    i32_or = I32Or: "or eax, [rdi - 16]", fold!();
+    i32_xor = I32Xor: "xor eax, [rdi - 16]", fold!();
+    i32_shl = I32Shl: shift!("shl", "eax");
+    i32_shr_s = I32ShrS: shift!("sar", "eax");
+    i32_shr_u = I32ShrU: shift!("shr", "eax");
+    i32_rotl = I32Rotl: shift!("rol", "eax");
+    i32_rotr = I32Rotr: shift!("ror", "eax");
+
+    i64_clz = I64Clz: "mov ecx, 127", "bsr rdx, rax", "cmovne rcx, rdx", "xor ecx, 63", "mov eax, ecx", replace!();
+    i64_ctz = I64Ctz: "mov ecx, 64", "bsf rdx, rax", "cmovne rcx, rdx", "mov eax, ecx", replace!();
+    i64_add = I64Add: "add rax, [rdi - 16]", fold!();
+    i64_sub = I64Sub: "mov rcx, [rdi - 16]", "sub rcx, rax", "mov rax, rcx", fold!();
+    i64_mul = I64Mul: "imul rax, [rdi - 16]", fold!();
+    i64_div_s = I64DivS: divide!("signed", "rcx", "rdx", "rax", "cqo", "");
+    i64_div_u = I64DivU: divide!("unsigned", "rcx", "rax", "");
+    i64_rem_s = I64RemS: divide!("signed", "rcx", "rdx", "rax", "cqo", "mov rax, rdx\n");
+    i64_rem_u = I64RemU: divide!("unsigned", "rcx", "rax", "mov rax, rdx\n");
+    i64_and = I64And: "and rax, [rdi - 16]", fold!();
+    i64_or = I64Or: "or rax, [rdi - 16]", fold!();
+    i64_xor = I64Xor: "xor rax, [rdi - 16]", fold!();
+    i64_shl = I64Shl: shift!("shl", "rax");
+    i64_shr_s = I64ShrS: shift!("sar", "rax");
+    i64_shr_u = I64ShrU: shift!("shr", "rax");
+    i64_rotl = I64Rotl: shift!("rol", "rax");
+    i64_rotr = I64Rotr: shift!("ror", "rax");
+
+    f32_abs = F32Abs: "and eax, 0x7fffffff", replace!();
+    f32_neg = F32Neg: "xor eax, 0x80000000", replace!();
+    f32_sqrt = F32Sqrt: "sqrtss xmm0, [rdi - 8]", "movd eax, xmm0", replace!();
+    f32_add = F32Add: float!("ss", "add");
+    f32_sub = F32Sub: float!("ss", "sub");
+    f32_mul = F32Mul: float!("ss", "mul");
+    f32_div = F32Div: float!("ss", "div");
+    f32_min = F32Min: extremum!("ss", "min", "orps");
+    f32_max = F32Max: extremum!("ss", "max", "andps");
+    f32_copysign = F32Copysign:
+        "and eax, 0x80000000", "mov ecx, [rdi - 16]", "and ecx, 0x7fffffff", "or eax, ecx", fold!();
+    f64_abs = F64Abs: "btr rax, 63", replace!();
+    f64_neg = F64Neg: "btc rax, 63", replace!();
+    f64_sqrt = F64Sqrt: "sqrtsd xmm0, [rdi - 8]", "movq rax, xmm0", replace!();
+    f64_add = F64Add: float!("sd", "add");
+    f64_sub = F64Sub: float!("sd", "sub");
+    f64_mul = F64Mul: float!("sd", "mul");
+    f64_div = F64Div: float!("sd", "div");
+    f64_min = F64Min: extremum!("sd", "min", "orps");
+    f64_max = F64Max: extremum!("sd", "max", "andps");
+    f64_copysign = F64Copysign:
+        "shr rax, 63", "shl rax, 63", "mov rcx, [rdi - 16]", "btr rcx, 63", "or rax, rcx", fold!();
+
+    i32_wrap_i64 = I32WrapI64: "mov eax, eax", replace!();
+    i32_trunc_f32_s = I32TruncF32S: truncate!("ss", "i32_s", "1");
+    i32_trunc_f32_u = I32TruncF32U: truncate!("ss", "i32_u", "1");
+    i32_trunc_f64_s = I32TruncF64S: truncate!("sd", "i32_s", "1");
+    i32_trunc_f64_u = I32TruncF64U: truncate!("sd", "i32_u", "1");
+    i64_extend_i32_s = I64ExtendI32S: "cdqe", replace!();
+    i64_extend_i32_u = I64ExtendI32U: "mov eax, eax", replace!();
+    i64_trunc_f32_s = I64TruncF32S: truncate!("ss", "i64_s", "1");
+    i64_trunc_f32_u = I64TruncF32U: truncate!("ss", "i64_u", "1");
+    i64_trunc_f64_s = I64TruncF64S: truncate!("sd", "i64_s", "1");
+    i64_trunc_f64_u = I64TruncF64U: truncate!("sd", "i64_u", "1");
+    i32_trunc_sat_f32_s = I32TruncSatF32S: truncate!("ss", "i32_s", "2");
+    i32_trunc_sat_f32_u = I32TruncSatF32U: truncate!("ss", "i32_u", "2");
+    i32_trunc_sat_f64_s = I32TruncSatF64S: truncate!("sd", "i32_s", "2");
+    i32_trunc_sat_f64_u = I32TruncSatF64U: truncate!("sd", "i32_u", "2");
+    i64_trunc_sat_f32_s = I64TruncSatF32S: truncate!("ss", "i64_s", "2");
+    i64_trunc_sat_f32_u = I64TruncSatF32U: truncate!("ss", "i64_u", "2");
+    i64_trunc_sat_f64_s = I64TruncSatF64S: truncate!("sd", "i64_s", "2");
+    i64_trunc_sat_f64_u = I64TruncSatF64U: truncate!("sd", "i64_u", "2");
+    f32_convert_i32_s = F32ConvertI32S: to_float!("ss", "cvtsi2ss", "eax");
+    f32_convert_i32_u = F32ConvertI32U: "mov eax, eax", to_float!("ss", "cvtsi2ss", "rax");
+    f32_convert_i64_s = F32ConvertI64S: to_float!("ss", "cvtsi2ss", "rax");
+    f32_convert_i64_u = F32ConvertI64U: "test rax, rax", "js 9f", to_float!("ss", "cvtsi2ss", "rax");
+    f32_demote_f64 = F32DemoteF64: to_float!("ss", "cvtsd2ss", "qword ptr [rdi - 8]");
+    f64_convert_i32_s = F64ConvertI32S: to_float!("sd", "cvtsi2sd", "eax");
+    f64_convert_i32_u = F64ConvertI32U: "mov eax, eax", to_float!("sd", "cvtsi2sd", "rax");
+    f64_convert_i64_s = F64ConvertI64S: to_float!("sd", "cvtsi2sd", "rax");
+    f64_convert_i64_u = F64ConvertI64U: "test rax, rax", "js 9f", to_float!("sd", "cvtsi2sd", "rax");
+    f64_promote_f32 = F64PromoteF32: to_float!("sd", "cvtss2sd", "dword ptr [rdi - 8]");
+    i32_reinterpret_f32 = I32ReinterpretF32: "inc rsi", dispatch!();
+    i64_reinterpret_f64 = I64ReinterpretF64: "inc rsi", dispatch!();
+    f32_reinterpret_i32 = F32ReinterpretI32: "inc rsi", dispatch!();
+    f64_reinterpret_i64 = F64ReinterpretI64: "inc rsi", dispatch!();
+    i32_extend8_s = I32Extend8S: "movsx eax, al", replace!();
+    i32_extend16_s = I32Extend16S: "movsx eax, ax", replace!();
+    i64_extend8_s = I64Extend8S: "movsx rax, al", replace!();
+    i64_extend16_s = I64Extend16S: "movsx rax, ax", replace!();
+    i64_extend32_s = I64Extend32S: "cdqe", replace!();
+}
+
+/// Goes on by what stands behind the prefix.
+#[unsafe(naked)]
+pub(super) unsafe extern "sysv64" fn prefix() {
+    std::arch::naked_asm!(
+        "movzx ecx, byte ptr [rsi + 1]",
+        "cmp ecx, {prefixed}",
+        "jae 9f",
+        "jmp qword ptr [r15 + 8 * rcx + 2056]",
+        super::leave!(),
+        prefixed = const super::PREFIXED,
+    )
+}
