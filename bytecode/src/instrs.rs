@@ -1,5 +1,6 @@
 //! Walks the instructions of validated code.
 
+use crate::fusion;
 use crate::opcodes::Immediates;
 use crate::types::{HeapType, RefType, ValType};
 use crate::{Module, Opcode};
@@ -229,7 +230,7 @@ impl<'a> Reader<'a> {
     /// An opcode, prefixed ones included.
     #[inline]
     pub fn opcode(&mut self) -> Opcode {
-        let code = match self.byte() {
+        let code = match fusion::original(self.byte()) {
             0xFC => 0x100 + self.u32() as u16,
             0xFD => 0x200 + self.u32() as u16,
             byte => u16::from(byte),

@@ -4,6 +4,7 @@
 //! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
 //! evaluator call.
 
+pub mod fusion;
 pub mod instrs;
 pub mod module;
 pub mod opcodes;

@@ -56,11 +56,13 @@ pub struct Options {
     pub threads: usize,
     /// Leaves each body until [`Module::validated_body`] asks for it.
     pub lazy: bool,
+    /// Whether the interpreter to come executes [superinstructions](crate::fusion). None are made in bodies left for later.
+    pub fuse: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 1, lazy: false }
+        Options { threads: 1, lazy: false, fuse: false }
     }
 }
 
@@ -119,7 +121,11 @@ fn with_bodies(
         return Ok(module);
     }
     let code = body::Code::of(&module, &unvalidated);
-    (module.bodies, module.foreign_tail_calls) = body::validate_all(&code, &ranges, options.threads)?;
+    let validated = body::validate_all(&code, &ranges, options)?;
+    for (pc, byte) in validated.patches.into_iter().flatten() {
+        module.bytes[pc as usize] = byte;
+    }
+    (module.bodies, module.foreign_tail_calls) = (validated.bodies, validated.foreign_tail_calls);
     Ok(module)
 }
 

@@ -189,7 +189,13 @@ impl Config {
     /// How to validate a module, lazily or not as `lazy` says.
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
-        validate::Options { threads, lazy }
+        validate::Options { threads, lazy, fuse: self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter) }
+    }
+
+    /// Whether the interpreter's fast paths in assembly run.
+    pub(crate) fn has_assembly(&self) -> bool {
+        let metered = self.consume_fuel || self.epoch_interruption || self.deterministic;
+        cfg!(target_arch = "x86_64") && !self.portable_interpreter && !metered
     }
 
     /// Surrounds 32-bit memories with inaccessible address space (6 GiB each), so that compiled code needs no

@@ -1,9 +1,10 @@
 //! Validates function bodies, one instruction at a time, with the side table's [`Builder`] looking on: all of them at
 //! once, on several threads where there is code enough, or each when it is asked for.
 
-use super::InvalidModule;
 use super::builder::{Builder, Class, Step};
 use super::sections::val_type;
+use super::{InvalidModule, Options};
+use crate::fusion::{Fusion, Patch};
 use crate::module::{Body, FuncBody, Module};
 use crate::types::{FuncType, GlobalType, ValType};
 use std::ops::Range;
@@ -80,37 +81,50 @@ impl Unvalidated {
     }
 }
 
-/// All bodies, validated by at most `threads` threads, and whether a tail call in them may leave the instance.
+/// What validating all bodies gives.
+pub(super) struct Validated {
+    pub bodies: Box<[Body]>,
+    /// Whether a tail call in them may leave the instance.
+    pub foreign_tail_calls: bool,
+    /// The superinstructions, as each thread found them.
+    pub patches: Vec<Vec<Patch>>,
+}
+
+/// All bodies, validated as the options say.
 ///
 /// # Errors
 /// The first of a module's bodies that is invalid.
-pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], threads: usize) -> Result<(Box<[Body]>, bool), InvalidModule> {
+pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], options: Options) -> Result<Validated, InvalidModule> {
     let bytes = ranges.iter().map(Range::len).sum::<usize>();
-    let threads = threads.min(bytes / BYTES_PER_THREAD).max(1);
+    let threads = options.threads.min(bytes / BYTES_PER_THREAD).max(1);
     let mut bodies = Vec::with_capacity(ranges.len());
     if threads == 1 {
-        let mut worker = Worker::default();
+        let mut worker = Worker::new(options);
         for (i, range) in ranges.iter().enumerate() {
             bodies.push(worker.validate(code, i, range.clone())?.into());
         }
-        return Ok((bodies.into(), worker.builder.foreign_tail_calls));
+        let patches = worker.fusion.map(|fusion| fusion.patches).into_iter().collect();
+        return Ok(Validated { bodies: bodies.into(), foreign_tail_calls: worker.builder.foreign_tail_calls, patches });
     }
-    let batches = Batches { code, ranges, ends: batches(ranges), next: AtomicUsize::new(0) };
-    let (mut done, foreign_tail_calls) = std::thread::scope(|scope| {
+    let batches = Batches { code, ranges, options, ends: batches(ranges), next: AtomicUsize::new(0) };
+    let (mut done, workers) = std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| batches.validate())).collect();
-        let mut all = batches.validate();
+        let (mut done, worker) = batches.validate();
+        let mut workers = vec![worker];
         for helper in helpers {
-            let (done, foreign) = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            all.0.extend(done);
-            all.1 |= foreign;
+            let (more, worker) = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            done.extend(more);
+            workers.push(worker);
         }
-        all
+        (done, workers)
     });
     done.sort_unstable_by_key(|(batch, _)| *batch);
     for (_, batch) in done {
         bodies.extend(batch?);
     }
-    Ok((bodies.into(), foreign_tail_calls))
+    let foreign_tail_calls = workers.iter().any(|worker| worker.builder.foreign_tail_calls);
+    let patches = workers.into_iter().filter_map(|worker| Some(worker.fusion?.patches)).collect();
+    Ok(Validated { bodies: bodies.into(), foreign_tail_calls, patches })
 }
 
 /// Where each batch of bodies ends.
@@ -131,6 +145,7 @@ fn batches(ranges: &[Range<u32>]) -> Vec<usize> {
 struct Batches<'b> {
     code: &'b Code<'b>,
     ranges: &'b [Range<u32>],
+    options: Options,
     ends: Vec<usize>,
     /// The first batch that nobody has taken.
     next: AtomicUsize,
@@ -141,8 +156,8 @@ type Batch = (usize, Result<Vec<Body>, InvalidModule>);
 
 impl Batches<'_> {
     /// Takes batches until there are no more, or one is invalid: those before it are taken already.
-    fn validate(&self) -> (Vec<Batch>, bool) {
-        let mut worker = Worker::default();
+    fn validate(&self) -> (Vec<Batch>, Worker) {
+        let mut worker = Worker::new(self.options);
         let mut done = Vec::new();
         loop {
             let batch = self.next.fetch_add(1, Ordering::Relaxed);
@@ -156,7 +171,7 @@ impl Batches<'_> {
                 break;
             }
         }
-        (done, worker.builder.foreign_tail_calls)
+        (done, worker)
     }
 }
 
@@ -164,10 +179,16 @@ impl Batches<'_> {
 #[derive(Default)]
 struct Worker {
     builder: Builder,
+    /// `None` if there are to be no superinstructions.
+    fusion: Option<Fusion>,
     allocations: FuncValidatorAllocations,
 }
 
 impl Worker {
+    fn new(options: Options) -> Worker {
+        Worker { fusion: options.fuse.then(Fusion::default), ..Worker::default() }
+    }
+
     /// Validates the body of the module's own function number `index`.
     fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
         let index = code.imported_funcs + index as u32;
@@ -187,6 +208,9 @@ impl Worker {
 
         let (entry, end) = (reader.original_position() as u32, range.end);
         self.builder.begin(ty, &locals, entry, end - entry);
+        if let Some(fusion) = &mut self.fusion {
+            fusion.begin();
+        }
         while !reader.eof() {
             let pc = reader.original_position();
             let opcode = code.bytes[pc as usize];
@@ -195,10 +219,17 @@ impl Worker {
             reader.visit_operator(&mut validator.visitor(pc))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc: pc as u32, next, before, after });
+            if let Some(fusion) = &mut self.fusion {
+                fusion.instruction(code.bytes, pc as u32, next);
+            }
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
         self.allocations = validator.into_allocations();
-        Ok(FuncBody { entry, end, locals: locals.into(), ..self.builder.finish() })
+        let body = FuncBody { entry, end, locals: locals.into(), ..self.builder.finish() };
+        if let Some(fusion) = &mut self.fusion {
+            fusion.finish(body.wide);
+        }
+        Ok(body)
     }
 }
 

@@ -12,6 +12,7 @@ use super::memory::View;
 use super::{Exit, decode, memory, numeric, vector, x64};
 use crate::runtime::bulk::ref_func;
 use crate::runtime::records::instance_of;
+use weir_bytecode::fusion;
 use weir_bytecode::semantics::{self, Slot};
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Trap, for_each_opcode};
@@ -319,16 +320,18 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                         }
                     };
                 }
+                let mut opcode = *state.pc;
                 if !METERED
                     && WORDS == 1
                     && let Some(table) = table
                 {
                     state = x64::advance(state, table, (*stack).value_limit);
+                    opcode = fusion::original(*state.pc);
                 }
                 let (callee, next) = 'call: {
                     'ret: {
                         let at = state.pc.add(1);
-                        match u16::from(*state.pc) {
+                        match u16::from(opcode) {
                             // Control
                             code::Unreachable => break 'trap Trap::UnreachableCodeReached,
                             code::Nop => state.pc = at,

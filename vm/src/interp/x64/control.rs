@@ -42,7 +42,10 @@ macro_rules! pop {
 macro_rules! block_type {
     ($then:expr) => {
         concat!(
-            "movzx ecx, byte ptr [rsi + 1]\ncmp ecx, 0x40\njne 5f\n6:\n", $then, "add rsi, 2\n", dispatch!(),
+            "movzx ecx, byte ptr [rsi + 1]\ncmp ecx, 0x40\njne 5f\n6:\n",
+            $then,
+            "add rsi, 2\n",
+            dispatch!(),
             "\n5:\ntest cl, cl\njs 9f\nlea edx, [rcx - 0x63]\ncmp edx, 1\njbe 9f\njmp 6b\n"
         )
     };
@@ -54,7 +57,11 @@ macro_rules! count {
     ($direction:literal) => {
         concat!(
             "mov rcx, [r10 + {code}]\nmov rcx, [rcx + {directions}]\ntest rcx, rcx\nje 2f\nmov rdx, r14\nsub rdx, r12\n",
-            "shr rdx, 1\nadd dword ptr [rcx + rdx + ", $direction, "], 1\nsbb dword ptr [rcx + rdx + ", $direction, "], 0\n2:\n"
+            "shr rdx, 1\nadd dword ptr [rcx + rdx + ",
+            $direction,
+            "], 1\nsbb dword ptr [rcx + rdx + ",
+            $direction,
+            "], 0\n2:\n"
         )
     };
 }
@@ -77,14 +84,16 @@ macro_rules! passed {
 
 macro_rules! br_if {
     ($taken:expr, $passed:expr) => {
-        concat!("test eax, eax\njne 2f\n", pop!(), $passed, pass!(), "\n2:\n", take!(concat!($taken, pop!())))
+        concat!("test eax, eax\njne 7f\n", pop!(), $passed, pass!(), "\n7:\n", take!(concat!($taken, pop!())))
     };
 }
 
 macro_rules! if_ {
     ($taken:expr, $passed:expr) => {
         concat!(
-            "test eax, eax\nje 3f\n", block_type!(concat!($passed, "add r14, 16\n", pop!())), "3:\n",
+            "test eax, eax\nje 3f\n",
+            block_type!(concat!($passed, "add r14, 16\n", pop!())),
+            "3:\n",
             take!(concat!($taken, pop!()))
         )
     };
@@ -93,8 +102,10 @@ macro_rules! if_ {
 macro_rules! br_table {
     ($taken:expr) => {
         concat!(
-            leb!("1", "2", "rdx"), "\ncmp eax, ecx\ncmovb ecx, eax\nshl rcx, 4\nlea rdx, [r14 + rcx]\n",
-            "cmp dword ptr [rdx + 8], 1\nja 9f\nmov r14, rdx\n", take!(concat!($taken, pop!())),
+            leb!("1", "2", "rdx"),
+            "\ncmp eax, ecx\ncmovb ecx, eax\nshl rcx, 4\nlea rdx, [r14 + rcx]\n",
+            "cmp dword ptr [rdx + 8], 1\nja 9f\nmov r14, rdx\n",
+            take!(concat!($taken, pop!())),
             leb_long!("rdx", "2", "3", "4", "5", "6")
         )
     };
@@ -140,5 +151,113 @@ handlers! { PROFILING;
     counting_br_if = BrIf: br_if!(taken!(), passed!()) =>
         code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
     counting_br_table = BrTable: br_table!(taken!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+}
+
+/// Branches by the condition `$cond` of the flags that `$test` sets, and takes away its operands with `$pop`. The instructions take
+/// `$length` bytes.
+macro_rules! fused_br_if {
+    ($test:literal, $cond:literal, $pop:expr, $length:literal, $taken:expr, $passed:expr) => {
+        concat!(
+            $test,
+            "\nj",
+            $cond,
+            " 7f\n",
+            $passed,
+            $pop,
+            "add r14, 16\nadd rsi, ",
+            $length,
+            "\n",
+            dispatch!(),
+            "\n7:\n",
+            take!(concat!($taken, $pop))
+        )
+    };
+}
+
+macro_rules! get_br_if {
+    ($taken:expr, $passed:expr) => {
+        concat!(
+            "movzx ecx, byte ptr [rsi + 1]\n",
+            fused_br_if!("cmp dword ptr [rbx + 8 * rcx], 0", "ne", "", "4", $taken, $passed)
+        )
+    };
+}
+
+handlers! { fused FUSED;
+    get_br_if = GetBrIf: get_br_if!("", "");
+    eqz_br_if = EqzBrIf: fused_br_if!("test eax, eax", "e", pop!(), "3", "", "");
+    eq_br_if = EqBrIf: fused_br_if!("cmp [rdi - 16], eax", "e", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    ne_br_if = NeBrIf: fused_br_if!("cmp [rdi - 16], eax", "ne", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    lt_s_br_if = LtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "l", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    lt_u_br_if = LtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "b", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    gt_s_br_if = GtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "g", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    gt_u_br_if = GtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "a", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    le_s_br_if = LeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "le", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    le_u_br_if = LeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "be", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    ge_s_br_if = GeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "ge", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+    ge_u_br_if = GeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "ae", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+}
+
+handlers! { fused pairs PAIRS;
+    pair_eq_br_if = EqBrIf: fused_br_if!("cmp edx, eax", "e", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_ne_br_if = NeBrIf: fused_br_if!("cmp edx, eax", "ne", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_lt_s_br_if = LtSBrIf: fused_br_if!("cmp edx, eax", "l", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_lt_u_br_if = LtUBrIf: fused_br_if!("cmp edx, eax", "b", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_gt_s_br_if = GtSBrIf: fused_br_if!("cmp edx, eax", "g", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_gt_u_br_if = GtUBrIf: fused_br_if!("cmp edx, eax", "a", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_le_s_br_if = LeSBrIf: fused_br_if!("cmp edx, eax", "le", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_le_u_br_if = LeUBrIf: fused_br_if!("cmp edx, eax", "be", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_ge_s_br_if = GeSBrIf: fused_br_if!("cmp edx, eax", "ge", "mov rax, [rdi - 8]\n", "3", "", "");
+    pair_ge_u_br_if = GeUBrIf: fused_br_if!("cmp edx, eax", "ae", "mov rax, [rdi - 8]\n", "3", "", "");
+}
+
+handlers! { fused FUSED_PROFILING;
+    counting_get_br_if = GetBrIf: get_br_if!(taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_eqz_br_if = EqzBrIf: fused_br_if!("test eax, eax", "e", pop!(), "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_eq_br_if = EqBrIf: fused_br_if!("cmp [rdi - 16], eax", "e", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_ne_br_if = NeBrIf: fused_br_if!("cmp [rdi - 16], eax", "ne", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_lt_s_br_if = LtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "l", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_lt_u_br_if = LtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "b", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_gt_s_br_if = GtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "g", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_gt_u_br_if = GtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "a", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_le_s_br_if = LeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "le", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_le_u_br_if = LeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "be", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_ge_s_br_if = GeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "ge", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_ge_u_br_if = GeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "ae", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+}
+
+handlers! { fused pairs PAIRS_PROFILING;
+    counting_pair_eq_br_if = EqBrIf: fused_br_if!("cmp edx, eax", "e", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_ne_br_if = NeBrIf: fused_br_if!("cmp edx, eax", "ne", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_lt_s_br_if = LtSBrIf: fused_br_if!("cmp edx, eax", "l", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_lt_u_br_if = LtUBrIf: fused_br_if!("cmp edx, eax", "b", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_gt_s_br_if = GtSBrIf: fused_br_if!("cmp edx, eax", "g", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_gt_u_br_if = GtUBrIf: fused_br_if!("cmp edx, eax", "a", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_le_s_br_if = LeSBrIf: fused_br_if!("cmp edx, eax", "le", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_le_u_br_if = LeUBrIf: fused_br_if!("cmp edx, eax", "be", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_ge_s_br_if = GeSBrIf: fused_br_if!("cmp edx, eax", "ge", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
+        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+    counting_pair_ge_u_br_if = GeUBrIf: fused_br_if!("cmp edx, eax", "ae", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
         code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
 }

@@ -29,8 +29,16 @@ macro_rules! check {
 macro_rules! load {
     ($op:literal, $width:literal) => {
         concat!(
-            offset!(), "mov r13d, eax\n", check!($width), $op, " ptr [r8 + r13 - ", $width,
-            "]\nmov rsi, rdx\nmov [rdi - 8], rax\n", dispatch!(), "\n", offset_long!()
+            offset!(),
+            "mov r13d, eax\n",
+            check!($width),
+            $op,
+            " ptr [r8 + r13 - ",
+            $width,
+            "]\nmov rsi, rdx\nmov [rdi - 8], rax\n",
+            dispatch!(),
+            "\n",
+            offset_long!()
         )
     };
 }
@@ -39,8 +47,17 @@ macro_rules! load {
 macro_rules! store {
     ($value:literal, $width:literal) => {
         concat!(
-            offset!(), "mov r13d, [rdi - 16]\n", check!($width), "mov [r8 + r13 - ", $width, "], ", $value,
-            "\nmov rsi, rdx\nsub rdi, 16\nmov rax, [rdi - 8]\n", dispatch!(), "\n", offset_long!()
+            offset!(),
+            "mov r13d, [rdi - 16]\n",
+            check!($width),
+            "mov [r8 + r13 - ",
+            $width,
+            "], ",
+            $value,
+            "\nmov rsi, rdx\nsub rdi, 16\nmov rax, [rdi - 8]\n",
+            dispatch!(),
+            "\n",
+            offset_long!()
         )
     };
 }
@@ -69,4 +86,26 @@ handlers! { HANDLERS;
     i64_store8 = I64Store8: store!("al", "1");
     i64_store16 = I64Store16: store!("ax", "2");
     i64_store32 = I64Store32: store!("eax", "4");
+}
+
+/// A load from the address in a local, to the stack.
+macro_rules! load_local {
+    ($op:literal, $width:literal) => {
+        concat!(
+            "movzx ecx, byte ptr [rsi + 1]\nmov r13d, [rbx + 8 * rcx]\nmovzx ecx, byte ptr [rsi + 4]\n",
+            check!($width),
+            $op,
+            " ptr [r8 + r13 - ",
+            $width,
+            "]\nmov [rdi], rax\nadd rdi, 8\nadd rsi, 5\n",
+            dispatch!()
+        )
+    };
+}
+
+handlers! { fused FUSED;
+    get_i32_load = GetI32Load: load_local!("mov eax, dword", "4");
+    get_i32_load8_u = GetI32Load8U: load_local!("movzx eax, byte", "1");
+    get_i64_load = GetI64Load: load_local!("mov rax, qword", "8");
+    get_f64_load = GetF64Load: load_local!("mov rax, qword", "8");
 }

@@ -21,6 +21,9 @@
 //! register, and yet nothing has to be written before leaving, nor anything be known of an empty stack, below which is the frame's
 //! header. When a handler leaves, `rax` may hold anything.
 //!
+//! Superinstructions ([`weir_bytecode::fusion`]) that take two operands without pushing them put them into `rdx` and `rax` and
+//! go on through the table's other half, [`pairs`], with `sp` below both. What knows nothing to do with a pair pushes it.
+//!
 //! Labels: 7 is where an immediate is decoded, 8 where a longer one is, 9 is where one leaves.
 
 mod calls;
@@ -28,6 +31,7 @@ mod control;
 mod memory;
 mod numeric;
 mod operands;
+mod pairs;
 
 use super::dispatch::{State, code};
 use super::frame::{Body, Scope};
@@ -47,31 +51,44 @@ pub(super) struct Table {
     exit: Handler,
     /// By what stands behind [`code::Prefix`], at the displacement that the prefix's handler names.
     prefixed: [Handler; PREFIXED],
+    /// By opcode, too, at the displacement of `dispatch_pair!`.
+    pairs: [Handler; 256],
 }
 
 /// How many of the prefixed opcodes have handlers: the saturating conversions.
 const PREFIXED: usize = 8;
 
 const _: () = assert!(offset_of!(Table, exit) == 2048 && offset_of!(Table, prefixed) == 2056);
+const _: () = assert!(offset_of!(Table, pairs) == 2120);
 
 /// The handlers with the code of each.
 type Handlers = &'static [(u16, Handler)];
 
 /// For an engine whose interpreter counts nothing but ticks.
-static PLAIN: Table = table(&[]);
+static PLAIN: Table = table(&[], &[]);
 /// For one that profiles warm functions.
-static PROFILING: Table = table(&[control::PROFILING, calls::PROFILING]);
+static PROFILING: Table = table(&[control::PROFILING, calls::PROFILING, control::FUSED_PROFILING], &[control::PAIRS_PROFILING]);
 
-const fn table(more: &[Handlers]) -> Table {
-    let mut table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED] };
-    let all = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
+/// The table with these handlers in the place of the plain ones.
+const fn table(counting: &[Handlers], counting_pairs: &[Handlers]) -> Table {
+    let mut table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [pairs::push as Handler; 256] };
+    let plain = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
+    let fused = [operands::FUSED, control::FUSED, memory::FUSED, numeric::FUSED];
+    table = with(with(with(table, &plain, false), &fused, false), counting, false);
+    table = with(with(table, &[pairs::HANDLERS, pairs::FUSED, control::PAIRS], true), counting_pairs, true);
+    table.opcodes[code::Prefix as usize] = numeric::prefix;
+    table
+}
+
+/// The table with all of these in their places, among the pairs or not.
+const fn with(mut table: Table, lists: &[Handlers], pairs: bool) -> Table {
     let mut i = 0;
-    while i < all.len() + more.len() {
-        let handlers = if i < all.len() { all[i] } else { more[i - all.len()] };
+    while i < lists.len() {
         let mut j = 0;
-        while j < handlers.len() {
-            let (code, handler) = handlers[j];
+        while j < lists[i].len() {
+            let (code, handler) = lists[i][j];
             match code {
+                ..0x100 if pairs => table.pairs[code as usize] = handler,
                 ..0x100 => table.opcodes[code as usize] = handler,
                 _ => table.prefixed[code as usize - 0x100] = handler,
             }
@@ -79,7 +96,6 @@ const fn table(more: &[Handlers]) -> Table {
         }
         i += 1;
     }
-    table.opcodes[code::Prefix as usize] = numeric::prefix;
     table
 }
 
@@ -178,6 +194,13 @@ macro_rules! dispatch {
     };
 }
 
+/// Goes on at `pc` with a pair.
+macro_rules! dispatch_pair {
+    () => {
+        "movzx ecx, byte ptr [rsi]\njmp qword ptr [r15 + 8 * rcx + 2120]"
+    };
+}
+
 /// Where every handler leaves.
 macro_rules! leave {
     () => {
@@ -189,9 +212,7 @@ macro_rules! leave {
 /// behind it to `$next`. The other half is `leb_long!`.
 macro_rules! leb {
     ($at:literal, $behind:literal, $next:literal) => {
-        concat!(
-            "movzx ecx, byte ptr [rsi + ", $at, "]\ntest cl, cl\njs 8f\nlea ", $next, ", [rsi + ", $behind, "]\n7:"
-        )
+        concat!("movzx ecx, byte ptr [rsi + ", $at, "]\ntest cl, cl\njs 8f\nlea ", $next, ", [rsi + ", $behind, "]\n7:")
     };
 }
 
@@ -212,24 +233,53 @@ macro_rules! leb_long {
 macro_rules! leb_byte {
     ($next:literal, $at:literal, $shift:literal, $behind:literal) => {
         concat!(
-            "movzx edx, byte ptr [rsi + ", $at, "]\nmov r13d, edx\nand edx, 127\nshl edx, ", $shift,
-            "\nor ecx, edx\ntest r13b, r13b\njs 6f\nlea ", $next, ", [rsi + ", $behind, "]\njmp 7b\n6:\n"
+            "movzx edx, byte ptr [rsi + ",
+            $at,
+            "]\nmov r13d, edx\nand edx, 127\nshl edx, ",
+            $shift,
+            "\nor ecx, edx\ntest r13b, r13b\njs 6f\nlea ",
+            $next,
+            ", [rsi + ",
+            $behind,
+            "]\njmp 7b\n6:\n"
         )
     };
 }
 
-/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them.
-macro_rules! handlers {
-    ($list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        $(
-            #[unsafe(naked)]
-            unsafe extern "sysv64" fn $name() {
-                std::arch::naked_asm!($($line,)+ super::leave!() $($(, $operand = const $offset)+)?)
-            }
-        )*
-
-        pub(super) const $list: super::Handlers = &[$((super::code::$op, $name)),*];
+/// Where a handler of a pair leaves: to the opcode's own handler, with the pair pushed.
+macro_rules! push_pair {
+    () => {
+        concat!("9:\nmov [rdi], rdx\nmov [rdi + 8], rax\nadd rdi, 16\n", dispatch!())
     };
 }
 
-use {dispatch, handlers, leave, leb, leb_byte, leb_long};
+/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them; the first word says what the codes are
+/// and how the handlers leave.
+macro_rules! handlers {
+    ($list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+        handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
+        pub(super) const $list: super::Handlers = &[$((super::code::$op, $name)),*];
+    };
+    (fused $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+        handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
+        pub(super) const $list: super::Handlers = &[$((weir_bytecode::fusion::Fused::$op as u16, $name)),*];
+    };
+    (pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+        handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
+        pub(super) const $list: super::Handlers = &[$((super::code::$op, $name)),*];
+    };
+    (fused pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+        handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
+        pub(super) const $list: super::Handlers = &[$((weir_bytecode::fusion::Fused::$op as u16, $name)),*];
+    };
+    (@functions $leave:ident; $($name:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+        $(
+            #[unsafe(naked)]
+            unsafe extern "sysv64" fn $name() {
+                std::arch::naked_asm!($($line,)+ super::$leave!() $($(, $operand = const $offset)+)?)
+            }
+        )*
+    };
+}
+
+use {dispatch, dispatch_pair, handlers, leave, leb, leb_byte, leb_long, push_pair};

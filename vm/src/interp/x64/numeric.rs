@@ -34,14 +34,42 @@ macro_rules! shift {
 macro_rules! divide {
     ("signed", $divisor:literal, $plus:literal, $size:literal, $extend:literal, $result:literal) => {
         concat!(
-            "mov ", $divisor, ", ", $size, "\nlea ", $plus, ", [rcx + 1]\ncmp ", $plus, ", 1\njbe 9f\nmov ", $size,
-            ", [rdi - 16]\n", $extend, "\nidiv ", $divisor, "\n", $result, fold!()
+            "mov ",
+            $divisor,
+            ", ",
+            $size,
+            "\nlea ",
+            $plus,
+            ", [rcx + 1]\ncmp ",
+            $plus,
+            ", 1\njbe 9f\nmov ",
+            $size,
+            ", [rdi - 16]\n",
+            $extend,
+            "\nidiv ",
+            $divisor,
+            "\n",
+            $result,
+            fold!()
         )
     };
     ("unsigned", $divisor:literal, $size:literal, $result:literal) => {
         concat!(
-            "test ", $size, ", ", $size, "\nje 9f\nmov ", $divisor, ", ", $size, "\nmov ", $size,
-            ", [rdi - 16]\nxor edx, edx\ndiv ", $divisor, "\n", $result, fold!()
+            "test ",
+            $size,
+            ", ",
+            $size,
+            "\nje 9f\nmov ",
+            $divisor,
+            ", ",
+            $size,
+            "\nmov ",
+            $size,
+            ", [rdi - 16]\nxor edx, edx\ndiv ",
+            $divisor,
+            "\n",
+            $result,
+            fold!()
         )
     };
 }
@@ -50,19 +78,27 @@ macro_rules! divide {
 /// every load's.
 macro_rules! float {
     ($kind:literal, $op:literal) => {
-        concat!(
-            "mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\nmovq rax, xmm0\n", fold!()
-        )
+        concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\nmovq rax, xmm0\n", fold!())
     };
 }
-
 
 /// `min` and `max`: NaNs leave; operands that compare equal differ in the sign of zero at most, which `$zero` combines.
 macro_rules! extremum {
     ($kind:literal, $op:literal, $zero:literal) => {
         concat!(
-            "mov", $kind, " xmm0, [rdi - 16]\nmov", $kind, " xmm1, [rdi - 8]\nucomi", $kind, " xmm0, xmm1\njp 9f\njne 2f\n",
-            $zero, " xmm1, xmm0\n2:\n", $op, $kind, " xmm0, xmm1\nmovq rax, xmm0\n", fold!()
+            "mov",
+            $kind,
+            " xmm0, [rdi - 16]\nmov",
+            $kind,
+            " xmm1, [rdi - 8]\nucomi",
+            $kind,
+            " xmm0, xmm1\njp 9f\njne 2f\n",
+            $zero,
+            " xmm1, xmm0\n2:\n",
+            $op,
+            $kind,
+            " xmm0, xmm1\nmovq rax, xmm0\n",
+            fold!()
         )
     };
 }
@@ -71,8 +107,18 @@ macro_rules! extremum {
 macro_rules! float_order {
     ($kind:literal, $greater:literal, $less:literal, $cond:literal) => {
         concat!(
-            "mov", $kind, " xmm0, [rdi - ", $greater, "]\nxor eax, eax\nucomi", $kind, " xmm0, [rdi - ", $less, "]\nset",
-            $cond, " al\n", fold!()
+            "mov",
+            $kind,
+            " xmm0, [rdi - ",
+            $greater,
+            "]\nxor eax, eax\nucomi",
+            $kind,
+            " xmm0, [rdi - ",
+            $less,
+            "]\nset",
+            $cond,
+            " al\n",
+            fold!()
         )
     };
 }
@@ -81,8 +127,18 @@ macro_rules! float_order {
 macro_rules! float_equal {
     ($kind:literal, $cond:literal, $parity:literal, $combine:literal) => {
         concat!(
-            "mov", $kind, " xmm0, [rdi - 16]\nxor eax, eax\nxor ecx, ecx\nucomi", $kind, " xmm0, [rdi - 8]\nset", $cond,
-            " al\nset", $parity, " cl\n", $combine, " eax, ecx\n", fold!()
+            "mov",
+            $kind,
+            " xmm0, [rdi - 16]\nxor eax, eax\nxor ecx, ecx\nucomi",
+            $kind,
+            " xmm0, [rdi - 8]\nset",
+            $cond,
+            " al\nset",
+            $parity,
+            " cl\n",
+            $combine,
+            " eax, ecx\n",
+            fold!()
         )
     };
 }
@@ -99,7 +155,15 @@ macro_rules! to_float {
 macro_rules! truncate {
     ($kind:literal, $check:literal, $result:literal, $length:literal) => {
         concat!(
-            "cvtt", $kind, "2si rcx, [rdi - 8]\n", $check, "\n", $result, "\nmov [rdi - 8], rax\nadd rsi, ", $length, "\n",
+            "cvtt",
+            $kind,
+            "2si rcx, [rdi - 8]\n",
+            $check,
+            "\n",
+            $result,
+            "\nmov [rdi - 8], rax\nadd rsi, ",
+            $length,
+            "\n",
             dispatch!()
         )
     };
@@ -266,4 +330,13 @@ pub(super) unsafe extern "sysv64" fn prefix() {
         super::leave!(),
         prefixed = const super::PREFIXED,
     )
+}
+
+handlers! { fused FUSED;
+    add_set = AddSet:
+        "add eax, [rdi - 16]", "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", "sub rdi, 16", "mov rax, [rdi - 8]",
+        "add rsi, 3", dispatch!();
+    add_tee = AddTee:
+        "add eax, [rdi - 16]", "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", "sub rdi, 8", "mov [rdi - 8], rax",
+        "add rsi, 3", dispatch!();
 }

@@ -1,7 +1,7 @@
 //! Constants, locals, globals, and what moves operands.
 
 use super::super::frame::Scope;
-use super::{dispatch, handlers, leb, leb_byte, leb_long};
+use super::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
 use std::mem::offset_of;
 
 /// Pushes `rax`.
@@ -18,14 +18,22 @@ macro_rules! index {
     };
 }
 
-/// A signed constant goes to `rcx`, and behind `7` `pc` is behind it. One of more than five bytes leaves.
+/// A signed constant, of which the displacements from `pc` of its bytes and of what is behind are given, goes to `rax`; then
+/// `$then`, at what is behind. One of more than five bytes leaves.
 macro_rules! constant {
-    ($result:literal) => {
+    ($a:literal, $b:literal, $c:literal, $d:literal, $e:literal, $end:literal, $then:expr) => {
         concat!(
-            "movsx ecx, byte ptr [rsi + 1]\ntest ecx, ecx\njs 8f\nadd cl, cl\nsar cl, 1\nmovsx rcx, cl\nadd rsi, 2\n7:\n",
-            $result, "\n", push!(), "\n8:\nand ecx, 127\n",
-            constant_byte!("2", "7", "50", "3"), constant_byte!("3", "14", "43", "4"), constant_byte!("4", "21", "36", "5"),
-            constant_byte!("5", "28", "29", "6")
+            "movsx eax, byte ptr [rsi + ",
+            $a,
+            "]\ntest eax, eax\njs 8f\nadd al, al\nsar al, 1\nmovsx rax, al\nadd rsi, ",
+            $b,
+            "\n7:\n",
+            $then,
+            "\n8:\nand eax, 127\n",
+            constant_byte!($b, "7", "50", $c),
+            constant_byte!($c, "14", "43", $d),
+            constant_byte!($d, "21", "36", $e),
+            constant_byte!($e, "28", "29", $end)
         )
     };
 }
@@ -35,8 +43,16 @@ macro_rules! constant {
 macro_rules! constant_byte {
     ($at:literal, $shift:literal, $unused:literal, $behind:literal) => {
         concat!(
-            "movzx edx, byte ptr [rsi + ", $at, "]\nmov r13d, edx\nand edx, 127\nshl rdx, ", $shift,
-            "\nor rcx, rdx\ntest r13b, r13b\njs 6f\nshl rcx, ", $unused, "\nsar rcx, ", $unused, "\nadd rsi, ", $behind,
+            "movzx ecx, byte ptr [rsi + ",
+            $at,
+            "]\nmov r13d, ecx\nand ecx, 127\nshl rcx, ",
+            $shift,
+            "\nor rax, rcx\ntest r13b, r13b\njs 6f\nshl rax, ",
+            $unused,
+            "\nsar rax, ",
+            $unused,
+            "\nadd rsi, ",
+            $behind,
             "\njmp 7b\n6:\n"
         )
     };
@@ -45,15 +61,13 @@ macro_rules! constant_byte {
 /// The address of global `rcx` in `rdx`: 16 bytes each, those that are imported holding a pointer.
 macro_rules! global {
     () => {
-        concat!(
-            "mov edx, ecx\nshl rdx, 4\nadd rdx, [r11 + {globals}]\ncmp ecx, [r11 + {imported}]\njae 2f\nmov rdx, [rdx]\n2:"
-        )
+        concat!("mov edx, ecx\nshl rdx, 4\nadd rdx, [r11 + {globals}]\ncmp ecx, [r11 + {imported}]\njae 2f\nmov rdx, [rdx]\n2:")
     };
 }
 
 handlers! { HANDLERS;
-    i32_const = I32Const: constant!("mov eax, ecx");
-    i64_const = I64Const: constant!("mov rax, rcx");
+    i32_const = I32Const: constant!("1", "2", "3", "4", "5", "6", concat!("mov eax, eax\n", push!()));
+    i64_const = I64Const: constant!("1", "2", "3", "4", "5", "6", push!());
     f32_const = F32Const: "mov eax, [rsi + 1]", "add rsi, 5", push!();
     f64_const = F64Const: "mov rax, [rsi + 1]", "add rsi, 9", push!();
 
@@ -70,4 +84,34 @@ handlers! { HANDLERS;
         "mov rcx, [rdi - 24]", "test eax, eax", "mov rax, [rdi - 16]", "cmovne rax, rcx", "sub rdi, 16", "mov [rdi - 8], rax",
         "inc rsi", dispatch!();
     nop = Nop: "inc rsi", dispatch!();
+}
+
+/// Makes the operand in `rax` the left one of a pair.
+macro_rules! left {
+    () => {
+        "mov rdx, rax\nsub rdi, 8\n"
+    };
+}
+
+/// Goes on with a pair whose right operand is a constant of 32 bits.
+macro_rules! narrow_pair {
+    () => {
+        concat!("mov eax, eax\n", dispatch_pair!())
+    };
+}
+
+handlers! { fused FUSED;
+    get_get = GetGet:
+        "movzx edx, byte ptr [rsi + 1]", "movzx eax, byte ptr [rsi + 3]", "mov rdx, [rbx + 8 * rdx]", "mov rax, [rbx + 8 * rax]",
+        "add rsi, 4", dispatch_pair!();
+    get_const = GetConst:
+        "movzx edx, byte ptr [rsi + 1]", "mov rdx, [rbx + 8 * rdx]", constant!("3", "4", "5", "6", "7", "8", narrow_pair!());
+    top_get = TopGet: "movzx ecx, byte ptr [rsi + 1]", left!(), "mov rax, [rbx + 8 * rcx]", "add rsi, 2", dispatch_pair!();
+    top_const = TopConst: left!(), constant!("1", "2", "3", "4", "5", "6", narrow_pair!());
+    get_set = GetSet:
+        "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]", "mov rcx, [rbx + 8 * rcx]", "mov [rbx + 8 * rdx], rcx",
+        "add rsi, 4", dispatch!();
+    get_tee = GetTee:
+        "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]", "mov rax, [rbx + 8 * rcx]", "mov [rbx + 8 * rdx], rax",
+        "add rsi, 4", push!();
 }
