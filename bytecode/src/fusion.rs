@@ -88,6 +88,10 @@ superinstructions! {
     AddSet = 0xEE, I32Add;
     /// A sum to a local and to the stack.
     AddTee = 0xEF, I32Add;
+    /// Four blocks without parameters and results: what a `switch` of many cases begins with, in every round of a loop.
+    Blocks4 = 0xF0, Block;
+    /// Sixteen of them.
+    Blocks16 = 0xF1, Block;
 }
 
 /// Whether the interpreter executes the opcode on two operands that are not on the stack yet.
@@ -128,6 +132,8 @@ pub(crate) struct Fusion {
     pub patches: Vec<Patch>,
     /// How many of them are of earlier bodies.
     earlier: usize,
+    /// How many blocks without parameters and results end with the instruction before.
+    blocks: u32,
     /// The instruction before, if it is in no superinstruction.
     before: Option<Seen>,
     /// The second local of the [`Fused::GetGet`] that ended with the instruction before.
@@ -162,10 +168,27 @@ impl Fusion {
         }
     }
 
+    /// Counts an empty block at `pc`.
+    fn block(&mut self, pc: u32) {
+        self.blocks += 1;
+        if self.blocks.is_multiple_of(16) {
+            // Of these sixteen twelve are found as fours already.
+            self.patches.truncate(self.patches.len() - 3);
+            self.patches.push((pc - 2 * 15, Fused::Blocks16 as u8));
+        } else if self.blocks.is_multiple_of(4) {
+            self.patches.push((pc - 2 * 3, Fused::Blocks4 as u8));
+        }
+    }
+
     /// Looks at the next instruction, whose bytes begin at `pc` and end before `next`.
     #[inline]
     pub fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
         let seen = Seen { pc, byte: bytes[pc as usize], short: next - pc == 2 };
+        if bytes[pc as usize..next as usize] == EMPTY_BLOCK {
+            self.block(pc);
+        } else {
+            self.blocks = 0;
+        }
         let second = self.second.take();
         let Some(before) = self.before.replace(seen) else {
             // A load, say, does better with the one local than the pair does with both.
@@ -204,6 +227,9 @@ impl Fusion {
     }
 }
 
+/// A block without parameters and results.
+const EMPTY_BLOCK: [u8; 2] = [Opcode::Block as u8, 0x40];
+
 /// A `local.get` of two bytes with the instruction behind it.
 #[inline]
 fn with_local(seen: Seen, bytes: &[u8], next: u32) -> Option<Fused> {
@@ -228,4 +254,55 @@ fn with_local(seen: Seen, bytes: &[u8], next: u32) -> Option<Fused> {
 fn comparison(byte: u8) -> Fused {
     let (code, _) = ALL[usize::from(Fused::EqzBrIf as u8 - Fused::GetGet as u8 + byte - I32_EQZ)];
     code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::{Options, parse_with};
+    use crate::{Instrs, Module};
+
+    #[test]
+    fn no_opcode_has_the_code_of_a_superinstruction() {
+        for &(code, first) in ALL {
+            assert_eq!(Opcode::from_code(code as u16), None, "{code:?}");
+            assert!(![0xFB, 0xFC, 0xFD, 0xFE].contains(&(code as u8)), "{code:?} is a prefix");
+            assert_eq!(original(code as u8), first as u8);
+        }
+    }
+
+    fn parse(body: &str, fuse: bool) -> Module {
+        let wat = format!("(module (memory 1) (func (param i32 i32) (local v128) {body}))");
+        let wat = if body.contains("v128") { wat } else { wat.replace("(local v128)", "") };
+        let bytes = wat::parse_str(wat).expect("the test's text is well formed");
+        parse_with(bytes.into(), Options { fuse, ..Options::default() }).expect("the test's module is valid")
+    }
+
+    /// The superinstructions of a body, by the index of the instruction that each begins with.
+    fn found(body: &str) -> Vec<(usize, Fused)> {
+        let [plain, fused] = [false, true].map(|fuse| parse(body, fuse));
+        let [of_plain, of_fused] = [&plain, &fused].map(|module| {
+            let body = &module.bodies[0];
+            Instrs::new(module, body.entry, body.end)
+        });
+        assert!(of_plain.clone().eq(of_fused), "who decodes sees no difference");
+        let at = |pc: u32| ALL.iter().find(|(code, _)| *code as u8 == fused.bytes[pc as usize]);
+        of_plain.enumerate().filter_map(|(i, instr)| Some((i, at(instr.pc)?.0))).collect()
+    }
+
+    #[test]
+    fn neighbours_fuse() {
+        use Fused::*;
+        assert_eq!(found("local.get 0 local.get 1 i32.add local.set 0"), [(0, GetGet), (2, AddSet)]);
+        assert_eq!(found("local.get 0 i32.const 1 i32.lt_s drop"), [(0, GetConst)]);
+        assert_eq!(found("local.get 0 nop i32.const 1 i32.lt_s br_if 0"), [(2, TopConst), (3, LtSBrIf)]);
+        assert_eq!(found("local.get 0 local.get 1 i32.load i32.store"), [(1, GetI32Load)], "not the two locals");
+        assert_eq!(found("local.get 0 i32.load offset=128 drop"), [], "the offset has two bytes");
+        assert_eq!(found("(block (br_if 0 (i32.eqz (local.get 0))))"), [(2, EqzBrIf)]);
+        assert_eq!(found("local.get 0 block end local.get 1 i32.add drop"), [(3, TopGet)], "not over a label");
+        assert_eq!(found("v128.const i64x2 0 0 local.set 2 local.get 0 local.get 1 i32.add drop"), [], "slots are wide");
+        let blocks = |n| found(&("block ".repeat(n) + &"end ".repeat(n)));
+        assert_eq!(blocks(3), []);
+        assert_eq!(blocks(22), [(0, Blocks16), (16, Blocks4)]);
+    }
 }

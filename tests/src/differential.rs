@@ -54,6 +54,9 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         Subject::weir("interpreter", |config| {
             config.tier(Tier::Interpreter);
         }),
+        Subject::weir("interpreter, portable", |config| {
+            config.tier(Tier::Interpreter).portable_interpreter(true);
+        }),
         Subject::weir("native", |config| {
             config.tier(Tier::Native).synchronous_compilation(true);
         }),

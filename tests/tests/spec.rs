@@ -28,6 +28,12 @@ fn interpreter() {
 }
 
 #[test]
+fn interpreter_without_assembly() {
+    let summary = suite(Config::new().tier(Tier::Interpreter).portable_interpreter(true), None);
+    assert_eq!(compiled(&summary), 0);
+}
+
+#[test]
 fn interpreter_with_fuel_and_polls() {
     let mut config = Config::new();
     suite(config.tier(Tier::Interpreter).consume_fuel(true).epoch_interruption(true), Some(u64::MAX));

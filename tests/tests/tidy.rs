@@ -114,6 +114,9 @@ fn machine_code_is_encoded_in_named_places() {
         for (name, text) in sources(folder) {
             let code = code_of(&text);
             let tests = code.find("#[cfg(test)]").unwrap_or(code.len());
+            if code[..tests].contains("naked_asm!(") {
+                assert!(name.starts_with("vm/src/interp/x64/"), "naked_asm! in {name}");
+            }
             if code[..tests].contains("dynasm!(") {
                 assert!(name.starts_with("jit/src/x64/emit") || name.starts_with("vm/src/code/"), "dynasm! in {name}");
             }

@@ -531,11 +531,11 @@ fn threads_validate_what_one_thread_does() {
     let parse = |options| super::parse_with(bytes.clone().into(), options).expect("the module is valid");
     let alone = parse(Options::default());
     for threads in [2, 5] {
-        let shared = parse(Options { threads, lazy: false });
+        let shared = parse(Options { threads, ..Options::default() });
         assert_eq!(format!("{:?}", alone.bodies), format!("{:?}", shared.bodies));
         check_consistent(&shared);
     }
-    let lazy = parse(Options { threads: 1, lazy: true });
+    let lazy = parse(Options { lazy: true, ..Options::default() });
     assert!(lazy.foreign_tail_calls && lazy.bodies.iter().all(|body| body.get().is_none()));
     for func in 0..1000 {
         assert_eq!(lazy.func_at(alone.bodies[func as usize].entry), Some(func));
@@ -550,9 +550,9 @@ fn the_first_invalid_body_is_reported() {
     let parse = |options| super::parse_with(bytes.clone().into(), options);
     let alone = parse(Options::default()).expect_err("some bodies are invalid");
     for threads in [2, 5] {
-        assert_eq!(parse(Options { threads, lazy: false }).expect_err("some bodies are invalid"), alone);
+        assert_eq!(parse(Options { threads, ..Options::default() }).expect_err("some bodies are invalid"), alone);
     }
-    let lazy = parse(Options { threads: 1, lazy: true }).expect("nobody has looked at the bodies");
+    let lazy = parse(Options { lazy: true, ..Options::default() }).expect("nobody has looked at the bodies");
     assert!(lazy.validated_body(499).expect("it is defined here").is_ok());
     for _ in 0..2 {
         assert_eq!(lazy.validated_body(500).expect("it is defined here").expect_err("it is invalid"), &alone);

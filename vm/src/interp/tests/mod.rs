@@ -2,6 +2,7 @@
 
 mod calls;
 mod control;
+mod fusion;
 mod memory;
 mod metering;
 mod opcodes;
@@ -16,12 +17,13 @@ fn config() -> Config {
     config
 }
 
-/// The engines that must know every instruction: the interpreter, the evaluator on SSA as built, and as optimised.
-fn engines_of_every_instruction() -> [Config; 3] {
+/// The engines that must know every instruction: the interpreter, its portable loop alone, the evaluator on SSA as built, and as
+/// optimised.
+fn engines_of_every_instruction() -> [Config; 4] {
     let mut ssa = Config::new();
     ssa.tier(Tier::Ssa);
     let as_built = ssa.clone().rewrite_fuel(Some(0)).clone();
-    [config(), as_built, ssa]
+    [config(), config().portable_interpreter(true).clone(), as_built, ssa]
 }
 
 /// Checks that all that was called of the module ran in the engine that was asked for.

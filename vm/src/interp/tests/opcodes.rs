@@ -42,6 +42,14 @@ fn bits(value: Val) -> u64 {
     }
 }
 
+/// Operands of numeric instructions, by their number: such as superinstructions take, such as they take in part, and such as
+/// they do not.
+const GETS: [[&str; 3]; 3] = [
+    ["", "local.get 0", "local.get 0 local.get 1"],
+    ["", "nop local.get 0", "local.get 0 nop local.get 1"],
+    ["", "local.get 0 nop", "local.get 0 nop local.get 1 nop"],
+];
+
 #[test]
 fn numeric_instructions_do_what_semantics_says() {
     let numeric = |op: &&Opcode| eval(**op, &[6, 3]).is_some();
@@ -50,9 +58,11 @@ fn numeric_instructions_do_what_semantics_says() {
     for op in &ops {
         let Signature { operands, result } = op.signature().unwrap();
         let params: Vec<String> = operands.iter().map(ValType::to_string).collect();
-        let gets = ["", "local.get 0", "local.get 0 local.get 1"][operands.len()];
         let name = op.mnemonic();
-        wat += &format!("(func (export \"{name}\") (param {}) (result {result}) {gets} {name})\n", params.join(" "));
+        for (shape, gets) in GETS.iter().enumerate() {
+            let (gets, params) = (gets[operands.len()], params.join(" "));
+            wat += &format!("(func (export \"{name}{shape}\") (param {params}) (result {result}) {gets} {name})\n");
+        }
     }
     wat += ")";
     engines_of_every_instruction().iter().for_each(|config| numeric_instructions_do_in(config, &wat, &ops));
@@ -60,9 +70,9 @@ fn numeric_instructions_do_what_semantics_says() {
 
 fn numeric_instructions_do_in(config: &Config, wat: &str, ops: &[Opcode]) {
     let (mut store, instance) = instantiate(config, wat);
-    for &op in ops {
+    for (&op, shape) in ops.iter().flat_map(|op| (0..GETS.len()).map(move |shape| (op, shape))) {
         let Signature { operands, result } = op.signature().unwrap();
-        let func = instance.get_func(&mut store, op.mnemonic()).unwrap();
+        let func = instance.get_func(&mut store, &format!("{}{shape}", op.mnemonic())).unwrap();
         let seconds = operands.get(1).map_or(vec![0], |&ty| samples(ty));
         for a in samples(operands[0]) {
             for &b in &seconds {

@@ -14,20 +14,27 @@ macro_rules! body {
     };
 }
 
-/// Calls `rcx`, to continue at `rdx`, the arguments being `$pop` bytes below `sp`. It leaves where [`super::super::calls`] has more to do:
-/// there is native code, no tick is left, the frame overflows the stack or has another width.
+/// Calls `rcx`, to continue at `rdx`, the arguments being `$pop` bytes below `sp`. It leaves where [`super::super::calls`] has
+/// more to do: there is native code, no tick is left, the frame overflows the stack or has another width.
 macro_rules! enter {
     ($pop:literal) => {
         concat!(
-            "movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\nmov r13d, [rcx + {size}]\n",
-            "lea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\nmov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
+            "movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ",
+            $pop,
+            "]\nmov r13d, [rcx + {size}]\n",
+            "lea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
+            "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
             "sub dword ptr [r13 + {ticks}], 1\njs 6f\n",
             // The locals that are no parameters are 0.
-            "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ", $pop, "\ncmp rdi, r13\njae 4f\n3:\n",
+            "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ",
+            $pop,
+            "\ncmp rdi, r13\njae 4f\n3:\n",
             "mov qword ptr [rdi], 0\nadd rdi, 8\ncmp rdi, r13\njb 3b\n4:\n",
             "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, r12\nshr r14, 4\nmov [r13 + 12], r14d\n",
             "mov [r13 + 16], r10\nmov [r13 + 24], r11\nlea rdi, [r13 + 32]\nmov rbx, rax\nmov r10, rcx\n",
-            "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n", dispatch!(), "\n",
+            "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n",
+            dispatch!(),
+            "\n",
             "6:\nadd dword ptr [r13 + {ticks}], 1\njmp 9f\n"
         )
     };
@@ -37,11 +44,16 @@ macro_rules! enter {
 macro_rules! indirect {
     () => {
         concat!(
-            "cmp byte ptr [r11 + {narrow}], 0\nje 9f\n", leb!("1", "2", "rdx"), "\n",
+            "cmp byte ptr [r11 + {narrow}], 0\nje 9f\n",
+            leb!("1", "2", "rdx"),
+            "\n",
             "cmp byte ptr [rdx], 0\njne 9f\ninc rdx\nmov r13, [r11 + {tables}]\nmov r13, [r13]\nmov eax, eax\n",
             "cmp rax, [r13 + {len}]\njae 9f\nmov r13, [r13 + {entries}]\nshl rax, 5\nadd r13, rax\nmov rax, [r11 + {sig_ids}]\n",
-            "mov eax, [rax + 4 * rcx]\ncmp eax, [r13 + {sig}]\njne 9f\nmov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
-            "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n", body!(), enter!("8"),
+            "mov eax, [rax + 4 * rcx]\ncmp eax, [r13 + {sig}]\njne 9f\n",
+            "mov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
+            "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n",
+            body!(),
+            enter!("8"),
             leb_long!("rdx", "2", "3", "4", "5", "6")
         )
     };
@@ -69,7 +81,7 @@ handlers_of_calls! { HANDLERS;
         index = offset_of!(FuncRef, index);
 }
 
-handlers_of_calls! { PROFILING;
+handlers_of_calls! { COUNTING;
     counting_call_indirect = CallIndirect:
         // Who is called is counted by the portable loop.
         concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!()),

@@ -5,6 +5,7 @@ use super::{dispatch, handlers, leb, leb_byte, leb_long};
 use crate::tier::counters::FuncCode;
 use crate::tier::profile::Directions;
 use std::mem::offset_of;
+use weir_bytecode::fusion::Fused;
 use weir_bytecode::sidetable::BranchEntry;
 
 // What the displacements from `stp` below are.
@@ -122,8 +123,10 @@ macro_rules! ret {
         concat!(
             "mov ecx, [r10 + {locals}]\nlea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 9f\ncmp [rdx + 24], r11\n",
             "jne 9f\ncmp word ptr [r10 + {results}], 1\nja 9f\nmov esi, [rdx + 8]\nmov r14d, [rdx + 12]\nmov r10, [rdx + 16]\n",
-            "jb 2f\nmov [rbx], rax\nlea rdi, [rbx + 8]\n3:\nmov rbx, rcx\nadd rsi, rbp\nmov r12, [r10 + {branches}]\nshl r14, 4\n",
-            "add r14, r12\n", dispatch!(), "\n2:\nmov rdi, rbx\nmov rax, [rdi - 8]\njmp 3b\n"
+            "jb 2f\nmov [rbx], rax\nlea rdi, [rbx + 8]\n3:\nmov rbx, rcx\nadd rsi, rbp\nmov r12, [r10 + {branches}]\n",
+            "shl r14, 4\nadd r14, r12\n",
+            dispatch!(),
+            "\n2:\nmov rdi, rbx\nmov rax, [rdi - 8]\njmp 3b\n"
         )
     };
 }
@@ -131,31 +134,27 @@ macro_rules! ret {
 handlers! { HANDLERS;
     block = Block: block_type!("");
     loop_ = Loop:
-        block_type!("mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, 1\njs 9f\nmov [rcx + {ticks}], edx\nadd r14, 16\n") =>
+        block_type!(concat!(
+            "mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, 1\njs 9f\nmov [rcx + {ticks}], edx\n",
+            "add r14, 16\n"
+        )) =>
         code = offset_of!(Body, code), ticks = offset_of!(FuncCode, ticks);
-    if_ = If: if_!("", "");
     else_ = Else: take!();
     end = End: "cmp rsi, [r10 + {last}]", "je 4f", "inc rsi", dispatch!(), "4:", ret!() =>
         last = offset_of!(Body, last), locals = offset_of!(Body, locals), results = offset_of!(Body, results),
         branches = offset_of!(Body, branches);
     br = Br: take!();
-    br_if = BrIf: br_if!("", "");
-    br_table = BrTable: br_table!("");
     return_ = Return: ret!() =>
         locals = offset_of!(Body, locals), results = offset_of!(Body, results), branches = offset_of!(Body, branches);
 }
 
-handlers! { PROFILING;
-    counting_if = If: if_!(taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_br_if = BrIf: br_if!(taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_br_table = BrTable: br_table!(taken!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
+handlers! { fused BLOCKS;
+    blocks4 = Blocks4: "add rsi, 8", dispatch!();
+    blocks16 = Blocks16: "add rsi, 32", dispatch!();
 }
 
-/// Branches by the condition `$cond` of the flags that `$test` sets, and takes away its operands with `$pop`. The instructions take
-/// `$length` bytes.
+/// Branches by the condition `$cond` of the flags that `$test` sets, and takes away its operands with `$pop`. The instructions
+/// take `$length` bytes.
 macro_rules! fused_br_if {
     ($test:literal, $cond:literal, $pop:expr, $length:literal, $taken:expr, $passed:expr) => {
         concat!(
@@ -175,6 +174,21 @@ macro_rules! fused_br_if {
     };
 }
 
+/// Branches by a comparison of the two operands below `sp`.
+macro_rules! br_on {
+    ($cond:literal, $taken:expr, $passed:expr) => {
+        fused_br_if!("cmp [rdi - 16], eax", $cond, "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", $taken, $passed)
+    };
+}
+
+/// Branches by a comparison of a pair.
+macro_rules! br_on_pair {
+    ($cond:literal, $taken:expr, $passed:expr) => {
+        fused_br_if!("cmp edx, eax", $cond, "mov rax, [rdi - 8]\n", "3", $taken, $passed)
+    };
+}
+
+/// Branches by a local.
 macro_rules! get_br_if {
     ($taken:expr, $passed:expr) => {
         concat!(
@@ -184,80 +198,49 @@ macro_rules! get_br_if {
     };
 }
 
-handlers! { fused FUSED;
-    get_br_if = GetBrIf: get_br_if!("", "");
-    eqz_br_if = EqzBrIf: fused_br_if!("test eax, eax", "e", pop!(), "3", "", "");
-    eq_br_if = EqBrIf: fused_br_if!("cmp [rdi - 16], eax", "e", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    ne_br_if = NeBrIf: fused_br_if!("cmp [rdi - 16], eax", "ne", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    lt_s_br_if = LtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "l", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    lt_u_br_if = LtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "b", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    gt_s_br_if = GtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "g", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    gt_u_br_if = GtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "a", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    le_s_br_if = LeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "le", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    le_u_br_if = LeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "be", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    ge_s_br_if = GeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "ge", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
-    ge_u_br_if = GeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "ae", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", "", "");
+/// What branches on a condition, doing `$taken` or `$passed` too.
+macro_rules! branches {
+    ($module:ident: $taken:expr, $passed:expr $(=> $($operand:ident = $offset:expr),+)?) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { BRANCHES;
+                if_ = If: if_!($taken, $passed) $(=> $($operand = $offset),+)?;
+                br_if = BrIf: br_if!($taken, $passed) $(=> $($operand = $offset),+)?;
+                br_table = BrTable: br_table!($taken) $(=> $($operand = $offset),+)?;
+            }
+
+            handlers! { fused FUSED;
+                get_br_if = GetBrIf: get_br_if!($taken, $passed) $(=> $($operand = $offset),+)?;
+                eqz_br_if = EqzBrIf:
+                    fused_br_if!("test eax, eax", "e", pop!(), "3", $taken, $passed) $(=> $($operand = $offset),+)?;
+                eq_br_if = EqBrIf: br_on!("e", $taken, $passed) $(=> $($operand = $offset),+)?;
+                ne_br_if = NeBrIf: br_on!("ne", $taken, $passed) $(=> $($operand = $offset),+)?;
+                lt_s_br_if = LtSBrIf: br_on!("l", $taken, $passed) $(=> $($operand = $offset),+)?;
+                lt_u_br_if = LtUBrIf: br_on!("b", $taken, $passed) $(=> $($operand = $offset),+)?;
+                gt_s_br_if = GtSBrIf: br_on!("g", $taken, $passed) $(=> $($operand = $offset),+)?;
+                gt_u_br_if = GtUBrIf: br_on!("a", $taken, $passed) $(=> $($operand = $offset),+)?;
+                le_s_br_if = LeSBrIf: br_on!("le", $taken, $passed) $(=> $($operand = $offset),+)?;
+                le_u_br_if = LeUBrIf: br_on!("be", $taken, $passed) $(=> $($operand = $offset),+)?;
+                ge_s_br_if = GeSBrIf: br_on!("ge", $taken, $passed) $(=> $($operand = $offset),+)?;
+                ge_u_br_if = GeUBrIf: br_on!("ae", $taken, $passed) $(=> $($operand = $offset),+)?;
+            }
+
+            handlers! { fused pairs PAIRS;
+                pair_eq_br_if = EqBrIf: br_on_pair!("e", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_ne_br_if = NeBrIf: br_on_pair!("ne", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_lt_s_br_if = LtSBrIf: br_on_pair!("l", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_lt_u_br_if = LtUBrIf: br_on_pair!("b", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_gt_s_br_if = GtSBrIf: br_on_pair!("g", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_gt_u_br_if = GtUBrIf: br_on_pair!("a", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_le_s_br_if = LeSBrIf: br_on_pair!("le", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_le_u_br_if = LeUBrIf: br_on_pair!("be", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_ge_s_br_if = GeSBrIf: br_on_pair!("ge", $taken, $passed) $(=> $($operand = $offset),+)?;
+                pair_ge_u_br_if = GeUBrIf: br_on_pair!("ae", $taken, $passed) $(=> $($operand = $offset),+)?;
+            }
+        }
+    };
 }
 
-handlers! { fused pairs PAIRS;
-    pair_eq_br_if = EqBrIf: fused_br_if!("cmp edx, eax", "e", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_ne_br_if = NeBrIf: fused_br_if!("cmp edx, eax", "ne", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_lt_s_br_if = LtSBrIf: fused_br_if!("cmp edx, eax", "l", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_lt_u_br_if = LtUBrIf: fused_br_if!("cmp edx, eax", "b", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_gt_s_br_if = GtSBrIf: fused_br_if!("cmp edx, eax", "g", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_gt_u_br_if = GtUBrIf: fused_br_if!("cmp edx, eax", "a", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_le_s_br_if = LeSBrIf: fused_br_if!("cmp edx, eax", "le", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_le_u_br_if = LeUBrIf: fused_br_if!("cmp edx, eax", "be", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_ge_s_br_if = GeSBrIf: fused_br_if!("cmp edx, eax", "ge", "mov rax, [rdi - 8]\n", "3", "", "");
-    pair_ge_u_br_if = GeUBrIf: fused_br_if!("cmp edx, eax", "ae", "mov rax, [rdi - 8]\n", "3", "", "");
-}
-
-handlers! { fused FUSED_PROFILING;
-    counting_get_br_if = GetBrIf: get_br_if!(taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_eqz_br_if = EqzBrIf: fused_br_if!("test eax, eax", "e", pop!(), "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_eq_br_if = EqBrIf: fused_br_if!("cmp [rdi - 16], eax", "e", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_ne_br_if = NeBrIf: fused_br_if!("cmp [rdi - 16], eax", "ne", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_lt_s_br_if = LtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "l", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_lt_u_br_if = LtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "b", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_gt_s_br_if = GtSBrIf: fused_br_if!("cmp [rdi - 16], eax", "g", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_gt_u_br_if = GtUBrIf: fused_br_if!("cmp [rdi - 16], eax", "a", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_le_s_br_if = LeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "le", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_le_u_br_if = LeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "be", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_ge_s_br_if = GeSBrIf: fused_br_if!("cmp [rdi - 16], eax", "ge", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_ge_u_br_if = GeUBrIf: fused_br_if!("cmp [rdi - 16], eax", "ae", "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-}
-
-handlers! { fused pairs PAIRS_PROFILING;
-    counting_pair_eq_br_if = EqBrIf: fused_br_if!("cmp edx, eax", "e", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_ne_br_if = NeBrIf: fused_br_if!("cmp edx, eax", "ne", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_lt_s_br_if = LtSBrIf: fused_br_if!("cmp edx, eax", "l", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_lt_u_br_if = LtUBrIf: fused_br_if!("cmp edx, eax", "b", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_gt_s_br_if = GtSBrIf: fused_br_if!("cmp edx, eax", "g", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_gt_u_br_if = GtUBrIf: fused_br_if!("cmp edx, eax", "a", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_le_s_br_if = LeSBrIf: fused_br_if!("cmp edx, eax", "le", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_le_u_br_if = LeUBrIf: fused_br_if!("cmp edx, eax", "be", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_ge_s_br_if = GeSBrIf: fused_br_if!("cmp edx, eax", "ge", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-    counting_pair_ge_u_br_if = GeUBrIf: fused_br_if!("cmp edx, eax", "ae", "mov rax, [rdi - 8]\n", "3", taken!(), passed!()) =>
-        code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions);
-}
+branches!(plain: "", "");
+branches!(counting: taken!(), passed!() => code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions));

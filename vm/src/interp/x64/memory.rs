@@ -1,6 +1,7 @@
 //! Loads and stores on memory 0, if its addresses have 32 bits.
 
 use super::{dispatch, handlers, leb_byte, leb_long};
+use weir_bytecode::fusion::Fused;
 
 /// The offset goes to `rcx`, the address of the next instruction to `rdx`. The alignment has one byte if it names
 /// memory 0 and nobody is perverse: else it leaves.

@@ -1,9 +1,9 @@
 //! The interpreter in assembly: threaded handlers for the instructions that matter, in functions whose slots have one word.
 //!
 //! A handler executes its instruction and jumps to the next one's through a [`Table`]. What a handler does not do itself,
-//! a trap, a call of native code or of the host, a value that needs care, it leaves: before it has changed anything it jumps to [`exit`],
-//! [`advance`] returns, and the portable loop executes that one instruction and comes back. So [`super::dispatch`] remains
-//! the whole interpreter, and what is here are its fast paths.
+//! a trap, a call of native code or of the host, a value that needs care, it leaves: before it has changed anything it jumps to
+//! [`exit`], [`advance`] returns, and the portable loop executes that one instruction and comes back. So [`super::dispatch`]
+//! remains the whole interpreter, and what is here are its fast paths.
 //!
 //! It is assembled with the crate and not emitted at start-up: so it needs no executable memory and costs nothing to
 //! start.
@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The slot below `sp` is in `rax` *and* in memory: operands need not be loaded, so that what they wait for is a
-//! register, and yet nothing has to be written before leaving, nor anything be known of an empty stack, below which is the frame's
-//! header. When a handler leaves, `rax` may hold anything.
+//! register, and yet nothing has to be written before leaving, nor anything be known of an empty stack, below which is the
+//! frame's header. When a handler leaves, `rax` may hold anything.
 //!
 //! Superinstructions ([`weir_bytecode::fusion`]) that take two operands without pushing them put them into `rdx` and `rax` and
 //! go on through the table's other half, [`pairs`], with `sp` below both. What knows nothing to do with a pair pushes it.
@@ -65,19 +65,19 @@ const _: () = assert!(offset_of!(Table, pairs) == 2120);
 type Handlers = &'static [(u16, Handler)];
 
 /// For an engine whose interpreter counts nothing but ticks.
-static PLAIN: Table = table(&[], &[]);
+static PLAIN: Table = table(&[control::plain::BRANCHES, control::plain::FUSED], control::plain::PAIRS);
 /// For one that profiles warm functions.
-static PROFILING: Table = table(&[control::PROFILING, calls::PROFILING, control::FUSED_PROFILING], &[control::PAIRS_PROFILING]);
+static PROFILING: Table =
+    table(&[control::counting::BRANCHES, control::counting::FUSED, calls::COUNTING], control::counting::PAIRS);
 
-/// The table with these handlers in the place of the plain ones.
-const fn table(counting: &[Handlers], counting_pairs: &[Handlers]) -> Table {
-    let mut table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [pairs::push as Handler; 256] };
-    let plain = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
-    let fused = [operands::FUSED, control::FUSED, memory::FUSED, numeric::FUSED];
-    table = with(with(with(table, &plain, false), &fused, false), counting, false);
-    table = with(with(table, &[pairs::HANDLERS, pairs::FUSED, control::PAIRS], true), counting_pairs, true);
+/// The table with these handlers of what counts or does not, `of_pairs` being those of pairs.
+const fn table(counting: &[Handlers], of_pairs: Handlers) -> Table {
+    let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [pairs::push as Handler; 256] };
+    let opcodes = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
+    let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::FUSED];
+    let mut table = with(with(with(table, &opcodes, false), &fused, false), counting, false);
     table.opcodes[code::Prefix as usize] = numeric::prefix;
-    table
+    with(table, &[pairs::HANDLERS, pairs::FUSED, of_pairs], true)
 }
 
 /// The table with all of these in their places, among the pairs or not.
@@ -258,25 +258,25 @@ macro_rules! push_pair {
 macro_rules! handlers {
     ($list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
         handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(super) const $list: super::Handlers = &[$((super::code::$op, $name)),*];
+        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$(($crate::interp::dispatch::code::$op, $name)),*];
     };
     (fused $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
         handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(super) const $list: super::Handlers = &[$((weir_bytecode::fusion::Fused::$op as u16, $name)),*];
+        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$((Fused::$op as u16, $name)),*];
     };
     (pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
         handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(super) const $list: super::Handlers = &[$((super::code::$op, $name)),*];
+        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$(($crate::interp::dispatch::code::$op, $name)),*];
     };
     (fused pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
         handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(super) const $list: super::Handlers = &[$((weir_bytecode::fusion::Fused::$op as u16, $name)),*];
+        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$((Fused::$op as u16, $name)),*];
     };
     (@functions $leave:ident; $($name:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
         $(
             #[unsafe(naked)]
             unsafe extern "sysv64" fn $name() {
-                std::arch::naked_asm!($($line,)+ super::$leave!() $($(, $operand = const $offset)+)?)
+                std::arch::naked_asm!($($line,)+ $crate::interp::x64::$leave!() $($(, $operand = const $offset)+)?)
             }
         )*
     };

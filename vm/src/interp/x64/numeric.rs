@@ -1,6 +1,7 @@
 //! Numeric instructions.
 
 use super::{dispatch, handlers};
+use weir_bytecode::fusion::Fused;
 
 /// Makes `rax` the operand in the place of the one below `sp`.
 macro_rules! replace {

@@ -1,6 +1,7 @@
 //! Instructions on two operands that are not on the stack: in `rdx` and `rax`.
 
 use super::{dispatch, handlers};
+use weir_bytecode::fusion::Fused;
 
 /// Pushes the pair for an instruction that wants it there.
 #[unsafe(naked)]

@@ -1,0 +1,133 @@
+//! Superinstructions do what their halves do one after the other: in the portable loop nothing is fused.
+
+use super::{config, instantiate};
+use crate::Val;
+use std::collections::BTreeSet;
+use weir_bytecode::validate::{Options, parse_with};
+use weir_bytecode::{Instrs, fusion};
+
+/// Bodies of functions from two i32 to an i64 with locals `$x i32 $y i64 $z f64`, once for each of the operators in the place of
+/// `OP`.
+const SHAPES: &[(&str, &[&str])] = &[
+    ("local.get 0 local.get 1 OP i64.extend_i32_u", BINARY),
+    ("local.get 0 i32.const 300 OP i64.extend_i32_u", BINARY),
+    ("local.get 0 nop local.get 1 OP i64.extend_i32_u", BINARY),
+    ("local.get 0 nop i32.const -7 OP i64.extend_i32_u", BINARY),
+    ("local.get 0 nop i32.const -70000 OP i64.extend_i32_u", BINARY),
+    ("local.get 0 nop i32.const 0x7fffffff OP i64.extend_i32_u", BINARY),
+    // The branch that is taken keeps one value and drops one, and keeps none.
+    ("block (result i32) i32.const 1 i32.const 2 local.get 0 local.get 1 OP br_if 0 i32.sub end i64.extend_i32_s", COMPARISONS),
+    (
+        "block (result i32) i32.const 1 i32.const 2 local.get 0 nop local.get 1 nop OP br_if 0 i32.sub end i64.extend_i32_s",
+        COMPARISONS,
+    ),
+    ("block i64.const 3 local.get 0 local.get 1 OP br_if 0 return end i64.const 4", COMPARISONS),
+    ("block i64.const 3 local.get 0 nop local.get 1 nop OP br_if 0 return end i64.const 4", COMPARISONS),
+    ("block (result i32) i32.const 1 i32.const 2 local.get 0 nop OP br_if 0 i32.sub end i64.extend_i32_s", &["i32.eqz"]),
+    ("block i64.const 3 local.get 0 OP br_if 0 return end i64.const 4", &["nop", "i32.eqz"]),
+    ("block (result i32) i32.const 1 i32.const 2 local.get 0 br_if 0 i32.sub end i64.extend_i32_s", &[""]),
+    ("block i64.const 3 local.get 0 br_if 0 return end i64.const 4", &[""]),
+    // Branches that keep more than one.
+    (
+        "block (result i32 i32) i32.const 1 i32.const 2 i32.const 3 local.get 0 local.get 1 OP br_if 0
+         i32.add end i32.sub i64.extend_i32_s",
+        COMPARISONS,
+    ),
+    ("i64.const 9 local.get 0 local.get 1 i32.add OP i64.extend_i32_u i64.add", &["local.set $x local.get $x", "local.tee $x"]),
+    (
+        "i64.const 9 local.get 0 nop local.get 1 nop i32.add OP i64.extend_i32_u i64.add",
+        &["local.set $x local.get $x", "local.tee $x"],
+    ),
+    ("i64.const 5 local.get 0 OP local.get $x i64.extend_i32_u i64.add", &["local.set $x", "local.tee $x drop"]),
+    ("local.get 0 OP", &["i32.load offset=3 i64.extend_i32_s", "i32.load8_u offset=4 i64.extend_i32_u", "i64.load offset=1"]),
+    ("i64.const 2 local.get 0 OP i64.add", &["i64.load offset=65535", "i64.load offset=100000"]),
+    ("local.get 0 OP i64.reinterpret_f64", &["f64.load", "f64.load offset=127"]),
+    // An address and a value.
+    ("local.get 0 local.get 1 OP local.get 0 i64.load8_u", &["i32.store8", "i32.store16 offset=1", "i32.store offset=0x1000"]),
+    ("i64.const 1 local.get 0 nop local.get 1 OP i32.const 7 i64.load i64.add", &["i32.store", "i32.store offset=7"]),
+    ("i64.const 1 local.get 0 i32.const 0x12345678 OP i32.const 7 i64.load i64.add", &["i32.store", "i32.store offset=7"]),
+    ("local.get 0 local.get $y OP i32.const 7 i64.load", &["i64.store", "i64.store32 offset=5", "i64.store16", "i64.store8"]),
+    ("local.get 0 local.get $z OP i32.const 7 i64.load", &["f64.store"]),
+    ("local.get $y local.get $y OP", &["i64.add", "i64.mul", "i64.shl", "i64.rotr", "i64.lt_s i64.extend_i32_u"]),
+    ("local.get $y nop local.get $y OP", &["i64.sub", "i64.xor", "i64.shr_s", "i64.eq i64.extend_i32_u"]),
+    ("local.get $z local.get $z OP i64.reinterpret_f64", &["f64.add", "f64.sub", "f64.mul", "f64.div"]),
+    // A local of a load is better off without the local before it; one of a call is not.
+    ("local.get 1 local.get 0 i32.load i32.add i64.extend_i32_u", &[""]),
+    ("local.get 0 local.get 1 local.get 0 call $three", &[""]),
+];
+
+const BINARY: &[&str] = &[
+    "i32.add",
+    "i32.sub",
+    "i32.mul",
+    "i32.and",
+    "i32.or",
+    "i32.xor",
+    "i32.shl",
+    "i32.shr_s",
+    "i32.shr_u",
+    "i32.rotl",
+    "i32.rotr",
+    "i32.div_s",
+    "i32.rem_u",
+    "i32.eq",
+    "i32.ne",
+    "i32.lt_s",
+    "i32.lt_u",
+    "i32.gt_s",
+    "i32.gt_u",
+    "i32.le_s",
+    "i32.le_u",
+    "i32.ge_s",
+    "i32.ge_u",
+];
+
+const COMPARISONS: &[&str] =
+    &["i32.eq", "i32.ne", "i32.lt_s", "i32.lt_u", "i32.gt_s", "i32.gt_u", "i32.le_s", "i32.le_u", "i32.ge_s", "i32.ge_u"];
+
+#[test]
+fn superinstructions_do_what_their_halves_do() {
+    let mut bodies: Vec<String> = SHAPES.iter().flat_map(|(shape, ops)| ops.iter().map(|op| shape.replace("OP", op))).collect();
+    for depth in [1, 3, 4, 7, 16, 39] {
+        let (open, close) = ("block ".repeat(depth), "end ".repeat(depth));
+        bodies.push(format!("{open} local.get 0 local.get 1 i32.lt_s br_if {} {close} i64.const {depth}", depth - 1));
+    }
+    let mut wat = String::from(
+        "(module (memory 1) (data (i32.const 0) \"0123456789abcdefghijklmnopqrstuvwxyz\")
+            (func $three (param i32 i32 i32) (result i64)
+                (i64.extend_i32_s (i32.sub (i32.mul (local.get 0) (local.get 1)) (local.get 2))))",
+    );
+    for (i, body) in bodies.iter().enumerate() {
+        wat += &format!(
+            "(func (export \"{i}\") (param i32 i32) (result i64) (local $x i32) (local $y i64) (local $z f64)
+                (local.set $y (i64.mul (i64.extend_i32_s (local.get 0)) (i64.const 0x100000003)))
+                (local.set $z (f64.div (f64.convert_i32_s (local.get 1)) (f64.const 3))) {body})\n"
+        );
+    }
+    wat += ")";
+
+    let bytes = wat::parse_str(&wat).unwrap();
+    let fused = parse_with(bytes.into(), Options { fuse: true, ..Options::default() }).unwrap();
+    let heads = fused.bodies.iter().flat_map(|body| {
+        let body = body.get().unwrap();
+        Instrs::new(&fused, body.entry, body.end).map(|instr| fused.bytes[instr.pc as usize])
+    });
+    let found: BTreeSet<u8> = heads.filter(|&byte| fusion::original(byte) != byte).collect();
+    assert_eq!(found, fusion::ALL.iter().map(|&(code, _)| code as u8).collect(), "every superinstruction is found");
+
+    let engines = [config(), config().profile(true).clone(), config().portable_interpreter(true).clone()];
+    let samples = [0, 1, 2, 31, -1, -8, 65530, i32::MIN, i32::MAX];
+    // What one call leaves in memory the next ones find, in each engine the same.
+    let mut instances = engines.each_ref().map(|config| instantiate(config, &wat));
+    for (i, body) in bodies.iter().enumerate() {
+        for (a, b) in samples.iter().flat_map(|&a| samples.map(|b| (a, b))) {
+            let ended = instances.each_mut().map(|(store, instance)| {
+                let mut result = [Val::I64(0)];
+                let func = instance.get_func(&mut *store, &i.to_string()).unwrap();
+                let ended = func.call(&mut *store, &[Val::I32(a), Val::I32(b)], &mut result);
+                ended.map(|()| format!("{result:?}")).unwrap_or_else(|error| format!("{error:?}"))
+            });
+            assert!(ended[0] == ended[1] && ended[1] == ended[2], "{body} of {a}, {b}: {ended:?}");
+        }
+    }
+}
