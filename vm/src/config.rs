@@ -1,6 +1,8 @@
 //! What an engine is told before it starts.
 
+use crate::events::{Callback, Profiler, TierEvent};
 use crate::limits::{DEFAULT_MAX_WASM_STACK, DEFAULT_VALUE_STACK};
+use std::sync::Arc;
 use weir_bytecode::{Module as Bytecode, validate};
 use weir_jit::regalloc::Allocator;
 
@@ -57,6 +59,8 @@ pub struct Config {
     pub(crate) rewrite_fuel: Option<u64>,
     profile: Option<bool>,
     pub(crate) deterministic: bool,
+    pub(crate) profiler: Option<Profiler>,
+    pub(crate) tier_events: Option<Callback>,
 }
 
 impl Default for Config {
@@ -81,6 +85,8 @@ impl Default for Config {
             rewrite_fuel: None,
             profile: None,
             deterministic: false,
+            profiler: None,
+            tier_events: None,
         }
     }
 }
@@ -238,6 +244,37 @@ impl Config {
     /// iterations after which it is compiled, with [`Tier::Interpreter`] at its first. Default: on with [`Tier::Auto`], else off.
     pub fn profile(&mut self, enable: bool) -> &mut Config {
         self.profile = Some(enable);
+        self
+    }
+
+    /// Tells a profiler of all code that is compiled. Default: `None`.
+    pub fn profiler(&mut self, profiler: Option<Profiler>) -> &mut Config {
+        self.profiler = profiler;
+        self
+    }
+
+    /// Calls `callback` whenever a function or a loop has been compiled, or could not be. It runs on the thread that compiled, with
+    /// whatever the guest was doing going on meanwhile: so it must be short and must not call into a store. A panic in it goes no
+    /// further. Default: none.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use weir::{Config, Engine, TierEventKind};
+    ///
+    /// static CODE_BYTES: AtomicUsize = AtomicUsize::new(0);
+    ///
+    /// let mut config = Config::new();
+    /// config.on_tier_event(|event| {
+    ///     if let TierEventKind::Compiled { code, time, .. } = &event.kind {
+    ///         CODE_BYTES.fetch_add(code.len(), Ordering::Relaxed);
+    ///         println!("{} compiled in {time:?}", event.name());
+    ///     }
+    /// });
+    /// let engine = Engine::new(&config)?;
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn on_tier_event(&mut self, callback: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) -> &mut Config {
+        self.tier_events = Some(Callback(Arc::new(callback)));
         self
     }
 

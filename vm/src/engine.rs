@@ -32,7 +32,7 @@ pub(crate) struct EngineRecord {
 impl Default for Engine {
     /// An engine with default settings.
     fn default() -> Engine {
-        Engine::from_config(Config::default())
+        Engine::new(&Config::default()).expect("nothing that could fail is asked for")
     }
 }
 
@@ -43,12 +43,9 @@ impl Engine {
     /// The settings contradict each other or ask for what this host or build cannot do.
     pub fn new(config: &Config) -> Result<Engine> {
         tier::check(config)?;
-        Ok(Engine::from_config(config.clone()))
-    }
-
-    fn from_config(config: Config) -> Engine {
-        let tier = tier::EngineState::new(&config);
-        Engine(Arc::new(EngineRecord { config, signatures: Signatures::default(), epoch: AtomicU64::new(0), tier }))
+        let tier = tier::EngineState::new(config)?;
+        let (signatures, epoch) = (Signatures::default(), AtomicU64::new(0));
+        Ok(Engine(Arc::new(EngineRecord { config: config.clone(), signatures, epoch, tier })))
     }
 
     /// Its settings.

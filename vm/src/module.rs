@@ -41,6 +41,11 @@ impl ModuleExport {
 }
 
 impl Module {
+    /// A handle of a record.
+    pub(crate) fn of(record: Arc<ModuleRecord>) -> Module {
+        Module(record)
+    }
+
     /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only
     /// the private copy is validated and run.
     ///

@@ -76,7 +76,7 @@ pub(crate) struct Run {
     /// Afterwards say on standard error what happened, in a few lines or as one JSON object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
-    /// Afterwards print on standard error what the interpreter counted: which way branches went, what indirect calls called
+    /// Print on standard error, afterwards, which way branches went and what indirect calls called; or name compiled code for `perf`
     #[arg(long, value_name = "KIND")]
     pub profile: Option<ProfileKind>,
     /// The module (.wasm or .wat), then its arguments
@@ -166,6 +166,10 @@ pub(crate) enum StatsFormat {
 pub(crate) enum ProfileKind {
     /// Branches and indirect calls, by function and offset
     Counts,
+    /// Names of compiled code in /tmp/perf-PID.map, for `perf report`
+    Perfmap,
+    /// Compiled code in ./jit-PID.dump, for `perf record -k mono`, then `perf inject --jit`
+    Jitdump,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Instant;
-use weir::{Engine, ExternType, Instance, Linker, Module, Store, Trap, Val};
+use weir::{Engine, ExternType, Instance, Linker, Module, Profiler, Store, Trap, Val};
 use weir_wasi::{I32Exit, WasiCtx};
 
 /// The native stack that the guest has: what a native program gets by default.
@@ -40,8 +40,11 @@ struct Host {
 fn run_here(args: &Run, started: Instant) -> Done {
     let mut config = args.engine.config();
     config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK).epoch_interruption(args.timeout.is_some());
-    if args.profile.is_some() {
-        config.profile(true);
+    match args.profile {
+        Some(ProfileKind::Counts) => _ = config.profile(true),
+        Some(ProfileKind::Perfmap) => _ = config.profiler(Some(Profiler::PerfMap)),
+        Some(ProfileKind::Jitdump) => _ = config.profiler(Some(Profiler::JitDump)),
+        None => (),
     }
     let engine = Engine::new(&config).map_err(Failure::Module)?;
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;

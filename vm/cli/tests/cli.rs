@@ -220,6 +220,43 @@ fn deterministic_runs_are_the_same() {
 }
 
 #[test]
+fn profilers_find_compiled_code() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("profilers");
+    fs::create_dir_all(&folder).expect("a writable folder");
+    let module = file("profilers.wat", r#"(module (func $seven (export "seven") (result i32) (i32.const 7)))"#);
+    let run = |kind: &str, folder: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(["--profile", kind, "--tier", "native", "--invoke", "seven"]).arg(&module).current_dir(folder);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
+        (child.id(), child.wait_with_output().expect("weir ends"))
+    };
+
+    let (pid, output) = run("perfmap", &folder);
+    assert_eq!((output.status.code(), stdout(&output).trim()), (Some(0), "7"));
+    let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+    let map = fs::read_to_string(&path).expect("the map is there");
+    fs::remove_file(path).expect("it is ours");
+    let [address, len, name] = map.trim().split(' ').collect::<Vec<_>>().try_into().expect("one function");
+    assert!(u64::from_str_radix(address, 16).is_ok() && u64::from_str_radix(len, 16).is_ok_and(|len| len > 5), "{map}");
+    assert_eq!(name, "seven");
+
+    let (pid, output) = run("jitdump", &folder);
+    assert_eq!((output.status.code(), stdout(&output).trim()), (Some(0), "7"));
+    let path = folder.join(format!("jit-{pid}.dump"));
+    let dump = fs::read(&path).expect("the dump is there");
+    fs::remove_file(path).expect("it is ours");
+    let word = |at: usize| u32::from_ne_bytes(dump[at..at + 4].try_into().expect("four bytes"));
+    let long = |at: usize| u64::from_ne_bytes(dump[at..at + 8].try_into().expect("eight bytes"));
+    assert_eq!([word(0), word(4), word(8), word(20)], [0x4A69_5444, 1, 40, pid]);
+    assert_eq!([word(40), word(44), word(56)], [0, dump.len() as u32 - 40, pid], "one function");
+    let (name, code) = dump[96..].split_at(6);
+    assert_eq!((name, code.len() as u64), (&b"seven\0"[..], long(80)));
+
+    let (_, output) = run("jitdump", Path::new("/proc"));
+    assert_fails(&output, 1, &["the profiler's file can't be written"]);
+}
+
+#[test]
 fn profiles_say_what_was_counted() {
     let text = r#"(module $m
         (type $t (func (result i32)))

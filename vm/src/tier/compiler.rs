@@ -1,6 +1,7 @@
 //! Makes native code for functions and loops and remembers, per module, what there is of it.
 
 use super::evaluated;
+use super::listeners::Listeners;
 use super::policy::{self, COMPILER_THREADS, Decision, NEVER, Policy};
 use super::queue::{Job, Queue};
 use super::record::Record;
@@ -8,7 +9,7 @@ use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
 use crate::runtime::helpers::{HELPERS, HOOKS};
 use crate::runtime::records::ModuleRecord;
 use crate::runtime::stack::with_room;
-use crate::{Config, Tier};
+use crate::{Config, Result, Tier};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ptr;
@@ -31,12 +32,16 @@ pub(crate) struct EngineState {
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     native: bool,
+    listeners: Listeners,
 }
 
 impl EngineState {
     /// The state of an engine with these settings.
-    pub fn new(config: &Config) -> EngineState {
-        EngineState {
+    ///
+    /// # Errors
+    /// What the settings tell of code cannot be told.
+    pub fn new(config: &Config) -> Result<EngineState> {
+        Ok(EngineState {
             policy: Policy::new(config),
             options: config.compiler(),
             space: OnceLock::new(),
@@ -44,7 +49,8 @@ impl EngineState {
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             native: !matches!(config.tier, Tier::Interpreter | Tier::Ssa),
-        }
+            listeners: Listeners::new(config)?,
+        })
     }
 
     /// The engine's code memory, or `None` if it has no native code.
@@ -207,6 +213,10 @@ fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, back
     for record in [&module.tier.record, &engine.record] {
         let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
         record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), &refusals);
+    }
+    // SAFETY: it is installed, and the module is here.
+    unsafe {
+        engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &refusals);
     }
     let code = installed.map(|(code, _)| code);
     let state = code.map_or(EntryState::Refused, EntryState::Ready);

@@ -20,8 +20,11 @@ pub(crate) struct EngineState {
 
 impl EngineState {
     /// The state of an engine with these settings.
-    pub fn new(_config: &Config) -> EngineState {
-        EngineState::default()
+    ///
+    /// # Errors
+    /// None: nothing is compiled of which to tell.
+    pub fn new(_config: &Config) -> Result<EngineState> {
+        Ok(EngineState::default())
     }
 }
 

@@ -1,0 +1,70 @@
+//! What the tiers tell the embedder as it happens.
+
+use crate::Module;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// For which profiler compiled code is named: see [`Config::profiler`](crate::Config::profiler).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profiler {
+    /// `perf report`, through `/tmp/perf-PID.map`: names and nothing else, and no work afterwards.
+    PerfMap,
+    /// `perf inject --jit`, through `jit-PID.dump` in the working directory: `perf annotate` then shows the machine code. Record with
+    /// `perf record -k mono`.
+    JitDump,
+}
+
+/// Something that a tier did: see [`Config::on_tier_event`](crate::Config::on_tier_event).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TierEvent<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// Index of the function.
+    pub func: u32,
+    /// The offset in the module of the `loop` at which code begins that continues a running loop; `None` for code that is called.
+    pub osr: Option<u32>,
+    /// What happened.
+    pub kind: TierEventKind<'a>,
+}
+
+/// What happened to a function.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TierEventKind<'a> {
+    /// It was compiled, and its code is in place.
+    #[non_exhaustive]
+    Compiled {
+        /// By Weir's own back end, and not by Cranelift.
+        native: bool,
+        /// The code. It stays where it is for as long as the module lives.
+        code: &'a [u8],
+        /// What compiling took.
+        time: Duration,
+    },
+    /// No back end compiled it: it stays in the interpreter.
+    #[non_exhaustive]
+    Refused {
+        /// What each back end said.
+        reasons: Vec<String>,
+    },
+}
+
+impl TierEvent<'_> {
+    /// The function's name in the module's name section, or `function N`; with the loop's offset for code of a loop.
+    pub fn name(&self) -> String {
+        let name = self.module.bytecode().func_name(self.func).map_or(format!("function {}", self.func), String::from);
+        self.osr.map_or(name.clone(), |pc| format!("{name} loop {pc:#x}"))
+    }
+}
+
+/// A [`Config`](crate::Config)'s callback.
+#[derive(Clone)]
+pub(crate) struct Callback(pub Arc<dyn Fn(&TierEvent<'_>) + Send + Sync>);
+
+impl fmt::Debug for Callback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Callback")
+    }
+}

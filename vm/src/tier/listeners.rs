@@ -1,0 +1,70 @@
+//! Tells embedder and profiler of compiled code.
+
+use super::compiler::Code;
+use super::perf::Perf;
+use crate::events::{Callback, TierEvent, TierEventKind};
+use crate::runtime::records::ModuleRecord;
+use crate::{Config, Error, Module, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use weir_jit::ir::Entry;
+use weir_jit::{Backend, Compiled, Refusal};
+
+/// Who is told.
+#[derive(Debug)]
+pub(super) struct Listeners {
+    callback: Option<Callback>,
+    perf: Option<Mutex<Perf>>,
+}
+
+impl Listeners {
+    /// Those that the settings name.
+    ///
+    /// # Errors
+    /// The profiler's file can't be written.
+    pub fn new(config: &Config) -> Result<Listeners> {
+        let failed = |error| Error::msg(format!("the profiler's file can't be written: {error}"));
+        let perf = config.profiler.map(Perf::new).transpose().map_err(failed)?;
+        Ok(Listeners { callback: config.tier_events.clone(), perf: perf.map(Mutex::new) })
+    }
+
+    /// Tells of a compilation: the code and where it is, or that every back end refused.
+    ///
+    /// # Safety
+    /// The code is published there, and the module lives.
+    pub unsafe fn tell(
+        &self,
+        module: &Arc<ModuleRecord>,
+        func: u32,
+        entry: Entry,
+        compiled: Option<(Code, &Compiled)>,
+        refusals: &[Refusal],
+    ) {
+        if self.callback.is_none() && self.perf.is_none() {
+            return;
+        }
+        let osr = match entry {
+            Entry::Call => None,
+            Entry::Osr(pc) => Some(pc),
+        };
+        let kind = match compiled {
+            Some((Code(address), compiled)) => TierEventKind::Compiled {
+                native: compiled.backend == Backend::Native,
+                // SAFETY: the caller's promise; code is immutable.
+                code: unsafe { std::slice::from_raw_parts(address, compiled.code.len()) },
+                time: Duration::from_nanos(compiled.stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum()),
+            },
+            None => TierEventKind::Refused { reasons: refusals.iter().map(Refusal::to_string).collect() },
+        };
+        let event = TierEvent { module: &Module::of(module.clone()), func, osr, kind };
+        if let (Some(perf), TierEventKind::Compiled { code, .. }) = (&self.perf, &event.kind) {
+            // A profile in which some code has no name is better than none.
+            let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&event.name(), code);
+        }
+        if let Some(Callback(callback)) = &self.callback {
+            // Compiled code may be below this on the stack, which no panic may pass: the panic's message is all there is of it.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(&event)));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What `perf` reads of compiled code: the map of names that `perf report` looks up, or the dump that `perf inject` makes
+//! objects of. Formats: `tools/perf/Documentation/jit-interface.txt` and `jitdump-specification.txt` of the Linux kernel.
+
+use crate::Profiler;
+use rustix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// An open map or dump of this process.
+#[derive(Debug)]
+pub(super) struct Perf {
+    file: File,
+    /// How many functions the dump has; `None` for a map.
+    dumped: Option<u64>,
+    /// By its executable mapping `perf record` learns of the dump.
+    _marker: Option<memmap2::Mmap>,
+}
+
+/// Of a dump: "JiTD", written in the machine's byte order.
+const MAGIC: u32 = 0x4A69_5444;
+const VERSION: u32 = 1;
+const HEADER_LEN: u32 = 40;
+const EM_X86_64: u32 = 62;
+/// The kind of a record that has code, and its length without name and code.
+const CODE_LOAD: u32 = 0;
+const CODE_LOAD_LEN: usize = 56;
+
+impl Perf {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// It can't be written or mapped.
+    pub fn new(profiler: Profiler) -> io::Result<Perf> {
+        let pid = std::process::id();
+        match profiler {
+            Profiler::PerfMap => {
+                let path = format!("/tmp/perf-{pid}.map");
+                Ok(Perf { file: File::options().create(true).append(true).open(path)?, dumped: None, _marker: None })
+            }
+            Profiler::JitDump => {
+                let path = PathBuf::from(format!("jit-{pid}.dump"));
+                let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
+                let mut header = Vec::new();
+                for word in [MAGIC, VERSION, HEADER_LEN, EM_X86_64, 0, pid] {
+                    header.extend(word.to_ne_bytes());
+                }
+                header.extend(now().to_ne_bytes());
+                header.extend(0u64.to_ne_bytes());
+                file.write_all(&header)?;
+                // SAFETY: nobody reads through the mapping.
+                let marker = unsafe { memmap2::MmapOptions::new().len(HEADER_LEN as usize).map_exec(&file)? };
+                Ok(Perf { file, dumped: Some(0), _marker: Some(marker) })
+            }
+        }
+    }
+
+    /// Adds code where it runs.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn code(&mut self, name: &str, code: &[u8]) -> io::Result<()> {
+        let address = code.as_ptr().addr() as u64;
+        let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+        let Some(index) = &mut self.dumped else {
+            // At once, as other processes with this file may be there.
+            return self.file.write_all(format!("{address:x} {:x} {name}\n", code.len()).as_bytes());
+        };
+        let pid = std::process::id();
+        let len = CODE_LOAD_LEN + name.len() + 1 + code.len();
+        let mut record = Vec::with_capacity(len);
+        record.extend([CODE_LOAD, len as u32].map(u32::to_ne_bytes).as_flattened());
+        record.extend(now().to_ne_bytes());
+        record.extend([pid, rustix::thread::gettid().as_raw_nonzero().get() as u32].map(u32::to_ne_bytes).as_flattened());
+        record.extend([address, address, code.len() as u64, *index].map(u64::to_ne_bytes).as_flattened());
+        record.extend(name.as_bytes());
+        record.push(0);
+        record.extend(code);
+        *index += 1;
+        self.file.write_all(&record)
+    }
+}
+
+/// Nanoseconds of the clock that `perf record -k mono` uses.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
