@@ -1,6 +1,6 @@
 //! Code memory: one reservation per engine, W^X by dual mapping.
 //!
-//! A memfd is mapped twice. The executable view is `cells | code`: cells are readable and writable and never
+//! Shared anonymous memory is mapped twice. The executable view is `cells | code`: cells are readable and writable and never
 //! executable, code is readable and executable and never writable. Code is written through a second view elsewhere,
 //! readable and writable. So no page is ever both, and publishing changes no permissions while other threads run in
 //! the arena. Everything in the view is within reach of a 32-bit displacement from everything else in it, and pages
@@ -9,17 +9,16 @@
 //! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit says what was published there; it is
 //! read by signal handlers, so it is a plain array of atomics.
 //!
+//! It is anonymous and no memfd, because `perf` looks for the names of compiled code only where memory has no file.
+//!
 //! The views are shared memory, which a forked child would share too: they are left out of it, so that a child that
 //! goes on running guest code faults instead of corrupting its parent.
 
-use memmap2::{Advice, MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::io::Errno;
-use rustix::mm::{MprotectFlags, mprotect};
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mprotect, mremap, munmap};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -50,12 +49,60 @@ pub(crate) type Cell = AtomicPtr<u8>;
 #[derive(Debug)]
 pub(super) struct CodeArena {
     /// `cells | code`
-    view: MmapRaw,
+    view: Mapping,
     /// The code, writable.
-    writable: MmapRaw,
+    writable: Mapping,
     /// One [`AtomicUsize`] per unit of code: the tag of the region that begins there, or 0.
     tags: MmapRaw,
     free: Mutex<Free>,
+}
+
+/// Memory of this process alone, which is not there in a forked child.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: memory, of which every use says why it is right.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Anonymous memory that can be mapped again, readable and writable, not committed before it is written.
+    fn shared(len: usize) -> io::Result<Mapping> {
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: at an address that nothing is at.
+        Mapping::adopt(unsafe { mmap_anonymous(ptr::null_mut(), len, prot, flags)? }.cast(), len)
+    }
+
+    /// The same memory at a second address.
+    ///
+    /// # Safety
+    /// `start` and `len` are pages of a mapping made by [`Mapping::shared`].
+    unsafe fn again(start: *mut u8, len: usize) -> io::Result<Mapping> {
+        // SAFETY: an old length of 0 leaves a shared mapping where it is (mremap(2)); at an address that nothing is at.
+        Mapping::adopt(unsafe { mremap(start.cast(), 0, len, MremapFlags::MAYMOVE)? }.cast(), len)
+    }
+
+    fn adopt(start: *mut u8, len: usize) -> io::Result<Mapping> {
+        let mapping = Mapping { start: NonNull::new(start).expect("nothing is mapped at 0"), len };
+        // SAFETY: a mapping of ours.
+        unsafe { madvise(start.cast(), len, Advice::LinuxDontFork)? };
+        Ok(mapping)
+    }
+
+    fn as_mut_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to it any more, as its owner says. It cannot fail for a mapping that is there.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+    }
 }
 
 #[derive(Debug)]
@@ -76,21 +123,13 @@ impl CodeArena {
     }
 
     fn map() -> io::Result<CodeArena> {
-        // Kernels since 6.3 can be told to deny executable memfds by default; older ones do not know the flag.
-        let flags = MemfdFlags::CLOEXEC;
-        let fd = match memfd_create(c"weir-code", flags | MemfdFlags::EXEC) {
-            Err(Errno::INVAL) => memfd_create(c"weir-code", flags)?,
-            other => other?,
-        };
-        ftruncate(&fd, (CELLS_LEN + CODE_LEN) as u64)?;
-        let file = File::from(fd);
-        // SAFETY: nobody else has the file.
-        let view = MmapRaw::from(unsafe { MmapOptions::new().len(CELLS_LEN + CODE_LEN).map_exec(&file)? });
-        let writable = MmapOptions::new().offset(CELLS_LEN as u64).len(CODE_LEN).map_raw(&file)?;
-        view.advise(Advice::DontFork)?;
-        writable.advise(Advice::DontFork)?;
-        // SAFETY: the range is the head of a mapping of ours that nothing points into yet.
-        unsafe { mprotect(view.as_mut_ptr().cast(), CELLS_LEN, MprotectFlags::READ | MprotectFlags::WRITE)? };
+        let view = Mapping::shared(CELLS_LEN + CODE_LEN)?;
+        // SAFETY: the code is the rest of the mapping.
+        let code = unsafe { view.as_mut_ptr().add(CELLS_LEN) };
+        // SAFETY: it is a mapping of ours of that length.
+        let writable = unsafe { Mapping::again(code, CODE_LEN)? };
+        // SAFETY: nothing points into it yet.
+        unsafe { mprotect(code.cast(), CODE_LEN, MprotectFlags::READ | MprotectFlags::EXEC)? };
         let tags = MmapOptions::new().len(CODE_LEN / UNIT * size_of::<AtomicUsize>()).no_reserve_swap().map_anon()?;
         let free = Free { code: FreeList::new(CODE_LEN / UNIT), cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
         Ok(CodeArena { view, writable, tags: tags.into(), free: Mutex::new(free) })
@@ -98,7 +137,7 @@ impl CodeArena {
 
     /// Address of the first byte of code.
     pub fn base(&self) -> usize {
-        self.view.as_ptr() as usize + CELLS_LEN
+        self.view.as_mut_ptr() as usize + CELLS_LEN
     }
 
     /// `count` adjacent cells.
@@ -116,7 +155,7 @@ impl CodeArena {
     /// # Safety
     /// They came from `alloc_cells(count)`, and no code refers to them any more.
     pub unsafe fn free_cells(&self, cells: NonNull<Cell>, count: usize) {
-        let index = (cells.as_ptr() as usize - self.view.as_ptr() as usize) / size_of::<Cell>();
+        let index = (cells.as_ptr() as usize - self.view.as_mut_ptr() as usize) / size_of::<Cell>();
         self.lock().cells.free(index, count.max(1));
     }
 
