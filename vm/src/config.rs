@@ -6,6 +6,9 @@ use std::sync::Arc;
 use weir_bytecode::{Module as Bytecode, validate};
 use weir_jit::regalloc::Allocator;
 
+/// Threads that compile in the background, if nothing else is said.
+const COMPILER_THREADS: usize = 1;
+
 /// Which engines run functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Tier {
@@ -59,6 +62,8 @@ pub struct Config {
     pub(crate) rewrite_fuel: Option<u64>,
     profile: Option<bool>,
     pub(crate) deterministic: bool,
+    pub(crate) compiler_threads: usize,
+    pub(crate) max_code_size: usize,
     pub(crate) profiler: Option<Profiler>,
     pub(crate) tier_events: Option<Callback>,
 }
@@ -85,6 +90,8 @@ impl Default for Config {
             rewrite_fuel: None,
             profile: None,
             deterministic: false,
+            compiler_threads: COMPILER_THREADS,
+            max_code_size: usize::MAX,
             profiler: None,
             tier_events: None,
         }
@@ -168,6 +175,20 @@ impl Config {
     /// Default: off.
     pub fn synchronous_compilation(&mut self, enable: bool) -> &mut Config {
         self.synchronous_compilation = enable;
+        self
+    }
+
+    /// How many threads at most compile in the background for all of an engine's modules; at least one. Default: 1, which leaves the
+    /// other core of the smallest machines to the guest.
+    pub fn compiler_threads(&mut self, threads: usize) -> &mut Config {
+        self.compiler_threads = threads.max(1);
+        self
+    }
+
+    /// How many bytes of machine code an engine may have at a time, stubs included. What finds no room stays in the interpreter; a
+    /// module's code is given back when the module is dropped. Default: the most that an engine can have, 240 MiB.
+    pub fn max_code_size(&mut self, bytes: usize) -> &mut Config {
+        self.max_code_size = bytes;
         self
     }
 

@@ -43,11 +43,11 @@ pub enum TierEventKind<'a> {
         /// What compiling took.
         time: Duration,
     },
-    /// No back end compiled it: it stays in the interpreter.
+    /// There is no code: it stays in the interpreter.
     #[non_exhaustive]
     Refused {
-        /// What each back end said.
-        reasons: Vec<String>,
+        /// What each back end said, or that there is no room.
+        reasons: &'a [String],
     },
 }
 

@@ -55,3 +55,31 @@ fn a_panic_in_the_callback_goes_no_further() {
     let sum = instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap();
     assert_eq!(sum.call(&mut store, 10).unwrap(), 55);
 }
+
+#[test]
+fn code_beyond_the_budget_stays_in_the_interpreter() {
+    let functions: String = (0..200).map(|i| format!("(func (export \"{i}\") (result i32) (i32.const {i}))")).collect();
+    let run = |budget: usize| {
+        let mut config = Config::new();
+        let engine = Engine::new(config.tier(Tier::Native).max_code_size(budget)).unwrap();
+        let call_all = || {
+            let module = Module::new(&engine, format!("(module {functions})")).unwrap();
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            for i in 0..200 {
+                let func = instance.get_typed_func::<(), i32>(&mut store, &i.to_string()).unwrap();
+                assert_eq!(func.call(&mut store, ()).unwrap(), i);
+            }
+            let functions = module.stats().functions;
+            assert!(functions.fallbacks.iter().all(|fallback| fallback.reason.contains("code memory is full")));
+            (functions.native, functions.interpreted, functions.fallbacks.len() as u64)
+        };
+        let first = call_all();
+        assert_eq!(call_all(), first, "a module gives its code back");
+        first
+    };
+    assert_eq!(run(usize::MAX), (200, 0, 0));
+    let (native, interpreted, refused) = run(12 << 10);
+    assert!(native > 10 && interpreted > 10 && native + interpreted == 200 && refused == interpreted, "{native} {interpreted}");
+    assert_eq!(run(0), (0, 200, 0), "there is no room even for stubs");
+}

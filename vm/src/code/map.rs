@@ -37,8 +37,8 @@ pub enum CodeError {
     /// The system denies executable memory, or any memory.
     #[error("the system refuses executable memory")]
     Refused(#[source] io::Error),
-    /// The engine's reservation is used up.
-    #[error("the engine's code memory ({} MiB) is full", (CELLS_LEN + CODE_LEN) >> 20)]
+    /// All that the engine may use is used.
+    #[error("the engine's code memory is full")]
     Full,
 }
 
@@ -114,15 +114,15 @@ struct Free {
 }
 
 impl CodeArena {
-    /// Reserves address space; commits nothing yet.
+    /// Reserves address space, of which `max_code` bytes of code may be used; commits nothing yet.
     ///
     /// # Errors
     /// [`CodeError::Refused`].
-    pub fn new() -> Result<CodeArena, CodeError> {
-        CodeArena::map().map_err(CodeError::Refused)
+    pub fn new(max_code: usize) -> Result<CodeArena, CodeError> {
+        CodeArena::map(max_code.min(CODE_LEN)).map_err(CodeError::Refused)
     }
 
-    fn map() -> io::Result<CodeArena> {
+    fn map(max_code: usize) -> io::Result<CodeArena> {
         let view = Mapping::shared(CELLS_LEN + CODE_LEN)?;
         // SAFETY: the code is the rest of the mapping.
         let code = unsafe { view.as_mut_ptr().add(CELLS_LEN) };
@@ -131,7 +131,7 @@ impl CodeArena {
         // SAFETY: nothing points into it yet.
         unsafe { mprotect(code.cast(), CODE_LEN, MprotectFlags::READ | MprotectFlags::EXEC)? };
         let tags = MmapOptions::new().len(CODE_LEN / UNIT * size_of::<AtomicUsize>()).no_reserve_swap().map_anon()?;
-        let free = Free { code: FreeList::new(CODE_LEN / UNIT), cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
+        let free = Free { code: FreeList::new(max_code / UNIT), cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
         Ok(CodeArena { view, writable, tags: tags.into(), free: Mutex::new(free) })
     }
 
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn regions_are_found_by_address_and_cells_are_in_reach() {
-        let arena = CodeArena::new().unwrap();
+        let arena = CodeArena::new(usize::MAX).unwrap();
         let code = |len, tag| arena.publish(len, tag, |bytes, _| bytes.fill(0x90)).unwrap();
         let (a, b) = (code(100, 7), code(1, 8));
         let [a_pc, b_pc] = [a, b].map(|code| code.as_ptr() as usize);
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn exhaustion_is_an_error() {
-        let arena = CodeArena::new().unwrap();
+        let arena = CodeArena::new(usize::MAX).unwrap();
         assert!(matches!(arena.publish(CODE_LEN + 1, 1, |_, _| ()), Err(CodeError::Full)));
         assert!(matches!(arena.alloc_cells(CELLS_LEN), Err(CodeError::Full)));
     }

@@ -84,12 +84,17 @@ pub(crate) struct CodeSpace {
 
 impl CodeSpace {
     /// Reserves code memory, generates the common stubs and installs the process's fault handlers, unless its code is made without
-    /// `signals`.
+    /// `signals`. It has `max_code_size` bytes of code at most.
     ///
     /// # Errors
     /// [`CodeError::Refused`]: the engine can only interpret.
-    pub fn new(hooks: Hooks, helpers: &[HelperAddress; Helper::COUNT], signals: bool) -> Result<Arc<CodeSpace>, CodeError> {
-        let arena = Arc::new(CodeArena::new()?);
+    pub fn new(
+        hooks: Hooks,
+        helpers: &[HelperAddress; Helper::COUNT],
+        signals: bool,
+        max_code_size: usize,
+    ) -> Result<Arc<CodeSpace>, CodeError> {
+        let arena = Arc::new(CodeArena::new(max_code_size)?);
         let common = stubs::common(&arena, hooks)?;
         let register = || signals::register(&arena, common.trap).map_err(CodeError::Refused);
         let registration = signals.then(register).transpose()?;

@@ -69,7 +69,7 @@ const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null
 const TRAP: Outcome = Outcome { status: Status::Trap, target: std::ptr::null() };
 
 fn space() -> Arc<CodeSpace> {
-    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true).unwrap();
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, usize::MAX).unwrap();
     SCRIPT.set(Script { space: Some(space.clone()), ..Script::default() });
     space
 }

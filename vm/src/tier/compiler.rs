@@ -2,7 +2,7 @@
 
 use super::evaluated;
 use super::listeners::Listeners;
-use super::policy::{self, COMPILER_THREADS, Decision, NEVER, Policy};
+use super::policy::{self, Decision, NEVER, Policy};
 use super::queue::{Job, Queue};
 use super::record::Record;
 use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
@@ -25,6 +25,7 @@ use weir_jit::{Backend, Compiled, Refusal, Request};
 pub(crate) struct EngineState {
     pub(super) policy: Policy,
     options: Options,
+    max_code_size: usize,
     /// Made with the first module; an error is why there is no native code.
     space: OnceLock<Result<Arc<CodeSpace>, String>>,
     queue: Queue<Compilation>,
@@ -44,8 +45,9 @@ impl EngineState {
         Ok(EngineState {
             policy: Policy::new(config),
             options: config.compiler(),
+            max_code_size: config.max_code_size,
             space: OnceLock::new(),
-            queue: Queue::new(COMPILER_THREADS),
+            queue: Queue::new(config.compiler_threads),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             native: !matches!(config.tier, Tier::Interpreter | Tier::Ssa),
@@ -58,7 +60,10 @@ impl EngineState {
         if !self.native {
             return None;
         }
-        let make = || CodeSpace::new(HOOKS, &HELPERS, self.options.signals).map_err(|error: CodeError| error.to_string());
+        let make = || {
+            let space = CodeSpace::new(HOOKS, &HELPERS, self.options.signals, self.max_code_size);
+            space.map_err(|error: CodeError| error.to_string())
+        };
         self.space.get_or_init(make).as_ref().ok()
     }
 }
@@ -208,15 +213,22 @@ impl Job for Compilation {
 fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, backend: Backend) -> Option<Code> {
     let engine = &module.engine.record().tier;
     let (compiled, refusals) = compile(module, func, entry, backend, &engine.options);
+    let mut reasons: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
     let native = module.tier.native(module)?;
-    let installed = compiled.and_then(|compiled| Some((Code(native.code.install(func, entry, &compiled).ok()?), compiled)));
+    let installed = compiled.and_then(|compiled| match native.code.install(func, entry, &compiled) {
+        Ok(code) => Some((Code(code), compiled)),
+        Err(error) => {
+            reasons.push(error.to_string());
+            None
+        }
+    });
     for record in [&module.tier.record, &engine.record] {
         let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-        record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), &refusals);
+        record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), &reasons);
     }
     // SAFETY: it is installed, and the module is here.
     unsafe {
-        engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &refusals);
+        engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &reasons);
     }
     let code = installed.map(|(code, _)| code);
     let state = code.map_or(EntryState::Refused, EntryState::Ready);

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_jit::ir::Entry;
-use weir_jit::{Backend, Compiled, Refusal};
+use weir_jit::{Backend, Compiled};
 
 /// Who is told.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Listeners {
         Ok(Listeners { callback: config.tier_events.clone(), perf: perf.map(Mutex::new) })
     }
 
-    /// Tells of a compilation: the code and where it is, or that every back end refused.
+    /// Tells of a compilation: the code and where it is, or why there is none.
     ///
     /// # Safety
     /// The code is published there, and the module lives.
@@ -39,7 +39,7 @@ impl Listeners {
         func: u32,
         entry: Entry,
         compiled: Option<(Code, &Compiled)>,
-        refusals: &[Refusal],
+        reasons: &[String],
     ) {
         if self.callback.is_none() && self.perf.is_none() {
             return;
@@ -55,7 +55,7 @@ impl Listeners {
                 code: unsafe { std::slice::from_raw_parts(address, compiled.code.len()) },
                 time: Duration::from_nanos(compiled.stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum()),
             },
-            None => TierEventKind::Refused { reasons: refusals.iter().map(Refusal::to_string).collect() },
+            None => TierEventKind::Refused { reasons },
         };
         let event = TierEvent { module: &Module::of(module.clone()), func, osr, kind };
         if let (Some(perf), TierEventKind::Compiled { code, .. }) = (&self.perf, &event.kind) {

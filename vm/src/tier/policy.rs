@@ -14,8 +14,6 @@ use weir_jit::ir::Entry;
 pub(crate) const POLL_TICKS: i32 = 256;
 /// Ticks that never run out in practice: nothing will change for this function.
 pub(crate) const NEVER: i32 = i32::MAX;
-/// Compiler threads: one, so that a guest has the other core of the smallest machines to itself.
-pub(crate) const COMPILER_THREADS: usize = 1;
 
 /// Ticks that every function gets.
 const BASE_TICKS: i32 = 400;

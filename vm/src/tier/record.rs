@@ -35,16 +35,16 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Adds a compilation: its result, or that every back end refused.
+    /// Adds a compilation: its result, and why back ends refused or there was no room.
     pub(super) fn add(
         &mut self,
         module: &ModuleRecord,
         func: u32,
         entry: Entry,
         compiled: Option<&Compiled>,
-        refusals: &[Refusal],
+        reasons: &[String],
     ) {
-        self.fallbacks.extend(refusals.iter().map(|refusal| Fallback::new(func, refusal.to_string())));
+        self.fallbacks.extend(reasons.iter().map(|reason| Fallback::new(func, reason.clone())));
         let Some(compiled) = compiled else { return };
         self.compiled.insert((std::ptr::from_ref(module).addr(), func), compiled.backend);
         let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
