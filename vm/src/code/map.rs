@@ -9,13 +9,18 @@
 //! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit says what was published there; it is
 //! read by signal handlers, so it is a plain array of atomics.
 //!
-//! It is anonymous and no memfd, because `perf` looks for the names of compiled code only where memory has no file.
+//! It is anonymous and no memfd, where that can be, because `perf` looks for the names of compiled code only where memory has
+//! no file.
 //!
 //! The views are shared memory, which a forked child would share too: they are left out of it, so that a child that
 //! goes on running guest code faults instead of corrupting its parent.
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mprotect, mremap, munmap};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, mremap, munmap,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::ptr::{self, NonNull};
@@ -69,21 +74,32 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+const PROT: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+const FLAGS: MapFlags = MapFlags::SHARED.union(MapFlags::NORESERVE);
+
 impl Mapping {
-    /// Anonymous memory that can be mapped again, readable and writable, not committed before it is written.
-    fn shared(len: usize) -> io::Result<Mapping> {
-        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+    /// Cells and code, and the code once more, readable and writable and not committed before they are written: anonymous.
+    fn anonymous_twice() -> io::Result<(Mapping, Mapping)> {
         // SAFETY: at an address that nothing is at.
-        Mapping::adopt(unsafe { mmap_anonymous(ptr::null_mut(), len, prot, flags)? }.cast(), len)
+        let view = unsafe { mmap_anonymous(ptr::null_mut(), CELLS_LEN + CODE_LEN, PROT, FLAGS)? };
+        let view = Mapping::adopt(view.cast(), CELLS_LEN + CODE_LEN)?;
+        // SAFETY: within the mapping. An old length of 0 leaves a shared mapping where it is (mremap(2)).
+        let writable = unsafe { mremap(view.as_mut_ptr().add(CELLS_LEN).cast(), 0, CODE_LEN, MremapFlags::MAYMOVE)? };
+        Ok((view, Mapping::adopt(writable.cast(), CODE_LEN)?))
     }
 
-    /// The same memory at a second address.
-    ///
-    /// # Safety
-    /// `start` and `len` are pages of a mapping made by [`Mapping::shared`].
-    unsafe fn again(start: *mut u8, len: usize) -> io::Result<Mapping> {
-        // SAFETY: an old length of 0 leaves a shared mapping where it is (mremap(2)); at an address that nothing is at.
-        Mapping::adopt(unsafe { mremap(start.cast(), 0, len, MremapFlags::MAYMOVE)? }.cast(), len)
+    /// The same, of a file without a name.
+    fn memfd_twice() -> io::Result<(Mapping, Mapping)> {
+        // Kernels since 6.3 can be told to deny executable memfds by default; older ones do not know the flag.
+        let file = match memfd_create(c"weir-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC) {
+            Err(Errno::INVAL) => memfd_create(c"weir-code", MemfdFlags::CLOEXEC)?,
+            other => other?,
+        };
+        ftruncate(&file, (CELLS_LEN + CODE_LEN) as u64)?;
+        // SAFETY: at an address that nothing is at; nobody else has the file.
+        let map = |offset, len| unsafe { mmap(ptr::null_mut(), len, PROT, FLAGS, &file, offset) };
+        let view = Mapping::adopt(map(0, CELLS_LEN + CODE_LEN)?.cast(), CELLS_LEN + CODE_LEN)?;
+        Ok((view, Mapping::adopt(map(CELLS_LEN as u64, CODE_LEN)?.cast(), CODE_LEN)?))
     }
 
     fn adopt(start: *mut u8, len: usize) -> io::Result<Mapping> {
@@ -123,11 +139,10 @@ impl CodeArena {
     }
 
     fn map(max_code: usize) -> io::Result<CodeArena> {
-        let view = Mapping::shared(CELLS_LEN + CODE_LEN)?;
+        // Valgrind knows no such mremap.
+        let (view, writable) = Mapping::anonymous_twice().or_else(|_| Mapping::memfd_twice())?;
         // SAFETY: the code is the rest of the mapping.
         let code = unsafe { view.as_mut_ptr().add(CELLS_LEN) };
-        // SAFETY: it is a mapping of ours of that length.
-        let writable = unsafe { Mapping::again(code, CODE_LEN)? };
         // SAFETY: nothing points into it yet.
         unsafe { mprotect(code.cast(), CODE_LEN, MprotectFlags::READ | MprotectFlags::EXEC)? };
         let tags = MmapOptions::new().len(CODE_LEN / UNIT * size_of::<AtomicUsize>()).no_reserve_swap().map_anon()?;
