@@ -161,9 +161,29 @@ impl Bytes {
             Encoding::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
             Encoding::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
             Encoding::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
-            Encoding::Packed(opcode) => {
-                let reg = inst.src.encoding();
-                self.vex(&Vex { pp: double(inst), map: 1, opcode, wide: false, reg, left: 0, rm: &inst.rm, immediate: 0 });
+            Encoding::Packed(opcode) => self.encode_shape(inst, double(inst), 1, opcode, false),
+            Encoding::Lanes(bytes, words, doubles, quads) => {
+                let [opcode, map] = [bytes, words, doubles, quads][inst.width as usize].to_le_bytes();
+                debug_assert_ne!(map, 0, "{:?} has no lanes of this width", inst.op);
+                self.encode_shape(inst, 1, map, opcode, false);
+            }
+            Encoding::LaneShift(extension) => {
+                let opcode = 0x70 + inst.width as u8;
+                let (left, rm) = (inst.dst.encoding(), &inst.rm);
+                self.vex(&Vex { pp: 1, map: 1, opcode, wide: false, reg: extension, left, rm, immediate: 1 });
+                self.put_imm(inst.imm, 1);
+            }
+            Encoding::Insert => {
+                let (map, opcode) = [(3, 0x20), (1, 0xC4), (3, 0x22), (3, 0x22)][inst.width as usize];
+                self.encode_shape(inst, 1, map, opcode, inst.width == Width::Q);
+            }
+            Encoding::Extract => {
+                let opcode = [0x14, 0x15, 0x16, 0x16][inst.width as usize];
+                let dst = Rm::Reg(inst.dst);
+                let rm = if inst.op.shape() == Shape::Store { &inst.rm } else { &dst };
+                let (reg, wide) = (inst.src.encoding(), inst.width == Width::Q);
+                self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate: 1 });
+                self.put_imm(inst.imm, 1);
             }
             Encoding::Sequence => unreachable!("{:?} is a sequence", inst.op),
         }
@@ -252,26 +272,35 @@ impl Bytes {
     }
 
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
-        let reg = inst.dst.encoding();
-        let immediate = usize::from(inst.op.shape() == Shape::MoveImm);
-        let left = match inst.op {
-            // Result and lower half are one register: the upper half remains.
-            Asm::Mulx => reg,
-            Asm::CvtSs | Asm::CvtSd => {
-                self.clear(inst.dst);
-                reg
-            }
-            _ if inst.src.is_none() => 0,
-            _ => inst.src.encoding(),
-        };
         // Of instructions on packed floats the width says what their lanes are, not the encoding.
         let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
-        self.vex(&Vex { pp, map, opcode, wide, reg, left, rm: &inst.rm, immediate });
+        let dst = inst.dst;
+        match inst.op {
+            // Result and lower half are one register: the upper half remains.
+            Asm::Mulx => self.encode_shape(&inst.src(dst), pp, map, opcode, wide),
+            Asm::CvtSs | Asm::CvtSd => {
+                self.clear(dst);
+                self.encode_shape(&inst.src(dst), pp, map, opcode, wide);
+            }
+            _ => self.encode_shape(inst, pp, map, opcode, wide),
+        }
+    }
+
+    /// One whose operands are where its shape says.
+    fn encode_shape(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, wide: bool) {
+        let shape = inst.op.shape();
+        let (reg, left) = match shape {
+            Shape::Compare => (inst.src, 0),
+            _ if inst.src.is_none() => (inst.dst, 0),
+            _ => (inst.dst, inst.src.encoding()),
+        };
+        let immediate = usize::from(matches!(shape, Shape::MoveImm | Shape::ThreeImm));
+        self.vex(&Vex { pp, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
         self.put_imm(inst.imm, immediate);
     }
 
     fn encode_scalar(&mut self, inst: &Inst, map: u8, opcode: u8) {
-        let pp = 2 + double(inst);
+        let pp = if inst.width == Width::X { 0 } else { 2 + double(inst) };
         let vex = Vex { pp, map, opcode, wide: false, reg: 0, left: 0, rm: &inst.rm, immediate: 0 };
         match inst.op.shape() {
             Shape::Store => self.vex(&Vex { reg: inst.src.encoding(), ..vex }),
