@@ -107,6 +107,15 @@ fn check_processor() -> Result<(), Refusal> {
     }
 }
 
+/// Whether the processor has what vectors need besides.
+fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let supported = is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let supported = false;
+    supported
+}
+
 fn allocate(code: &Code, request: &Request<'_>) -> Result<Assignment, Refusal> {
     let options = request.options;
     regalloc::allocate(code, options.allocator, options.verify).map_err(|error| frame::refuse(&error))
