@@ -144,7 +144,7 @@ macro_rules! for_each_asm {
             PmulU, "vpmuludq", ThreeAddress, lanes(0, 0, 0x1F4, 0);
             // Sums of neighbours' products, twice as wide: signed; unsigned by signed and saturating.
             Pmadd, "vpmadd", ThreeAddress, lanes(0, 0x1F5, 0, 0);
-            PmaddMixed, "vpmaddubs", ThreeAddress, lanes(0x204, 0, 0, 0);
+            PmaddMixed, "vpmaddubsw", ThreeAddress, lanes(0x204, 0, 0, 0);
             // Products of fractions, rounded.
             PmulRound, "vpmulhrs", ThreeAddress, lanes(0, 0x20B, 0, 0);
             // Shifts; the count is all of the right operand's lower half, and may exceed the lanes.
@@ -158,7 +158,7 @@ macro_rules! for_each_asm {
             PunpckLow, "vpunpckl", ThreeAddress, lanes(0x160, 0x161, 0x162, 0x16C);
             PunpckHigh, "vpunpckh", ThreeAddress, lanes(0x168, 0x169, 0x16A, 0x16D);
             // Signed lanes saturated to half their width.
-            PackS, "vpacks", ThreeAddress, lanes(0, 0x163, 0x16B, 0);
+            PackS, "vpackss", ThreeAddress, lanes(0, 0x163, 0x16B, 0);
             PackU, "vpackus", ThreeAddress, lanes(0, 0x167, 0x22B, 0);
             // The lanes of the lower half extended. Memory is 8 bytes.
             PextendS, "vpmovsx", Move, lanes(0x220, 0x223, 0x225, 0);
@@ -185,7 +185,7 @@ macro_rules! for_each_asm {
             MergeHigh, "vmovlhps", ThreeRegister, vex(0, 1, 0x16);
             // The signs of the lanes as bits.
             MaskBytes, "vpmovmskb", MoveRegister, vex(1, 1, 0xD7);
-            MaskFloats, "vmovmsk", MoveRegister, packed(0x50);
+            MaskFloats, "vmovmskp", MoveRegister, packed(0x50);
             // Zero flag: no bit is set in both.
             Ptest, "vptest", Compare, vex(1, 2, 0x17);
             // Floats, by width single or double.
@@ -377,6 +377,10 @@ macro_rules! define_asm {
         }
 
         impl Asm {
+            /// Every row.
+            #[cfg(test)]
+            pub const ALL: &'static [Asm] = &[$(Asm::$name,)*];
+
             /// Its name in listings.
             pub const fn mnemonic(self) -> &'static str {
                 match self {
