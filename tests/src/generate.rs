@@ -381,8 +381,8 @@ mod tests {
                 }
             }
         }
-        // wasmi, which the programs are compared with, has no typed function references, and chooses for itself what relaxed
-        // instructions do.
+        // wasmi, which the programs are compared with, has no typed function references, and chooses for itself what
+        // relaxed instructions do.
         let lacking = |op: &Opcode| {
             op.mnemonic().contains("relaxed")
                 || matches!(

@@ -50,7 +50,7 @@ fn native() {
     assert!(compiled(&summary) > 2000);
     // Vectors included, all of it is the own back end's.
     let others = summary.count(|stats| stats.functions.cranelift + stats.functions.fallbacks.len() as u64);
-    assert!(others == 0 || !cfg!(target_arch = "x86_64"), "{:?}", summary.stats);
+    assert_eq!(others, 0, "{:?}", summary.stats);
 }
 
 #[test]

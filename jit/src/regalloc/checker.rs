@@ -1,8 +1,9 @@
 //! Proves an assignment right by executing it symbolically. It shares nothing with an allocator but the client's questions.
 //!
-//! The state says which virtual registers' values each place holds. A copy copies what its source holds; an instruction must find
-//! each operand it reads where the assignment says so, destroys what it writes, and leaves the new values there. Where paths meet, a
-//! place holds what it holds on all of them. A slot of 8 bytes never holds a wide value, whatever is copied there. A definition, met again in a loop, is a new value: the old one is nowhere
+//! The state says which virtual registers' values each place holds. A copy copies what its source holds; an
+//! instruction must find each operand it reads where the assignment says so, destroys what it writes, and leaves the
+//! new values there. Where paths meet, a place holds what it holds on all of them. A slot of 8 bytes never holds a
+//! wide value, whatever is copied there. A definition, met again in a loop, is a new value: the old one is nowhere
 //! any more. States only ever lose facts on the way to the fixed point, on which all errors are reported.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};

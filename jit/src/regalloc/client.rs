@@ -16,8 +16,8 @@ pub enum Class {
 }
 
 /// A register as an instruction names it: virtual before allocation, physical after it. Physical registers are
-/// numbered below 64, bit 5 is the class; of a virtual one bit 0 is the class, and bit 1 says that it is *wide*: that its value
-/// takes all 128 bits of a vector register, and so 16 bytes in memory.
+/// numbered below 64, bit 5 is the class; of a virtual one bit 0 is the class, and bit 1 says that it is *wide*: that
+/// its value takes all 128 bits of a vector register, and so 16 bytes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(u32);
 
@@ -265,7 +265,8 @@ pub enum Place {
     Slot(u32),
 }
 
-/// A copy that the allocator inserts; never from slot to slot. Between a slot and a vector register it has the slot's width.
+/// A copy that the allocator inserts; never from slot to slot. Between a slot and a vector register it has the slot's
+/// width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
     /// The instruction it stands before; of several, the first listed is the first executed.

@@ -123,7 +123,8 @@ pub struct Scratch<'a> {
     slots: Vec<SlotWidth>,
     /// What a vector register may hold.
     float_width: SlotWidth,
-    /// Slots beyond those of the intervals, by width: one for a value that steps aside, one for a register that is borrowed.
+    /// Slots beyond those of the intervals, by width: one for a value that steps aside, one for a register that is
+    /// borrowed.
     own_slots: [[Option<u32>; 2]; 2],
     /// Registers that the group at hand mentions.
     touched: RegSet,

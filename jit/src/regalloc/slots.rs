@@ -1,5 +1,5 @@
-//! Spill slots: intervals of one width that are never live together share one, and a block's parameter shares its argument's if it can, so
-//! that a value stays where it is when control passes on.
+//! Spill slots: intervals of one width that are never live together share one, and a block's parameter shares its
+//! argument's if it can, so that a value stays where it is when control passes on.
 
 use super::client::SlotWidth;
 use super::intervals::Intervals;

@@ -445,7 +445,8 @@ mod tests {
         }
     }
 
-    /// What a disassembler reads is what was written: the instruction for the lanes, and each register, also those from 8 on.
+    /// What a disassembler reads is what was written: the instruction for the lanes, and each register, also those
+    /// from 8 on.
     #[test]
     fn vectors_are_read_as_they_were_written() {
         let mut forms = 0;

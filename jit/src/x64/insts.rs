@@ -113,7 +113,8 @@ macro_rules! for_each_asm {
             // To an integer of the width; `imm` is a `Trunc`.
             Trunc, "trunc", WithScratch, sequence;
 
-            // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it doesn't matter.
+            // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
+            // doesn't matter.
             Pand, "vpand", ThreeAddress, vex(1, 1, 0xDB);
             // !src & rm.
             Pandn, "vpandn", ThreeAddress, vex(1, 1, 0xDF);

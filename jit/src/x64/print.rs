@@ -1,5 +1,5 @@
-//! Machine instructions as text: `dst = mnemonic.width src, rm, imm`. Virtual registers are `v0` (general-purpose), `f0` (a float)
-//! and `x0` (a vector), physical ones have their names.
+//! Machine instructions as text: `dst = mnemonic.width src, rm, imm`. Virtual registers are `v0` (general-purpose),
+//! `f0` (a float) and `x0` (a vector), physical ones have their names.
 
 use super::abi;
 use super::code::{Code, RegList, Target};

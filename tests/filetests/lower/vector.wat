@@ -21,6 +21,8 @@
     (local.set 1)
     (v128.store8_lane 3 (i32.const 0) (local.get 0))
     (i32x4.extract_lane 2 (v128.or (v128.load32_zero (i32.const 0)) (v128.or (local.get 1) (v128.const i32x4 0 0 0 0)))))
+  (func (export "rotate") (param v128) (result v128)
+    (v128.or (i32x4.shl (local.get 0) (i32.const 8)) (i32x4.shr_u (local.get 0) (i32.const 24))))
   (func (export "floats") (param f32 v128) (result v128)
     (f32x4.min (f32x4.mul (f32x4.splat (local.get 0)) (v128.const f32x4 0.5 0.5 0.5 0.5)) (local.get 1))))
 ;; expect
@@ -28,57 +30,61 @@
 ;;     v14:rdi = args
 ;;     v12 = mov.d v14
 ;;     v11 = mov.q [r15 + 16]
-;;     x10 = vmov.x [v11 + v12 * 1]             @0x57
-;;     x6 = vpmadd.w x10, [v11 + v12 * 1 + 16]  @0x61
-;;     x7 = vpshufd.x x6, 78                    @0x6c
-;;     x3 = vpadd.d x6, x7                      @0x7e
-;;     v1 = vmov.d x3                           @0x85
-;;     v2 = vpextr.d x3, 1                      @0x8a
-;;     v0 = lea.d [v1 + v2 * 1]                 @0x8d
-;;     ret v0:rax                               @0x8e
+;;     x10 = vmov.x [v11 + v12 * 1]             @0x66
+;;     x6 = vpmadd.w x10, [v11 + v12 * 1 + 16]  @0x70
+;;     x7 = vpshufd.x x6, 78                    @0x7b
+;;     x3 = vpadd.d x6, x7                      @0x8d
+;;     v1 = vmov.d x3                           @0x94
+;;     v2 = vpextr.d x3, 1                      @0x99
+;;     v0 = lea.d [v1 + v2 * 1]                 @0x9c
+;;     ret v0:rax                               @0x9d
 ;; b0:
 ;;     v4:rdi = args
-;;     x5 = vmov.d v4                           @0x93
-;;     x3 = vpbroadcast.b x5                    @0x93
-;;     vptest.x x3, x3                          @0x97
-;;     j_ne b2 b1                               @0x97
+;;     x5 = vmov.d v4                           @0xa2
+;;     x3 = vpbroadcast.b x5                    @0xa2
+;;     vptest.x x3, x3                          @0xa6
+;;     j_ne b2 b1                               @0xa6
 ;; b1:
-;;     v2 = mov.q 7                             @0x9e
-;;     jmp b3(v2)                               @0x9e
+;;     v2 = mov.q 7                             @0xad
+;;     jmp b3(v2)                               @0xad
 ;; b2:
-;;     v1 = mov.q 8                             @0x9b
-;;     jmp b3(v1)                               @0x9b
+;;     v1 = mov.q 8                             @0xaa
+;;     jmp b3(v1)                               @0xaa
 ;; b3(v0):
-;;     ret v0:rax                               @0x9f
+;;     ret v0:rax                               @0xae
 ;; b0:
 ;;     x0:xmm0 v7:rdi = args
 ;;     v5 = mov.d v7
 ;;     v4 = mov.q [r15 + 16]
-;;     x2 = vpmovsx.b [v4 + v5 * 1]             @0xa6
-;;     x1 = vpsra.w x2, 3                       @0xac
-;;     ret x0:xmm0 x1:xmm1                      @0xaf
+;;     x2 = vpmovsx.b [v4 + v5 * 1]             @0xb5
+;;     x1 = vpsra.w x2, 3                       @0xbb
+;;     ret x0:xmm0 x1:xmm1                      @0xbe
 ;; b0:
 ;;     args
 ;;     v9 = mov.q [r15 + 16]
-;;     x11 = vmov.x [pool + 0]                  @0xc8
-;;     v12 = mov.q 32                           @0xc8
-;;     x6:xmm0 x10:xmm1 = call f2 x11:xmm0 v12:rdi @0xc8
-;;     vpextr.b [v9], x10, 3                    @0xd2
-;;     x4 = vmov.d [v9]                         @0xd9
-;;     x7 = vzero.x 0                           @0xf1
-;;     x3 = vpor.x x6, x7                       @0xf1
-;;     x1 = vpor.x x3, x4                       @0xf3
-;;     v0 = vpextr.d x1, 2                      @0xf5
-;;     ret v0:rax                               @0xf8
+;;     x11 = vmov.x [pool + 0]                  @0xd7
+;;     v12 = mov.q 32                           @0xd7
+;;     x6:xmm0 x10:xmm1 = call f2 x11:xmm0 v12:rdi @0xd7
+;;     vpextr.b [v9], x10, 3                    @0xe1
+;;     x4 = vmov.d [v9]                         @0xe8
+;;     x7 = vzero.x 0                           @0x100
+;;     x3 = vpor.x x6, x7                       @0x100
+;;     x1 = vpor.x x3, x4                       @0x102
+;;     v0 = vpextr.d x1, 2                      @0x104
+;;     ret v0:rax                               @0x107
+;; b0:
+;;     x1:xmm0 = args
+;;     x0 = vpshufb.b x1, [pool + 0]            @0x118
+;;     ret x0:xmm0                              @0x11a
 ;; b0:
 ;;     f12:xmm0 x2:xmm1 = args
-;;     x10 = vpbroadcast.d f12                  @0xfd
-;;     x1 = vmulp.d x10, [pool + 0]             @0x111
-;;     x3 = vminp.d x1, x2                      @0x116
-;;     x4 = vminp.d x2, x1                      @0x116
-;;     x5 = vpor.x x3, x4                       @0x116
-;;     x6 = vcmpp.d x5, x5, 3                   @0x116
-;;     x7 = vpor.x x5, x6                       @0x116
-;;     x8 = vpsrl.d x6, 10                      @0x116
-;;     x0 = vpandn.x x8, x7                     @0x116
-;;     ret x0:xmm0                              @0x119
+;;     x10 = vpbroadcast.d f12                  @0x11f
+;;     x1 = vmulp.d x10, [pool + 0]             @0x133
+;;     x3 = vminp.d x1, x2                      @0x138
+;;     x4 = vminp.d x2, x1                      @0x138
+;;     x5 = vorps.x x3, x4                      @0x138
+;;     x6 = vcmpp.d x5, x5, 3                   @0x138
+;;     x7 = vorps.x x5, x6                      @0x138
+;;     x8 = vpsrl.d x6, 10                      @0x138
+;;     x0 = vpandn.x x8, x7                     @0x138
+;;     ret x0:xmm0                              @0x13b

@@ -99,8 +99,8 @@ struct Body<'a> {
     code: enc::Function,
     /// What types its values have; if others are asked for, as by calls, there are only leaves of them.
     types: &'static [ValType],
-    /// All locals: parameters and others that statements write, one scratch f32 and f64, loop counters, and a scratch v128 if it
-    /// has vectors.
+    /// All locals: parameters and others that statements write, one scratch f32 and f64, loop counters, and a scratch
+    /// v128 if it has vectors.
     locals: Vec<ValType>,
     /// How many of them statements may write.
     writable: usize,
@@ -194,7 +194,8 @@ impl Body<'_> {
     }
 
     fn leaf(&mut self, ty: ValType) {
-        let all = self.locals.len();
+        // The scratch vector may hold NaNs of any bits.
+        let all = if ty == ValType::V128 { self.writable } else { self.locals.len() };
         match self.rng.below(10) {
             0..3 => {
                 let value = Value::random(ty, self.rng);

@@ -309,7 +309,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// `value` as right operand: in memory if it is a load that may be taken or a constant float or vector, else in a register.
+    /// `value` as right operand: in memory if it is a load that may be taken or a constant float or vector, else in a
+    /// register.
     fn rm(&mut self, value: Value, ty: Type) -> Rm {
         if let Some(mem) = self.take_load(value, ty) {
             return Rm::Mem(mem);

@@ -1,7 +1,8 @@
-//! Selection of instructions on vectors. As for the other back end, TABLE 1's mnemonics say what is to be done: one arm serves
-//! all shapes, of which the width of the *operands'* lanes remains, by which TABLE 3 names its rows.
+//! Selection of instructions on vectors. As for the other back end, TABLE 1's mnemonics say what is to be done: one
+//! arm serves all shapes, of which the width of the *operands'* lanes remains, by which TABLE 3 names its rows.
 //!
-//! Beyond what every function needs, the processor must have AVX2, for its broadcasts; what has BMI2 nearly always does.
+//! Beyond what every function needs, the processor must have AVX2, for its broadcasts; what has BMI2 nearly always
+//! does.
 
 mod floats;
 mod lanes;
@@ -60,7 +61,7 @@ impl Lower<'_, '_> {
             ("bitselect" | "relaxed_laneselect", &[a, b, c]) => self.bitselect(a, b, c),
             ("relaxed_dot_i8x16_i7x16_add_s", &[a, b, c]) => {
                 let products = self.dot_bytes(a, b);
-                let sums = self.add_neighbours(products.into(), Width::W, true);
+                let sums = self.add_neighbours(products, Width::W, true);
                 let c = self.rm(c, Type::V128);
                 self.three(Asm::Padd, Width::D, sums, c)
             }
@@ -110,8 +111,8 @@ impl Lower<'_, '_> {
         Mem::constant(self.code.constant(bits, 16))
     }
 
-    /// A vector of which only the lower half is read, as right operand: in memory if it is a load of 8 bytes that may be taken. A
-    /// load of 16 may not: it traps where one of 8 doesn't.
+    /// A vector of which only the lower half is read, as right operand: in memory if it is a load of 8 bytes that may
+    /// be taken. A load of 16 may not: it traps where one of 8 doesn't.
     fn low_half(&mut self, value: Value) -> Rm {
         let value = self.resolve(value);
         if self.func.op(value) == Op::Load64U && self.can_take_load(value, Type::V128) {
@@ -284,7 +285,10 @@ impl Lower<'_, '_> {
     fn binary_integers(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Reg {
         match operation {
             "and" => self.commutative(Asm::Pand, Width::X, a, b),
-            "or" => self.commutative(Asm::Por, Width::X, a, b),
+            "or" => match self.byte_rotation(a, b) {
+                Some((rotated, lanes)) => self.select_bytes(rotated, lanes),
+                None => self.commutative(Asm::Por, Width::X, a, b),
+            },
             "xor" => self.commutative(Asm::Pxor, Width::X, a, b),
             // Without the bits of the *second* operand.
             "andnot" => self.lanewise(Asm::Pandn, Width::X, b, a),
@@ -389,8 +393,30 @@ impl Lower<'_, '_> {
         self.three(Asm::Padd, Width::W, even, odd)
     }
 
-    /// Shifts by the count modulo the lanes' width. There are none of bytes: those of twice the width are, and bits that came from
-    /// the neighbour are masked.
+    /// `a | b` as a selection of bytes if it rotates lanes by whole bytes: one of them shifted left, the other one right.
+    fn byte_rotation(&self, a: Value, b: Value) -> Option<(Value, [u8; 16])> {
+        let shift = |value| {
+            let inner = self.single(value, Type::V128).filter(|&inner| self.func.op(inner) == Op::Vector)?;
+            let (shape, operation) = self.vector_opcode(inner).mnemonic().split_once('.')?;
+            let &[shifted, count] = self.func.args(inner) else { return None };
+            let left = operation == "shl";
+            (left || operation == "shr_u").then_some(())?;
+            Some((left, self.constant(count)?, (lane_width(shape), self.resolve(shifted))))
+        };
+        let (count, rest, (width, value)) = match (shift(a)?, shift(b)?) {
+            ((true, count, of), (false, rest, other)) | ((false, rest, other), (true, count, of)) if of == other => {
+                (count, rest, of)
+            }
+            _ => return None,
+        };
+        let size = size_of_lane(width);
+        let whole = count % 8 == 0 && count > 0 && rest > 0 && count.checked_add(rest) == Some(8 * size as u64);
+        let lane = |i: usize| (i / size * size + (i + size - count as usize / 8) % size) as u8;
+        whole.then(|| (value, std::array::from_fn(lane)))
+    }
+
+    /// Shifts by the count modulo the lanes' width. There are none of bytes: those of twice the width are, and bits
+    /// that came from the neighbour are masked.
     fn shift_lanes(&mut self, operation: &str, width: Width, a: Value, count: Value) -> Reg {
         let bits = 8 << width as u32;
         let a = self.reg(a);

@@ -3,7 +3,7 @@
 use super::{Lower, splat};
 use crate::ir::{Type, Value};
 use crate::regalloc::Reg;
-use crate::x64::insts::{Asm, Width};
+use crate::x64::insts::{Asm, Mem, Width};
 use crate::x64::lower::numeric::{CEIL, FLOOR, NEAREST, TRUNC};
 
 /// Predicates of `vcmpp`.
@@ -25,7 +25,7 @@ fn sign(width: Width) -> u128 {
 
 impl Lower<'_, '_> {
     /// The constant whose lanes are all `value`.
-    fn floats(&mut self, width: Width, value: f64) -> crate::x64::insts::Mem {
+    fn floats(&mut self, width: Width, value: f64) -> Mem {
         self.vector_mem(splat(width, bits(width, value)))
     }
 
@@ -33,7 +33,7 @@ impl Lower<'_, '_> {
     pub(super) fn unary_floats(&mut self, operation: &str, width: Width, a: Value) -> Reg {
         match operation {
             "abs" | "neg" => {
-                let (op, mask) = if operation == "abs" { (Asm::Pand, !sign(width)) } else { (Asm::Pxor, sign(width)) };
+                let (op, mask) = if operation == "abs" { (Asm::Vand, !sign(width)) } else { (Asm::Vxor, sign(width)) };
                 let (a, mask) = (self.reg(a), self.vector_mem(mask));
                 self.three(op, Width::X, a, mask)
             }
@@ -42,7 +42,6 @@ impl Lower<'_, '_> {
             "floor" => self.round(width, a, FLOOR),
             "trunc" => self.round(width, a, TRUNC),
             "nearest" => self.round(width, a, NEAREST),
-            "bitmask" => self.bitmask(width, a),
             "demote_f64x2_zero" => self.of_all(Asm::DoubleToSingle, Width::X, a),
             "promote_low_f32x4" => {
                 let a = self.low_half(a);
@@ -94,14 +93,14 @@ impl Lower<'_, '_> {
         self.three_imm(Asm::VcmpAll, width, src, rm, predicate)
     }
 
-    /// Both orders differ where one of them finds the other zero, or a number instead of a NaN; merged, the bits of two zeros are
-    /// the lesser one and those of a NaN and anything are a NaN.
+    /// Both orders differ where one of them finds the other zero, or a number instead of a NaN; merged, the bits of
+    /// two zeros are the lesser one and those of a NaN and anything are a NaN.
     fn min_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VminAll, width, a, b));
-        let merged = self.three(Asm::Por, Width::X, one, other);
+        let merged = self.three(Asm::Vor, Width::X, one, other);
         let nans = self.three_imm(Asm::VcmpAll, width, merged, merged, UNORDERED);
-        let quiet = self.three(Asm::Por, Width::X, merged, nans);
+        let quiet = self.three(Asm::Vor, Width::X, merged, nans);
         self.without_payload(width, quiet, nans)
     }
 
@@ -109,8 +108,8 @@ impl Lower<'_, '_> {
     fn max_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VmaxAll, width, a, b));
-        let differing = self.three(Asm::Pxor, Width::X, one, other);
-        let merged = self.three(Asm::Por, Width::X, one, differing);
+        let differing = self.three(Asm::Vxor, Width::X, one, other);
+        let merged = self.three(Asm::Vor, Width::X, one, differing);
         let quiet = self.three(Asm::VsubAll, width, merged, differing);
         let nans = self.three_imm(Asm::VcmpAll, width, quiet, quiet, UNORDERED);
         self.without_payload(width, quiet, nans)
@@ -128,7 +127,7 @@ impl Lower<'_, '_> {
         let mut product = self.commutative(Asm::VmulAll, width, a, b);
         if operation == "relaxed_nmadd" {
             let sign = self.vector_mem(sign(width));
-            product = self.three(Asm::Pxor, Width::X, product, sign);
+            product = self.three(Asm::Vxor, Width::X, product, sign);
         }
         let c = self.rm(c, Type::V128);
         self.three(Asm::VaddAll, width, product, c)
@@ -166,7 +165,7 @@ impl Lower<'_, '_> {
     /// `a` with 0 in the place of NaNs.
     fn without_nans(&mut self, width: Width, a: Reg) -> Reg {
         let numbers = self.three_imm(Asm::VcmpAll, width, a, a, EQUAL);
-        self.three(Asm::Pand, Width::X, a, numbers)
+        self.three(Asm::Vand, Width::X, a, numbers)
     }
 
     /// What is too great or too small becomes the least integer; too great, it is inverted.

@@ -9,7 +9,8 @@ use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
 const ZERO: u8 = 0x80;
 
 impl Lower<'_, '_> {
-    /// A load of a number of `width` that may become part of its user, the only one, whatever it would do with the other bits.
+    /// A load of a number of `width` that may become part of its user, the only one, whatever it would do with the
+    /// other bits.
     fn take_lane(&mut self, value: Value, width: Width) -> Option<Mem> {
         let value = self.resolve(value);
         let ty = self.func.ty(value);
@@ -182,7 +183,7 @@ impl Lower<'_, '_> {
     }
 
     /// Bytes of one vector, or zeros.
-    fn select_bytes(&mut self, a: Value, lanes: [u8; 16]) -> Reg {
+    pub(super) fn select_bytes(&mut self, a: Value, lanes: [u8; 16]) -> Reg {
         if (0..).zip(lanes).all(|(i, lane)| i == lane) {
             return self.reg(a);
         }
@@ -221,7 +222,8 @@ impl Lower<'_, '_> {
 /// A selection of bytes as one of `N` groups that stay together.
 fn groups<const N: usize>(lanes: [u8; 16]) -> Option<[u8; N]> {
     let size = 16 / N as u8;
-    let together = |group: &[u8]| group[0] % size == 0 && group[0] < 32 && (group[0]..).zip(group).all(|(i, &lane)| i == lane);
+    let together =
+        |group: &[u8]| group[0].is_multiple_of(size) && group[0] < 32 && (group[0]..).zip(group).all(|(i, &lane)| i == lane);
     let all = lanes.chunks(size.into()).all(together);
     all.then(|| std::array::from_fn(|i| lanes[i * size as usize] / size))
 }
