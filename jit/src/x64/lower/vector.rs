@@ -320,7 +320,10 @@ impl Lower<'_, '_> {
             _ if operation.starts_with("extmul_") => {
                 self.multiply_halves(width, a, b, operation.starts_with("extmul_low"), operation.ends_with("_s"))
             }
-            _ => self.compare_lanes(operation, width, a, b),
+            _ => match self.compare_with_next(operation, width, a, b) {
+                Some(reg) => reg,
+                None => self.compare_lanes(operation, width, a, b),
+            },
         }
     }
 
@@ -345,6 +348,32 @@ impl Lower<'_, '_> {
         };
         let holds = self.compare_lanes(opposite, width, a, b);
         self.inverted(holds)
+    }
+
+    /// A comparison with constants that would have to be inverted, as one with the numbers next to them that need not.
+    fn compare_with_next(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Option<Reg> {
+        let up = matches!(operation, "gt_u" | "le_s");
+        let next = match operation {
+            "lt_u" | "gt_u" => next_lanes(self.vector_constant(b)?, width, up, false)?,
+            "le_s" | "ge_s" => next_lanes(self.vector_constant(b)?, width, up, true)?,
+            _ => return None,
+        };
+        let a = self.reg(a);
+        Some(match operation {
+            "le_s" => {
+                let next = self.vector_constant_reg(next);
+                self.three(Asm::Pcmpgt, width, next, a)
+            }
+            "ge_s" => {
+                let next = self.vector_mem(next);
+                self.three(Asm::Pcmpgt, width, a, next)
+            }
+            _ => {
+                let next = self.vector_mem(next);
+                let extreme = self.three(if up { Asm::PmaxU } else { Asm::PminU }, width, a, next);
+                self.three(Asm::Pcmpeq, width, a, extreme)
+            }
+        })
     }
 
     /// The product of the lower halves, and of each upper with the other's lower half, 2³² times as much.
@@ -506,6 +535,18 @@ fn size_of_lane(width: Width) -> usize {
 /// The shape of the operands of an operation, if its name has another than that of the results.
 fn operand_shape(operation: &str) -> Option<&'static str> {
     ["i8x16", "i16x8", "i32x4", "f32x4", "f64x2"].into_iter().find(|shape| operation.contains(shape))
+}
+
+/// Each lane plus or minus 1, if that is a number for all of them.
+fn next_lanes(bits: u128, width: Width, up: bool, signed: bool) -> Option<u128> {
+    let size = 8 * size_of_lane(width);
+    let mask = (1u128 << size) - 1;
+    let sign = if signed { 1 << (size - 1) } else { 0 };
+    let last = sign ^ if up { mask } else { 0 };
+    let lanes = || (0..128).step_by(size).map(|at| (at, bits >> at & mask));
+    let step = if up { 1 } else { mask };
+    let all = lanes().all(|(_, lane)| lane != last);
+    all.then(|| lanes().fold(0, |all, (at, lane)| all | ((lane + step) & mask) << at))
 }
 
 /// A vector all of whose lanes are `lane`.
