@@ -279,6 +279,7 @@ fn to_val(value: Value) -> Val {
         Value::I64(x) => Val::I64(x),
         Value::F32(x) => Val::F32(x),
         Value::F64(x) => Val::F64(x),
+        Value::V128(x) => Val::from(x),
     }
 }
 
@@ -288,7 +289,8 @@ fn from_val(val: &Val) -> Value {
         Val::I64(x) => Value::I64(x),
         Val::F32(x) => Value::F32(x),
         Val::F64(x) => Value::F64(x),
-        _ => unreachable!("generated programs hold numbers only"),
+        Val::V128(x) => Value::V128(x.into()),
+        _ => unreachable!("generated programs hold numbers and vectors only"),
     }
 }
 
@@ -374,6 +376,7 @@ fn to_wasmi(value: Value) -> wasmi::Val {
         Value::I64(x) => wasmi::Val::I64(x),
         Value::F32(x) => wasmi::Val::F32(wasmi::F32::from_bits(x)),
         Value::F64(x) => wasmi::Val::F64(wasmi::F64::from_bits(x)),
+        Value::V128(x) => wasmi::Val::V128(x.into()),
     }
 }
 
@@ -383,7 +386,8 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
         wasmi::Val::I64(x) => Value::I64(*x),
         wasmi::Val::F32(x) => Value::F32(x.to_bits()),
         wasmi::Val::F64(x) => Value::F64(x.to_bits()),
-        _ => unreachable!("generated programs hold numbers only"),
+        wasmi::Val::V128(x) => Value::V128(x.as_u128()),
+        _ => unreachable!("generated programs hold numbers and vectors only"),
     }
 }
 

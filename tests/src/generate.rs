@@ -7,13 +7,16 @@
 //! Results must agree bit for bit, yet the specification leaves open which NaN an operation gives. So wherever the bits of
 //! a float could become something else (stores, reinterpretations, the sign that `copysign` takes), NaNs are first
 //! replaced by the canonical one. Floats that are returned or left in a global may be any NaN: compare those with
-//! [`Value::same`].
+//! [`Value::same`]. In vectors, NaNs are always canonical.
+//!
+//! One program in three has vectors, in some of its functions.
 
 mod body;
 
 use crate::rng::Rng;
 use std::borrow::Cow;
 use wasm_encoder as enc;
+use weir_bytecode::semantics::nan::Floats;
 use weir_bytecode::types::{FuncType, ValType};
 
 /// A program and what to do with it.
@@ -64,6 +67,8 @@ pub enum Value {
     F32(u32),
     /// f64
     F64(u64),
+    /// v128
+    V128(u128),
 }
 
 impl Value {
@@ -83,9 +88,32 @@ impl Value {
             ValType::I64 => Value::I64(random_int(rng, 64)),
             ValType::F32 => Value::F32(random_float(rng, f32::to_bits, |x| x as f32, |bits| bits as u32)),
             ValType::F64 => Value::F64(random_float(rng, f64::to_bits, |x| x, |bits| bits)),
-            _ => unreachable!("generated programs hold numbers only"),
+            ValType::V128 => Value::V128(random_vector(rng)),
+            _ => unreachable!("generated programs hold numbers and vectors only"),
         }
     }
+}
+
+/// Lanes of one type, half of the time all alike; NaNs are canonical.
+fn random_vector(rng: &mut Rng) -> u128 {
+    let (ty, bits) = *rng.pick(&[
+        (ValType::I32, 8),
+        (ValType::I32, 16),
+        (ValType::I32, 32),
+        (ValType::I64, 64),
+        (ValType::F32, 32),
+        (ValType::F64, 64),
+    ]);
+    let mut lane = || match Value::random(ty, rng) {
+        Value::I32(x) => x as u32 as u128,
+        Value::I64(x) => x as u64 as u128,
+        Value::F32(x) => Floats::F32.canonicalise(x.into()),
+        Value::F64(x) => Floats::F64.canonicalise(x.into()),
+        Value::V128(x) => x,
+    } & ((1 << bits) - 1);
+    let first = lane();
+    let alike = lane() & 1 == 0;
+    (0..128).step_by(bits).fold(0, |all, at| all | if alike { first } else { lane() } << at)
 }
 
 fn random_int(rng: &mut Rng, width: u32) -> i64 {
@@ -140,6 +168,8 @@ struct Shape {
     elements: Vec<u32>,
     /// The most iterations that all loops around one place may make together.
     max_trips: u32,
+    /// Whether there are vectors.
+    vectors: bool,
 }
 
 const FUEL_GLOBAL: u32 = 0;
@@ -149,7 +179,13 @@ const PASSIVE_DATA: u32 = 64;
 /// Elements of the passive element segment.
 const PASSIVE_ELEMS: u32 = 4;
 
-const NUMBERS: [ValType; 4] = [ValType::I32, ValType::I64, ValType::F32, ValType::F64];
+/// What values there are. Vectors come last: most functions have none.
+const TYPES: [ValType; 5] = [ValType::I32, ValType::I64, ValType::F32, ValType::F64, ValType::V128];
+
+/// The types, with or without vectors.
+fn types(vectors: bool) -> &'static [ValType] {
+    if vectors { &TYPES } else { &TYPES[..4] }
+}
 
 /// The program that belongs to `seed`.
 pub fn generate(seed: u64) -> Program {
@@ -162,39 +198,42 @@ pub fn generate(seed: u64) -> Program {
     Program::new(wasm, funcs, globals, &mut rng)
 }
 
-fn random_types(rng: &mut Rng, len: u32) -> Box<[ValType]> {
+fn random_types(rng: &mut Rng, types: &[ValType], len: u32) -> Box<[ValType]> {
     // Runs of one kind of register are what fills the registers of a calling convention.
     let kind = rng.below(4);
     let ty = |rng: &mut Rng| match kind {
-        0 => *rng.pick(&NUMBERS[..2]),
-        1 => *rng.pick(&NUMBERS[2..]),
-        _ => *rng.pick(&NUMBERS),
+        0 => *rng.pick(&types[..2]),
+        1 => *rng.pick(&types[2..]),
+        _ => *rng.pick(types),
     };
     (0..len).map(|_| ty(rng)).collect()
 }
 
 fn shape(rng: &mut Rng) -> Shape {
+    let vectors = rng.one_in(3);
+    let of = types(vectors);
     // Few result lists, so that tail calls find targets.
     let results: Vec<Box<[ValType]>> = (0..2 + rng.below(2))
         .map(|_| {
             let len = *rng.pick(&[0, 1, 1, 1, 1, 2, 3, 12]);
-            random_types(rng, len)
+            random_types(rng, of, len)
         })
         .collect();
     let mut types: Vec<FuncType> = Vec::new();
     for _ in 0..3 + rng.below(4) {
         let len = if rng.one_in(5) { 5 + rng.below(8) } else { rng.below(5) };
-        let ty = FuncType { params: random_types(rng, len), results: rng.pick(&results).clone() };
+        let ty = FuncType { params: random_types(rng, of, len), results: rng.pick(&results).clone() };
         if !types.contains(&ty) {
             types.push(ty);
         }
     }
     let funcs: Vec<u32> = (0..3 + rng.below(5)).map(|_| rng.below(types.len() as u32)).collect();
-    let globals = (0..4 + rng.below(6)).map(|i| (NUMBERS[i as usize % 4], i < 4 || rng.percent(70))).collect();
+    let each = of.len();
+    let globals = (0..each + rng.below(6) as usize).map(|i| (of[i % each], i < each || rng.percent(70))).collect();
     let table = 8 << rng.below(2);
     let elements = (0..table - rng.below(3)).map(|_| rng.below(funcs.len() as u32)).collect();
     let max_trips = if rng.one_in(16) { 1000 } else { 30 };
-    Shape { types, funcs, globals, table, elements, max_trips }
+    Shape { types, funcs, globals, table, elements, max_trips, vectors }
 }
 
 impl Shape {
@@ -223,7 +262,8 @@ fn encoder_type(ty: ValType) -> enc::ValType {
         ValType::I64 => enc::ValType::I64,
         ValType::F32 => enc::ValType::F32,
         ValType::F64 => enc::ValType::F64,
-        _ => unreachable!("generated programs hold numbers only"),
+        ValType::V128 => enc::ValType::V128,
+        _ => unreachable!("generated programs hold numbers and vectors only"),
     }
 }
 
@@ -233,6 +273,7 @@ fn constant(value: Value) -> enc::ConstExpr {
         Value::I64(x) => enc::ConstExpr::i64_const(x),
         Value::F32(x) => enc::ConstExpr::f32_const(enc::Ieee32::new(x)),
         Value::F64(x) => enc::ConstExpr::f64_const(enc::Ieee64::new(x)),
+        Value::V128(x) => enc::ConstExpr::v128_const(x as i128),
     }
 }
 
@@ -340,11 +381,16 @@ mod tests {
                 }
             }
         }
-        // wasmi, which the programs are compared with, has no typed function references.
+        // wasmi, which the programs are compared with, has no typed function references, and chooses for itself what
+        // relaxed instructions do.
         let lacking = |op: &Opcode| {
-            matches!(op, Opcode::CallRef | Opcode::ReturnCallRef | Opcode::RefAsNonNull | Opcode::BrOnNull | Opcode::BrOnNonNull)
+            op.mnemonic().contains("relaxed")
+                || matches!(
+                    op,
+                    Opcode::CallRef | Opcode::ReturnCallRef | Opcode::RefAsNonNull | Opcode::BrOnNull | Opcode::BrOnNonNull
+                )
         };
-        for &op in Opcode::ALL.iter().filter(|op| !op.is_vector() && !lacking(op)) {
+        for &op in Opcode::ALL.iter().filter(|op| !lacking(op)) {
             let count = counts.get(&op).copied().unwrap_or(0);
             assert!(count >= 10, "{} occurs {count} times", op.mnemonic());
         }

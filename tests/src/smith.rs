@@ -250,9 +250,14 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
 }
 
 fn wasmi_failure(error: &wasmi::Error) -> Ended {
-    match error.as_trap_code().and_then(wasmi_trap) {
-        Some(trap) => Ended::Trap(trap),
-        None => Ended::Failed(error.to_string()),
+    use wasmi::errors::{ErrorKind, InstantiationError};
+    match (error.as_trap_code().and_then(wasmi_trap), error.kind()) {
+        (Some(trap), _) => Ended::Trap(trap),
+        // To the specification, a trap while instantiating.
+        (None, ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. })) => {
+            Ended::Trap(Trap::TableOutOfBounds)
+        }
+        (None, _) => Ended::Failed(error.to_string()),
     }
 }
 

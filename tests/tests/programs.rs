@@ -6,14 +6,13 @@ use weir::{Config, Engine, Linker, Module, Stats, Store, Tier};
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
-/// The folders with a program; those in vectors once the engine has vectors.
+/// The folders with a program.
 fn folders() -> Vec<PathBuf> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
-    let vectors = Module::new(&Engine::default(), "(module (func (local v128)))").is_ok();
     let mut folders: Vec<PathBuf> = fs::read_dir(programs)
         .expect("the folder programs")
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.join("args.txt").exists() && (vectors || !in_vectors(name(path))))
+        .filter(|path| path.join("args.txt").exists())
         .collect();
     folders.sort();
     folders
@@ -21,11 +20,6 @@ fn folders() -> Vec<PathBuf> {
 
 fn name(folder: &Path) -> &str {
     folder.file_name().and_then(|name| name.to_str()).expect("a name")
-}
-
-/// Whether the program uses v128, as its name says.
-fn in_vectors(name: &str) -> bool {
-    name.ends_with("-simd")
 }
 
 /// What a run came to.
@@ -92,8 +86,7 @@ fn interpreter() {
 fn native() {
     for (name, run) in all_programs_with(Config::new().tier(Tier::Native)) {
         let functions = run.stats.functions;
-        // There is no SSA for vectors yet: their functions stay with the interpreter.
-        let all = functions.interpreted == 0 && functions.fallbacks.is_empty() || in_vectors(&name);
+        let all = functions.interpreted == 0 && functions.cranelift == 0 && functions.fallbacks.is_empty();
         assert!(functions.native > 0 && all, "{name}: {functions:?}");
     }
 }
@@ -102,8 +95,7 @@ fn native() {
 fn cranelift() {
     for (name, run) in all_programs_with(Config::new().tier(Tier::Cranelift)) {
         let functions = run.stats.functions;
-        let all = functions.interpreted == 0 || in_vectors(&name);
-        assert!(functions.cranelift > 0 && functions.native == 0 && all, "{name}: {functions:?}");
+        assert!(functions.cranelift > 0 && functions.native == 0 && functions.interpreted == 0, "{name}: {functions:?}");
     }
 }
 

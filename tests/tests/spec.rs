@@ -48,6 +48,9 @@ fn functions_validated_one_by_one() {
 fn native() {
     let summary = suite(Config::new().tier(Tier::Native), None);
     assert!(compiled(&summary) > 2000);
+    // Vectors included, all of it is the own back end's.
+    let others = summary.count(|stats| stats.functions.cranelift + stats.functions.fallbacks.len() as u64);
+    assert_eq!(others, 0, "{:?}", summary.stats);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::{RUNS, defined, median};
 use bumpalo::Bump;
+use std::collections::BTreeMap;
 use std::time::Instant;
 use weir_bytecode::Module;
 use weir_jit::analysis::{Cfg, Dominators};
@@ -120,13 +121,13 @@ fn code(module: &Module, bytes: u64, extent: Extent) {
     for (name, passes_off, limits) in configurations {
         let options = Options { passes_off, limits, verify: false, ..Options::default() };
         let mut cx = weir_jit::compile::Context::default();
-        let (mut code, mut refused) = (0u64, 0);
+        let (mut code, mut refused) = (0u64, BTreeMap::<String, u32>::new());
         for func in defined(module) {
             let entry = Entry::Call;
             let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, options: &options };
             match compile(&mut cx, &request) {
                 Ok(compiled) => code += compiled.code.len() as u64,
-                Err(_) => refused += 1,
+                Err(refusal) => *refused.entry(refusal.to_string()).or_default() += 1,
             }
         }
         if without == 0 {
@@ -135,7 +136,7 @@ fn code(module: &Module, bytes: u64, extent: Extent) {
         let (ratio, saved) = (code as f64 / bytes as f64, without as i64 - code as i64);
         let percent = 100.0 * saved as f64 / without as f64;
         println!(
-            "  {name:14} {code:>9} bytes of machine code, {ratio:.2} per byte, saved {saved} ({percent:.2} %), refused {refused}"
+            "  {name:14} {code:>9} bytes of machine code, {ratio:.2} per byte, saved {saved} ({percent:.2} %), refused {refused:?}"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Allocation by the crate `regalloc2`: its backtracking allocator with live-range splitting, and its checker.
 
 use super::Impossible;
-use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role};
+use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use regalloc2 as ra;
 
 /// Allocates. With `verify`, proves the result by symbolic execution and panics if it is wrong.
@@ -20,12 +20,32 @@ pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, Imposs
             panic!("the allocation is wrong: {errors:?}");
         }
     }
-    Ok(Assignment {
+    let mut assignment = Assignment {
         places: output.allocs.iter().map(|&allocation| place(allocation)).collect(),
         starts: output.inst_alloc_offsets,
         moves: output.edits.iter().map(|(point, edit)| translate_move(*point, edit)).filter(|m| m.from != m.to).collect(),
-        slots: output.num_spillslots as u32,
-    })
+        slots: vec![SlotWidth::Word; output.num_spillslots],
+    };
+    widen_slots(client, &mut assignment);
+    Ok(assignment)
+}
+
+/// Makes every slot wide that is ever read or written from a vector register or as a wide operand, if there are wide
+/// values: no slot is shared by classes, and widths are not told apart.
+fn widen_slots(client: &impl Client, assignment: &mut Assignment) {
+    let operands = || (0..client.num_insts()).flat_map(|inst| client.operands(inst));
+    let params = (0..client.num_blocks()).flat_map(|block| client.params(block));
+    if !operands().map(|operand| operand.reg).chain(params.copied()).any(Reg::is_wide) {
+        return;
+    }
+    let placed = operands().zip(&assignment.places).filter(|(operand, _)| operand.reg.class() == Class::Float);
+    let moved = assignment.moves.iter().flat_map(|m| [(m.from, m.to), (m.to, m.from)]);
+    let moved = moved.filter(|(_, other)| matches!(other, Place::Reg(reg) if reg.class() == Class::Float));
+    for place in placed.map(|(_, place)| *place).chain(moved.map(|(place, _)| place)) {
+        if let Place::Slot(slot) = place {
+            assignment.slots[slot as usize] = SlotWidth::Wide;
+        }
+    }
 }
 
 fn environment(client: &impl Client) -> ra::MachineEnv {
@@ -202,6 +222,7 @@ impl<C: Client> ra::Function for Translated<'_, C> {
         self.client.num_regs()
     }
 
+    /// A slot is a slot; what it holds is found out afterwards.
     fn spillslot_size(&self, _: ra::RegClass) -> usize {
         1
     }

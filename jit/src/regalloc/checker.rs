@@ -1,11 +1,12 @@
 //! Proves an assignment right by executing it symbolically. It shares nothing with an allocator but the client's questions.
 //!
-//! The state says which virtual registers' values each place holds. A copy copies what its source holds; an instruction must find
-//! each operand it reads where the assignment says so, destroys what it writes, and leaves the new values there. Where paths meet, a
-//! place holds what it holds on all of them. A definition, met again in a loop, is a new value: the old one is nowhere
+//! The state says which virtual registers' values each place holds. A copy copies what its source holds; an
+//! instruction must find each operand it reads where the assignment says so, destroys what it writes, and leaves the
+//! new values there. Where paths meet, a place holds what it holds on all of them. A slot of 8 bytes never holds a
+//! wide value, whatever is copied there. A definition, met again in a loop, is a new value: the old one is nowhere
 //! any more. States only ever lose facts on the way to the fixed point, on which all errors are reported.
 
-use super::client::{Assignment, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role};
+use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wrong with an assignment.
@@ -60,7 +61,8 @@ pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), Wrong>
     if assignment.places.len() != operands || !assignment.moves.is_sorted_by_key(|m| m.before) {
         return Err(Wrong::Shape);
     }
-    let checker = Checker { client, assignment, usable: client.preferred().union(client.others()) };
+    let usable = client.preferred().union(client.others());
+    let checker = Checker { client, assignment, usable, wide: wide_regs(client) };
     for inst in 0..client.num_insts() {
         checker.constraints(inst)?;
     }
@@ -114,10 +116,11 @@ impl State {
         self.places.entry(reg).or_default().insert(place);
     }
 
-    fn copy(&mut self, from: PlaceKey, to: PlaceKey) {
+    /// Of what the source holds, the destination then holds what `fits` there.
+    fn copy(&mut self, from: PlaceKey, to: PlaceKey, fits: impl Fn(usize) -> bool) {
         let held = self.at.get(&from).cloned().unwrap_or_default();
         self.destroy(to);
-        held.into_iter().for_each(|reg| self.add(to, reg));
+        held.into_iter().filter(|&reg| fits(reg)).for_each(|reg| self.add(to, reg));
     }
 
     /// Keeps what `other` holds too; answers whether anything was lost.
@@ -138,6 +141,8 @@ struct Checker<'a, C> {
     client: &'a C,
     assignment: &'a Assignment,
     usable: RegSet,
+    /// By virtual register, whether its value is wide.
+    wide: Vec<bool>,
 }
 
 impl<C: Client> Checker<'_, C> {
@@ -190,7 +195,7 @@ impl<C: Client> Checker<'_, C> {
                 if !self.is_possible(m) {
                     report(Wrong::Copy(*m))?;
                 }
-                state.copy(key(m.from), key(m.to));
+                state.copy(key(m.from), key(m.to), |reg| !self.wide[reg] || self.is_wide_copy(m));
                 next += 1;
             }
             self.inst(inst, state, report)?;
@@ -201,7 +206,7 @@ impl<C: Client> Checker<'_, C> {
     fn is_possible(&self, m: &Move) -> bool {
         let exists = |place| match place {
             Place::Reg(reg) => self.usable.contains(reg),
-            Place::Slot(slot) => slot < self.assignment.slots,
+            Place::Slot(slot) => (slot as usize) < self.assignment.slots.len(),
         };
         let between = match (m.from, m.to) {
             (Place::Slot(_), Place::Slot(_)) => false,
@@ -209,6 +214,15 @@ impl<C: Client> Checker<'_, C> {
             _ => true,
         };
         between && exists(m.from) && exists(m.to)
+    }
+
+    /// Whether all 128 bits are copied.
+    fn is_wide_copy(&self, m: &Move) -> bool {
+        let is_wide = |place| match place {
+            Place::Reg(reg) => reg.class() == Class::Float,
+            Place::Slot(slot) => self.assignment.slots[slot as usize] == SlotWidth::Wide,
+        };
+        is_wide(m.from) && is_wide(m.to)
     }
 
     fn inst(&self, inst: u32, state: &mut State, report: &mut impl FnMut(Wrong) -> Result<(), Wrong>) -> Result<(), Wrong> {
@@ -244,7 +258,10 @@ impl<C: Client> Checker<'_, C> {
             let allowed = match (operand.constraint, place) {
                 (Constraint::Fixed(fixed), place) => place == Place::Reg(fixed),
                 (Constraint::Reuse(source), place) => place == places[source as usize] && matches!(place, Place::Reg(_)),
-                (Constraint::Any, Place::Slot(slot)) => slot < self.assignment.slots,
+                (Constraint::Any, Place::Slot(slot)) => match self.assignment.slots.get(slot as usize) {
+                    Some(SlotWidth::Wide) => true,
+                    width => width.is_some() && !operand.reg.is_wide(),
+                },
                 (_, Place::Reg(reg)) => self.usable.contains(reg) && reg.class() == operand.reg.class(),
                 (_, Place::Slot(_)) => false,
             };
@@ -266,6 +283,15 @@ impl<C: Client> Checker<'_, C> {
         }
         Ok(())
     }
+}
+
+/// By virtual register, whether it is wide.
+fn wide_regs(client: &impl Client) -> Vec<bool> {
+    let mut wide = vec![false; client.num_regs()];
+    let mut note = |reg: Reg| wide[reg.index()] = reg.is_wide();
+    (0..client.num_insts()).flat_map(|inst| client.operands(inst)).for_each(|operand| note(operand.reg));
+    (0..client.num_blocks()).flat_map(|block| client.params(block)).for_each(|&param| note(param));
+    wide
 }
 
 fn is(operand: &Operand, role: Role, position: Position) -> bool {

@@ -16,7 +16,8 @@ pub enum Class {
 }
 
 /// A register as an instruction names it: virtual before allocation, physical after it. Physical registers are
-/// numbered below 64, bit 5 is the class; of a virtual one bit 0 is the class.
+/// numbered below 64, bit 5 is the class; of a virtual one bit 0 is the class, and bit 1 says that it is *wide*: that
+/// its value takes all 128 bits of a vector register, and so 16 bytes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(u32);
 
@@ -42,9 +43,14 @@ impl Reg {
         Reg(32 * class as u32 + encoding as u32)
     }
 
-    /// The `n`-th virtual register; numbers are shared by the classes.
+    /// The `n`-th virtual register; numbers are shared by the classes and widths.
     pub const fn new_virtual(class: Class, n: u32) -> Reg {
-        Reg(Reg::FIRST_VIRTUAL + (n << 1 | class as u32))
+        Reg(Reg::FIRST_VIRTUAL + (n << 2 | class as u32))
+    }
+
+    /// The `n`-th virtual register, a wide one.
+    pub const fn new_wide(n: u32) -> Reg {
+        Reg(Reg::FIRST_VIRTUAL + (n << 2 | 2 | Class::Float as u32))
     }
 
     /// Whether this is no register.
@@ -65,7 +71,7 @@ impl Reg {
     /// Number of a virtual register.
     pub const fn index(self) -> usize {
         debug_assert!(self.is_virtual());
-        ((self.0 - Reg::FIRST_VIRTUAL) >> 1) as usize
+        ((self.0 - Reg::FIRST_VIRTUAL) >> 2) as usize
     }
 
     /// Number of a physical register, below [`Reg::PHYSICAL`].
@@ -85,6 +91,11 @@ impl Reg {
         let float = if self.is_virtual() { self.0 & 1 != 0 } else { self.0 & 32 != 0 };
         if float { Class::Float } else { Class::Int }
     }
+
+    /// Whether this is a wide virtual register.
+    pub const fn is_wide(self) -> bool {
+        self.is_virtual() && self.0 & 2 != 0
+    }
 }
 
 impl std::fmt::Debug for Reg {
@@ -92,6 +103,7 @@ impl std::fmt::Debug for Reg {
         match (self.is_none(), self.is_virtual(), self.class()) {
             (true, ..) => f.write_str("_"),
             (_, true, Class::Int) => write!(f, "v{}", self.index()),
+            (_, true, Class::Float) if self.is_wide() => write!(f, "x{}", self.index()),
             (_, true, Class::Float) => write!(f, "f{}", self.index()),
             (_, false, Class::Int) => write!(f, "int{}", self.encoding()),
             (_, false, Class::Float) => write!(f, "float{}", self.encoding()),
@@ -228,16 +240,33 @@ pub trait Client {
     fn others(&self) -> RegSet;
 }
 
+/// How much a spill slot holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlotWidth {
+    /// 8 bytes.
+    Word,
+    /// 16 bytes.
+    Wide,
+}
+
+impl SlotWidth {
+    /// What a value of this virtual register takes.
+    pub fn of(reg: Reg) -> SlotWidth {
+        if reg.is_wide() { SlotWidth::Wide } else { SlotWidth::Word }
+    }
+}
+
 /// Where a value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In a physical register.
     Reg(Reg),
-    /// In a spill slot of 8 bytes.
+    /// In a spill slot, of the width that [`Assignment::slots`] tells.
     Slot(u32),
 }
 
-/// A copy that the allocator inserts; never from slot to slot.
+/// A copy that the allocator inserts; never from slot to slot. Between a slot and a vector register it has the slot's
+/// width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
     /// The instruction it stands before; of several, the first listed is the first executed.
@@ -257,8 +286,8 @@ pub struct Assignment {
     pub starts: Vec<u32>,
     /// Inserted copies, ascending by instruction.
     pub moves: Vec<Move>,
-    /// How many spill slots there are.
-    pub slots: u32,
+    /// The spill slots.
+    pub slots: Vec<SlotWidth>,
 }
 
 impl Assignment {

@@ -27,7 +27,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role};
+pub use client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 
 /// Why there is no allocation: the code breaks a rule of [`Client`].
 #[derive(Clone, Debug, thiserror::Error)]

@@ -5,7 +5,7 @@
 //! there is none, a slot that is used for nothing else. (L. Rideau, B. P. Serpette, X. Leroy, "Tilting at
 //! Windmills with Coq", JAR 2008.)
 
-use super::client::{Class, Client, Move, Place, Reg, RegSet};
+use super::client::{Class, Client, Move, Place, Reg, RegSet, SlotWidth};
 use super::homes::Homes;
 use super::intervals::Intervals;
 use super::pieces::Home;
@@ -68,7 +68,7 @@ impl Group {
             let to = number(copy.to);
             if self.writer[to].is_some() {
                 // It is on a cycle.
-                let aside = scratch.aside(inst, copy.to, class_of(copies, copy.to), moves);
+                let aside = scratch.aside(inst, copy.to, scratch.class_of(copies, copy.to), moves);
                 self.stand_in[to] = Some(aside);
                 self.readers[to] = 0;
                 self.ready.push(self.writer[to].expect("just seen"));
@@ -104,16 +104,6 @@ impl Group {
     }
 }
 
-/// The class of the value in `place`, as far as the copies that read it show it and care.
-fn class_of(copies: &[Copy], place: Place) -> Class {
-    let mut ends = copies.iter().filter(|copy| copy.from == place).flat_map(|copy| [copy.from, copy.to]);
-    let class = ends.find_map(|end| match end {
-        Place::Reg(reg) => Some(reg.class()),
-        Place::Slot(_) => None,
-    });
-    class.unwrap_or(Class::Int)
-}
-
 fn number(place: Place) -> usize {
     match place {
         Place::Reg(reg) => reg.number(),
@@ -129,9 +119,13 @@ pub struct Scratch<'a> {
     usable: RegSet,
     /// By register, the ranges in which it is taken; made when first needed.
     taken: Option<Vec<Vec<Range>>>,
-    num_slots: u32,
-    /// Slots beyond those of the intervals: one for a value that steps aside, one for a register that is borrowed.
-    own_slots: [Option<u32>; 2],
+    /// All slots, with those that were needed here.
+    slots: Vec<SlotWidth>,
+    /// What a vector register may hold.
+    float_width: SlotWidth,
+    /// Slots beyond those of the intervals, by width: one for a value that steps aside, one for a register that is
+    /// borrowed.
+    own_slots: [[Option<u32>; 2]; 2],
     /// Registers that the group at hand mentions.
     touched: RegSet,
     /// The register in which a value has stepped aside.
@@ -139,21 +133,42 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// For code whose intervals live at `homes`, in `num_slots` slots.
-    pub fn new(client: &impl Client, intervals: &'a Intervals, homes: &'a Homes, num_slots: u32) -> Scratch<'a> {
+    /// For code whose intervals live at `homes`, in `slots`.
+    pub fn new(client: &impl Client, intervals: &'a Intervals, homes: &'a Homes, slots: Vec<SlotWidth>) -> Scratch<'a> {
         let homes_used = homes.all().iter().filter_map(|piece| match piece.home {
             Home::Reg(reg) => Some(reg),
             _ => None,
         });
         let used: RegSet = homes_used.collect();
         let usable = client.preferred().union(client.others().intersection(used));
-        let (taken, own_slots) = (None, [None; 2]);
-        Scratch { intervals, homes, usable, taken, num_slots, own_slots, touched: RegSet::EMPTY, held: None }
+        let float_width = if intervals.regs.iter().any(|reg| reg.is_wide()) { SlotWidth::Wide } else { SlotWidth::Word };
+        let (taken, own_slots) = (None, [[None; 2]; 2]);
+        Scratch { intervals, homes, usable, taken, slots, float_width, own_slots, touched: RegSet::EMPTY, held: None }
     }
 
-    /// How many slots there are, with those that were needed here.
-    pub fn num_slots(&self) -> u32 {
-        self.num_slots
+    /// The slots, with those that were needed here.
+    pub fn into_slots(self) -> Vec<SlotWidth> {
+        self.slots
+    }
+
+    /// The class of the value in `place`, as far as it or the copies that read it show it and care.
+    fn class_of(&self, copies: &[Copy], place: Place) -> Class {
+        let mut ends = copies.iter().filter(|copy| copy.from == place).flat_map(|copy| [copy.from, copy.to]);
+        let class = ends.find_map(|end| match end {
+            Place::Reg(reg) => Some(reg.class()),
+            Place::Slot(_) => self.is_wide(end).then_some(Class::Float),
+        });
+        class.unwrap_or(Class::Int)
+    }
+
+    /// Whether it is a slot of 16 bytes.
+    fn is_wide(&self, place: Place) -> bool {
+        matches!(place, Place::Slot(slot) if self.slots[slot as usize] == SlotWidth::Wide)
+    }
+
+    /// The slot width for what a register of `class` may hold.
+    fn width(&self, class: Class) -> SlotWidth {
+        if class == Class::Float { self.float_width } else { SlotWidth::Word }
     }
 
     fn touch(&mut self, copies: &[Copy]) {
@@ -171,12 +186,15 @@ impl<'a> Scratch<'a> {
         if !matches!((from, to), (Place::Slot(_), Place::Slot(_))) {
             return push(from, to);
         }
-        if let Some(reg) = self.free(inst, Class::Int).or_else(|| self.free(inst, Class::Float)) {
+        let wide = self.is_wide(from) && self.is_wide(to);
+        let int = if wide { None } else { self.free(inst, Class::Int) };
+        if let Some(reg) = int.or_else(|| self.free(inst, Class::Float)) {
             push(from, Place::Reg(reg));
             return push(Place::Reg(reg), to);
         }
-        let lent = self.usable.iter().find(|reg| Some(*reg) != self.held).expect("there are registers");
-        let saved = self.own_slot(1);
+        let lends = |reg: &Reg| Some(*reg) != self.held && (!wide || reg.class() == Class::Float);
+        let lent = self.usable.iter().find(lends).expect("there are registers");
+        let saved = self.own_slot(1, self.width(lent.class()));
         push(Place::Reg(lent), saved);
         push(from, Place::Reg(lent));
         push(Place::Reg(lent), to);
@@ -186,7 +204,7 @@ impl<'a> Scratch<'a> {
     /// Copies a value to where nothing is; answers the place.
     fn aside(&mut self, inst: u32, from: Place, class: Class, moves: &mut Vec<Move>) -> Place {
         self.held = self.free(inst, class);
-        let to = self.held.map_or_else(|| self.own_slot(0), Place::Reg);
+        let to = self.held.map_or_else(|| self.own_slot(0, self.width(class)), Place::Reg);
         self.make(inst, from, to, moves);
         to
     }
@@ -196,10 +214,12 @@ impl<'a> Scratch<'a> {
         self.held = None;
     }
 
-    fn own_slot(&mut self, which: usize) -> Place {
-        let slot = self.own_slots[which].unwrap_or(self.num_slots);
-        self.num_slots = self.num_slots.max(slot + 1);
-        self.own_slots[which] = Some(slot);
+    fn own_slot(&mut self, which: usize, width: SlotWidth) -> Place {
+        let own = &mut self.own_slots[which][width as usize];
+        let slot = *own.get_or_insert_with(|| {
+            self.slots.push(width);
+            self.slots.len() as u32 - 1
+        });
         Place::Slot(slot)
     }
 

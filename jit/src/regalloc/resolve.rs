@@ -58,7 +58,7 @@ struct Resolver<'a, C> {
 
 /// The answer that `pieces` amount to.
 pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, pieces: &Pieces) -> Assignment {
-    let (slots, num_slots) = slots::assign(intervals, pieces);
+    let (slots, widths) = slots::assign(intervals, pieces);
     let homes = Homes::new(pieces, slots);
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
     let mut resolver = Resolver { client, intervals, costs, homes, reach, copies: Vec::new() };
@@ -73,9 +73,9 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, piece
     copies.retain(|copy| copy.from != copy.to);
     // Stable, so that the answer doesn't depend on the sort.
     copies.sort_by_key(|copy| copy.key);
-    let mut scratch = Scratch::new(client, intervals, &homes, num_slots);
+    let mut scratch = Scratch::new(client, intervals, &homes, widths);
     let moves = parallel::sequence(&copies, &mut scratch);
-    Assignment { places, starts, moves, slots: scratch.num_slots() }
+    Assignment { places, starts, moves, slots: scratch.into_slots() }
 }
 
 fn reach(client: &impl Client, costs: &Costs, block: usize) -> (Point, Point) {

@@ -104,6 +104,13 @@ impl Code {
         reg
     }
 
+    /// A new virtual register for a vector.
+    pub fn new_wide_reg(&mut self) -> Reg {
+        let reg = Reg::new_wide(self.num_regs);
+        self.num_regs += 1;
+        reg
+    }
+
     /// Offset in the pool of a constant of `width` bytes, 4, 8 or 16.
     pub fn constant(&mut self, bits: u128, width: usize) -> u32 {
         let bytes = &bits.to_le_bytes()[..width];

@@ -246,12 +246,12 @@ impl<'c> Emitter<'c> {
             (Place::Reg(src), Place::Slot(slot)) => {
                 self.stats.spills += 1;
                 let op = if src.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
-                self.out.encode(&inst(op, Width::Q).src(src).mem(self.frame.slot(slot)));
+                self.out.encode(&inst(op, self.frame.slot_width(slot, src.class())).src(src).mem(self.frame.slot(slot)));
             }
             (Place::Slot(slot), Place::Reg(dst)) => {
                 self.stats.reloads += 1;
                 let op = if dst.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
-                self.out.encode(&inst(op, Width::Q).dst(dst).mem(self.frame.slot(slot)));
+                self.out.encode(&inst(op, self.frame.slot_width(slot, dst.class())).dst(dst).mem(self.frame.slot(slot)));
             }
             (Place::Slot(_), Place::Slot(_)) => unreachable!("the allocator has no such copies"),
         }
@@ -293,6 +293,9 @@ impl<'c> Emitter<'c> {
             }
             Asm::MovImm => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
             Asm::Vzero => self.out.clear(inst.dst),
+            Asm::Pones => {
+                self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
+            }
             Asm::Lea => {
                 let inst = shorten_lea(inst, flags_needed);
                 self.plain(&inst, |out| out.encode(&inst));

@@ -161,9 +161,29 @@ impl Bytes {
             Encoding::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
             Encoding::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
             Encoding::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
-            Encoding::Packed(opcode) => {
-                let reg = inst.src.encoding();
-                self.vex(&Vex { pp: double(inst), map: 1, opcode, wide: false, reg, left: 0, rm: &inst.rm, immediate: 0 });
+            Encoding::Packed(opcode) => self.encode_shape(inst, double(inst), 1, opcode, false),
+            Encoding::Lanes(bytes, words, doubles, quads) => {
+                let [opcode, map] = [bytes, words, doubles, quads][inst.width as usize].to_le_bytes();
+                debug_assert_ne!(map, 0, "{:?} has no lanes of this width", inst.op);
+                self.encode_shape(inst, 1, map, opcode, false);
+            }
+            Encoding::LaneShift(extension) => {
+                let opcode = 0x70 + inst.width as u8;
+                let (left, rm) = (inst.dst.encoding(), &inst.rm);
+                self.vex(&Vex { pp: 1, map: 1, opcode, wide: false, reg: extension, left, rm, immediate: 1 });
+                self.put_imm(inst.imm, 1);
+            }
+            Encoding::Insert => {
+                let (map, opcode) = [(3, 0x20), (1, 0xC4), (3, 0x22), (3, 0x22)][inst.width as usize];
+                self.encode_shape(inst, 1, map, opcode, inst.width == Width::Q);
+            }
+            Encoding::Extract => {
+                let opcode = [0x14, 0x15, 0x16, 0x16][inst.width as usize];
+                let dst = Rm::Reg(inst.dst);
+                let rm = if inst.op.shape() == Shape::Store { &inst.rm } else { &dst };
+                let (reg, wide) = (inst.src.encoding(), inst.width == Width::Q);
+                self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate: 1 });
+                self.put_imm(inst.imm, 1);
             }
             Encoding::Sequence => unreachable!("{:?} is a sequence", inst.op),
         }
@@ -252,26 +272,35 @@ impl Bytes {
     }
 
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
-        let reg = inst.dst.encoding();
-        let immediate = usize::from(inst.op.shape() == Shape::MoveImm);
-        let left = match inst.op {
-            // Result and lower half are one register: the upper half remains.
-            Asm::Mulx => reg,
-            Asm::CvtSs | Asm::CvtSd => {
-                self.clear(inst.dst);
-                reg
-            }
-            _ if inst.src.is_none() => 0,
-            _ => inst.src.encoding(),
-        };
         // Of instructions on packed floats the width says what their lanes are, not the encoding.
         let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
-        self.vex(&Vex { pp, map, opcode, wide, reg, left, rm: &inst.rm, immediate });
+        let dst = inst.dst;
+        match inst.op {
+            // Result and lower half are one register: the upper half remains.
+            Asm::Mulx => self.encode_shape(&inst.src(dst), pp, map, opcode, wide),
+            Asm::CvtSs | Asm::CvtSd => {
+                self.clear(dst);
+                self.encode_shape(&inst.src(dst), pp, map, opcode, wide);
+            }
+            _ => self.encode_shape(inst, pp, map, opcode, wide),
+        }
+    }
+
+    /// One whose operands are where its shape says.
+    fn encode_shape(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, wide: bool) {
+        let shape = inst.op.shape();
+        let (reg, left) = match shape {
+            Shape::Compare => (inst.src, 0),
+            _ if inst.src.is_none() => (inst.dst, 0),
+            _ => (inst.dst, inst.src.encoding()),
+        };
+        let immediate = usize::from(matches!(shape, Shape::MoveImm | Shape::ThreeImm));
+        self.vex(&Vex { pp, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
         self.put_imm(inst.imm, immediate);
     }
 
     fn encode_scalar(&mut self, inst: &Inst, map: u8, opcode: u8) {
-        let pp = 2 + double(inst);
+        let pp = if inst.width == Width::X { 0 } else { 2 + double(inst) };
         let vex = Vex { pp, map, opcode, wide: false, reg: 0, left: 0, rm: &inst.rm, immediate: 0 };
         match inst.op.shape() {
             Shape::Store => self.vex(&Vex { reg: inst.src.encoding(), ..vex }),
@@ -372,4 +401,99 @@ fn operand_size(inst: &Inst) -> u8 {
 
 fn double(inst: &Inst) -> u8 {
     u8::from(inst.width == Width::Q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions, Register};
+
+    /// The numbers of the registers, and whether the rest is memory, that a shape has one after another.
+    fn operands(inst: &Inst) -> Vec<Option<usize>> {
+        let reg = |reg: Reg| Some(usize::from(reg.encoding()));
+        let rm = match inst.rm {
+            Rm::Reg(rm) => reg(rm),
+            _ => None,
+        };
+        match inst.op.shape() {
+            Shape::Store => vec![rm, reg(inst.src)],
+            Shape::Compare => vec![reg(inst.src), rm],
+            Shape::Extract => vec![reg(inst.dst), reg(inst.src)],
+            Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm => vec![reg(inst.dst), reg(inst.src), rm],
+            _ => vec![reg(inst.dst), rm],
+        }
+    }
+
+    fn check(inst: &Inst, suffix: &str) {
+        let mut bytes = Bytes::new();
+        bytes.encode(inst);
+        let bytes = bytes.asm.finalize().expect("no labels");
+        let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+        let (name, text) = (format!("{:?}", decoded.mnemonic()).to_lowercase(), inst.op.mnemonic());
+        assert!(name == text || name.starts_with(&format!("{text}{suffix}")), "{inst:?}: {decoded}");
+        assert_eq!(decoded.len(), bytes.len(), "{inst:?}: {decoded}");
+        for (i, expected) in operands(inst).into_iter().enumerate() {
+            let found = decoded.op_register(i as u32);
+            assert_eq!((found != Register::None).then(|| found.number()), expected, "{inst:?}: {decoded}");
+        }
+        if matches!(inst.rm, Rm::Mem(_)) {
+            assert_eq!((decoded.memory_base(), decoded.memory_index()), (Register::R9, Register::R10), "{inst:?}: {decoded}");
+            assert_eq!((decoded.memory_displacement64(), decoded.memory_index_scale()), (0x40, 4), "{inst:?}: {decoded}");
+        }
+        if matches!(inst.op.shape(), Shape::MoveImm | Shape::RegisterImm | Shape::ThreeImm | Shape::Extract) {
+            assert_eq!(i64::from(decoded.immediate8()), inst.imm, "{inst:?}: {decoded}");
+        }
+    }
+
+    /// What a disassembler reads is what was written: the instruction for the lanes, and each register, also those
+    /// from 8 on.
+    #[test]
+    fn vectors_are_read_as_they_were_written() {
+        let mut forms = 0;
+        let on_vectors = |op: &&Asm| **op as u8 >= Asm::Pand as u8 && **op as u8 <= Asm::DoubleToSingle as u8;
+        for &op in Asm::ALL.iter().filter(on_vectors) {
+            let widths: &[(Width, &str)] = match op.encoding() {
+                Encoding::Lanes(0, 0, 0x308, _) | Encoding::Packed(_) => &[(Width::D, "s"), (Width::Q, "d")],
+                Encoding::Lanes(..) | Encoding::Insert | Encoding::Extract | Encoding::LaneShift(_) => {
+                    &[(Width::B, "b"), (Width::W, "w"), (Width::D, "d"), (Width::Q, "q")]
+                }
+                Encoding::Sequence => continue,
+                _ => &[(Width::X, "")],
+            };
+            for &(width, suffix) in widths {
+                let exists = match op.encoding() {
+                    Encoding::Lanes(b, w, d, q) => [b, w, d, q][width as usize] != 0,
+                    Encoding::LaneShift(_) => width != Width::B && (op, width) != (Asm::PsraImm, Width::Q),
+                    _ => true,
+                };
+                let shape = op.shape();
+                for (dst, src, rm) in [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (15, 14, 13)].into_iter().filter(|_| exists)
+                {
+                    let inst = Inst::new(op, width).imm(5);
+                    let has_src = matches!(
+                        shape,
+                        Shape::ThreeAddress
+                            | Shape::ThreeRegister
+                            | Shape::ThreeImm
+                            | Shape::Extract
+                            | Shape::Store
+                            | Shape::Compare
+                    );
+                    let inst = if has_src { inst.src(Reg::float(src)) } else { inst };
+                    let inst = if matches!(shape, Shape::Store | Shape::Compare) { inst } else { inst.dst(Reg::float(dst)) };
+                    let registers = inst.reg(Reg::float(rm));
+                    let memory = inst.mem(Mem::indexed(Reg::int(9), Reg::int(10), 2, 0x40));
+                    let only_registers = matches!(shape, Shape::MoveRegister | Shape::RegisterImm | Shape::ThreeRegister);
+                    match shape {
+                        Shape::Extract => check(&inst, suffix),
+                        Shape::Store => check(&memory, suffix),
+                        _ if only_registers => check(&registers, suffix),
+                        _ => [registers, memory].iter().for_each(|inst| check(inst, suffix)),
+                    }
+                    forms += 1;
+                }
+            }
+        }
+        assert!(forms > 500, "{forms}");
+    }
 }

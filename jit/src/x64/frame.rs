@@ -5,14 +5,14 @@
 //! rbp       the caller's rbp
 //!           preserved registers that the function uses
 //!           the instance, if calls may come back with another one
-//!           spill slots
+//!           spill slots: first those of 16 bytes, aligned as `rbp` is, then those of 8
 //! ```
 
 use super::abi;
 use super::code::Code;
-use super::insts::{Inst, Mem};
+use super::insts::{Inst, Mem, Width};
 use crate::contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
-use crate::regalloc::{Assignment, Place, Reg};
+use crate::regalloc::{Assignment, Class, Place, Reg, SlotWidth};
 use crate::request::{Backend, Refusal};
 
 /// See the head of this file.
@@ -27,6 +27,8 @@ pub struct Frame {
     pub keeps_instance: bool,
     /// Bytes below what is pushed.
     pub spill_bytes: i32,
+    /// By spill slot, its width and its displacement from `rbp`.
+    slots: Vec<(SlotWidth, i32)>,
     /// Whether the prologue must compare `rsp` with the stack's limit.
     pub checked: bool,
 }
@@ -42,7 +44,7 @@ impl Frame {
         let used = |saved: &Reg| code.pinned_base == Some(*saved) || placed.clone().any(|place| place == Place::Reg(*saved));
         let saved: Vec<Reg> = abi::CALLEE_SAVED.iter().filter(used).collect();
         let pushed = 8 * (saved.len() + usize::from(code.restores));
-        let total = pushed + 8 * assignment.slots as usize;
+        let (slots, total) = place_slots(&assignment.slots, pushed);
         // Pushing rbp has aligned rsp.
         let aligned = if code.calls { total.next_multiple_of(16) } else { total };
         if aligned > MAX_NATIVE_FRAME {
@@ -53,6 +55,7 @@ impl Frame {
             saved,
             keeps_instance: code.restores,
             spill_bytes: (aligned - pushed) as i32,
+            slots,
             checked: code.calls || aligned > UNCHECKED_LEAF_FRAME,
         })
     }
@@ -64,9 +67,29 @@ impl Frame {
 
     /// A spill slot.
     pub fn slot(&self, slot: u32) -> Mem {
-        let pushed = self.saved.len() as i32 + i32::from(self.keeps_instance);
-        Mem::at(abi::RBP, -8 * (pushed + slot as i32 + 1))
+        Mem::at(abi::RBP, self.slots[slot as usize].1)
     }
+
+    /// How much of a register is copied to or from a spill slot.
+    pub fn slot_width(&self, slot: u32, class: Class) -> Width {
+        match (self.slots[slot as usize].0, class) {
+            (SlotWidth::Wide, Class::Float) => Width::X,
+            _ => Width::Q,
+        }
+    }
+}
+
+/// The width and the displacement of each slot, and where the last one ends, in bytes below `rbp`.
+fn place_slots(widths: &[SlotWidth], pushed: usize) -> (Vec<(SlotWidth, i32)>, usize) {
+    let mut slots: Vec<(SlotWidth, i32)> = widths.iter().map(|&width| (width, 0)).collect();
+    let mut end = pushed;
+    for (width, bytes) in [(SlotWidth::Wide, 16), (SlotWidth::Word, 8usize)] {
+        for (_, displacement) in slots.iter_mut().filter(|slot| slot.0 == width) {
+            end = end.next_multiple_of(bytes) + bytes;
+            *displacement = -(end as i32);
+        }
+    }
+    (slots, end)
 }
 
 /// The refusal of code for which there is no allocation.

@@ -75,7 +75,7 @@ macro_rules! for_each_asm {
             Set, "set", Set, sequence;
             Cmov, "cmov", TwoAddress, cond(0x40);
 
-            // Floats; the width says which.
+            // Floats; the width says which. `X` moves 128 bits.
             Vmov, "vmov", Move, scalar(1, 0x10);
             VmovTo, "vmov", Store, scalar(1, 0x11);
             // The constant with bits 0.
@@ -113,6 +113,102 @@ macro_rules! for_each_asm {
             // To an integer of the width; `imm` is a `Trunc`.
             Trunc, "trunc", WithScratch, sequence;
 
+            // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
+            // doesn't matter.
+            Pand, "vpand", ThreeAddress, vex(1, 1, 0xDB);
+            // !src & rm.
+            Pandn, "vpandn", ThreeAddress, vex(1, 1, 0xDF);
+            Por, "vpor", ThreeAddress, vex(1, 1, 0xEB);
+            Pxor, "vpxor", ThreeAddress, vex(1, 1, 0xEF);
+            // The constant with bits 1.
+            Pones, "vpones", Const, sequence;
+            Padd, "vpadd", ThreeAddress, lanes(0x1FC, 0x1FD, 0x1FE, 0x1D4);
+            PaddSatS, "vpadds", ThreeAddress, lanes(0x1EC, 0x1ED, 0, 0);
+            PaddSatU, "vpaddus", ThreeAddress, lanes(0x1DC, 0x1DD, 0, 0);
+            Psub, "vpsub", ThreeAddress, lanes(0x1F8, 0x1F9, 0x1FA, 0x1FB);
+            PsubSatS, "vpsubs", ThreeAddress, lanes(0x1E8, 0x1E9, 0, 0);
+            PsubSatU, "vpsubus", ThreeAddress, lanes(0x1D8, 0x1D9, 0, 0);
+            PminS, "vpmins", ThreeAddress, lanes(0x238, 0x1EA, 0x239, 0);
+            PminU, "vpminu", ThreeAddress, lanes(0x1DA, 0x23A, 0x23B, 0);
+            PmaxS, "vpmaxs", ThreeAddress, lanes(0x23C, 0x1EE, 0x23D, 0);
+            PmaxU, "vpmaxu", ThreeAddress, lanes(0x1DE, 0x23E, 0x23F, 0);
+            Pavg, "vpavg", ThreeAddress, lanes(0x1E0, 0x1E3, 0, 0);
+            Pabs, "vpabs", Move, lanes(0x21C, 0x21D, 0x21E, 0);
+            Pcmpeq, "vpcmpeq", ThreeAddress, lanes(0x174, 0x175, 0x176, 0x229);
+            Pcmpgt, "vpcmpgt", ThreeAddress, lanes(0x164, 0x165, 0x166, 0x237);
+            // Lower and upper half of products, the latter signed and unsigned.
+            Pmull, "vpmull", ThreeAddress, lanes(0, 0x1D5, 0x240, 0);
+            PmulhS, "vpmulh", ThreeAddress, lanes(0, 0x1E5, 0, 0);
+            PmulhU, "vpmulhu", ThreeAddress, lanes(0, 0x1E4, 0, 0);
+            // Products of the even lanes, twice as wide.
+            PmulS, "vpmuldq", ThreeAddress, lanes(0, 0, 0x228, 0);
+            PmulU, "vpmuludq", ThreeAddress, lanes(0, 0, 0x1F4, 0);
+            // Sums of neighbours' products, twice as wide: signed; unsigned by signed and saturating.
+            Pmadd, "vpmadd", ThreeAddress, lanes(0, 0x1F5, 0, 0);
+            PmaddMixed, "vpmaddubsw", ThreeAddress, lanes(0x204, 0, 0, 0);
+            // Products of fractions, rounded.
+            PmulRound, "vpmulhrs", ThreeAddress, lanes(0, 0x20B, 0, 0);
+            // Shifts; the count is all of the right operand's lower half, and may exceed the lanes.
+            Psll, "vpsll", ThreeAddress, lanes(0, 0x1F1, 0x1F2, 0x1F3);
+            Psrl, "vpsrl", ThreeAddress, lanes(0, 0x1D1, 0x1D2, 0x1D3);
+            Psra, "vpsra", ThreeAddress, lanes(0, 0x1E1, 0x1E2, 0);
+            PsllImm, "vpsll", RegisterImm, lane_shift(6);
+            PsrlImm, "vpsrl", RegisterImm, lane_shift(2);
+            PsraImm, "vpsra", RegisterImm, lane_shift(4);
+            // Lanes of both operands in turn, of their lower and upper halves.
+            PunpckLow, "vpunpckl", ThreeAddress, lanes(0x160, 0x161, 0x162, 0x16C);
+            PunpckHigh, "vpunpckh", ThreeAddress, lanes(0x168, 0x169, 0x16A, 0x16D);
+            // Signed lanes saturated to half their width.
+            PackS, "vpackss", ThreeAddress, lanes(0, 0x163, 0x16B, 0);
+            PackU, "vpackus", ThreeAddress, lanes(0, 0x167, 0x22B, 0);
+            // The lanes of the lower half extended. Memory is 8 bytes.
+            PextendS, "vpmovsx", Move, lanes(0x220, 0x223, 0x225, 0);
+            PextendU, "vpmovzx", Move, lanes(0x230, 0x233, 0x235, 0);
+            // Memory is one lane.
+            Pbroadcast, "vpbroadcast", Move, lanes(0x278, 0x279, 0x258, 0x259);
+            Pshufb, "vpshufb", ThreeAddress, lanes(0x200, 0, 0, 0);
+            Pshufd, "vpshufd", MoveImm, vex(1, 1, 0x70);
+            PshufLow, "vpshuflw", MoveImm, vex(3, 1, 0x70);
+            PshufHigh, "vpshufhw", MoveImm, vex(2, 1, 0x70);
+            // Bytes from `imm` on of `src:rm`, rm the lower.
+            Palignr, "vpalignr", ThreeImm, vex(1, 3, 0x0F);
+            // Two lanes of `src`, then two of `rm`.
+            Shufps, "vshufps", ThreeImm, vex(0, 1, 0xC6);
+            // By the bits of `imm`, lanes of `rm`, else of `src`.
+            Pblend, "vpblend", ThreeImm, lanes(0, 0x30E, 0, 0);
+            // A lane between a vector and a general-purpose register, or memory of its width.
+            Pinsert, "vpinsr", ThreeImm, insert;
+            Pextract, "vpextr", Extract, extract;
+            PextractTo, "vpextr", Store, extract;
+            // `src` with one float replaced; by the first one of `rm`.
+            InsertFloat, "vinsertps", ThreeImm, vex(1, 3, 0x21);
+            MergeLow, "vmovsd", ThreeRegister, vex(3, 1, 0x10);
+            MergeHigh, "vmovlhps", ThreeRegister, vex(0, 1, 0x16);
+            // The signs of the lanes as bits.
+            MaskBytes, "vpmovmskb", MoveRegister, vex(1, 1, 0xD7);
+            MaskFloats, "vmovmskp", MoveRegister, packed(0x50);
+            // Zero flag: no bit is set in both.
+            Ptest, "vptest", Compare, vex(1, 2, 0x17);
+            // Floats, by width single or double.
+            VaddAll, "vaddp", ThreeAddress, packed(0x58);
+            VmulAll, "vmulp", ThreeAddress, packed(0x59);
+            VsubAll, "vsubp", ThreeAddress, packed(0x5C);
+            VdivAll, "vdivp", ThreeAddress, packed(0x5E);
+            // As `Vmin` and `Vmax`.
+            VminAll, "vminp", ThreeAddress, packed(0x5D);
+            VmaxAll, "vmaxp", ThreeAddress, packed(0x5F);
+            VsqrtAll, "vsqrtp", Move, packed(0x51);
+            VroundAll, "vroundp", MoveImm, lanes(0, 0, 0x308, 0x309);
+            // `imm` is the predicate.
+            VcmpAll, "vcmpp", ThreeImm, packed(0xC2);
+            // Conversions, named by what becomes what. Where lanes get wider, memory is 8 bytes.
+            IntToSingle, "vcvtdq2ps", Move, vex(0, 1, 0x5B);
+            IntToDouble, "vcvtdq2pd", Move, vex(2, 1, 0xE6);
+            SingleToInt, "vcvttps2dq", Move, vex(2, 1, 0x5B);
+            DoubleToInt, "vcvttpd2dq", Move, vex(1, 1, 0xE6);
+            SingleToDouble, "vcvtps2pd", Move, vex(0, 1, 0x5A);
+            DoubleToSingle, "vcvtpd2ps", Move, vex(1, 1, 0x5A);
+
             // Control. `imm` of a `TrapIf` is a `TrapCode`.
             TrapIf, "trap_if", Nullary, sequence;
             // Traps unless the signature of the table entry at `src` is `imm`.
@@ -136,6 +232,10 @@ pub enum Shape {
     Move,
     /// dst ← rm, imm
     MoveImm,
+    /// dst ← rm, not in a spill slot
+    MoveRegister,
+    /// dst ← rm, imm, rm not in a spill slot
+    RegisterImm,
     /// dst ← imm
     Const,
     /// dst ← src, rm or imm; dst is src's register
@@ -148,6 +248,10 @@ pub enum Shape {
     ThreeAddress,
     /// The same, rm not in a spill slot
     ThreeRegister,
+    /// dst ← src, rm, imm
+    ThreeImm,
+    /// dst ← src, imm
+    Extract,
     /// dst ← rdx = src, rm
     HighProduct,
     /// rax = dst ← rax = src, rm; rdx destroyed
@@ -200,6 +304,14 @@ pub enum Encoding {
     Round,
     /// Opcode; pp says single or double, as for packed floats.
     Packed(u8),
+    /// For lanes of 8, 16, 32 and 64 bits: map and opcode as one number, 0 for none; pp is 66.
+    Lanes(u16, u16, u16, u16),
+    /// Shift of lanes by an immediate: the extension in the reg field.
+    LaneShift(u8),
+    /// `vpinsr`
+    Insert,
+    /// `vpextr`
+    Extract,
     /// Written by hand in `emit`.
     Sequence,
 }
@@ -232,6 +344,18 @@ macro_rules! encoding {
     (packed($a:literal)) => {
         Encoding::Packed($a)
     };
+    (lanes($a:literal, $b:literal, $c:literal, $d:literal)) => {
+        Encoding::Lanes($a, $b, $c, $d)
+    };
+    (lane_shift($a:literal)) => {
+        Encoding::LaneShift($a)
+    };
+    (insert) => {
+        Encoding::Insert
+    };
+    (extract) => {
+        Encoding::Extract
+    };
     (test) => {
         Encoding::Test
     };
@@ -254,6 +378,10 @@ macro_rules! define_asm {
         }
 
         impl Asm {
+            /// Every row.
+            #[cfg(test)]
+            pub const ALL: &'static [Asm] = &[$(Asm::$name,)*];
+
             /// Its name in listings.
             pub const fn mnemonic(self) -> &'static str {
                 match self {
@@ -295,6 +423,10 @@ impl Asm {
                 self.shape(),
                 Shape::Move
                     | Shape::MoveImm
+                    | Shape::MoveRegister
+                    | Shape::RegisterImm
+                    | Shape::ThreeImm
+                    | Shape::Extract
                     | Shape::Const
                     | Shape::Store
                     | Shape::Nullary
@@ -318,6 +450,8 @@ pub enum Width {
     D,
     /// 64 bits.
     Q,
+    /// 128 bits.
+    X,
 }
 
 /// A condition on the flags.
@@ -390,6 +524,18 @@ pub enum Rm {
     Reg(Reg),
     /// Memory.
     Mem(Mem),
+}
+
+impl From<Reg> for Rm {
+    fn from(reg: Reg) -> Rm {
+        Rm::Reg(reg)
+    }
+}
+
+impl From<Mem> for Rm {
+    fn from(mem: Mem) -> Rm {
+        Rm::Mem(mem)
+    }
 }
 
 /// A place in memory.
@@ -547,7 +693,7 @@ impl Inst {
         };
         let shape = self.op.shape();
         let (in_rm, rm_position) = match shape {
-            Shape::ThreeRegister | Shape::WithScratch | Shape::Table => (InReg, Early),
+            Shape::ThreeRegister | Shape::MoveRegister | Shape::RegisterImm | Shape::WithScratch | Shape::Table => (InReg, Early),
             Shape::Quotient | Shape::Remainder => (InReg, Late),
             Shape::ByCl => (Fixed(abi::RCX), Early),
             _ => (Any, Early),
@@ -559,12 +705,14 @@ impl Inst {
                 list.defs.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Def, Late));
                 return;
             }
-            Shape::Move | Shape::MoveImm | Shape::Const | Shape::Set => f(Field::Reg(&mut self.dst), InReg, Def, Late),
+            Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Set => {
+                f(Field::Reg(&mut self.dst), InReg, Def, Late);
+            }
             Shape::TwoAddress | Shape::Unary | Shape::ByCl => {
                 f(Field::Reg(&mut self.src), InReg, Use, Early);
                 f(Field::Reg(&mut self.dst), Reuse(0), Def, Late);
             }
-            Shape::ThreeAddress | Shape::ThreeRegister => {
+            Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm | Shape::Extract => {
                 f(Field::Reg(&mut self.src), InReg, Use, Early);
                 f(Field::Reg(&mut self.dst), InReg, Def, Late);
             }

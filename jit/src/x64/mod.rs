@@ -1,9 +1,10 @@
 //! Weir's own back end: SSA to x86-64.
 //!
-//! [`lower`](self::compile) selects instructions of TABLE 3 (`insts`) over virtual registers; the allocator replaces those;
-//! `layout` orders the blocks; `emit` writes bytes. The processor must have what x86-64-v3 demands (AVX, BMI1, BMI2, LZCNT,
-//! POPCNT): three-operand forms of float operations, shifts by any register, and counts without special cases are worth
-//! more than processors from before 2013, which have the other back end.
+//! [`lower`](self::compile) selects instructions of TABLE 3 (`insts`) over virtual registers; the allocator replaces
+//! those; `layout` orders the blocks; `emit` writes bytes. The processor must have what x86-64-v3 demands (AVX, BMI1,
+//! BMI2, LZCNT, POPCNT, and AVX2 for functions with vectors): three-operand forms of float operations, shifts by any
+//! register, and counts without special cases are worth more than processors from before 2013, which have the other
+//! back end.
 
 mod abi;
 mod code;
@@ -105,6 +106,15 @@ fn check_processor() -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal::Unsupported { backend: Backend::Native, what: "a processor below x86-64-v3".into() }),
     }
+}
+
+/// Whether the processor has what vectors need besides.
+fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let supported = is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let supported = false;
+    supported
 }
 
 fn allocate(code: &Code, request: &Request<'_>) -> Result<Assignment, Refusal> {

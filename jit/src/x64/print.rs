@@ -1,5 +1,5 @@
-//! Machine instructions as text: `dst = mnemonic.width src, rm, imm`. Virtual registers are `v0` (general-purpose) and
-//! `f0` (vector), physical ones have their names.
+//! Machine instructions as text: `dst = mnemonic.width src, rm, imm`. Virtual registers are `v0` (general-purpose),
+//! `f0` (a float) and `x0` (a vector), physical ones have their names.
 
 use super::abi;
 use super::code::{Code, RegList, Target};
@@ -77,6 +77,7 @@ impl fmt::Display for Shown<'_> {
                 Width::W => ".w",
                 Width::D => ".d",
                 Width::Q => ".q",
+                Width::X => ".x",
             })?;
         }
         let mut separator = " ";
@@ -97,8 +98,10 @@ impl fmt::Display for Shown<'_> {
         }
         let has_imm = match shape {
             Shape::TwoAddress => inst.rm == Rm::None,
+            Shape::Store if inst.op == Asm::PextractTo => true,
             Shape::Compare | Shape::Store | Shape::Update => inst.src.is_none(),
             Shape::Const | Shape::MoveImm | Shape::OneUse | Shape::WithScratch | Shape::Table => true,
+            Shape::RegisterImm | Shape::ThreeImm | Shape::Extract => true,
             Shape::Unary => matches!(inst.op, Asm::Shl | Asm::Shr | Asm::Sar),
             Shape::Nullary => matches!(inst.op, Asm::TrapIf | Asm::Ud2),
             _ => false,

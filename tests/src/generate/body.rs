@@ -1,25 +1,59 @@
 //! Function bodies: statements, which leave the operand stack as it was, over expressions, which push one value.
 
-use super::{FUEL_GLOBAL, NUMBERS, PASSIVE_DATA, PASSIVE_ELEMS, SMALL_TABLE, Shape, Value, encoder_type};
+use super::{FUEL_GLOBAL, PASSIVE_DATA, PASSIVE_ELEMS, SMALL_TABLE, Shape, TYPES, Value, encoder_type, types};
 use crate::rng::Rng;
 use std::sync::LazyLock;
 use wasm_encoder as enc;
 use wasm_encoder::{Encode, InstructionSink};
-use weir_bytecode::Opcode;
+use weir_bytecode::opcodes::Immediates;
+use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::semantics::{Access, access};
 use weir_bytecode::types::{FuncType, ValType};
+use weir_bytecode::{Opcode, for_each_lane_access, for_each_vector_load};
 
 /// How deep expressions nest at most, and loops.
 const MAX_DEPTH: u32 = 5;
 const MAX_LOOPS: u32 = 3;
 
-/// Numeric instructions by the type of their result, in the order of [`NUMBERS`].
-static NUMERIC: LazyLock<[Vec<Opcode>; 4]> = LazyLock::new(|| {
-    NUMBERS.map(|ty| {
+/// Numeric instructions by the type of their result, in the order of [`TYPES`].
+static NUMERIC: LazyLock<[Vec<Opcode>; 5]> = LazyLock::new(|| instructions(|op| !op.is_vector()));
+
+/// Instructions on vectors, those excepted that may give different results.
+static VECTOR: LazyLock<[Vec<Opcode>; 5]> =
+    LazyLock::new(|| instructions(|op| op.is_vector() && !op.mnemonic().contains("relaxed")));
+
+fn instructions(kind: impl Fn(Opcode) -> bool) -> [Vec<Opcode>; 5] {
+    TYPES.map(|ty| {
         let gives = |op: &Opcode| op.signature().is_some_and(|s| s.result == ty && !s.operands.is_empty());
-        Opcode::ALL.iter().copied().filter(|op| gives(op) && !op.is_vector()).collect()
+        Opcode::ALL.iter().copied().filter(|op| gives(op) && kind(*op)).collect()
     })
-});
+}
+
+macro_rules! loads {
+    ($($op:ident, $width:literal, $name:ident;)*) => {
+        &[$((Opcode::$op, $width)),*]
+    };
+}
+
+macro_rules! lane_accesses {
+    ($($op:ident, $kind:ident, $width:literal, $name:ident;)*) => {
+        &[$((Opcode::$op, $width, is_store!($kind))),*]
+    };
+}
+
+macro_rules! is_store {
+    (load) => {
+        false
+    };
+    (store) => {
+        true
+    };
+}
+
+/// Loads of vectors, with their widths.
+const VECTOR_LOADS: &[(Opcode, u32)] = for_each_vector_load!(loads);
+/// Accesses of lanes, with their widths, and whether they store.
+const LANE_ACCESSES: &[(Opcode, u32, bool)] = for_each_lane_access!(lane_accesses);
 
 static ACCESSES: LazyLock<Vec<(Opcode, Access)>> =
     LazyLock::new(|| Opcode::ALL.iter().filter_map(|&op| Some((op, access(op)?))).collect());
@@ -27,19 +61,22 @@ static ACCESSES: LazyLock<Vec<(Opcode, Access)>> =
 /// The body of function `func`.
 pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Function {
     let ty = shape.func_type(func as u32).clone();
+    let in_signature = ty.params.iter().chain(&ty.results).any(|&ty| ty == ValType::V128);
+    let types = types(in_signature || shape.vectors && rng.percent(50));
     let mut locals = ty.params.to_vec();
-    locals.extend(NUMBERS);
-    locals.extend((0..rng.below(6)).map(|_| *rng.pick(&NUMBERS)));
+    locals.extend(types);
+    locals.extend((0..rng.below(6)).map(|_| *rng.pick(types)));
     let writable = locals.len();
     locals.extend([ValType::F32, ValType::F64]);
     locals.extend([ValType::I32; MAX_LOOPS as usize]);
+    locals.extend(&types[4..]);
     let declared = locals[ty.params.len()..].iter().map(|&ty| encoder_type(ty));
     let code = enc::Function::new_with_locals_types(declared);
     // A few are large: many values live at once, many blocks.
     let large = rng.one_in(16);
     let budget = if large { 2500 } else { 40 + rng.below(400) as i32 };
     let labels = vec![Label { types: ty.results.to_vec(), target: true }];
-    let mut body = Body { shape, rng, code, locals, writable, results: ty.results, labels, budget, trips: 1, loops: 0 };
+    let mut body = Body { shape, rng, code, types, locals, writable, results: ty.results, labels, budget, trips: 1, loops: 0 };
     body.pay();
     let count = if large { 24 } else { 2 + body.rng.below(6) };
     let diverged = body.statements(count, MAX_DEPTH);
@@ -50,11 +87,20 @@ pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Fu
     body.code
 }
 
+/// How many lanes the shape in an instruction's name has.
+fn lanes_of(op: Opcode) -> u32 {
+    let shape = op.mnemonic().split('.').next().and_then(|shape| shape.split_once('x'));
+    shape.and_then(|(_, lanes)| lanes.parse().ok()).expect("a shape")
+}
+
 struct Body<'a> {
     shape: &'a mut Shape,
     rng: &'a mut Rng,
     code: enc::Function,
-    /// All locals: parameters and others that statements write, one scratch f32 and f64, loop counters.
+    /// What types its values have; if others are asked for, as by calls, there are only leaves of them.
+    types: &'static [ValType],
+    /// All locals: parameters and others that statements write, one scratch f32 and f64, loop counters, and a scratch
+    /// v128 if it has vectors.
     locals: Vec<ValType>,
     /// How many of them statements may write.
     writable: usize,
@@ -102,6 +148,7 @@ impl Body<'_> {
             Value::I64(x) => self.sink().i64_const(x),
             Value::F32(x) => self.sink().f32_const(enc::Ieee32::new(x)),
             Value::F64(x) => self.sink().f64_const(enc::Ieee64::new(x)),
+            Value::V128(x) => self.sink().v128_const(x as i128),
         };
     }
 
@@ -111,7 +158,8 @@ impl Body<'_> {
                 ValType::I32 => Value::I32(0),
                 ValType::I64 => Value::I64(0),
                 ValType::F32 => Value::F32(0),
-                _ => Value::F64(0),
+                ValType::F64 => Value::F64(0),
+                _ => Value::V128(0),
             });
         }
     }
@@ -146,7 +194,8 @@ impl Body<'_> {
     }
 
     fn leaf(&mut self, ty: ValType) {
-        let all = self.locals.len();
+        // The scratch vector may hold NaNs of any bits.
+        let all = if ty == ValType::V128 { self.writable } else { self.locals.len() };
         match self.rng.below(10) {
             0..3 => {
                 let value = Value::random(ty, self.rng);
@@ -157,15 +206,19 @@ impl Body<'_> {
                 self.sink().global_get(global);
             }
             _ => {
-                let local = self.local(ty, all).expect("there is a local of each type");
-                self.sink().local_get(local);
+                match self.local(ty, all) {
+                    Some(local) => {
+                        self.sink().local_get(local);
+                    }
+                    None => self.zeros(&[ty]),
+                };
             }
         }
     }
 
     fn expr(&mut self, ty: ValType, depth: u32) {
         self.budget -= 1;
-        if depth == 0 || self.budget <= 0 {
+        if depth == 0 || self.budget <= 0 || !self.types.contains(&ty) {
             return self.leaf(ty);
         }
         let depth = depth - 1;
@@ -191,7 +244,8 @@ impl Body<'_> {
 
     fn select(&mut self, ty: ValType, depth: u32) {
         self.values(&[ty, ty, ValType::I32], depth);
-        if self.rng.percent(70) {
+        // wasmi 1.1 takes what `replace_lane` gives for a number, and refuses to select it as a vector.
+        if ty == ValType::V128 || self.rng.percent(70) {
             self.sink().select();
         } else {
             self.sink().typed_select(encoder_type(ty));
@@ -240,13 +294,19 @@ impl Body<'_> {
         let code = op as u16;
         match code.checked_sub(0x100) {
             None => self.code.raw([code as u8]),
-            Some(behind_prefix) => self.code.raw([0xFC, behind_prefix as u8]),
+            Some(behind_prefix) if !op.is_vector() => self.code.raw([0xFC, behind_prefix as u8]),
+            _ => {
+                let mut bytes = vec![0xFD];
+                u32::from(code - 0x200).encode(&mut bytes);
+                self.code.raw(bytes)
+            }
         };
     }
 
     fn numeric(&mut self, ty: ValType, depth: u32) {
-        let index = NUMBERS.iter().position(|&number| number == ty).expect("a number");
-        let op = *self.rng.pick(&NUMERIC[index]);
+        let index = TYPES.iter().position(|&known| known == ty).expect("a type of values");
+        let vector = ty == ValType::V128 || self.types.contains(&ValType::V128) && self.rng.percent(15);
+        let op = *self.rng.pick(if vector { &VECTOR[index] } else { &NUMERIC[index] });
         let operands = op.signature().expect("numeric").operands;
         let name = op.mnemonic();
         let guarded = !self.rng.one_in(50);
@@ -260,11 +320,47 @@ impl Body<'_> {
             if last && guarded && name.contains(".trunc_f") {
                 self.clamp(operand, name.ends_with("_u"));
             }
-            if last && (name.contains("copysign") || name.contains("reinterpret_f")) {
+            let kept = vector || name.contains("copysign") || name.contains("reinterpret_f");
+            if last && kept && matches!(operand, ValType::F32 | ValType::F64) {
                 self.canonical(operand);
             }
         }
         self.opcode(op);
+        if vector {
+            self.lanes(op);
+        }
+    }
+
+    /// What follows an instruction on vectors: its lanes, and what makes NaNs in its result canonical.
+    fn lanes(&mut self, op: Opcode) {
+        match op.immediates() {
+            Immediates::Lane => {
+                let lane = self.rng.below(lanes_of(op)) as u8;
+                self.code.raw([lane]);
+            }
+            Immediates::Shuffle => {
+                let (first, size) = (self.rng.below(32) as u8, 1 << self.rng.below(4));
+                let mut lanes = [0; 16];
+                match self.rng.below(3) {
+                    0 => (first..).zip(&mut lanes).for_each(|(i, lane)| *lane = i % 32),
+                    _ => lanes.chunks_mut(size).for_each(|group| {
+                        let first = self.rng.below(32 / size as u32) as u8 * size as u8;
+                        (first..).zip(group).for_each(|(i, lane)| *lane = i);
+                    }),
+                }
+                self.code.raw(lanes);
+            }
+            _ => {}
+        }
+        if let Some(floats) = nan::open(op) {
+            let scratch = self.locals.len() as u32 - 1;
+            let equal = if floats == Floats::F32x4 { Opcode::F32x4Eq } else { Opcode::F64x2Eq };
+            self.sink().local_tee(scratch);
+            self.constant(Value::V128(floats.canonical()));
+            self.sink().local_get(scratch).local_get(scratch);
+            self.opcode(equal);
+            self.opcode(Opcode::V128Bitselect);
+        }
     }
 
     /// Either half of what an instruction of wide arithmetic gives, or both mixed.
@@ -356,9 +452,9 @@ impl Body<'_> {
         }
     }
 
-    fn access(&mut self, op: Opcode, access: Access) {
+    fn access(&mut self, op: Opcode, width: u32) {
         self.opcode(op);
-        let align = self.rng.below(access.width.trailing_zeros() + 1);
+        let align = self.rng.below(width.trailing_zeros() + 1);
         let offset = match self.rng.below(400) {
             0 => *self.rng.pick(&[0xFFFF_FFFF, 0x8000_0000, 0x7FFF_FFF8, 0x2_0000]),
             1..200 => 0,
@@ -377,19 +473,49 @@ impl Body<'_> {
     }
 
     fn load(&mut self, ty: ValType, depth: u32) {
+        if ty == ValType::V128 {
+            return self.load_vector(depth);
+        }
         let (op, access) = self.pick_access(false, Some(ty));
         self.address(depth);
-        self.access(op, access);
+        self.access(op, access.width);
+    }
+
+    fn load_vector(&mut self, depth: u32) {
+        if self.rng.one_in(3) {
+            return self.access_lane(false, depth);
+        }
+        let (op, width) = *self.rng.pick(VECTOR_LOADS);
+        self.address(depth);
+        self.access(op, width);
+    }
+
+    fn access_lane(&mut self, store: bool, depth: u32) {
+        let candidates: Vec<_> = LANE_ACCESSES.iter().filter(|access| access.2 == store).collect();
+        let (op, width, _) = **self.rng.pick(&candidates);
+        self.address(depth);
+        self.expr(ValType::V128, depth);
+        self.access(op, width);
+        let lane = self.rng.below(16 / width) as u8;
+        self.code.raw([lane]);
     }
 
     fn store(&mut self, depth: u32) {
+        if self.types.contains(&ValType::V128) && self.rng.one_in(4) {
+            if self.rng.one_in(2) {
+                return self.access_lane(true, depth);
+            }
+            self.address(depth);
+            self.expr(ValType::V128, depth);
+            return self.access(Opcode::V128Store, 16);
+        }
         let (op, access) = self.pick_access(true, None);
         self.address(depth);
         self.expr(access.ty, depth);
         if matches!(access.ty, ValType::F32 | ValType::F64) {
             self.canonical(access.ty);
         }
-        self.access(op, access);
+        self.access(op, access.width);
     }
 
     fn bulk_memory(&mut self, depth: u32) {
@@ -593,7 +719,7 @@ impl Body<'_> {
 
     fn few_types(&mut self) -> Vec<ValType> {
         let len = *self.rng.pick(&[0, 0, 0, 1, 1, 2, 3]);
-        (0..len).map(|_| *self.rng.pick(&NUMBERS)).collect()
+        (0..len).map(|_| *self.rng.pick(self.types)).collect()
     }
 
     /// A block, an `if` or a loop that leaves these results.
@@ -741,7 +867,7 @@ impl Body<'_> {
     fn statement(&mut self, depth: u32) {
         self.budget -= 1;
         let depth = depth.saturating_sub(1);
-        let ty = *self.rng.pick(&NUMBERS);
+        let ty = *self.rng.pick(self.types);
         match self.rng.below(100) {
             0..24 => {
                 self.expr(ty, depth);

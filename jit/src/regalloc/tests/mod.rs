@@ -5,7 +5,7 @@ mod random;
 mod scale;
 
 use super::checker::{self, Wrong};
-use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role};
+use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role, SlotWidth};
 use super::{Allocator, Assignment, allocate};
 use problem::Problem;
 
@@ -54,7 +54,7 @@ fn straight_code_needs_no_copies() {
     );
     let assignment = allocated(&problem.finish());
     assert!(assignment.moves.is_empty(), "{:?}", assignment.moves);
-    assert_eq!(assignment.slots, 0);
+    assert!(assignment.slots.is_empty());
 }
 
 /// What is live through a loop and not used in it gives way to what is used there, outside the loop.
@@ -90,12 +90,34 @@ fn crossing_a_call() {
     }
 }
 
+/// A vector takes a slot of 16 bytes and shares none with a number, though they are never live together.
+#[test]
+fn slots_have_the_width_of_what_they_hold() {
+    for wide in [false, true] {
+        let mut problem = Problem::new(3, 0, 2);
+        let number = Reg::new_virtual(Class::Float, 0);
+        let vector = if wide { Reg::new_wide(1) } else { Reg::new_virtual(Class::Float, 1) };
+        let insts = [number, vector].into_iter().flat_map(|reg| [vec![written(reg)], vec![], vec![used(reg)]]);
+        problem.block(&[], &[], &[], insts.collect());
+        [1, 4].into_iter().for_each(|call| problem.clobber(call, (0..2).map(Reg::float).collect()));
+        let problem = problem.finish();
+        let assignment = allocated(&problem);
+        let expected: &[SlotWidth] = if wide { &[SlotWidth::Word, SlotWidth::Wide] } else { &[SlotWidth::Word] };
+        assert_eq!(assignment.slots, expected);
+        if wide {
+            let narrow = Assignment { slots: vec![SlotWidth::Word; 2], ..allocated(&problem) };
+            assert!(matches!(checker::check(&problem, &narrow), Err(Wrong::Missing { reg, .. }) if reg == vector));
+        }
+    }
+}
+
 /// A loop that swaps its two parameters: a cycle of copies, with a register free to help and without.
 #[test]
 fn swap_in_a_loop() {
-    for registers in [2, 3] {
-        let mut problem = Problem::new(registers, 0, 2);
-        let [a, b, x, y] = [0, 1, 2, 3].map(|n| Reg::new_virtual(Class::Int, n));
+    for (registers, wide) in [(2, false), (3, false), (2, true), (3, true)] {
+        let mut problem = if wide { Problem::new(2, 0, registers) } else { Problem::new(registers, 0, 2) };
+        let reg = |n| if wide { Reg::new_wide(n) } else { Reg::new_virtual(Class::Int, n) };
+        let [a, b, x, y] = [0, 1, 2, 3].map(reg);
         problem.block(&[1], &[], &[a, b], vec![vec![written(a)], vec![written(b)], vec![]]);
         problem.block(&[2, 3], &[x, y], &[], vec![vec![used(x), used(y)]]);
         problem.block(&[1], &[], &[y, x], vec![vec![]]);
@@ -104,6 +126,8 @@ fn swap_in_a_loop() {
         let assignment = allocated(&problem.finish());
         let copies = counts(&assignment.moves);
         assert_eq!(copies, if registers == 3 { (3, 0, 0) } else { (1, 1, 1) }, "{:?}", assignment.moves);
+        let width = if wide { SlotWidth::Wide } else { SlotWidth::Word };
+        assert!(assignment.slots.iter().all(|&slot| slot == width), "{:?}", assignment.slots);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Code to allocate for, written by hand or made at random.
 
 use super::random::Random;
-use crate::regalloc::client::{Assignment, Class, Client, Constraint, Operand, Place, Position, Reg, RegSet, Role};
+use crate::regalloc::client::{Assignment, Class, Client, Constraint, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::ops::Range;
 
 /// Code without instructions' meanings.
@@ -266,7 +266,7 @@ impl Maker<'_> {
             let mut args = Vec::new();
             if let [succ] = graph.succs[block][..] {
                 for &param in &params[succ as usize] {
-                    let arg = self.value(param.class(), &mut insts);
+                    let arg = self.value(param, &mut insts);
                     args.push(arg);
                 }
             }
@@ -282,8 +282,16 @@ impl Maker<'_> {
     }
 
     fn fresh(&mut self) -> Reg {
-        let class = if self.random.chance(75) { Class::Int } else { Class::Float };
-        self.fresh_of(class)
+        match self.random.below(8) {
+            0 => self.fresh_of(Class::Float),
+            1 => self.fresh_wide(),
+            _ => self.fresh_of(Class::Int),
+        }
+    }
+
+    fn fresh_wide(&mut self) -> Reg {
+        self.next += 1;
+        Reg::new_wide(self.next - 1)
     }
 
     fn fresh_of(&mut self, class: Class) -> Reg {
@@ -291,13 +299,14 @@ impl Maker<'_> {
         Reg::new_virtual(class, self.next - 1)
     }
 
-    /// A visible value of the class; old ones as often as new ones.
-    fn value(&mut self, class: Class, insts: &mut Vec<(Vec<Operand>, RegSet)>) -> Reg {
-        let visible: Vec<Reg> = self.visible.iter().copied().filter(|reg| reg.class() == class).collect();
+    /// A visible value of the class and width of `like`; old ones as often as new ones.
+    fn value(&mut self, like: Reg, insts: &mut Vec<(Vec<Operand>, RegSet)>) -> Reg {
+        let kind = |reg: Reg| (reg.class(), reg.is_wide());
+        let visible: Vec<Reg> = self.visible.iter().copied().filter(|&reg| kind(reg) == kind(like)).collect();
         let recent = &visible[visible.len().saturating_sub(4)..];
         let found = if self.random.chance(50) { self.random.pick(recent) } else { self.random.pick(&visible) };
         found.unwrap_or_else(|| {
-            let reg = self.fresh_of(class);
+            let reg = if like.is_wide() { self.fresh_wide() } else { self.fresh_of(like.class()) };
             insts.push((vec![super::written(reg)], RegSet::EMPTY));
             self.visible.push(reg);
             reg
@@ -413,8 +422,14 @@ impl Maker<'_> {
     }
 }
 
-/// Changes one place or copy; answers whether it did.
+/// Changes one place, copy or slot; answers whether it did.
 pub fn damage(random: &mut Random, assignment: &mut Assignment) -> bool {
+    if let Some(wide) = assignment.slots.iter().position(|&width| width == SlotWidth::Wide)
+        && random.chance(30)
+    {
+        assignment.slots[wide] = SlotWidth::Word;
+        return true;
+    }
     let move_or_place = random.chance(50);
     if move_or_place && !assignment.moves.is_empty() {
         let i = random.below(assignment.moves.len());

@@ -61,7 +61,8 @@ impl<'l> Lower<'l, '_> {
                 Travel::Overflow(slot) => {
                     let area = *overflow.get_or_insert_with(|| self.overflow());
                     let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
-                    self.push(Inst::new(op, Width::Q).src(reg).mem(Mem::at(area, 8 * slot as i32)));
+                    let width = if reg.is_wide() { Width::X } else { Width::Q };
+                    self.push(Inst::new(op, width).src(reg).mem(Mem::at(area, 8 * slot as i32)));
                 }
             }
         }

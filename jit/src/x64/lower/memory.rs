@@ -207,6 +207,9 @@ impl Lower<'_, '_> {
             Op::Load => (Asm::Mov, width(ty)),
             Op::Load8U => (Asm::Movzx8, Width::D),
             Op::Load16U => (Asm::Movzx16, Width::D),
+            // A float is loaded with zeros above it.
+            Op::Load32U if ty == Type::V128 => (Asm::Vmov, Width::D),
+            Op::Load64U => (Asm::Vmov, Width::Q),
             Op::Load32U => (Asm::Mov, Width::D),
             Op::Load8S => (Asm::Movsx8, width(ty)),
             Op::Load16S => (Asm::Movsx16, width(ty)),
@@ -222,7 +225,7 @@ impl Lower<'_, '_> {
     }
 
     fn lower_store(&mut self, store: Value, width: Width) {
-        if self.lower_update(store, width) {
+        if self.lower_update(store, width) || self.lower_lane_store(store, width) {
             return;
         }
         let stored = self.func.args(store)[1];

@@ -20,6 +20,7 @@ mod facts;
 mod memory;
 mod numeric;
 mod tables;
+mod vector;
 
 use super::abi::{self, Travel};
 use super::code::{Code, CodeBlock, RegList, Target};
@@ -28,13 +29,13 @@ use super::insts::{Asm, Inst, Mem, Rm, Width};
 use crate::contract::Layout;
 use crate::ir::{Block, Effect, Entry, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg, RegSet};
-use crate::request::{Backend, Refusal, Request};
+use crate::request::{Refusal, Request};
 use facts::Facts;
 
 /// Selects instructions for `func`.
 ///
 /// # Errors
-/// [`Refusal::Unsupported`] for vectors.
+/// [`Refusal::Unsupported`] for vectors on a processor that lacks instructions for them.
 pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
     let flow = Flow::of(func);
     let order: Vec<Block> = flow
@@ -45,7 +46,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
             Origin::Edge(..) => None,
         })
         .collect();
-    refuse_vectors(func, &order)?;
+    vector::check_processor(func, &order)?;
     let pinned_base = memory::pinned_base(func, &order);
     let lower = Lower {
         func,
@@ -65,15 +66,6 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         frame: Reg::NONE,
     };
     Ok(lower.run(flow))
-}
-
-fn refuse_vectors(func: &Func<'_>, order: &[Block]) -> Result<(), Refusal> {
-    let values = order.iter().flat_map(|&block| &func.block(block).insts);
-    let mut types = values.map(|&value| func.ty(value)).chain(func.params.iter().copied()).chain(func.results.iter().copied());
-    match types.any(|ty| ty == Type::V128) {
-        true => Err(Refusal::Unsupported { backend: Backend::Native, what: "v128".into() }),
-        false => Ok(()),
-    }
 }
 
 /// The state of selection.
@@ -107,6 +99,7 @@ struct Lower<'l, 'a> {
 fn width(ty: Type) -> Width {
     match ty {
         Type::I32 | Type::F32 => Width::D,
+        Type::V128 => Width::X,
         _ => Width::Q,
     }
 }
@@ -244,9 +237,10 @@ impl Lower<'_, '_> {
         self.facts.alias[value.index()]
     }
 
-    /// The bits of a constant, extended with zeros.
+    /// The bits of a constant, extended with zeros; a vector is none, but see [`Lower::vector_constant`].
     fn constant(&self, value: Value) -> Option<u64> {
-        self.func.as_const(self.resolve(value))
+        let value = self.resolve(value);
+        self.func.as_const(value).filter(|_| self.func.ty(value) != Type::V128)
     }
 
     /// A constant as an immediate, if it is one that 32 bits can hold.
@@ -273,14 +267,17 @@ impl Lower<'_, '_> {
     }
 
     fn fresh(&mut self, ty: Type) -> Reg {
-        self.code.new_reg(class(ty))
+        if ty == Type::V128 { self.code.new_wide_reg() } else { self.code.new_reg(class(ty)) }
     }
 
     /// The register that `value` is in; a constant is put into a new one.
     fn reg(&mut self, value: Value) -> Reg {
         let value = self.resolve(value);
-        if let Some(bits) = self.func.as_const(value) {
+        if let Some(bits) = self.constant(value) {
             return self.constant_reg(bits, self.func.ty(value));
+        }
+        if let Some(bits) = self.vector_constant(value) {
+            return self.vector_constant_reg(bits);
         }
         if self.regs[value.index()].is_none() {
             self.regs[value.index()] = self.fresh(self.func.ty(value));
@@ -312,14 +309,18 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// `value` as right operand: in memory if it is a load that may be taken or a float constant, else in a register.
+    /// `value` as right operand: in memory if it is a load that may be taken or a constant float or vector, else in a
+    /// register.
     fn rm(&mut self, value: Value, ty: Type) -> Rm {
         if let Some(mem) = self.take_load(value, ty) {
             return Rm::Mem(mem);
         }
         match self.constant(value) {
             Some(bits) if ty.is_float() => Rm::Mem(self.constant_mem(bits, ty)),
-            _ => Rm::Reg(self.reg(value)),
+            _ => match self.vector_constant(value) {
+                Some(bits) if bits != 0 => Rm::Mem(self.vector_mem(bits)),
+                _ => Rm::Reg(self.reg(value)),
+            },
         }
     }
 
@@ -370,6 +371,7 @@ impl Lower<'_, '_> {
             op if op.calls_function() => self.lower_call(value),
             op if op.is_call() => self.lower_bulk(value),
             Op::Fuel | Op::Poll => self.lower_accounting(value),
+            Op::Vector => self.lower_vector(value),
             op if op.access_width(Type::I32).is_some() => self.lower_access(value),
             _ => self.lower_numeric(value),
         }

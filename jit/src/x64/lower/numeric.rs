@@ -7,10 +7,10 @@ use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
 use weir_bytecode::Trap;
 
 /// Rounding modes of `vround`, exceptions suppressed.
-const NEAREST: i64 = 8;
-const FLOOR: i64 = 9;
-const CEIL: i64 = 10;
-const TRUNC: i64 = 11;
+pub(super) const NEAREST: i64 = 8;
+pub(super) const FLOOR: i64 = 9;
+pub(super) const CEIL: i64 = 10;
+pub(super) const TRUNC: i64 = 11;
 
 impl Lower<'_, '_> {
     pub(super) fn lower_numeric(&mut self, value: Value) {
@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn args(&self, value: Value) -> (Value, Value) {
+    pub(super) fn args(&self, value: Value) -> (Value, Value) {
         let args = self.func.args(value);
         (args[0], args[1])
     }
@@ -396,7 +396,7 @@ impl Lower<'_, '_> {
     }
 
     /// Materialises a comparison.
-    fn lower_set(&mut self, value: Value) {
+    pub(super) fn lower_set(&mut self, value: Value) {
         let dst = self.result(value);
         // Of the two flags that equality of floats takes, one chooses between the other and a constant.
         let (cond, constant) = match self.compare(value) {
@@ -423,7 +423,7 @@ impl Lower<'_, '_> {
     /// between this and the reader.
     pub(super) fn flags(&mut self, condition: Value) -> Cond {
         match self.local(condition, Type::I32) {
-            Some(inner) if is_comparison(self.func.op(inner)) => self.compare(inner),
+            Some(inner) if is_comparison(self.func.op(inner)) || self.tests_vector(inner) => self.compare(inner),
             _ => {
                 self.test_zero(condition, Type::I32, Cond::NE);
                 Cond::NE
@@ -436,6 +436,9 @@ impl Lower<'_, '_> {
         let func = self.func;
         let inst = func.inst(value);
         let ty = func.ty(inst.args[0]);
+        if inst.op == Op::Vector {
+            return self.test_vector(value);
+        }
         if inst.op == Op::Eqz {
             if ty == Type::I32 {
                 return self.flags(inst.args[0]).inverted();

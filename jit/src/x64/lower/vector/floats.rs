@@ -1,0 +1,213 @@
+//! Vectors of floats, and conversions.
+
+use super::{Lower, splat};
+use crate::ir::{Type, Value};
+use crate::regalloc::Reg;
+use crate::x64::insts::{Asm, Mem, Width};
+use crate::x64::lower::numeric::{CEIL, FLOOR, NEAREST, TRUNC};
+
+/// Predicates of `vcmpp`.
+const EQUAL: u8 = 0;
+const LESS: u8 = 1;
+const LESS_OR_EQUAL: u8 = 2;
+const UNORDERED: u8 = 3;
+const UNEQUAL: u8 = 4;
+const NOT_LESS: u8 = 5;
+
+/// A float as bits of the width.
+fn bits(width: Width, value: f64) -> u64 {
+    if width == Width::Q { value.to_bits() } else { (value as f32).to_bits().into() }
+}
+
+fn sign(width: Width) -> u128 {
+    splat(width, bits(width, -0.0))
+}
+
+impl Lower<'_, '_> {
+    /// The constant whose lanes are all `value`.
+    fn floats(&mut self, width: Width, value: f64) -> Mem {
+        self.vector_mem(splat(width, bits(width, value)))
+    }
+
+    /// Operations on floats, and conversions of floats to something else.
+    pub(super) fn unary_floats(&mut self, operation: &str, width: Width, a: Value) -> Reg {
+        match operation {
+            "abs" | "neg" => {
+                let (op, mask) = if operation == "abs" { (Asm::Vand, !sign(width)) } else { (Asm::Vxor, sign(width)) };
+                let (a, mask) = (self.reg(a), self.vector_mem(mask));
+                self.three(op, Width::X, a, mask)
+            }
+            "sqrt" => self.of_all(Asm::VsqrtAll, width, a),
+            "ceil" => self.round(width, a, CEIL),
+            "floor" => self.round(width, a, FLOOR),
+            "trunc" => self.round(width, a, TRUNC),
+            "nearest" => self.round(width, a, NEAREST),
+            "demote_f64x2_zero" => self.of_all(Asm::DoubleToSingle, Width::X, a),
+            "promote_low_f32x4" => {
+                let a = self.low_half(a);
+                self.two(Asm::SingleToDouble, Width::X, a)
+            }
+            "trunc_sat_f32x4_s" | "relaxed_trunc_f32x4_s" => self.singles_to_signed(a),
+            "trunc_sat_f32x4_u" | "relaxed_trunc_f32x4_u" => self.singles_to_unsigned(a),
+            "trunc_sat_f64x2_s_zero" | "relaxed_trunc_f64x2_s_zero" => self.doubles_to_signed(a),
+            "trunc_sat_f64x2_u_zero" | "relaxed_trunc_f64x2_u_zero" => self.doubles_to_unsigned(a),
+            _ => unreachable!("{operation} is not on floats"),
+        }
+    }
+
+    fn of_all(&mut self, op: Asm, width: Width, a: Value) -> Reg {
+        let a = self.rm(a, Type::V128);
+        self.two(op, width, a)
+    }
+
+    fn round(&mut self, width: Width, a: Value, mode: i64) -> Reg {
+        let a = self.rm(a, Type::V128);
+        self.two_imm(Asm::VroundAll, width, a, mode as u8)
+    }
+
+    pub(super) fn binary_floats(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Reg {
+        match operation {
+            // NaN payloads may differ with the order of operands, which WebAssembly leaves open.
+            "add" => self.commutative(Asm::VaddAll, width, a, b),
+            "mul" => self.commutative(Asm::VmulAll, width, a, b),
+            "sub" => self.lanewise(Asm::VsubAll, width, a, b),
+            "div" => self.lanewise(Asm::VdivAll, width, a, b),
+            "min" | "relaxed_min" => self.min_lanes(width, a, b),
+            "max" | "relaxed_max" => self.max_lanes(width, a, b),
+            // Where the comparison fails, the right operand: here the first one.
+            "pmin" => self.lanewise(Asm::VminAll, width, b, a),
+            "pmax" => self.lanewise(Asm::VmaxAll, width, b, a),
+            "eq" => self.compare_floats_all(width, a, b, EQUAL),
+            "ne" => self.compare_floats_all(width, a, b, UNEQUAL),
+            "lt" => self.compare_floats_all(width, a, b, LESS),
+            "le" => self.compare_floats_all(width, a, b, LESS_OR_EQUAL),
+            "gt" => self.compare_floats_all(width, b, a, LESS),
+            "ge" => self.compare_floats_all(width, b, a, LESS_OR_EQUAL),
+            _ => unreachable!("{operation} is not on floats"),
+        }
+    }
+
+    fn compare_floats_all(&mut self, width: Width, a: Value, b: Value, predicate: u8) -> Reg {
+        let src = self.reg(a);
+        let rm = self.rm(b, Type::V128);
+        self.three_imm(Asm::VcmpAll, width, src, rm, predicate)
+    }
+
+    /// Both orders differ where one of them finds the other zero, or a number instead of a NaN; merged, the bits of
+    /// two zeros are the lesser one and those of a NaN and anything are a NaN.
+    fn min_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
+        let (a, b) = (self.reg(a), self.reg(b));
+        let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VminAll, width, a, b));
+        let merged = self.three(Asm::Vor, Width::X, one, other);
+        let nans = self.three_imm(Asm::VcmpAll, width, merged, merged, UNORDERED);
+        let quiet = self.three(Asm::Vor, Width::X, merged, nans);
+        self.without_payload(width, quiet, nans)
+    }
+
+    /// The same for the greater zero: -0 less -0 is 0.
+    fn max_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
+        let (a, b) = (self.reg(a), self.reg(b));
+        let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VmaxAll, width, a, b));
+        let differing = self.three(Asm::Vxor, Width::X, one, other);
+        let merged = self.three(Asm::Vor, Width::X, one, differing);
+        let quiet = self.three(Asm::VsubAll, width, merged, differing);
+        let nans = self.three_imm(Asm::VcmpAll, width, quiet, quiet, UNORDERED);
+        self.without_payload(width, quiet, nans)
+    }
+
+    /// In the lanes where `nans` is all ones, of `a` only sign, exponent and the bit that makes a NaN quiet.
+    fn without_payload(&mut self, width: Width, a: Reg, nans: Reg) -> Reg {
+        let kept = if width == Width::Q { 13 } else { 10 };
+        let payload = self.two_imm(Asm::PsrlImm, width, nans, kept);
+        self.three(Asm::Pandn, Width::X, payload, a)
+    }
+
+    /// `relaxed_madd` and `relaxed_nmadd`, rounded twice.
+    pub(super) fn multiply_add(&mut self, operation: &str, width: Width, a: Value, b: Value, c: Value) -> Reg {
+        let mut product = self.commutative(Asm::VmulAll, width, a, b);
+        if operation == "relaxed_nmadd" {
+            let sign = self.vector_mem(sign(width));
+            product = self.three(Asm::Vxor, Width::X, product, sign);
+        }
+        let c = self.rm(c, Type::V128);
+        self.three(Asm::VaddAll, width, product, c)
+    }
+
+    /// Conversions of integers to floats of `shape`.
+    pub(super) fn convert_to_floats(&mut self, operation: &str, shape: &str, a: Value) -> Reg {
+        match (operation.ends_with("_s"), shape) {
+            (true, "f32x4") => self.of_all(Asm::IntToSingle, Width::X, a),
+            (true, _) => {
+                let a = self.low_half(a);
+                self.two(Asm::IntToDouble, Width::X, a)
+            }
+            (false, "f32x4") => self.unsigned_to_singles(a),
+            // Below the exponent of 2⁵², the integer is the fraction.
+            (false, _) => {
+                let (a, exponent) = (self.reg(a), self.vector_mem(splat(Width::D, bits(Width::Q, 2f64.powi(52)) >> 32)));
+                let offset = self.floats(Width::Q, 2f64.powi(52));
+                let above = self.three(Asm::PunpckLow, Width::D, a, exponent);
+                self.three(Asm::VsubAll, Width::Q, above, offset)
+            }
+        }
+    }
+
+    /// Both halves are exact, so is 2¹⁶ times the upper one: only the sum is rounded.
+    fn unsigned_to_singles(&mut self, a: Value) -> Reg {
+        let (a, half, scale) = (self.reg(a), self.vector_mem(splat(Width::D, 0xFFFF)), self.floats(Width::D, 65536.0));
+        let upper = self.two_imm(Asm::PsrlImm, Width::D, a, 16);
+        let lower = self.three(Asm::Pand, Width::X, a, half);
+        let [upper, lower] = [upper, lower].map(|half| self.two(Asm::IntToSingle, Width::X, half));
+        let upper = self.three(Asm::VmulAll, Width::D, upper, scale);
+        self.three(Asm::VaddAll, Width::D, upper, lower)
+    }
+
+    /// `a` with 0 in the place of NaNs.
+    fn without_nans(&mut self, width: Width, a: Reg) -> Reg {
+        let numbers = self.three_imm(Asm::VcmpAll, width, a, a, EQUAL);
+        self.three(Asm::Vand, Width::X, a, numbers)
+    }
+
+    /// What is too great or too small becomes the least integer; too great, it is inverted.
+    fn singles_to_signed(&mut self, a: Value) -> Reg {
+        let (a, limit) = (self.reg(a), self.floats(Width::D, 2f64.powi(31)));
+        let numbers = self.without_nans(Width::D, a);
+        let great = self.three_imm(Asm::VcmpAll, Width::D, numbers, limit, NOT_LESS);
+        let converted = self.two(Asm::SingleToInt, Width::X, numbers);
+        self.three(Asm::Pxor, Width::X, converted, great)
+    }
+
+    /// From 2³¹ on, where the conversion gives just that, what exceeds it is converted on its own and added.
+    fn singles_to_unsigned(&mut self, a: Value) -> Reg {
+        let (a, zero, limit) = (self.reg(a), self.vector_constant_reg(0), self.floats(Width::D, 2f64.powi(31)));
+        // The right operand for NaNs.
+        let numbers = self.three(Asm::VmaxAll, Width::D, a, zero);
+        let excess = self.three(Asm::VsubAll, Width::D, numbers, limit);
+        let great = self.three_imm(Asm::VcmpAll, Width::D, excess, limit, NOT_LESS);
+        let excess = self.two(Asm::SingleToInt, Width::X, excess);
+        let excess = self.three(Asm::Pxor, Width::X, excess, great);
+        let excess = self.three(Asm::PmaxS, Width::D, excess, zero);
+        let converted = self.two(Asm::SingleToInt, Width::X, numbers);
+        self.three(Asm::Padd, Width::D, converted, excess)
+    }
+
+    /// The greatest integer is a double; what is too small becomes the least one.
+    fn doubles_to_signed(&mut self, a: Value) -> Reg {
+        let (a, greatest) = (self.reg(a), self.floats(Width::Q, i32::MAX.into()));
+        let numbers = self.without_nans(Width::Q, a);
+        let low = self.three(Asm::VminAll, Width::Q, numbers, greatest);
+        self.two(Asm::DoubleToInt, Width::X, low)
+    }
+
+    /// Brought into range and added to 2⁵², the integer is the lower half of the bits.
+    fn doubles_to_unsigned(&mut self, a: Value) -> Reg {
+        let (a, zero) = (self.reg(a), self.vector_constant_reg(0));
+        let (greatest, offset) = (self.floats(Width::Q, u32::MAX.into()), self.floats(Width::Q, 2f64.powi(52)));
+        // The right operand for NaNs.
+        let high = self.three(Asm::VmaxAll, Width::Q, a, zero);
+        let low = self.three(Asm::VminAll, Width::Q, high, greatest);
+        let whole = self.two_imm(Asm::VroundAll, Width::Q, low, TRUNC as u8);
+        let above = self.three(Asm::VaddAll, Width::Q, whole, offset);
+        self.three_imm(Asm::Shufps, Width::X, above, zero, 0x88)
+    }
+}
