@@ -216,7 +216,8 @@ macro_rules! leb {
     };
 }
 
-/// The rest of [`leb!`], with the displacements from `pc` of the second to the fifth byte and what is behind.
+/// The rest of [`leb!`], with the displacements from `pc` of the second to the fifth byte and what is behind. An offset into a 64-bit
+/// memory may go on: that leaves.
 macro_rules! leb_long {
     ($next:literal, $b:literal, $c:literal, $d:literal, $e:literal, $end:literal) => {
         concat!(
@@ -225,7 +226,7 @@ macro_rules! leb_long {
             leb_byte!($next, $c, "14", $d),
             leb_byte!($next, $d, "21", $e),
             leb_byte!($next, $e, "28", $end),
-            "ud2",
+            "jmp 9f",
         )
     };
 }
