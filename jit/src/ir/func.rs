@@ -106,6 +106,8 @@ pub struct Func<'a> {
     blocks: Vec<BlockData<'a>>,
     /// Union-find parents: `parent[v] == v` unless `v` was replaced.
     parent: Vec<Value>,
+    /// What was replaced since the last [`Func::settle`].
+    replaced: Vec<Value>,
 }
 
 impl<'a> Func<'a> {
@@ -126,6 +128,7 @@ impl<'a> Func<'a> {
             insts: Vec::new(),
             blocks: Vec::new(),
             parent: Vec::new(),
+            replaced: Vec::new(),
         }
     }
 
@@ -309,7 +312,10 @@ impl<'a> Func<'a> {
     /// be read through [`Func::find`].
     pub fn replace(&mut self, old: Value, new: Value) {
         let (old, new) = (self.find(old), self.find(new));
-        self.parent[old.index()] = new;
+        if old != new {
+            self.parent[old.index()] = new;
+            self.replaced.push(old);
+        }
     }
 
     /// What `value` stands for after replacements; halves the path to it.
@@ -328,22 +334,28 @@ impl<'a> Func<'a> {
     }
 
     /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no
-    /// replacement is pending.
+    /// replacement is pending. Cost: nothing if none is, else O(values + arguments).
     pub fn settle(&mut self) {
-        for i in 0..self.insts.len() {
-            for k in 0..self.insts[i].args.len() {
-                let arg = self.insts[i].args[k];
-                if self.is_replaced(arg) {
-                    self.insts[i].args[k] = self.find(arg);
-                }
+        if self.replaced.is_empty() {
+            return;
+        }
+        // Every path is one step long then, and most are none.
+        for i in 0..self.replaced.len() {
+            let value = self.replaced[i];
+            self.parent[value.index()] = self.find(value);
+        }
+        let parent = &mut self.parent;
+        for inst in &mut self.insts {
+            inst.args.iter_mut().for_each(|arg| *arg = parent[arg.index()]);
+        }
+        let stays = |value: &Value| parent[value.index()] == *value;
+        for block in &mut self.blocks {
+            if !block.insts.iter().all(stays) {
+                block.insts.retain(stays);
             }
         }
-        for block in &mut self.blocks {
-            let parent = &self.parent;
-            block.insts.retain(|value| parent[value.index()] == *value);
-        }
-        for (i, parent) in self.parent.iter_mut().enumerate() {
-            *parent = Value(i as u32);
+        for value in self.replaced.drain(..) {
+            parent[value.index()] = value;
         }
     }
 }
