@@ -1,24 +1,19 @@
-//! The function as the solver walks it: instructions in one row, who uses what, and edges by number.
+//! The function as the solver walks it: instructions in one row, and edges by number.
 
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Func, Value};
-
-/// Position of values in no reachable block.
-const NOWHERE: u32 = u32::MAX;
+use std::cell::OnceCell;
 
 /// Reachable code in reverse postorder.
 pub struct Layout {
     /// Instructions of all reachable blocks, block after block.
     pub row: Vec<Value>,
-    /// Where in the row each value stands.
-    position: Vec<u32>,
+    /// Where in the row each value stands, once somebody asked; of values in no reachable block, 0.
+    position: OnceCell<Vec<u32>>,
     /// Block of each value; the entry for values in no reachable block.
     pub home: Vec<Block>,
     /// Where in the row each block starts; of unreachable blocks, 0.
     start: Vec<u32>,
-    /// Users of value `v`, as positions in the row: `users[first_user[v]..first_user[v + 1]]`.
-    users: Vec<u32>,
-    first_user: Vec<u32>,
     /// Edge `k` into block `b` has the number `first_in[b] + k`.
     first_in: Vec<u32>,
     /// Number of the edge out of block `b` to successor `k`, at `first_out[b] + k`.
@@ -31,41 +26,21 @@ impl Layout {
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> Layout {
         let mut this = Layout {
             row: Vec::with_capacity(func.num_values()),
-            position: vec![NOWHERE; func.num_values()],
+            position: OnceCell::new(),
             home: vec![Block::ENTRY; func.num_values()],
             start: vec![0; func.num_blocks()],
-            users: Vec::new(),
-            first_user: vec![0; func.num_values() + 1],
             first_in: Vec::with_capacity(func.num_blocks() + 1),
             out: Vec::new(),
             first_out: Vec::with_capacity(func.num_blocks() + 1),
         };
         for &block in cfg.order() {
             this.start[block.index()] = this.row.len() as u32;
-            for &value in &func.block(block).insts {
-                this.position[value.index()] = this.row.len() as u32;
-                this.home[value.index()] = block;
-                this.row.push(value);
-                func.args(value).iter().for_each(|arg| this.first_user[arg.index() + 1] += 1);
-            }
+            let insts = &func.block(block).insts;
+            this.row.extend_from_slice(insts);
+            insts.iter().for_each(|value| this.home[value.index()] = block);
         }
-        this.collect_users(func);
         this.number_edges(func);
         this
-    }
-
-    fn collect_users(&mut self, func: &Func<'_>) {
-        for i in 1..self.first_user.len() {
-            self.first_user[i] += self.first_user[i - 1];
-        }
-        let mut next = self.first_user.clone();
-        self.users = vec![0; self.first_user[func.num_values()] as usize];
-        for (position, &value) in self.row.iter().enumerate() {
-            for arg in func.args(value) {
-                self.users[next[arg.index()] as usize] = position as u32;
-                next[arg.index()] += 1;
-            }
-        }
     }
 
     fn number_edges(&mut self, func: &Func<'_>) {
@@ -114,17 +89,15 @@ impl Layout {
     /// Whether `a` is at hand where `b` is computed.
     pub fn comes_before(&self, dom: &Dominators, a: Value, b: Value) -> bool {
         let [of_a, of_b] = [a, b].map(|value| self.home[value.index()]);
-        if of_a == of_b { self.position[a.index()] < self.position[b.index()] } else { dom.dominates(of_a, of_b) }
-    }
-
-    /// Positions of the users of `value`.
-    pub fn users(&self, value: Value) -> std::ops::Range<usize> {
-        self.first_user[value.index()] as usize..self.first_user[value.index() + 1] as usize
-    }
-
-    /// The position of a user from [`Layout::users`].
-    pub fn user(&self, index: usize) -> usize {
-        self.users[index] as usize
+        if of_a != of_b {
+            return dom.dominates(of_a, of_b);
+        }
+        let position = self.position.get_or_init(|| {
+            let mut position = vec![0; self.home.len()];
+            self.row.iter().enumerate().for_each(|(at, value)| position[value.index()] = at as u32);
+            position
+        });
+        position[a.index()] < position[b.index()]
     }
 
     /// How many edges there are.
@@ -146,25 +119,28 @@ impl Layout {
 /// A set of positions from which the lowest is taken first.
 pub struct Queue {
     words: Vec<u64>,
-    /// No word before this one has a bit set.
+    /// No word before this one has a bit set, and none from `end` on.
     first: usize,
+    end: usize,
 }
 
 impl Queue {
     /// An empty set of positions below `count`.
     pub fn new(count: usize) -> Queue {
-        Queue { words: vec![0; count.div_ceil(64)], first: 0 }
+        Queue { words: vec![0; count.div_ceil(64)], first: 0, end: 0 }
     }
 
     /// Adds a position.
     pub fn add(&mut self, position: usize) {
         self.words[position / 64] |= 1 << (position % 64);
         self.first = self.first.min(position / 64);
+        self.end = self.end.max(position / 64 + 1);
     }
 
     /// Takes the lowest position out.
     pub fn take(&mut self) -> Option<usize> {
-        while let Some(word) = self.words.get_mut(self.first) {
+        while self.first < self.end {
+            let word = &mut self.words[self.first];
             if *word != 0 {
                 let bit = word.trailing_zeros() as usize;
                 *word &= *word - 1;
@@ -172,6 +148,7 @@ impl Queue {
             }
             self.first += 1;
         }
+        (self.first, self.end) = (usize::MAX, 0);
         None
     }
 }

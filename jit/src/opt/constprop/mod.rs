@@ -51,7 +51,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
-        if rewriter.known.reaches(block) {
+        if rewriter.known.tells(block) {
             rewriter.block(block);
         }
     }

@@ -73,6 +73,8 @@ pub struct Solution {
     trees: Vec<Tree>,
     executable: Vec<bool>,
     reached: Vec<bool>,
+    /// By block, whether anything in it is known or was at first, or is a `select`; few are.
+    telling: Vec<bool>,
     limits: Limits,
 }
 
@@ -100,6 +102,11 @@ impl Solution {
     /// Whether control can come to `block`.
     pub fn reaches(&self, block: Block) -> bool {
         self.reached[block.index()]
+    }
+
+    /// Whether `block` may hold anything to rewrite.
+    pub fn tells(&self, block: Block) -> bool {
+        self.telling[block.index()] && self.reaches(block)
     }
 
     /// How many distinct predicates trees may test: 0 if the budget did not suffice for any.
@@ -130,10 +137,9 @@ impl Solution {
             }
         }
         // Of values in blocks that control never comes to, nothing is known.
-        for (i, &tree) in self.trees.iter().enumerate().filter(|&(_, &tree)| tree != Tree::BOTTOM && tree != Tree::TOP) {
-            let constant = func.op(Value(i as u32)) != Op::Const && self.forest.constant(tree).is_some();
-            proved.constants += u32::from(constant);
-        }
+        let values = cfg.order().iter().filter(|&&block| self.tells(block)).flat_map(|&block| &func.block(block).insts);
+        let known = values.filter(|&&value| self.tree(value) != Tree::BOTTOM && func.op(value) != Op::Const);
+        proved.constants = known.filter(|&&value| self.forest.constant(self.tree(value)).is_some()).count() as u32;
         proved
     }
 
@@ -187,7 +193,11 @@ struct Solver<'s, 'a> {
     dom: &'s Dominators,
     known: Solution,
     changes: Vec<u8>,
+    /// What is to be visited again, all before `frontier`.
     queue: Queue,
+    /// By value, once something is to be visited again: its users, as positions in `user`.
+    users: Vec<List>,
+    user: Lists<u32>,
     gates: Gates,
     /// By block, once somebody asked for them.
     gatings: Vec<Option<Option<Gating>>>,
@@ -213,6 +223,7 @@ impl<'s, 'a> Solver<'s, 'a> {
             trees: vec![Tree::TOP; func.num_values()],
             executable: vec![false; layout.num_edges()],
             reached: vec![false; func.num_blocks()],
+            telling: vec![false; func.num_blocks()],
             layout,
             limits,
         };
@@ -222,6 +233,8 @@ impl<'s, 'a> Solver<'s, 'a> {
             dom,
             changes: vec![0; func.num_values()],
             queue: Queue::new(known.layout.row.len()),
+            users: Vec::new(),
+            user: Lists::new(0),
             known,
             gates: Gates::new(gated_blocks),
             gatings: vec![None; gated_blocks],
@@ -241,13 +254,22 @@ impl<'s, 'a> Solver<'s, 'a> {
             return true;
         }
         let budget = self.known.limits.steps * self.known.layout.row.len() as u64 + 1000;
-        self.enter(Block::ENTRY);
-        while let Some(position) = self.queue.take() {
-            let value = self.known.layout.row[position];
-            self.frontier = self.frontier.max(position + 1);
-            self.visit(value);
-            if self.known.forest.steps > budget && self.known.limits.predicates > 0 {
-                return false;
+        self.known.reached[Block::ENTRY.index()] = true;
+        for &block in self.cfg.order() {
+            // A block that control has not come to by now is left to the queue, should it come there yet.
+            if !self.known.reaches(block) {
+                continue;
+            }
+            for position in self.known.layout.range(self.func, block) {
+                self.frontier = position + 1;
+                self.first_visit(block, self.known.layout.row[position]);
+                while let Some(position) = self.queue.take() {
+                    let value = self.known.layout.row[position];
+                    self.visit(self.known.layout.home[value.index()], value);
+                }
+                if self.known.forest.steps > budget && self.known.limits.predicates > 0 {
+                    return false;
+                }
             }
         }
         true
@@ -264,31 +286,57 @@ impl<'s, 'a> Solver<'s, 'a> {
                 continue;
             }
             for i in self.known.layout.range(self.func, block) {
-                let value = self.known.layout.row[i];
-                self.visit(value);
+                self.first_visit(block, self.known.layout.row[i]);
             }
         }
     }
 
-    /// Makes all of a block's instructions due.
+    /// Makes all of a block's instructions due, if their turn has passed.
     fn enter(&mut self, block: Block) {
         self.known.reached[block.index()] = true;
-        if self.sweeping.is_none() {
-            self.known.layout.range(self.func, block).for_each(|position| self.queue.add(position));
+        let range = self.known.layout.range(self.func, block);
+        if range.start < self.frontier {
+            range.for_each(|position| self.queue.add(position));
         }
     }
 
-    fn visit(&mut self, value: Value) {
-        let block = self.known.layout.home[value.index()];
+    /// Visits what no other visit has depended on: in reverse postorder, users come later, but for phis that the value
+    /// reaches along edges that are not open yet.
+    fn first_visit(&mut self, block: Block, value: Value) {
+        let inst = self.func.inst(value);
+        let tree = match inst.op {
+            op if op.is_terminator() => return self.flow(block, value),
+            Op::Const if is_scalar(inst.ty) => self.known.forest.leaf(Leaf::Const(inst.imm)),
+            _ => {
+                let tree = self.evaluate(block, value);
+                self.known.telling[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
+                tree
+            }
+        };
+        self.known.trees[value.index()] = tree;
+        self.changes[value.index()] = u8::from(tree != Tree::TOP);
+    }
+
+    /// Visits what something that it depends on has changed for.
+    fn visit(&mut self, block: Block, value: Value) {
         let inst = self.func.inst(value);
         if inst.op.is_terminator() {
             return self.flow(block, value);
         }
-        if inst.ty == Type::Void || self.known.trees[value.index()] == Tree::BOTTOM {
-            return;
+        if inst.ty != Type::Void && self.known.tree(value) != Tree::BOTTOM {
+            let tree = self.evaluate(block, value);
+            self.known.telling[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
+            self.set(value, tree);
+        }
+    }
+
+    /// What the trees of its arguments make of `value`.
+    fn evaluate(&mut self, block: Block, value: Value) -> Tree {
+        let inst = self.func.inst(value);
+        if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) || !is_scalar(inst.ty) {
+            return Tree::BOTTOM;
         }
         let mut tree = match inst.op {
-            _ if !is_scalar(inst.ty) => Tree::BOTTOM,
             Op::Const => self.known.forest.leaf(Leaf::Const(inst.imm)),
             Op::Phi => self.phi(block, value),
             Op::Select => self.select(block, value),
@@ -298,7 +346,7 @@ impl<'s, 'a> Solver<'s, 'a> {
             tree = self.known.restrict(self.dom, tree, block);
             tree = self.known.forest.limit(tree, self.known.limits.predicates);
         }
-        self.set(value, tree);
+        tree
     }
 
     /// Whatever solves all equations is right, however it was come by: the first changes are free, so that a value that
@@ -320,19 +368,29 @@ impl<'s, 'a> Solver<'s, 'a> {
         if new == old {
             return;
         }
-        self.known.trees[value.index()] = new;
-        if self.sweeping.is_some() {
-            return;
+        if self.users.is_empty() {
+            self.find_users();
         }
-        for i in self.known.layout.users(value) {
-            let user = self.known.layout.user(i);
-            if user >= self.frontier {
-                // Due already, or not reached yet.
-                continue;
-            }
+        self.known.trees[value.index()] = new;
+        let mut cursor = self.users[value.index()].start();
+        while let Some(user) = self.user.step(&mut cursor) {
+            let user = user as usize;
             let home = self.known.layout.home[self.known.layout.row[user].index()];
-            if self.known.reaches(home) {
+            // Others are not visited yet.
+            if user < self.frontier && self.known.reaches(home) {
                 self.queue.add(user);
+            }
+        }
+    }
+
+    /// Finds who uses what may change. Functions without a loop that a constant enters do without.
+    fn find_users(&mut self) {
+        self.users = vec![List::EMPTY; self.func.num_values()];
+        for (position, &user) in self.known.layout.row.iter().enumerate() {
+            for &arg in self.func.args(user) {
+                if self.known.tree(arg) != Tree::BOTTOM && self.func.op(arg) != Op::Const {
+                    self.user.push(&mut self.users[arg.index()], position as u32);
+                }
             }
         }
     }
@@ -342,11 +400,14 @@ impl<'s, 'a> Solver<'s, 'a> {
         let succs = self.func.block(block).succs.len();
         match self.func.op(terminator) {
             Op::Branch => {
-                let [then, other] = self.ways(block, self.func.args(terminator)[0]);
+                let condition = self.func.args(terminator)[0];
+                let [then, other] = self.ways(block, condition);
+                self.known.telling[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
                 [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
             }
             Op::BrTable => {
-                let index = self.known.trees[self.func.args(terminator)[0].index()];
+                let index = self.known.tree(self.func.args(terminator)[0]);
+                self.known.telling[block.index()] |= index != Tree::BOTTOM;
                 let mut taken = Vec::new();
                 let unknown = self.known.forest.any(index, &mut |leaf| {
                     if let Leaf::Const(bits) = leaf {
@@ -395,11 +456,11 @@ impl<'s, 'a> Solver<'s, 'a> {
     }
 
     fn phis_are_due(&mut self, block: Block) {
-        if self.sweeping.is_some() || !self.known.reaches(block) {
+        if !self.known.reaches(block) {
             return;
         }
         for position in self.known.layout.range(self.func, block) {
-            if self.func.op(self.known.layout.row[position]) != Op::Phi {
+            if position >= self.frontier || self.func.op(self.known.layout.row[position]) != Op::Phi {
                 break;
             }
             self.queue.add(position);
@@ -557,9 +618,9 @@ impl<'s, 'a> Solver<'s, 'a> {
     fn operation(&mut self, value: Value) -> Tree {
         let inst = self.func.inst(value);
         let (op, ty) = (inst.op, inst.ty);
-        let unknown = |arg: &Value| self.known.trees[arg.index()] == Tree::BOTTOM && !self.func.op(*arg).is_boolean();
+        let unknown = |arg: &Value| self.known.tree(*arg) == Tree::BOTTOM && !self.func.op(*arg).is_boolean();
         // Most are.
-        if inst.args.iter().all(unknown) || !matches!(op.effect(), Effect::Pure | Effect::Trap) {
+        if inst.args.iter().all(unknown) {
             return Tree::BOTTOM;
         }
         let Some(opcode) = op.opcode(self.func.operand_type(value), ty) else { return Tree::BOTTOM };
