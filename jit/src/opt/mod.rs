@@ -16,6 +16,7 @@ pub mod threading;
 
 use crate::analysis::{Cfg, Dominators, Loops};
 use crate::ir::{Func, verify};
+use bumpalo::Bump;
 use std::cell::Cell;
 use std::time::Instant;
 use weir_bytecode::Module;
@@ -88,6 +89,8 @@ pub struct Context<'c> {
     pub stats: Vec<PassStats>,
     /// Analyses that hold now.
     pub analyses: Analyses,
+    /// Memory for the pass that runs, empty again behind it. Worth keeping from function to function.
+    pub scratch: Bump,
 }
 
 /// Cached analyses of the function at hand.
@@ -188,6 +191,7 @@ pub fn run_pass(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) {
     let start = Instant::now();
     cx.analyses.compute(func, pass.needs);
     let Changed(changes) = (pass.run)(func, cx);
+    cx.scratch.reset();
     let nanos = start.elapsed().as_nanos() as u64;
     cx.stats.push(PassStats { name: pass.name, changes, nanos });
     if changes == 0 {

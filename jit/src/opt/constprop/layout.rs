@@ -2,41 +2,47 @@
 
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Func, Value};
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 use std::cell::OnceCell;
 
 /// Reachable code in reverse postorder.
-pub struct Layout {
+pub struct Layout<'s> {
     /// Instructions of all reachable blocks, block after block.
-    pub row: Vec<Value>,
+    pub row: BumpVec<'s, Value>,
     /// Where in the row each value stands, once somebody asked; of values in no reachable block, 0.
-    position: OnceCell<Vec<u32>>,
+    position: OnceCell<&'s [u32]>,
     /// Block of each value; the entry for values in no reachable block.
-    pub home: Vec<Block>,
+    pub home: &'s mut [Block],
     /// Where in the row each block starts; of unreachable blocks, 0.
-    start: Vec<u32>,
-    /// Edge `k` into block `b` has the number `first_in[b] + k`.
-    first_in: Vec<u32>,
-    /// Number of the edge out of block `b` to successor `k`, at `first_out[b] + k`.
-    out: Vec<u32>,
-    first_out: Vec<u32>,
+    start: &'s mut [u32],
+    /// The edge out of block `b` to its successor `k` has the number `first_out[b] + k`.
+    first_out: &'s mut [u32],
+    /// Number of the edge into block `b` from its predecessor `k`, at `first_in[b] + k`.
+    sources: &'s mut [u32],
+    first_in: &'s mut [u32],
+    scratch: &'s Bump,
 }
 
-impl Layout {
+impl<'s> Layout<'s> {
     /// Lays out `func`.
-    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Layout {
+    pub fn of(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg) -> Layout<'s> {
+        let (blocks, values) = (func.num_blocks(), func.num_values());
+        let edges = func.blocks().map(|block| func.block(block).succs.len()).sum();
         let mut this = Layout {
-            row: Vec::with_capacity(func.num_values()),
+            row: BumpVec::with_capacity_in(values, scratch),
             position: OnceCell::new(),
-            home: vec![Block::ENTRY; func.num_values()],
-            start: vec![0; func.num_blocks()],
-            first_in: Vec::with_capacity(func.num_blocks() + 1),
-            out: Vec::new(),
-            first_out: Vec::with_capacity(func.num_blocks() + 1),
+            home: scratch.alloc_slice_fill_copy(values, Block::ENTRY),
+            start: scratch.alloc_slice_fill_copy(blocks, 0),
+            first_out: scratch.alloc_slice_fill_copy(blocks, 0),
+            sources: scratch.alloc_slice_fill_copy(edges, 0),
+            first_in: scratch.alloc_slice_fill_copy(blocks, 0),
+            scratch,
         };
         for &block in cfg.order() {
             this.start[block.index()] = this.row.len() as u32;
             let insts = &func.block(block).insts;
-            this.row.extend_from_slice(insts);
+            this.row.extend_from_slice_copy(insts);
             insts.iter().for_each(|value| this.home[value.index()] = block);
         }
         this.number_edges(func);
@@ -46,36 +52,29 @@ impl Layout {
     fn number_edges(&mut self, func: &Func<'_>) {
         let (mut edges_in, mut edges_out) = (0, 0);
         for block in func.blocks() {
-            self.first_in.push(edges_in);
-            self.first_out.push(edges_out);
-            edges_in += func.block(block).preds.len() as u32;
-            edges_out += func.block(block).succs.len() as u32;
+            let data = func.block(block);
+            (self.first_in[block.index()], self.first_out[block.index()]) = (edges_in, edges_out);
+            edges_in += data.preds.len() as u32;
+            edges_out += data.succs.len() as u32;
         }
-        self.first_in.push(edges_in);
-        self.first_out.push(edges_out);
-        // Edges by target, those from one block next to each other and in the order of its successors.
-        let mut arriving: Vec<(Block, u32)> = vec![(Block::ENTRY, 0); edges_out as usize];
-        let mut next = self.first_in.clone();
-        for block in func.blocks() {
-            for (k, succ) in func.block(block).succs.iter().enumerate() {
-                let at = &mut next[succ.index()];
-                arriving[*at as usize] = (block, self.first_out[block.index()] + k as u32);
-                *at += 1;
-            }
+        // Edges by target, as they come: ordered by the block that they leave, and its successors.
+        let next: &mut [u32] = self.scratch.alloc_slice_copy(self.first_in);
+        let targets = func.blocks().flat_map(|block| &func.block(block).succs);
+        for (edge, target) in targets.enumerate() {
+            let at = &mut next[target.index()];
+            self.sources[*at as usize] = edge as u32;
+            *at += 1;
         }
-        self.out = vec![0; edges_out as usize];
-        let mut from = vec![0u32; func.num_blocks()];
+        // Predecessors mostly stand in that order, too.
         for block in func.blocks() {
-            let first = self.first_in[block.index()];
-            let arriving = &arriving[first as usize..self.first_in[block.index() + 1] as usize];
-            // The first edge from each predecessor; written last, so that it stays.
-            for (k, (pred, _)) in arriving.iter().enumerate().rev() {
-                from[pred.index()] = k as u32;
-            }
-            for (k, pred) in func.block(block).preds.iter().enumerate() {
-                let edge = arriving[from[pred.index()] as usize].1;
-                from[pred.index()] += 1;
-                self.out[edge as usize] = first + k as u32;
+            let preds = &func.block(block).preds;
+            if !preds.is_sorted() {
+                let mut ordered: Vec<usize> = (0..preds.len()).collect();
+                ordered.sort_by_key(|&k| preds[k]);
+                let sources = &mut self.sources[self.first_in[block.index()] as usize..][..preds.len()];
+                for (k, edge) in ordered.into_iter().zip(sources.to_vec()) {
+                    sources[k] = edge;
+                }
             }
         }
     }
@@ -88,12 +87,12 @@ impl Layout {
 
     /// Whether `a` is at hand where `b` is computed.
     pub fn comes_before(&self, dom: &Dominators, a: Value, b: Value) -> bool {
-        let [of_a, of_b] = [a, b].map(|value| self.home[value.index()]);
+        let (of_a, of_b) = (self.home[a.index()], self.home[b.index()]);
         if of_a != of_b {
             return dom.dominates(of_a, of_b);
         }
         let position = self.position.get_or_init(|| {
-            let mut position = vec![0; self.home.len()];
+            let position = self.scratch.alloc_slice_fill_copy(self.home.len(), 0);
             self.row.iter().enumerate().for_each(|(at, value)| position[value.index()] = at as u32);
             position
         });
@@ -102,32 +101,32 @@ impl Layout {
 
     /// How many edges there are.
     pub fn num_edges(&self) -> usize {
-        self.out.len()
+        self.sources.len()
     }
 
     /// Number of the edge into `block` from its predecessor `k`.
     pub fn edge_in(&self, block: Block, k: usize) -> usize {
-        self.first_in[block.index()] as usize + k
+        self.sources[self.first_in[block.index()] as usize + k] as usize
     }
 
     /// Number of the edge out of `block` to its successor `k`.
     pub fn edge_out(&self, block: Block, k: usize) -> usize {
-        self.out[self.first_out[block.index()] as usize + k] as usize
+        self.first_out[block.index()] as usize + k
     }
 }
 
 /// A set of positions from which the lowest is taken first.
-pub struct Queue {
-    words: Vec<u64>,
+pub struct Queue<'s> {
+    words: &'s mut [u64],
     /// No word before this one has a bit set, and none from `end` on.
     first: usize,
     end: usize,
 }
 
-impl Queue {
+impl<'s> Queue<'s> {
     /// An empty set of positions below `count`.
-    pub fn new(count: usize) -> Queue {
-        Queue { words: vec![0; count.div_ceil(64)], first: 0, end: 0 }
+    pub fn new(scratch: &'s Bump, count: usize) -> Queue<'s> {
+        Queue { words: scratch.alloc_slice_fill_copy(count.div_ceil(64), 0), first: usize::MAX, end: 0 }
     }
 
     /// Adds a position.
@@ -148,7 +147,9 @@ impl Queue {
             }
             self.first += 1;
         }
-        (self.first, self.end) = (usize::MAX, 0);
+        if self.end != 0 {
+            (self.first, self.end) = (usize::MAX, 0);
+        }
         None
     }
 }
