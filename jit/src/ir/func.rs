@@ -328,6 +328,35 @@ impl<'a> Func<'a> {
         value
     }
 
+    /// Whether a replacement is pending.
+    pub fn is_unsettled(&self) -> bool {
+        !self.replaced.is_empty()
+    }
+
+    /// Lets every argument of `value` be what it stands for.
+    pub fn resolve_args(&mut self, value: Value) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        for i in 0..self.args(value).len() {
+            let arg = self.args(value)[i];
+            self.insts[value.index()].args[i] = self.find(arg);
+        }
+    }
+
+    /// Puts each of these values, which are ordered by it, in front of what stands at an index in `block`.
+    pub fn insert(&mut self, block: Block, values: &[(usize, Value)]) {
+        let insts = &mut self.blocks[block.index()].insts;
+        let mut from = insts.len();
+        insts.extend(values.iter().map(|&(_, value)| value));
+        // From the end, so that nothing is moved twice.
+        for (earlier, &(at, value)) in values.iter().enumerate().rev() {
+            insts.copy_within(at..from, at + earlier + 1);
+            insts[at + earlier] = value;
+            from = at;
+        }
+    }
+
     /// Whether `value` was replaced by another.
     pub fn is_replaced(&self, value: Value) -> bool {
         self.parent[value.index()] != value
