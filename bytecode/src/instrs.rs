@@ -239,6 +239,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The immediates of `op`.
+    #[inline]
     pub fn immediates(&mut self, op: Opcode) -> Imm<'a> {
         match op.immediates() {
             Immediates::None => Imm::None,
@@ -283,6 +284,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A memory argument: bit 6 of the alignment says that a memory index follows.
+    #[inline]
     pub fn mem_arg(&mut self) -> MemArg {
         let align = self.u32();
         let memory = if align & 0x40 != 0 { self.u32() } else { 0 };

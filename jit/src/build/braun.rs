@@ -31,7 +31,7 @@
 use super::Search;
 use crate::ir::{Block, Func, Op, Type, Value};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -49,10 +49,9 @@ pub struct Braun {
     /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
     /// takes its place. Most reads and writes are of the block at hand and never get further.
     recent: Vec<Definition>,
-    table: NumberMap<Key, Value>,
+    table: Table,
+    /// The `aux` of a phi is its index here until [`Braun::finish`].
     phis: Vec<Phi>,
-    /// Index in `phis` by value, `NONE` for what is no phi.
-    phi_of: Vec<u32>,
     watches: Vec<Watch>,
     incomplete: Vec<Incomplete>,
     search: Search,
@@ -92,6 +91,8 @@ struct BlockState {
     visit: u32,
     /// Head of the list of incomplete phis.
     incomplete: u32,
+    /// Which variables have a definition in the table, modulo 64: most questions are about those that have none.
+    defined: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,9 +155,8 @@ impl Braun {
         Braun {
             blocks: Vec::new(),
             recent: vec![Definition { block: NO_BLOCK, value: Value(0), climbed: true }; variables],
-            table: HashMap::default(),
+            table: Table::new(),
             phis: Vec::new(),
-            phi_of: Vec::new(),
             watches: Vec::new(),
             incomplete: Vec::new(),
             search,
@@ -175,13 +175,12 @@ impl Braun {
         }
     }
 
-    /// Makes room for about this many blocks and values.
-    pub fn reserve(&mut self, blocks: usize, values: usize) {
+    /// Makes room for about this many blocks.
+    pub fn reserve(&mut self, blocks: usize) {
         self.blocks.reserve(blocks);
         self.phis.reserve(blocks);
         self.watches.reserve(blocks);
         self.table.reserve(2 * blocks);
-        self.phi_of.reserve(values);
     }
 
     /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit
@@ -225,8 +224,13 @@ impl Braun {
     fn note(&mut self, variable: u32, definition: Definition) {
         let recent = std::mem::replace(&mut self.recent[variable as usize], definition);
         if recent.block != definition.block && !recent.climbed {
-            self.table.insert(Key(recent.block.0, variable), recent.value);
+            self.store(variable, recent.block, recent.value);
         }
+    }
+
+    fn store(&mut self, variable: u32, block: Block, value: Value) {
+        self.state(block).defined |= bit(variable);
+        self.table.insert(block, variable, value);
     }
 
     /// The value of `variable`, which is of type `ty`, at the end of `block` as it stands.
@@ -251,7 +255,7 @@ impl Braun {
                 self.unfilled.clear();
                 break;
             }
-            let block = self.phis[self.phi_of[phi.index()] as usize].block;
+            let block = self.phis[func.inst(phi).aux as usize].block;
             args.clear();
             for k in 0..func.block(block).preds.len() {
                 let pred = func.block(block).preds[k];
@@ -327,9 +331,7 @@ impl Braun {
     /// A new phi in `block`, to be given its operands by [`Braun::complete_phi`].
     pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         self.work += 1;
-        let value = func.create(Op::Phi, ty, 0, 0, 0, &[]);
-        self.phi_of.resize(value.index(), NONE);
-        self.phi_of.push(self.phis.len() as u32);
+        let value = func.create(Op::Phi, ty, 0, self.phis.len() as u32, 0, &[]);
         self.phis.push(Phi { value, block, witnesses: [None; 2], scanned: 0, watchers: NONE });
         value
     }
@@ -338,7 +340,7 @@ impl Braun {
     pub fn complete_phi(&mut self, func: &mut Func<'_>, phi: Value, args: &[Value]) -> Value {
         self.work += args.len() as u64;
         func.set_args(phi, args);
-        self.suspects.push(self.phi_of[phi.index()]);
+        self.suspects.push(func.inst(phi).aux);
         self.remove_trivial_phis(func);
         func.find(phi)
     }
@@ -365,10 +367,10 @@ impl Braun {
                 pending.extend_from_slice(&func.block(block).succs);
             }
         }
-        self.phi_of.fill(NONE);
+        self.phis.iter().for_each(|phi| func.inst_mut(phi.value).aux = NONE);
         self.phis.retain(|phi| reached[phi.block.index()] || func.is_replaced(phi.value));
         for (i, phi) in self.phis.iter_mut().enumerate() {
-            self.phi_of[phi.value.index()] = i as u32;
+            func.inst_mut(phi.value).aux = i as u32;
             if func.is_replaced(phi.value) {
                 continue;
             }
@@ -394,17 +396,32 @@ impl Braun {
 
     /// Puts the phis that remain at the heads of their blocks. Nothing may be read or sealed afterwards.
     pub fn finish(&mut self, func: &mut Func<'_>) {
-        let mut phis: Vec<(Block, Value)> =
-            self.phis.iter().filter(|phi| !func.is_replaced(phi.value)).map(|phi| (phi.block, phi.value)).collect();
-        phis.sort_by_key(|&(block, _)| block);
-        for group in phis.chunk_by(|a, b| a.0 == b.0) {
-            func.block_mut(group[0].0).insts.splice(0..0, group.iter().map(|&(_, phi)| phi));
+        let stay = || self.phis.iter().filter(|phi| !func.is_replaced(phi.value));
+        // Sorted by block, and in each as they were placed.
+        let mut ends = vec![0u32; func.num_blocks() + 1];
+        stay().for_each(|phi| ends[phi.block.index() + 1] += 1);
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
         }
+        let mut sorted = vec![Value(NONE); ends[func.num_blocks()] as usize];
+        for phi in stay() {
+            let end = &mut ends[phi.block.index()];
+            sorted[*end as usize] = phi.value;
+            *end += 1;
+        }
+        let mut start = 0;
+        for (block, &end) in func.blocks().zip(&ends) {
+            if start < end as usize {
+                func.prepend(block, &sorted[start..end as usize]);
+                start = end as usize;
+            }
+        }
+        sorted.into_iter().for_each(|phi| func.inst_mut(phi).aux = 0);
     }
 
     fn state(&mut self, block: Block) -> &mut BlockState {
         if self.blocks.len() <= block.index() {
-            let fresh = BlockState { sealed: false, outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE };
+            let fresh = BlockState { sealed: false, outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE, defined: 0 };
             self.blocks.resize(block.index() + 1, fresh);
         }
         &mut self.blocks[block.index()]
@@ -412,7 +429,15 @@ impl Braun {
 
     fn lookup(&self, variable: u32, block: Block) -> Option<Value> {
         let recent = self.recent[variable as usize];
-        if recent.block == block { Some(recent.value) } else { self.table.get(&Key(block.0, variable)).copied() }
+        if recent.block == block {
+            return Some(recent.value);
+        }
+        self.blocks.get(block.index()).and_then(|state| self.lookup_stored(state, variable, block))
+    }
+
+    /// The same of a block in this state that has not the most recent definition.
+    fn lookup_stored(&self, state: &BlockState, variable: u32, block: Block) -> Option<Value> {
+        if state.defined & bit(variable) == 0 { None } else { self.table.get(block, variable) }
     }
 
     /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
@@ -420,29 +445,23 @@ impl Braun {
     fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Option<Value>) {
         // Components look up what the blocks outside them have answered.
         let limit = if self.search == Search::Components { 0 } else { CLIMB };
+        let recent = self.recent[variable as usize];
         let mut at = block;
         for climbed in 0..=limit {
-            if let Some(value) = self.lookup(variable, at) {
+            if at == recent.block {
+                return (at, Some(func.find(recent.value)));
+            }
+            let Some(state) = self.blocks.get(at.index()) else { break };
+            if let Some(value) = self.lookup_stored(state, variable, at) {
                 return (at, Some(func.find(value)));
             }
-            match self.above(func, variables, variable, at) {
+            match above(state, func, variables, variable, at) {
                 Some((above, 1)) if climbed < limit => at = above,
                 _ => break,
             }
             self.work += 1;
         }
         (at, None)
-    }
-
-    /// The first of the blocks that are to be asked for `variable` in place of `block`, and their number. None if the
-    /// block is not sealed, or the entry.
-    fn above(&mut self, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
-        let state = *self.state(block);
-        if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
-            return Some((state.outside, 1));
-        }
-        let preds = &func.block(block).preds;
-        preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
     }
 
     /// The value of `variable` at the end of `block`, which has no definition recorded, or the block to ask for it; then
@@ -461,7 +480,7 @@ impl Braun {
         if state.visit != NONE {
             return Ok(self.meet(func, variable, block, state.visit, ty));
         }
-        let Some((above, count)) = self.above(func, variables, variable, block) else {
+        let Some((above, count)) = above(&state, func, variables, variable, block) else {
             let value = if state.sealed {
                 variables.initial(func, variable, ty)
             } else {
@@ -475,7 +494,7 @@ impl Braun {
         };
         let phi = (self.search == Search::Plain && count > 1).then(|| {
             let phi = self.place_phi(func, block, ty);
-            self.table.insert(Key(block.0, variable), phi);
+            self.store(variable, block, phi);
             phi
         });
         // The marker finds the visit by its number.
@@ -495,7 +514,7 @@ impl Braun {
         }
         let phi = self.place_phi(func, block, ty);
         self.visits[visit as usize].phi = Some(phi);
-        self.table.insert(Key(block.0, variable), phi);
+        self.store(variable, block, phi);
         phi
     }
 
@@ -578,7 +597,7 @@ impl Braun {
         }
         if let Some(value) = outer.filter(|_| !differ) {
             for member in members {
-                self.table.insert(Key(member.0, variable), value);
+                self.store(variable, member, value);
             }
             return Ok(value);
         }
@@ -588,7 +607,7 @@ impl Braun {
         }
         for &entry in &entries {
             let phi = self.place_phi(func, entry, ty);
-            self.table.insert(Key(entry.0, variable), phi);
+            self.store(variable, entry, phi);
             self.unfilled.push(phi);
         }
         Err(visit.block)
@@ -598,7 +617,7 @@ impl Braun {
     /// end.
     fn define(&mut self, variable: u32, start: Block, block: Block, value: Value) {
         if block != start || !self.visits.is_empty() {
-            self.table.insert(Key(block.0, variable), value);
+            self.store(variable, block, value);
         }
     }
 
@@ -641,7 +660,7 @@ impl Braun {
             [Some(first), Some(second)] => {
                 for witness in [first, second] {
                     if !old.contains(&Some(witness)) {
-                        self.watch(index, witness);
+                        self.watch(func, index, witness);
                     }
                 }
             }
@@ -653,7 +672,7 @@ impl Braun {
                     let watch = self.watches[next as usize];
                     self.suspects.push(watch.phi);
                     if !self.witnesses {
-                        self.watch(watch.phi, only);
+                        self.watch(func, watch.phi, only);
                     }
                     next = watch.next;
                 }
@@ -670,15 +689,17 @@ impl Braun {
             let arg = func.args(phi.value)[k];
             let operand = func.find(arg);
             if phi.scanned == 0 && operand != phi.value {
-                self.watch(index, operand);
+                self.watch(func, index, operand);
             }
         }
     }
 
     /// Lets the phi at `index` be examined again when `witness` is replaced. Only phis ever are.
-    fn watch(&mut self, index: u32, witness: Value) {
-        let watched = self.phi_of.get(witness.index()).copied().unwrap_or(NONE);
-        if let Some(watched) = self.phis.get_mut(watched as usize) {
+    fn watch(&mut self, func: &Func<'_>, index: u32, witness: Value) {
+        let inst = func.inst(witness);
+        if inst.op == Op::Phi
+            && let Some(watched) = self.phis.get_mut(inst.aux as usize)
+        {
             let next = std::mem::replace(&mut watched.watchers, self.watches.len() as u32);
             self.watches.push(Watch { phi: index, next });
         }
@@ -697,13 +718,86 @@ impl Phi {
     }
 }
 
-/// Block and variable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Key(u32, u32);
+/// The bit that stands for `variable` in [`BlockState::defined`].
+fn bit(variable: u32) -> u64 {
+    1 << (variable % u64::BITS)
+}
 
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(u64::from(self.0) << 32 | u64::from(self.1));
+/// The first of the blocks that are to be asked for `variable` in place of `block`, which is in this state, and their number.
+/// None if the block is not sealed, or the entry.
+fn above(
+    state: &BlockState,
+    func: &Func<'_>,
+    variables: &impl Variables,
+    variable: u32,
+    block: Block,
+) -> Option<(Block, u32)> {
+    if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
+        return Some((state.outside, 1));
+    }
+    let preds = &func.block(block).preds;
+    preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
+}
+
+/// Definitions by block and variable: open addressing with linear probing, at most half full.
+#[derive(Debug)]
+struct Table {
+    /// A power of two of them, or none.
+    slots: Vec<Slot>,
+    taken: usize,
+    hash: NumberState,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    block: Block,
+    variable: u32,
+    value: Value,
+}
+
+const FREE: Slot = Slot { block: NO_BLOCK, variable: 0, value: Value(0) };
+
+impl Table {
+    fn new() -> Table {
+        Table { slots: Vec::new(), taken: 0, hash: NumberState::default() }
+    }
+
+    fn reserve(&mut self, definitions: usize) {
+        let size = (2 * definitions).next_power_of_two().max(16);
+        if size > self.slots.len() {
+            let old = std::mem::replace(&mut self.slots, vec![FREE; size]);
+            for slot in old.into_iter().filter(|slot| slot.block != NO_BLOCK) {
+                let at = self.find(slot.block, slot.variable);
+                self.slots[at] = slot;
+            }
+        }
+    }
+
+    /// The slot of this definition, or a free one for it; there are slots.
+    fn find(&self, block: Block, variable: u32) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.hash.of(u64::from(block.0) << 32 | u64::from(variable)) as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if (slot.block, slot.variable) == (block, variable) || slot.block == NO_BLOCK {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn get(&self, block: Block, variable: u32) -> Option<Value> {
+        let slot = self.slots[self.find(block, variable)];
+        (slot.block != NO_BLOCK).then_some(slot.value)
+    }
+
+    fn insert(&mut self, block: Block, variable: u32, value: Value) {
+        if 2 * self.taken >= self.slots.len() {
+            self.reserve(self.taken + 1);
+        }
+        let at = self.find(block, variable);
+        self.taken += usize::from(self.slots[at].block == NO_BLOCK);
+        self.slots[at] = Slot { block, variable, value };
     }
 }
 
@@ -713,6 +807,14 @@ pub(super) type NumberMap<K, V> = HashMap<K, V, NumberState>;
 /// The random key of a [`NumberMap`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberState(u64);
+
+impl NumberState {
+    /// A multiplication, folded.
+    fn of(self, number: u64) -> u64 {
+        let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
+        product as u64 ^ (product >> 64) as u64
+    }
+}
 
 impl Default for NumberState {
     fn default() -> NumberState {
@@ -728,7 +830,7 @@ impl BuildHasher for NumberState {
     }
 }
 
-/// A multiplication per number, folded.
+/// A multiplication per number.
 pub(super) struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
@@ -745,7 +847,6 @@ impl Hasher for NumberHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
-        self.0 = product as u64 ^ (product >> 64) as u64;
+        self.0 = NumberState(self.0).of(number);
     }
 }

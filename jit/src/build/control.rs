@@ -119,7 +119,9 @@ impl Builder<'_, '_> {
         if self.options.poll {
             self.emit(Op::Poll, Type::Void, 0, 0, &[]);
         }
-        self.charge();
+        if self.options.fuel {
+            self.charge();
+        }
     }
 
     pub(super) fn open_if(&mut self, ty: BlockType) {
@@ -435,8 +437,8 @@ impl Builder<'_, '_> {
         let block = self.func.create_block();
         for edge in edges {
             self.func.block_mut(edge.from).succs[edge.index as usize] = block;
-            self.func.block_mut(block).preds.push(edge.from);
         }
+        self.func.block_mut(block).preds.extend(edges.iter().map(|edge| edge.from));
         self.ssa.seal_block(&mut self.func, &mut self.vars, block);
         self.block = Some(block);
         block

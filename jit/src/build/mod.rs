@@ -28,6 +28,7 @@ use bumpalo::Bump;
 use control::Frame;
 use joins::Joins;
 use osr::Osr;
+use std::hash::{Hash, Hasher};
 pub use refinements::{Refinements, Search};
 use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, ValType};
 
@@ -162,13 +163,22 @@ struct Variables<'m> {
     joins: Joins,
     /// What is to stand at the head of the entry block.
     leaders: Vec<Value>,
-    constants: NumberMap<(Type, u64), Value>,
+    constants: NumberMap<Constant, Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Constant(Type, u64);
+
+impl Hash for Constant {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.1 ^ (self.0 as u64) << 56);
+    }
 }
 
 impl Variables<'_> {
     /// The constant `bits`, which stands in the entry block.
     fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
-        *self.constants.entry((ty, bits)).or_insert_with(|| {
+        *self.constants.entry(Constant(ty, bits)).or_insert_with(|| {
             let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
             self.leaders.push(value);
             value
@@ -210,7 +220,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
         let refinements = &options.refinements;
         let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
-        ssa.reserve(blocks, values);
+        ssa.reserve(blocks);
         let joins = Joins::new(body.locals.len());
         let mut vars = Variables { body, osr: None, joins, leaders: Vec::new(), constants: NumberMap::default() };
         let block = func.create_block();
@@ -257,7 +267,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             self.ssa.remove_unreachable(&mut self.func);
         }
         self.ssa.finish(&mut self.func);
-        self.func.block_mut(Block::ENTRY).insts.splice(0..0, self.vars.leaders);
+        self.func.prepend(Block::ENTRY, &self.vars.leaders);
         self.func.settle();
         *stats = self.stats;
         (stats.phis, stats.trivial_phis) = self.ssa.counts();
@@ -269,7 +279,7 @@ impl<'a, 'm> Builder<'a, 'm> {
 
     /// One instruction of live code.
     fn step(&mut self, instr: Instr<'_>) -> Result<(), Refusal> {
-        if instr.op != Opcode::Loop {
+        if self.options.fuel && instr.op != Opcode::Loop {
             self.charge();
         }
         match (instr.op, instr.imm) {

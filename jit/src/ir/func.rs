@@ -104,7 +104,7 @@ pub struct Func<'a> {
     // These grow, and an arena would keep every size that they outgrow.
     insts: Vec<Inst<'a>>,
     blocks: Vec<BlockData<'a>>,
-    /// Union-find parents: `parent[v] == v` unless `v` was replaced.
+    /// Union-find parents: `parent[v] == v` unless `v` was replaced, also of those behind the end.
     parent: Vec<Value>,
     /// What was replaced since the last [`Func::settle`].
     replaced: Vec<Value>,
@@ -136,7 +136,6 @@ impl<'a> Func<'a> {
     pub fn reserve(&mut self, values: usize, blocks: usize) {
         self.blocks.reserve(blocks);
         self.insts.reserve(values);
-        self.parent.reserve(values);
     }
 
     /// A new block, without predecessors, instructions or successors.
@@ -144,9 +143,9 @@ impl<'a> Func<'a> {
         let block = Block(self.blocks.len() as u32);
         let arena = self.arena;
         self.blocks.push(BlockData {
-            preds: BumpVec::new_in(arena),
+            preds: BumpVec::with_capacity_in(2, arena),
             insts: BumpVec::new_in(arena),
-            succs: BumpVec::new_in(arena),
+            succs: BumpVec::with_capacity_in(2, arena),
         });
         block
     }
@@ -154,9 +153,8 @@ impl<'a> Func<'a> {
     /// A new instruction that stands in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
-        let args = self.arena.alloc_slice_copy(args);
+        let args: &mut [Value] = if args.is_empty() { &mut [] } else { self.arena.alloc_slice_copy(args) };
         self.insts.push(Inst { op, ty, pc, aux, imm, args });
-        self.parent.push(value);
         value
     }
 
@@ -313,19 +311,31 @@ impl<'a> Func<'a> {
     pub fn replace(&mut self, old: Value, new: Value) {
         let (old, new) = (self.find(old), self.find(new));
         if old != new {
+            self.extend_parents();
             self.parent[old.index()] = new;
             self.replaced.push(old);
         }
     }
 
+    fn extend_parents(&mut self) {
+        self.parent.extend((self.parent.len() as u32..self.insts.len() as u32).map(Value));
+    }
+
+    fn parent(&self, value: Value) -> Value {
+        self.parent.get(value.index()).copied().unwrap_or(value)
+    }
+
     /// What `value` stands for after replacements; halves the path to it.
     pub fn find(&mut self, mut value: Value) -> Value {
-        while self.parent[value.index()] != value {
-            let up = self.parent[self.parent[value.index()].index()];
-            self.parent[value.index()] = up;
-            value = up;
+        loop {
+            let up = self.parent(value);
+            if up == value {
+                return value;
+            }
+            let above = self.parent(up);
+            self.parent[value.index()] = above;
+            value = above;
         }
-        value
     }
 
     /// Whether a replacement is pending.
@@ -357,9 +367,18 @@ impl<'a> Func<'a> {
         }
     }
 
+    /// Puts these values in front of all that stands in `block`.
+    pub fn prepend(&mut self, block: Block, values: &[Value]) {
+        let insts = &mut self.blocks[block.index()].insts;
+        let len = insts.len();
+        insts.extend_from_slice_copy(values);
+        insts.copy_within(..len, values.len());
+        insts[..values.len()].copy_from_slice(values);
+    }
+
     /// Whether `value` was replaced by another.
     pub fn is_replaced(&self, value: Value) -> bool {
-        self.parent[value.index()] != value
+        self.parent(value) != value
     }
 
     /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no
@@ -368,6 +387,7 @@ impl<'a> Func<'a> {
         if self.replaced.is_empty() {
             return;
         }
+        self.extend_parents();
         // Every path is one step long then, and most are none.
         for i in 0..self.replaced.len() {
             let value = self.replaced[i];
