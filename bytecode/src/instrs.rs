@@ -155,7 +155,8 @@ impl<'a> Instrs<'a> {
 impl<'a> Iterator for Instrs<'a> {
     type Item = Instr<'a>;
 
-    #[inline]
+    // A call would pass the instruction through memory, which takes as long as decoding it.
+    #[inline(always)]
     fn next(&mut self) -> Option<Instr<'a>> {
         if self.reader.at >= self.end {
             return None;
@@ -239,7 +240,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The immediates of `op`.
-    #[inline]
+    #[inline(always)]
     pub fn immediates(&mut self, op: Opcode) -> Imm<'a> {
         match op.immediates() {
             Immediates::None => Imm::None,

@@ -280,14 +280,17 @@ impl Braun {
         let mut climbed = None;
         self.visited = 0;
         'search: loop {
-            let (top, known) = self.climb(func, variables, variable, at);
+            let (top, found) = self.climb(func, variables, variable, at);
             climbed.get_or_insert(top != block);
-            let mut answer = match known.map_or_else(|| self.ask(func, variables, variable, block, top, ty), Ok) {
-                Ok(value) => value,
-                Err(above) => {
-                    at = above;
-                    continue;
-                }
+            let mut answer = match found {
+                Climbed::Found(value) => value,
+                Climbed::Asks(above) => match self.ask(func, variables, variable, block, (top, above), ty) {
+                    Ok(value) => value,
+                    Err(above) => {
+                        at = above;
+                        continue;
+                    }
+                },
             };
             while let Some(visit) = self.visits.last_mut() {
                 self.answers.push(answer);
@@ -436,43 +439,44 @@ impl Braun {
     }
 
     /// The same of a block in this state that has not the most recent definition.
+    #[inline]
     fn lookup_stored(&self, state: &BlockState, variable: u32, block: Block) -> Option<Value> {
         if state.defined & bit(variable) == 0 { None } else { self.table.get(block, variable) }
     }
 
     /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
-    /// far it came, and the value if it is defined there.
-    fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Option<Value>) {
+    /// far it came, and what is there.
+    fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Climbed) {
         // Components look up what the blocks outside them have answered.
         let limit = if self.search == Search::Components { 0 } else { CLIMB };
         let recent = self.recent[variable as usize];
         let mut at = block;
         for climbed in 0..=limit {
             if at == recent.block {
-                return (at, Some(func.find(recent.value)));
+                return (at, Climbed::Found(func.find(recent.value)));
             }
             let Some(state) = self.blocks.get(at.index()) else { break };
             if let Some(value) = self.lookup_stored(state, variable, at) {
-                return (at, Some(func.find(value)));
+                return (at, Climbed::Found(func.find(value)));
             }
             match above(state, func, variables, variable, at) {
                 Some((above, 1)) if climbed < limit => at = above,
-                _ => break,
+                asks => return (at, Climbed::Asks(asks)),
             }
             self.work += 1;
         }
-        (at, None)
+        (at, Climbed::Asks(None))
     }
 
-    /// The value of `variable` at the end of `block`, which has no definition recorded, or the block to ask for it; then
-    /// `block` waits in `visits`. The search is for the definition in `start`.
+    /// The value of `variable` at the end of `block`, which has no definition recorded and asks those `above`, or the first
+    /// of them; then `block` waits in `visits`. The search is for the definition in `start`.
     fn ask(
         &mut self,
         func: &mut Func<'_>,
         variables: &mut impl Variables,
         variable: u32,
         start: Block,
-        block: Block,
+        (block, above): (Block, Option<(Block, u32)>),
         ty: Type,
     ) -> Result<Value, Block> {
         self.work += 1;
@@ -480,7 +484,7 @@ impl Braun {
         if state.visit != NONE {
             return Ok(self.meet(func, variable, block, state.visit, ty));
         }
-        let Some((above, count)) = above(&state, func, variables, variable, block) else {
+        let Some((above, count)) = above else {
             let value = if state.sealed {
                 variables.initial(func, variable, ty)
             } else {
@@ -528,6 +532,18 @@ impl Braun {
         ty: Type,
     ) -> Result<Value, Block> {
         let visit = self.visits.pop().expect("a visit is under way");
+        let (first, others) = self.answers[visit.answers as usize..].split_first().expect("a visit asks");
+        if visit.phi.is_none() && *first != PENDING {
+            let value = func.find(*first);
+            // As most are.
+            if others.iter().all(|&other| func.find(other) == value) {
+                self.work += u64::from(visit.count);
+                self.state(visit.block).visit = NONE;
+                self.answers.truncate(visit.answers as usize);
+                self.define(variable, start, visit.block, value);
+                return Ok(value);
+            }
+        }
         let mut answers = std::mem::take(&mut self.answers);
         let args = &answers[visit.answers as usize..];
         let value = if self.search == Search::Components && args.contains(&PENDING) {
@@ -716,6 +732,14 @@ impl Phi {
             _ => {}
         }
     }
+}
+
+/// What stands where the search has climbed to.
+enum Climbed {
+    /// A definition.
+    Found(Value),
+    /// None: see [`above`].
+    Asks(Option<(Block, u32)>),
 }
 
 /// The bit that stands for `variable` in [`BlockState::defined`].

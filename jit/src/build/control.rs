@@ -82,7 +82,12 @@ impl Builder<'_, '_> {
     }
 
     fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
-        self.frames.push(Frame { opened: (self.pc, Some(from)), ..Frame::new(kind, ty, height) });
+        let frame = self.new_frame(kind, ty, height);
+        self.frames.push(Frame { opened: (self.pc, Some(from)), ..frame });
+    }
+
+    fn new_frame(&mut self, kind: Kind, ty: BlockType, height: usize) -> Frame {
+        Frame { edges: self.spare_edges.pop().unwrap_or_default(), ..Frame::new(kind, ty, height) }
     }
 
     /// Opens the loop at `pc`, in live code or where an OSR body begins.
@@ -90,7 +95,7 @@ impl Builder<'_, '_> {
         let params = ty.arity(self.module).0;
         let height = self.stack.len() - params;
         let header = self.func.create_block();
-        let mut frame = Frame::new(Kind::Loop { header, phis: 0 }, ty, height);
+        let mut frame = self.new_frame(Kind::Loop { header, phis: 0 }, ty, height);
         if let Some(from) = self.block {
             let args = self.label_args(params);
             self.stack.truncate(height);
@@ -172,6 +177,12 @@ impl Builder<'_, '_> {
     /// `end`, in live code or where dead code ends.
     pub(super) fn end(&mut self) {
         let mut frame = self.frames.pop().expect("validated code nests");
+        self.close(&mut frame);
+        frame.edges.clear();
+        self.spare_edges.push(frame.edges);
+    }
+
+    fn close(&mut self, frame: &mut Frame) {
         let results = frame.ty.arity(self.module).1;
         match frame.kind {
             Kind::Function => {
@@ -212,7 +223,7 @@ impl Builder<'_, '_> {
         self.stack.truncate(frame.height);
         let block = self.enter_new_block(&frame.edges);
         self.pass_through(block, frame.opened);
-        let mut args = Vec::with_capacity(frame.edges.len());
+        let mut args = Vec::new();
         for i in 0..results as u32 {
             let edges = if self.ssa.exhausted() { &frame.edges[..1] } else { &frame.edges };
             args.clear();
@@ -235,7 +246,7 @@ impl Builder<'_, '_> {
 
     /// Completes the phis of a loop: all its back edges are known.
     fn close_loop(&mut self, header: Block, phis: u32, params: u32, edges: &[Edge]) {
-        let mut args = Vec::with_capacity(edges.len());
+        let mut args = Vec::new();
         for i in 0..params {
             if self.ssa.exhausted() {
                 return;

@@ -25,7 +25,7 @@ use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::{Options, Refusal};
 use braun::{Braun, NumberMap};
 use bumpalo::Bump;
-use control::Frame;
+use control::{Edge, Frame};
 use joins::Joins;
 use osr::Osr;
 use std::hash::{Hash, Hasher};
@@ -138,6 +138,10 @@ struct Builder<'a, 'm> {
     vars: Variables<'m>,
     stack: Vec<Operand>,
     frames: Vec<Frame>,
+    /// Empty lists of edges, of frames that are closed.
+    spare_edges: Vec<Vec<Edge>>,
+    /// An empty list of operands.
+    spare_operands: Vec<Value>,
     /// Operands that edges carry to labels: [`control::Edge`] refers to them.
     label_args: Vec<Value>,
     /// The block at hand; `None` in dead code.
@@ -235,6 +239,8 @@ impl<'a, 'm> Builder<'a, 'm> {
             vars,
             stack: Vec::with_capacity(16),
             frames: Vec::with_capacity(16),
+            spare_edges: Vec::new(),
+            spare_operands: Vec::new(),
             label_args: Vec::with_capacity(32),
             block: Some(block),
             insts: Vec::with_capacity(32),
@@ -395,10 +401,13 @@ impl<'a, 'm> Builder<'a, 'm> {
         values
     }
 
-    /// Pops `count` operands; the last is the topmost.
+    /// Pops `count` operands; the last is the topmost. The list is `spare_operands`: worth giving back.
     fn pop_list(&mut self, count: usize) -> Vec<Value> {
-        let values = self.top(count);
-        self.stack.truncate(self.stack.len() - count);
+        let mut values = std::mem::take(&mut self.spare_operands);
+        values.clear();
+        let height = self.stack.len() - count;
+        values.extend((height..height + count).map(|i| self.operand(i)));
+        self.stack.truncate(height);
         values
     }
 
