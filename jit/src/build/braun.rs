@@ -276,11 +276,12 @@ impl Braun {
         ty: Type,
     ) -> Value {
         let mut at = block;
+        let recent = self.recent[variable as usize];
         // Whether the block that is asked first has nothing to add.
         let mut climbed = None;
         self.visited = 0;
         'search: loop {
-            let (top, found) = self.climb(func, variables, variable, at);
+            let (top, found) = self.climb(func, variables, variable, recent, at);
             climbed.get_or_insert(top != block);
             let mut answer = match found {
                 Climbed::Found(value) => value,
@@ -446,10 +447,17 @@ impl Braun {
 
     /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
     /// far it came, and what is there.
-    fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Climbed) {
+    #[inline]
+    fn climb(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &impl Variables,
+        variable: u32,
+        recent: Definition,
+        block: Block,
+    ) -> (Block, Climbed) {
         // Components look up what the blocks outside them have answered.
         let limit = if self.search == Search::Components { 0 } else { CLIMB };
-        let recent = self.recent[variable as usize];
         let mut at = block;
         for climbed in 0..=limit {
             if at == recent.block {

@@ -7,7 +7,7 @@
 use super::{Builder, Operand};
 use crate::ir::{Block, Op, Type, Value};
 use weir_bytecode::instrs::{BlockType, Labels};
-use weir_bytecode::{Instr, Module, Opcode, Trap};
+use weir_bytecode::{Module, Opcode, Trap};
 
 /// A successor not made yet.
 const PENDING: Block = Block(u32::MAX);
@@ -260,8 +260,8 @@ impl Builder<'_, '_> {
     }
 
     /// Steps over an instruction of dead code, which ends with the `else` or `end` of the block that it began in.
-    pub(super) fn skip(&mut self, instr: Instr<'_>) {
-        match instr.op {
+    pub(super) fn skip(&mut self, op: Opcode) {
+        match op {
             Opcode::Block | Opcode::Loop | Opcode::If => self.skipped += 1,
             Opcode::End if self.skipped > 0 => self.skipped -= 1,
             Opcode::End => self.end(),

@@ -30,7 +30,8 @@ use joins::Joins;
 use osr::Osr;
 use std::hash::{Hash, Hasher};
 pub use refinements::{Refinements, Search};
-use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, ValType};
+use weir_bytecode::instrs::Reader;
+use weir_bytecode::{FuncBody, FuncType, Imm, Instrs, Module, Opcode, Trap, ValType};
 
 /// What construction counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -94,18 +95,21 @@ pub fn build<'a>(
         return Err(Refusal::Budget { what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
     let mut builder = Builder::new(arena, module, func, entry, options);
-    let instrs = match entry {
+    let mut code = match entry {
         Entry::Call => {
             builder.enter_call();
             Instrs::new(module, body.entry, body.end)
         }
         Entry::Osr(pc) => builder.enter_osr(pc)?,
     };
-    for instr in instrs {
-        builder.pc = instr.pc;
+    while let Some((pc, op)) = code.opcode() {
+        builder.pc = pc;
         match builder.block {
-            Some(_) => builder.step(instr)?,
-            None => builder.skip(instr),
+            Some(_) => builder.step(op, &mut code.reader)?,
+            None => {
+                code.reader.immediates(op);
+                builder.skip(op);
+            }
         }
         if builder.ssa.exhausted() {
             return Err(Refusal::Budget { what: "SSA construction", limit: work_limit(body) as usize });
@@ -283,45 +287,60 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(self.func)
     }
 
-    /// One instruction of live code.
-    fn step(&mut self, instr: Instr<'_>) -> Result<(), Refusal> {
-        if self.options.fuel && instr.op != Opcode::Loop {
+    /// One instruction of live code, whose immediates are next in `code`. Those that make up most of it are decoded here.
+    fn step(&mut self, op: Opcode, code: &mut Reader<'_>) -> Result<(), Refusal> {
+        if self.options.fuel && op != Opcode::Loop {
             self.charge();
         }
-        match (instr.op, instr.imm) {
+        match op {
+            Opcode::Block => self.open_block(code.block_type()),
+            Opcode::Loop => self.open_loop(code.block_type()),
+            Opcode::If => self.open_if(code.block_type()),
+            Opcode::Else => self.open_else(),
+            Opcode::End => self.end(),
+            Opcode::Br => self.br(code.u32()),
+            Opcode::BrIf => self.br_if(code.u32()),
+            Opcode::BrTable => self.br_table(code.labels()),
+            Opcode::Return => self.return_(),
+            Opcode::Call => self.call(code.u32()),
+            Opcode::Drop => {
+                self.stack.pop();
+            }
+            Opcode::Select => self.select(),
+            Opcode::LocalGet => self.local_get(code.u32()),
+            Opcode::LocalSet => self.local_set(code.u32()),
+            Opcode::LocalTee => self.local_tee(code.u32()),
+            Opcode::GlobalGet => self.global_get(code.u32()),
+            Opcode::GlobalSet => self.global_set(code.u32()),
+            Opcode::I32Const => self.push_constant(Type::I32, u64::from(code.i64() as u32)),
+            Opcode::I64Const => self.push_constant(Type::I64, code.i64() as u64),
+            // The only ones with a row in the table of operations that mean more than it.
+            Opcode::I64MulWideS => self.mul_wide(true),
+            Opcode::I64MulWideU => self.mul_wide(false),
+            _ => match Op::from_opcode(op) {
+                Some((op, ty, _)) if op.access_width(ty).is_some() && ty != Type::V128 => self.access(op, ty, code.mem_arg()),
+                Some((op, operand, result)) if operand != Type::V128 => self.numeric(op, operand, result),
+                _ => return self.other(op, code.immediates(op)),
+            },
+        }
+        Ok(())
+    }
+
+    /// One of the other instructions.
+    fn other(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
+        match (op, imm) {
             (Opcode::Nop, _) => {}
             (Opcode::Unreachable, _) => self.trap(Trap::UnreachableCodeReached),
-            (Opcode::Block, Imm::Block(ty)) => self.open_block(ty),
-            (Opcode::Loop, Imm::Block(ty)) => self.open_loop(ty),
-            (Opcode::If, Imm::Block(ty)) => self.open_if(ty),
-            (Opcode::Else, _) => self.open_else(),
-            (Opcode::End, _) => self.end(),
-            (Opcode::Br, Imm::Label(depth)) => self.br(depth),
-            (Opcode::BrIf, Imm::Label(depth)) => self.br_if(depth),
-            (Opcode::BrTable, Imm::Labels(labels)) => self.br_table(labels),
             (Opcode::BrOnNull, Imm::Label(depth)) => self.br_on_null(depth),
             (Opcode::BrOnNonNull, Imm::Label(depth)) => self.br_on_non_null(depth),
-            (Opcode::Return, _) => self.return_(),
+            (Opcode::SelectT, _) => self.select(),
 
-            (Opcode::Call, Imm::Index(func)) => self.call(func),
             (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
             (Opcode::CallRef, Imm::Index(ty)) => self.call_ref(ty),
             (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
             (Opcode::ReturnCallIndirect, Imm::CallIndirect { ty, table }) => self.return_call_indirect(ty, table),
             (Opcode::ReturnCallRef, Imm::Index(ty)) => self.return_call_ref(ty),
 
-            (Opcode::Drop, _) => {
-                self.stack.pop();
-            }
-            (Opcode::Select | Opcode::SelectT, _) => self.select(),
-            (Opcode::LocalGet, Imm::Index(local)) => self.local_get(local),
-            (Opcode::LocalSet, Imm::Index(local)) => self.local_set(local),
-            (Opcode::LocalTee, Imm::Index(local)) => self.local_tee(local),
-            (Opcode::GlobalGet, Imm::Index(global)) => self.global_get(global),
-            (Opcode::GlobalSet, Imm::Index(global)) => self.global_set(global),
-
-            (Opcode::I32Const, Imm::I32(value)) => self.push_constant(Type::I32, u64::from(value as u32)),
-            (Opcode::I64Const, Imm::I64(value)) => self.push_constant(Type::I64, value as u64),
             (Opcode::F32Const, Imm::F32(bits)) => self.push_constant(Type::F32, u64::from(bits)),
             (Opcode::F64Const, Imm::F64(bits)) => self.push_constant(Type::F64, bits),
 
@@ -343,11 +362,8 @@ impl<'a, 'm> Builder<'a, 'm> {
             }
             (Opcode::I64Add128, _) => self.add128(),
             (Opcode::I64Sub128, _) => self.sub128(),
-            (Opcode::I64MulWideS, _) => self.mul_wide(true),
-            (Opcode::I64MulWideU, _) => self.mul_wide(false),
 
             (op, imm) if op.is_vector() => self.vector(op, imm),
-            (op, Imm::Mem(arg)) => self.access(op, arg),
             (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),
             (Opcode::MemoryGrow, Imm::Index(memory)) => self.memory_grow(memory),
             (Opcode::MemoryFill, Imm::Index(memory)) => self.bulk(Op::MemoryFill, memory, 0),
@@ -355,10 +371,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::MemoryInit, Imm::Index2(segment, memory)) => self.bulk(Op::MemoryInit, memory, segment),
             (Opcode::DataDrop, Imm::Index(segment)) => self.drop_segment(Op::DataDrop, segment),
 
-            (op, _) => match Op::from_opcode(op) {
-                Some((op, operand, result)) => self.numeric(op, operand, result),
-                None => return Err(Refusal::Untranslated { what: op.mnemonic() }),
-            },
+            (op, _) => return Err(Refusal::Untranslated { what: op.mnemonic() }),
         }
         Ok(())
     }

@@ -338,11 +338,6 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Whether a replacement is pending.
-    pub fn is_unsettled(&self) -> bool {
-        !self.replaced.is_empty()
-    }
-
     /// Lets every argument of `value` be what it stands for.
     pub fn resolve_args(&mut self, value: Value) {
         if self.replaced.is_empty() {
