@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An opcode, prefixed ones included.
-    #[inline]
+    #[inline(always)]
     pub fn opcode(&mut self) -> Opcode {
         let code = match fusion::original(self.byte()) {
             0xFC => 0x100 + self.u32() as u16,

@@ -25,7 +25,7 @@ use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::{Options, Refusal};
 use braun::{Braun, NumberMap};
 use bumpalo::Bump;
-use control::{Edge, Frame};
+use control::{Edge, Edges, Frame};
 use joins::Joins;
 use osr::Osr;
 use std::hash::{Hash, Hasher};
@@ -142,9 +142,10 @@ struct Builder<'a, 'm> {
     vars: Variables<'m>,
     stack: Vec<Operand>,
     frames: Vec<Frame>,
-    /// Empty lists of edges, of frames that are closed.
-    spare_edges: Vec<Vec<Edge>>,
-    /// An empty list of operands.
+    /// Edges into their labels.
+    edges: Edges,
+    /// Lists of edges and operands that are not in use.
+    spare_edges: Vec<Edge>,
     spare_operands: Vec<Value>,
     /// Operands that edges carry to labels: [`control::Edge`] refers to them.
     label_args: Vec<Value>,
@@ -243,6 +244,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             vars,
             stack: Vec::with_capacity(16),
             frames: Vec::with_capacity(16),
+            edges: Vec::with_capacity(blocks),
             spare_edges: Vec::new(),
             spare_operands: Vec::new(),
             label_args: Vec::with_capacity(32),
@@ -288,6 +290,7 @@ impl<'a, 'm> Builder<'a, 'm> {
     }
 
     /// One instruction of live code, whose immediates are next in `code`. Those that make up most of it are decoded here.
+    #[inline(always)]
     fn step(&mut self, op: Opcode, code: &mut Reader<'_>) -> Result<(), Refusal> {
         if self.options.fuel && op != Opcode::Loop {
             self.charge();

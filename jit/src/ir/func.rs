@@ -153,14 +153,24 @@ impl<'a> Func<'a> {
     /// A new instruction that stands in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
-        let args: &mut [Value] = if args.is_empty() { &mut [] } else { self.arena.alloc_slice_copy(args) };
+        let args = self.list(args);
         self.insts.push(Inst { op, ty, pc, aux, imm, args });
         value
     }
 
+    /// A copy in the arena. Most have one entry or two, and are not worth a call.
+    fn list(&self, args: &[Value]) -> &'a mut [Value] {
+        match *args {
+            [] => &mut [],
+            [a] => self.arena.alloc([a]),
+            [a, b] => self.arena.alloc([a, b]),
+            _ => self.arena.alloc_slice_copy(args),
+        }
+    }
+
     /// Makes `value` compute something else, of the same type, from where it stands.
     pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
-        let args = self.arena.alloc_slice_copy(args);
+        let args = self.list(args);
         let inst = &mut self.insts[value.index()];
         (inst.op, inst.aux, inst.imm, inst.args) = (op, 0, imm, args);
     }
@@ -214,7 +224,7 @@ impl<'a> Func<'a> {
 
     /// Gives `value` other arguments.
     pub fn set_args(&mut self, value: Value, args: &[Value]) {
-        self.insts[value.index()].args = self.arena.alloc_slice_copy(args);
+        self.insts[value.index()].args = self.list(args);
     }
 
     /// How many values there are, those in no block included.
