@@ -30,8 +30,7 @@
 
 use super::Search;
 use crate::ir::{Block, Func, Op, Type, Value};
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -777,7 +776,7 @@ struct Table {
     /// A power of two of them, or none.
     slots: Vec<Slot>,
     taken: usize,
-    hash: NumberState,
+    hash: NumberHash,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -791,7 +790,7 @@ const FREE: Slot = Slot { block: NO_BLOCK, variable: 0, value: Value(0) };
 
 impl Table {
     fn new() -> Table {
-        Table { slots: Vec::new(), taken: 0, hash: NumberState::default() }
+        Table { slots: Vec::new(), taken: 0, hash: NumberHash::default() }
     }
 
     fn reserve(&mut self, definitions: usize) {
@@ -833,52 +832,21 @@ impl Table {
     }
 }
 
-/// A map from numbers of the program. The hash is fast, and keyed, because a guest chooses the numbers.
-pub(super) type NumberMap<K, V> = HashMap<K, V, NumberState>;
-
-/// The random key of a [`NumberMap`].
+/// A hash of numbers of the program. It is fast, and keyed, because a guest chooses the numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NumberState(u64);
+pub(super) struct NumberHash(u64);
 
-impl NumberState {
+impl Default for NumberHash {
+    /// One with a random key.
+    fn default() -> NumberHash {
+        NumberHash(RandomState::new().hash_one(0))
+    }
+}
+
+impl NumberHash {
     /// A multiplication, folded.
-    fn of(self, number: u64) -> u64 {
+    pub(super) fn of(self, number: u64) -> u64 {
         let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
         product as u64 ^ (product >> 64) as u64
-    }
-}
-
-impl Default for NumberState {
-    fn default() -> NumberState {
-        NumberState(RandomState::new().hash_one(0))
-    }
-}
-
-impl BuildHasher for NumberState {
-    type Hasher = NumberHasher;
-
-    fn build_hasher(&self) -> NumberHasher {
-        NumberHasher(self.0)
-    }
-}
-
-/// A multiplication per number.
-pub(super) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut number = [0; 8];
-            number[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(number));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = NumberState(self.0).of(number);
     }
 }

@@ -23,12 +23,11 @@ mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::{Options, Refusal};
-use braun::{Braun, NumberMap};
+use braun::{Braun, NumberHash};
 use bumpalo::Bump;
 use control::{Edge, Edges, Frame};
 use joins::Joins;
 use osr::Osr;
-use std::hash::{Hash, Hasher};
 pub use refinements::{Refinements, Search};
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, FuncType, Imm, Instrs, Module, Opcode, Trap, ValType};
@@ -172,26 +171,61 @@ struct Variables<'m> {
     joins: Joins,
     /// What is to stand at the head of the entry block.
     leaders: Vec<Value>,
-    constants: NumberMap<Constant, Value>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Constant(Type, u64);
-
-impl Hash for Constant {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.1 ^ (self.0 as u64) << 56);
-    }
+    constants: Constants,
 }
 
 impl Variables<'_> {
     /// The constant `bits`, which stands in the entry block.
     fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
-        *self.constants.entry(Constant(ty, bits)).or_insert_with(|| {
-            let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
-            self.leaders.push(value);
-            value
-        })
+        let slot = self.constants.find(func, ty, bits);
+        if self.constants.slots[slot] != Constants::FREE {
+            return self.constants.slots[slot];
+        }
+        let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
+        self.leaders.push(value);
+        self.constants.set(func, slot, value);
+        value
+    }
+}
+
+/// The constants of a function by type and bits: open addressing with linear probing, at most half full.
+struct Constants {
+    /// A power of two of them.
+    slots: Vec<Value>,
+    taken: usize,
+    hash: NumberHash,
+}
+
+impl Constants {
+    const FREE: Value = Value(u32::MAX);
+
+    fn new() -> Constants {
+        Constants { slots: vec![Constants::FREE; 32], taken: 0, hash: NumberHash::default() }
+    }
+
+    /// The slot of this constant, or a free one for it.
+    fn find(&self, func: &Func<'_>, ty: Type, bits: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.hash.of(bits ^ (ty as u64) << 56) as usize & mask;
+        loop {
+            let value = self.slots[at];
+            if value == Constants::FREE || (func.ty(value), func.inst(value).imm) == (ty, bits) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn set(&mut self, func: &Func<'_>, slot: usize, value: Value) {
+        self.slots[slot] = value;
+        self.taken += 1;
+        if 2 * self.taken > self.slots.len() {
+            let grown = vec![Constants::FREE; 2 * self.slots.len()];
+            for value in std::mem::replace(&mut self.slots, grown).into_iter().filter(|&value| value != Constants::FREE) {
+                let slot = self.find(func, func.ty(value), func.inst(value).imm);
+                self.slots[slot] = value;
+            }
+        }
     }
 }
 
@@ -231,7 +265,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
         ssa.reserve(blocks);
         let joins = Joins::new(body.locals.len());
-        let mut vars = Variables { body, osr: None, joins, leaders: Vec::new(), constants: NumberMap::default() };
+        let mut vars = Variables { body, osr: None, joins, leaders: Vec::new(), constants: Constants::new() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
         Builder {

@@ -175,6 +175,7 @@ impl Analyses {
 pub fn run(func: &mut Func<'_>, cx: &mut Context<'_>) {
     cx.check(func, "construction");
     cx.analyses.forget_all_but(&[]);
+    cx.stats.reserve(passes::ORDER.len());
     for pass in passes::ORDER {
         run_pass(pass, func, cx);
     }

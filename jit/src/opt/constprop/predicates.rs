@@ -14,6 +14,7 @@ use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
+use std::hash::{Hash, Hasher};
 
 /// How deep expressions are compared. Deeper ones count as leaves.
 const DEPTH: u32 = 4;
@@ -23,12 +24,19 @@ const MAX_TABLE: usize = 8;
 const MAX_FACTS: usize = 32;
 
 /// What an expression number stands for. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     op: Op,
     ty: Type,
     a: u32,
     b: u32,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.a) << 32 | u64::from(self.b));
+        state.write_u32((self.op as u32) << 8 | self.ty as u32);
+    }
 }
 
 struct Expr {
@@ -114,12 +122,17 @@ impl<'s> Predicates<'s> {
             return known;
         }
         let inst = func.inst(value);
-        if inst.op == Op::Const {
-            return self.constant(inst.ty, inst.imm);
-        }
         let numeric = inst.op.effect() == Effect::Pure && inst.op.opcode(func.operand_type(value), inst.ty).is_some();
         if !numeric || depth == 0 {
-            return self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()]);
+            let number = match inst.op {
+                Op::Const => self.constant(inst.ty, inst.imm),
+                _ => self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()]),
+            };
+            // What is a leaf for its depth only may be asked for again nearer to the root.
+            if !numeric {
+                self.number[value.index()] = number + 1;
+            }
+            return number;
         }
         let a = self.expression(func, dom, homes, inst.args[0], depth - 1);
         let b = inst.args.get(1).map_or(a, |&arg| self.expression(func, dom, homes, arg, depth - 1));

@@ -314,17 +314,16 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
     /// reaches along edges that are not open yet.
     fn first_visit(&mut self, block: Block, value: Value) {
         let inst = self.func.inst(value);
-        let tree = match inst.op {
-            op if op.is_terminator() => return self.flow(block, value),
-            Op::Const if is_scalar(inst.ty) => self.known.forest.leaf(Leaf::Const(inst.imm)),
-            _ => {
-                let tree = self.evaluate(block, value);
-                self.known.telling[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
-                tree
-            }
+        let tree = match inst.op.effect() {
+            Effect::Terminator => return self.flow(block, value),
+            Effect::Pure | Effect::Trap if is_scalar(inst.ty) => self.evaluate(block, value),
+            _ => Tree::BOTTOM,
         };
         self.known.trees[value.index()] = tree;
-        self.changes[value.index()] = u8::from(tree != Tree::TOP);
+        if tree != Tree::BOTTOM || inst.op == Op::Select {
+            self.changes[value.index()] = u8::from(tree != Tree::TOP);
+            self.known.telling[block.index()] |= inst.op != Op::Const;
+        }
     }
 
     /// Visits what something that it depends on has changed for.
@@ -333,21 +332,21 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         if inst.op.is_terminator() {
             return self.flow(block, value);
         }
-        if inst.ty != Type::Void && self.known.tree(value) != Tree::BOTTOM {
+        let evaluated = matches!(inst.op.effect(), Effect::Pure | Effect::Trap) && is_scalar(inst.ty);
+        if evaluated && self.known.tree(value) != Tree::BOTTOM {
             let tree = self.evaluate(block, value);
             self.known.telling[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
             self.set(value, tree);
+        } else {
+            self.known.trees[value.index()] = Tree::BOTTOM;
         }
     }
 
-    /// What the trees of its arguments make of `value`.
+    /// What the trees of its arguments make of `value`, a scalar without effects.
     fn evaluate(&mut self, block: Block, value: Value) -> Tree {
         let inst = self.func.inst(value);
-        if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) || !is_scalar(inst.ty) {
-            return Tree::BOTTOM;
-        }
         let mut tree = match inst.op {
-            Op::Const => self.known.forest.leaf(Leaf::Const(inst.imm)),
+            Op::Const => return self.known.forest.leaf(Leaf::Const(inst.imm)),
             Op::Phi => self.phi(block, value),
             Op::Select => self.select(block, value),
             _ => self.operation(value),

@@ -7,6 +7,7 @@
 use super::numbers::Numbers;
 use bumpalo::Bump;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A predicate, by its number in [`super::predicates::Predicates`].
 pub type Var = u32;
@@ -37,10 +38,22 @@ pub enum Leaf {
     Const(u64),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Node {
     Leaf(Leaf),
     Test(Var, [Tree; 2]),
+}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (word, rest) = match *self {
+            Node::Leaf(Leaf::Const(bits)) => (bits, 0),
+            Node::Leaf(other) => (u64::from(other == Leaf::Top), 1),
+            Node::Test(var, [zero, one]) => (u64::from(zero.0) << 32 | u64::from(one.0), var + 2),
+        };
+        state.write_u64(word);
+        state.write_u32(rest);
+    }
 }
 
 /// All trees of one function.
