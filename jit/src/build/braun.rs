@@ -29,8 +29,8 @@
 //! quadratic for functions made to be so, work is counted: see [`Braun::work`].
 
 use super::Search;
+use super::definitions::Definitions;
 use crate::ir::{Block, Func, Op, Type, Value};
-use std::hash::{BuildHasher, RandomState};
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -48,7 +48,7 @@ pub struct Braun {
     /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
     /// takes its place. Most reads and writes are of the block at hand and never get further.
     recent: Vec<Definition>,
-    table: Table,
+    table: Definitions,
     /// The `aux` of a phi is its index here until [`Braun::finish`].
     phis: Vec<Phi>,
     watches: Vec<Watch>,
@@ -154,7 +154,7 @@ impl Braun {
         Braun {
             blocks: Vec::new(),
             recent: vec![Definition { block: NO_BLOCK, value: Value(0), climbed: true }; variables],
-            table: Table::new(),
+            table: Definitions::new(),
             phis: Vec::new(),
             watches: Vec::new(),
             incomplete: Vec::new(),
@@ -756,97 +756,10 @@ fn bit(variable: u32) -> u64 {
 
 /// The first of the blocks that are to be asked for `variable` in place of `block`, which is in this state, and their number.
 /// None if the block is not sealed, or the entry.
-fn above(
-    state: &BlockState,
-    func: &Func<'_>,
-    variables: &impl Variables,
-    variable: u32,
-    block: Block,
-) -> Option<(Block, u32)> {
+fn above(state: &BlockState, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
     if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
         return Some((state.outside, 1));
     }
     let preds = &func.block(block).preds;
     preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
-}
-
-/// Definitions by block and variable: open addressing with linear probing, at most half full.
-#[derive(Debug)]
-struct Table {
-    /// A power of two of them, or none.
-    slots: Vec<Slot>,
-    taken: usize,
-    hash: NumberHash,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    block: Block,
-    variable: u32,
-    value: Value,
-}
-
-const FREE: Slot = Slot { block: NO_BLOCK, variable: 0, value: Value(0) };
-
-impl Table {
-    fn new() -> Table {
-        Table { slots: Vec::new(), taken: 0, hash: NumberHash::default() }
-    }
-
-    fn reserve(&mut self, definitions: usize) {
-        let size = (2 * definitions).next_power_of_two().max(16);
-        if size > self.slots.len() {
-            let old = std::mem::replace(&mut self.slots, vec![FREE; size]);
-            for slot in old.into_iter().filter(|slot| slot.block != NO_BLOCK) {
-                let at = self.find(slot.block, slot.variable);
-                self.slots[at] = slot;
-            }
-        }
-    }
-
-    /// The slot of this definition, or a free one for it; there are slots.
-    fn find(&self, block: Block, variable: u32) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.hash.of(u64::from(block.0) << 32 | u64::from(variable)) as usize & mask;
-        loop {
-            let slot = &self.slots[at];
-            if (slot.block, slot.variable) == (block, variable) || slot.block == NO_BLOCK {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn get(&self, block: Block, variable: u32) -> Option<Value> {
-        let slot = self.slots[self.find(block, variable)];
-        (slot.block != NO_BLOCK).then_some(slot.value)
-    }
-
-    fn insert(&mut self, block: Block, variable: u32, value: Value) {
-        if 2 * self.taken >= self.slots.len() {
-            self.reserve(self.taken + 1);
-        }
-        let at = self.find(block, variable);
-        self.taken += usize::from(self.slots[at].block == NO_BLOCK);
-        self.slots[at] = Slot { block, variable, value };
-    }
-}
-
-/// A hash of numbers of the program. It is fast, and keyed, because a guest chooses the numbers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NumberHash(u64);
-
-impl Default for NumberHash {
-    /// One with a random key.
-    fn default() -> NumberHash {
-        NumberHash(RandomState::new().hash_one(0))
-    }
-}
-
-impl NumberHash {
-    /// A multiplication, folded.
-    pub(super) fn of(self, number: u64) -> u64 {
-        let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
-        product as u64 ^ (product >> 64) as u64
-    }
 }

@@ -11,6 +11,7 @@
 pub mod braun;
 mod calls;
 mod control;
+mod definitions;
 mod joins;
 mod memory;
 mod numeric;
@@ -23,9 +24,10 @@ mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::{Options, Refusal};
-use braun::{Braun, NumberHash};
+use braun::Braun;
 use bumpalo::Bump;
 use control::{Edge, Edges, Frame};
+use definitions::NumberHash;
 use joins::Joins;
 use osr::Osr;
 pub use refinements::{Refinements, Search};

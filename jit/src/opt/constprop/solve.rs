@@ -263,7 +263,8 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             self.sweep();
             return true;
         }
-        let budget = self.known.limits.steps * self.known.layout.row.len() as u64 + 1000;
+        let Limits { predicates, steps, .. } = self.known.limits;
+        let budget = if predicates > 0 { steps * self.known.layout.row.len() as u64 + 1000 } else { u64::MAX };
         self.known.reached[Block::ENTRY.index()] = true;
         for &block in self.cfg.order() {
             // A block that control has not come to by now is left to the queue, should it come there yet.
@@ -273,11 +274,12 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             for position in self.known.layout.range(self.func, block) {
                 self.frontier = position + 1;
                 self.first_visit(block, self.known.layout.row[position]);
-                while let Some(position) = self.queue.take() {
+                while self.known.forest.steps <= budget {
+                    let Some(position) = self.queue.take() else { break };
                     let value = self.known.layout.row[position];
                     self.visit(self.known.layout.home[value.index()], value);
                 }
-                if self.known.forest.steps > budget && self.known.limits.predicates > 0 {
+                if self.known.forest.steps > budget {
                     return false;
                 }
             }
