@@ -12,6 +12,10 @@
 //!     return v3                           return v2
 //! ```
 //!
+//! What is as cheap to compute again as to keep is shared within its block only: across blocks it would occupy a register,
+//! or be spilt. With all of it shared, machine code of quickjs and rollup came out 0.3 and 0.6 % bigger than without this
+//! pass; so it comes out smaller.
+//!
 //! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering", 1997,
 //! section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs
 //! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
@@ -39,6 +43,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             let slot = table.find(func, value, block);
             match table.slots[slot] {
                 FREE => table.set(slot, value, block),
+                equal if table.home[equal.index()] != block && is_cheap(func, value) => table.set(slot, value, block),
                 equal if dom.dominates(table.home[equal.index()], block) => {
                     if cx.spend() {
                         func.replace(value, equal);
@@ -51,6 +56,20 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
     func.settle();
     Changed(changed)
+}
+
+/// Whether `value` is the work of one instruction on at most one register: of integers, a comparison, or what has one operand
+/// that is not constant.
+fn is_cheap(func: &Func<'_>, value: Value) -> bool {
+    let inst = func.inst(value);
+    let is_integer = |&value: &Value| matches!(func.ty(value), Type::I32 | Type::I64);
+    let varying = || inst.args.iter().filter(|&&arg| func.as_const(arg).is_none()).count();
+    inst.op.effect() == Effect::Pure
+        && matches!(inst.args.len(), 1 | 2)
+        && inst.op != Op::Phi
+        && is_integer(&value)
+        && inst.args.iter().all(is_integer)
+        && (inst.op.is_boolean() || varying() <= 1)
 }
 
 /// Phis of one loop that are compared, and how deep what they become is.

@@ -212,7 +212,7 @@ mod tests {
     use crate::ir::{Block, Entry, Op, Outcome, Type, eval, parse, print};
     use bumpalo::Bump;
 
-    /// Work for every pass: constants, an `eqz`, a repeated sum, a branch that goes one way, a redundant phi.
+    /// Work for every pass: constants, an `eqz`, a repeated operation, a branch that goes one way, a redundant phi.
     const TEXT: &str = "
 func 0 (i32) -> i32
 b0:
@@ -220,14 +220,15 @@ b0:
   v1: i32 = const 3
   v2: i32 = add v1, v1
   v3: i32 = add v0, v2
+  v8: i32 = xor v3, v0
   branch v2, b1, b2
 b1:
-  v4: i32 = add v2, v0
+  v4: i32 = xor v0, v3
   jump b3
 b2:
   jump b3
 b3:
-  v5: i32 = phi b1: v4, b2: v3
+  v5: i32 = phi b1: v4, b2: v8
   v6: i32 = mul v5, v3
   v7: i32 = eqz v6
   branch v7, b4, b5
@@ -243,7 +244,7 @@ b5:
         let mut cx = Context { verify: true, off, ..Context::default() };
         cx.fuel.set(fuel);
         run(&mut func, &mut cx);
-        for (argument, result) in [(1, 49), (0u32.wrapping_sub(6), 0u32.wrapping_sub(6))] {
+        for (argument, result) in [(1, 42), (0u32.wrapping_sub(6), 0u32.wrapping_sub(6))] {
             let outcome = eval(&func, &mut Sandbox::default(), &[argument.into()], 100);
             assert_eq!(outcome, Ok(Outcome::Return(vec![result.into()])), "{func}");
         }
@@ -259,7 +260,8 @@ b0:
   v0: i32 = param 0
   v2: i32 = const 6
   v3: i32 = add v0, v2
-  v6: i32 = mul v3, v3
+  v8: i32 = xor v3, v0
+  v6: i32 = mul v8, v3
   branch v6, b5, b4
 b4: preds b0
   return v0
