@@ -136,7 +136,8 @@ impl Instr<'_> {
 /// An iterator over validated code.
 #[derive(Clone, Debug)]
 pub struct Instrs<'a> {
-    reader: Reader<'a>,
+    /// What reads them.
+    pub reader: Reader<'a>,
     end: usize,
 }
 
@@ -150,6 +151,14 @@ impl<'a> Instrs<'a> {
     pub fn pc(&self) -> u32 {
         self.reader.at as u32
     }
+
+    /// The next opcode and its offset. For whoever knows by it what to read: its immediates are next in the reader, and
+    /// have to be read before the next instruction is.
+    #[inline]
+    pub fn opcode(&mut self) -> Option<(u32, Opcode)> {
+        let pc = self.pc();
+        (self.reader.at < self.end).then(|| (pc, self.reader.opcode()))
+    }
 }
 
 impl<'a> Iterator for Instrs<'a> {
@@ -157,11 +166,7 @@ impl<'a> Iterator for Instrs<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Instr<'a>> {
-        if self.reader.at >= self.end {
-            return None;
-        }
-        let pc = self.reader.at as u32;
-        let op = self.reader.opcode();
+        let (pc, op) = self.opcode()?;
         let imm = self.reader.immediates(op);
         Some(Instr { pc, op, imm })
     }
@@ -215,8 +220,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A signed LEB128 of at most 64 bits.
+    #[inline]
     pub fn i64(&mut self) -> i64 {
-        let (mut value, mut shift) = (0i64, 0);
+        let byte = self.byte();
+        if byte < 0x80 { i64::from(byte) << 57 >> 57 } else { self.longer_i64(byte) }
+    }
+
+    fn longer_i64(&mut self, first: u8) -> i64 {
+        let (mut value, mut shift) = (i64::from(first & 0x7F), 7);
         loop {
             let byte = self.byte();
             value |= i64::from(byte & 0x7F) << shift;
@@ -228,7 +239,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An opcode, prefixed ones included.
-    #[inline]
+    #[inline(always)]
     pub fn opcode(&mut self) -> Opcode {
         let code = match fusion::original(self.byte()) {
             0xFC => 0x100 + self.u32() as u16,
@@ -239,6 +250,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The immediates of `op`.
+    #[inline]
     pub fn immediates(&mut self, op: Opcode) -> Imm<'a> {
         match op.immediates() {
             Immediates::None => Imm::None,
@@ -283,6 +295,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A memory argument: bit 6 of the alignment says that a memory index follows.
+    #[inline]
     pub fn mem_arg(&mut self) -> MemArg {
         let align = self.u32();
         let memory = if align & 0x40 != 0 { self.u32() } else { 0 };
@@ -290,6 +303,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A block type.
+    #[inline]
     pub fn block_type(&mut self) -> BlockType {
         match self.bytes[self.at] {
             0x40 => {

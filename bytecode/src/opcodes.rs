@@ -518,6 +518,7 @@ macro_rules! define_opcodes {
             pub const ALL: &'static [Opcode] = &[$(Opcode::$name,)*];
 
             /// The opcode with this code (see the head of this file), or `None` if Weir has none.
+            #[inline]
             pub const fn from_code(code: u16) -> Option<Opcode> {
                 Some(match code {
                     $($code => Opcode::$name,)*
@@ -533,6 +534,7 @@ macro_rules! define_opcodes {
             }
 
             /// The shape of the immediates.
+            #[inline]
             pub const fn immediates(self) -> Immediates {
                 match self {
                     $(Opcode::$name => Immediates::$imm,)*

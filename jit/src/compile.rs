@@ -12,6 +12,7 @@ pub use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Relo
 #[derive(Debug, Default)]
 pub struct Context {
     arena: Bump,
+    scratch: Bump,
 }
 
 /// Compiles one function: bytecode → SSA → optimised SSA → machine code.
@@ -24,20 +25,26 @@ pub struct Context {
 pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refusal> {
     cx.arena.reset();
     let mut stats = CompileStats::default();
-    let func = translate(&cx.arena, request, &mut stats)?;
+    let func = translate(&cx.arena, &mut cx.scratch, request, &mut stats)?;
     back_end(&func, request, &mut stats)
 }
 
-/// All that comes before a back end, and is the same for each: bytecode → SSA → optimised SSA.
+/// All that comes before a back end, and is the same for each: bytecode → SSA → optimised SSA. `scratch` is the passes', and
+/// empty behind them.
 ///
 /// # Errors
 /// A [`Refusal`] of what has no SSA or too much.
 ///
 /// # Panics
 /// As [`compile`].
-pub fn translate<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
+pub fn translate<'a>(
+    arena: &'a Bump,
+    scratch: &mut Bump,
+    request: &Request<'_>,
+    stats: &mut CompileStats,
+) -> Result<Func<'a>, Refusal> {
     let mut func = construct(arena, request, stats)?;
-    optimise(&mut func, request, stats);
+    optimise(&mut func, scratch, request, stats);
     stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
     Ok(func)
 }
@@ -64,9 +71,10 @@ pub(crate) fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut 
     Ok(func)
 }
 
-fn optimise(func: &mut Func<'_>, request: &Request<'_>, stats: &mut CompileStats) {
-    let mut passes = passes(request);
+fn optimise(func: &mut Func<'_>, scratch: &mut Bump, request: &Request<'_>, stats: &mut CompileStats) {
+    let mut passes = opt::Context { scratch: std::mem::take(scratch), ..passes(request) };
     opt::run(func, &mut passes);
+    *scratch = std::mem::take(&mut passes.scratch);
     stats.phases.extend(passes.stats.iter().map(|pass| (pass.name, pass.nanos)));
     stats.gated = passes.gated.get();
     stats.changes.extend(passes.stats.iter().map(|pass| (pass.name, pass.changes)));

@@ -55,14 +55,16 @@ fn times(name: &str, module: &Module) -> u64 {
     for _ in 0..RUNS {
         let mut nanos = vec![0u64; passes::ORDER.len()];
         (bytes, changes, shared, gated) = (0, vec![0; passes::ORDER.len()], 0, Proved::default());
-        let mut all = 0;
+        let (mut all, mut scratch) = (0, Bump::new());
         each_function(module, |func, mut ssa, built| {
             bytes += u64::from(module.body(func).expect("it is defined").len());
             shared += u64::from(built.shared);
-            let mut cx = opt::Context { module: Some(module), ..opt::Context::default() };
+            let kept = std::mem::take(&mut scratch);
+            let mut cx = opt::Context { module: Some(module), scratch: kept, ..opt::Context::default() };
             let start = Instant::now();
             opt::run(&mut ssa, &mut cx);
             all += start.elapsed().as_nanos() as u64;
+            scratch = std::mem::take(&mut cx.scratch);
             gated += cx.gated.get();
             for (i, PassStats { changes: made, nanos: taken, .. }) in cx.stats.iter().enumerate() {
                 changes[i] += u64::from(*made);
@@ -97,7 +99,7 @@ fn gates(module: &Module) {
             }
             let cfg = Cfg::compute(&ssa);
             let dom = Dominators::compute(&ssa, &cfg);
-            proved += solve(&ssa, &cfg, &dom, limits).proved(&ssa, &cfg);
+            proved += solve(&cx.scratch, &ssa, &cfg, &dom, limits).proved(&ssa, &cfg);
         });
         let Proved { constants, branches, blocks } = proved;
         println!("  with {predicates} predicates: constants {constants}, branches {branches}, dead blocks {blocks}");

@@ -57,17 +57,23 @@ fn immediate_dominators(func: &Func<'_>, cfg: &Cfg) -> Vec<u32> {
         let block = cfg.order()[position];
         func.block(block).preds.iter().filter_map(|&pred| cfg.position(pred)).map(|pred| pred as u32)
     };
-    for position in 0..cfg.order().len() {
-        let forward = preds(position).filter(|&pred| pred < position as u32);
-        let idom = forward.reduce(|a, b| tree.common(a, b)).unwrap_or(0);
-        tree.push(idom);
+    let mut back_edges = Vec::new();
+    for position in 0..cfg.order().len() as u32 {
+        let mut idom = None;
+        for pred in preds(position as usize) {
+            if pred < position {
+                idom = Some(idom.map_or(pred, |idom| tree.common(idom, pred)));
+            } else {
+                back_edges.push((pred, position));
+            }
+        }
+        tree.push(idom.unwrap_or(0));
     }
     // Back edges change nothing unless the graph is irreducible.
-    let holds = |position: usize| {
-        let idom = tree.parent[position];
-        preds(position).all(|pred| tree.common(pred, idom) == idom)
-    };
-    let reducible = (1..cfg.order().len()).all(holds);
+    let reducible = back_edges.into_iter().all(|(pred, position)| {
+        let idom = tree.parent[position as usize];
+        position == 0 || tree.common(pred, idom) == idom
+    });
     let mut idom = tree.parent;
     let mut changed = !reducible;
     while changed {

@@ -29,9 +29,8 @@
 //! quadratic for functions made to be so, work is counted: see [`Braun::work`].
 
 use super::Search;
+use super::definitions::Definitions;
 use crate::ir::{Block, Func, Op, Type, Value};
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -49,10 +48,9 @@ pub struct Braun {
     /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
     /// takes its place. Most reads and writes are of the block at hand and never get further.
     recent: Vec<Definition>,
-    table: NumberMap<Key, Value>,
+    table: Definitions,
+    /// The `aux` of a phi is its index here until [`Braun::finish`].
     phis: Vec<Phi>,
-    /// Index in `phis` by value, `NONE` for what is no phi.
-    phi_of: Vec<u32>,
     watches: Vec<Watch>,
     incomplete: Vec<Incomplete>,
     search: Search,
@@ -92,6 +90,8 @@ struct BlockState {
     visit: u32,
     /// Head of the list of incomplete phis.
     incomplete: u32,
+    /// Which variables have a definition in the table, modulo 64: most questions are about those that have none.
+    defined: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,9 +154,8 @@ impl Braun {
         Braun {
             blocks: Vec::new(),
             recent: vec![Definition { block: NO_BLOCK, value: Value(0), climbed: true }; variables],
-            table: HashMap::default(),
+            table: Definitions::new(),
             phis: Vec::new(),
-            phi_of: Vec::new(),
             watches: Vec::new(),
             incomplete: Vec::new(),
             search,
@@ -175,13 +174,12 @@ impl Braun {
         }
     }
 
-    /// Makes room for about this many blocks and values.
-    pub fn reserve(&mut self, blocks: usize, values: usize) {
+    /// Makes room for about this many blocks.
+    pub fn reserve(&mut self, blocks: usize) {
         self.blocks.reserve(blocks);
         self.phis.reserve(blocks);
         self.watches.reserve(blocks);
         self.table.reserve(2 * blocks);
-        self.phi_of.reserve(values);
     }
 
     /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit
@@ -225,8 +223,13 @@ impl Braun {
     fn note(&mut self, variable: u32, definition: Definition) {
         let recent = std::mem::replace(&mut self.recent[variable as usize], definition);
         if recent.block != definition.block && !recent.climbed {
-            self.table.insert(Key(recent.block.0, variable), recent.value);
+            self.store(variable, recent.block, recent.value);
         }
+    }
+
+    fn store(&mut self, variable: u32, block: Block, value: Value) {
+        self.state(block).defined |= bit(variable);
+        self.table.insert(block, variable, value);
     }
 
     /// The value of `variable`, which is of type `ty`, at the end of `block` as it stands.
@@ -251,7 +254,7 @@ impl Braun {
                 self.unfilled.clear();
                 break;
             }
-            let block = self.phis[self.phi_of[phi.index()] as usize].block;
+            let block = self.phis[func.inst(phi).aux as usize].block;
             args.clear();
             for k in 0..func.block(block).preds.len() {
                 let pred = func.block(block).preds[k];
@@ -272,18 +275,22 @@ impl Braun {
         ty: Type,
     ) -> Value {
         let mut at = block;
+        let recent = self.recent[variable as usize];
         // Whether the block that is asked first has nothing to add.
         let mut climbed = None;
         self.visited = 0;
         'search: loop {
-            let (top, known) = self.climb(func, variables, variable, at);
+            let (top, found) = self.climb(func, variables, variable, recent, at);
             climbed.get_or_insert(top != block);
-            let mut answer = match known.map_or_else(|| self.ask(func, variables, variable, block, top, ty), Ok) {
-                Ok(value) => value,
-                Err(above) => {
-                    at = above;
-                    continue;
-                }
+            let mut answer = match found {
+                Climbed::Found(value) => value,
+                Climbed::Asks(above) => match self.ask(func, variables, variable, block, (top, above), ty) {
+                    Ok(value) => value,
+                    Err(above) => {
+                        at = above;
+                        continue;
+                    }
+                },
             };
             while let Some(visit) = self.visits.last_mut() {
                 self.answers.push(answer);
@@ -327,9 +334,7 @@ impl Braun {
     /// A new phi in `block`, to be given its operands by [`Braun::complete_phi`].
     pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         self.work += 1;
-        let value = func.create(Op::Phi, ty, 0, 0, 0, &[]);
-        self.phi_of.resize(value.index(), NONE);
-        self.phi_of.push(self.phis.len() as u32);
+        let value = func.create(Op::Phi, ty, 0, self.phis.len() as u32, 0, &[]);
         self.phis.push(Phi { value, block, witnesses: [None; 2], scanned: 0, watchers: NONE });
         value
     }
@@ -338,7 +343,7 @@ impl Braun {
     pub fn complete_phi(&mut self, func: &mut Func<'_>, phi: Value, args: &[Value]) -> Value {
         self.work += args.len() as u64;
         func.set_args(phi, args);
-        self.suspects.push(self.phi_of[phi.index()]);
+        self.suspects.push(func.inst(phi).aux);
         self.remove_trivial_phis(func);
         func.find(phi)
     }
@@ -365,10 +370,10 @@ impl Braun {
                 pending.extend_from_slice(&func.block(block).succs);
             }
         }
-        self.phi_of.fill(NONE);
+        self.phis.iter().for_each(|phi| func.inst_mut(phi.value).aux = NONE);
         self.phis.retain(|phi| reached[phi.block.index()] || func.is_replaced(phi.value));
         for (i, phi) in self.phis.iter_mut().enumerate() {
-            self.phi_of[phi.value.index()] = i as u32;
+            func.inst_mut(phi.value).aux = i as u32;
             if func.is_replaced(phi.value) {
                 continue;
             }
@@ -394,17 +399,32 @@ impl Braun {
 
     /// Puts the phis that remain at the heads of their blocks. Nothing may be read or sealed afterwards.
     pub fn finish(&mut self, func: &mut Func<'_>) {
-        let mut phis: Vec<(Block, Value)> =
-            self.phis.iter().filter(|phi| !func.is_replaced(phi.value)).map(|phi| (phi.block, phi.value)).collect();
-        phis.sort_by_key(|&(block, _)| block);
-        for group in phis.chunk_by(|a, b| a.0 == b.0) {
-            func.block_mut(group[0].0).insts.splice(0..0, group.iter().map(|&(_, phi)| phi));
+        let stay = || self.phis.iter().filter(|phi| !func.is_replaced(phi.value));
+        // Sorted by block, and in each as they were placed.
+        let mut ends = vec![0u32; func.num_blocks() + 1];
+        stay().for_each(|phi| ends[phi.block.index() + 1] += 1);
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
         }
+        let mut sorted = vec![Value(NONE); ends[func.num_blocks()] as usize];
+        for phi in stay() {
+            let end = &mut ends[phi.block.index()];
+            sorted[*end as usize] = phi.value;
+            *end += 1;
+        }
+        let mut start = 0;
+        for (block, &end) in func.blocks().zip(&ends) {
+            if start < end as usize {
+                func.prepend(block, &sorted[start..end as usize]);
+                start = end as usize;
+            }
+        }
+        sorted.into_iter().for_each(|phi| func.inst_mut(phi).aux = 0);
     }
 
     fn state(&mut self, block: Block) -> &mut BlockState {
         if self.blocks.len() <= block.index() {
-            let fresh = BlockState { sealed: false, outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE };
+            let fresh = BlockState { sealed: false, outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE, defined: 0 };
             self.blocks.resize(block.index() + 1, fresh);
         }
         &mut self.blocks[block.index()]
@@ -412,48 +432,58 @@ impl Braun {
 
     fn lookup(&self, variable: u32, block: Block) -> Option<Value> {
         let recent = self.recent[variable as usize];
-        if recent.block == block { Some(recent.value) } else { self.table.get(&Key(block.0, variable)).copied() }
+        if recent.block == block {
+            return Some(recent.value);
+        }
+        self.blocks.get(block.index()).and_then(|state| self.lookup_stored(state, variable, block))
+    }
+
+    /// The same of a block in this state that has not the most recent definition.
+    #[inline]
+    fn lookup_stored(&self, state: &BlockState, variable: u32, block: Block) -> Option<Value> {
+        if state.defined & bit(variable) == 0 { None } else { self.table.get(block, variable) }
     }
 
     /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
-    /// far it came, and the value if it is defined there.
-    fn climb(&mut self, func: &mut Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> (Block, Option<Value>) {
+    /// far it came, and what is there.
+    #[inline]
+    fn climb(
+        &mut self,
+        func: &mut Func<'_>,
+        variables: &impl Variables,
+        variable: u32,
+        recent: Definition,
+        block: Block,
+    ) -> (Block, Climbed) {
         // Components look up what the blocks outside them have answered.
         let limit = if self.search == Search::Components { 0 } else { CLIMB };
         let mut at = block;
         for climbed in 0..=limit {
-            if let Some(value) = self.lookup(variable, at) {
-                return (at, Some(func.find(value)));
+            if at == recent.block {
+                return (at, Climbed::Found(func.find(recent.value)));
             }
-            match self.above(func, variables, variable, at) {
+            let Some(state) = self.blocks.get(at.index()) else { break };
+            if let Some(value) = self.lookup_stored(state, variable, at) {
+                return (at, Climbed::Found(func.find(value)));
+            }
+            match above(state, func, variables, variable, at) {
                 Some((above, 1)) if climbed < limit => at = above,
-                _ => break,
+                asks => return (at, Climbed::Asks(asks)),
             }
             self.work += 1;
         }
-        (at, None)
+        (at, Climbed::Asks(None))
     }
 
-    /// The first of the blocks that are to be asked for `variable` in place of `block`, and their number. None if the
-    /// block is not sealed, or the entry.
-    fn above(&mut self, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
-        let state = *self.state(block);
-        if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
-            return Some((state.outside, 1));
-        }
-        let preds = &func.block(block).preds;
-        preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
-    }
-
-    /// The value of `variable` at the end of `block`, which has no definition recorded, or the block to ask for it; then
-    /// `block` waits in `visits`. The search is for the definition in `start`.
+    /// The value of `variable` at the end of `block`, which has no definition recorded and asks those `above`, or the first
+    /// of them; then `block` waits in `visits`. The search is for the definition in `start`.
     fn ask(
         &mut self,
         func: &mut Func<'_>,
         variables: &mut impl Variables,
         variable: u32,
         start: Block,
-        block: Block,
+        (block, above): (Block, Option<(Block, u32)>),
         ty: Type,
     ) -> Result<Value, Block> {
         self.work += 1;
@@ -461,7 +491,7 @@ impl Braun {
         if state.visit != NONE {
             return Ok(self.meet(func, variable, block, state.visit, ty));
         }
-        let Some((above, count)) = self.above(func, variables, variable, block) else {
+        let Some((above, count)) = above else {
             let value = if state.sealed {
                 variables.initial(func, variable, ty)
             } else {
@@ -475,7 +505,7 @@ impl Braun {
         };
         let phi = (self.search == Search::Plain && count > 1).then(|| {
             let phi = self.place_phi(func, block, ty);
-            self.table.insert(Key(block.0, variable), phi);
+            self.store(variable, block, phi);
             phi
         });
         // The marker finds the visit by its number.
@@ -495,7 +525,7 @@ impl Braun {
         }
         let phi = self.place_phi(func, block, ty);
         self.visits[visit as usize].phi = Some(phi);
-        self.table.insert(Key(block.0, variable), phi);
+        self.store(variable, block, phi);
         phi
     }
 
@@ -509,6 +539,18 @@ impl Braun {
         ty: Type,
     ) -> Result<Value, Block> {
         let visit = self.visits.pop().expect("a visit is under way");
+        let (first, others) = self.answers[visit.answers as usize..].split_first().expect("a visit asks");
+        if visit.phi.is_none() && *first != PENDING {
+            let value = func.find(*first);
+            // As most are.
+            if others.iter().all(|&other| func.find(other) == value) {
+                self.work += u64::from(visit.count);
+                self.state(visit.block).visit = NONE;
+                self.answers.truncate(visit.answers as usize);
+                self.define(variable, start, visit.block, value);
+                return Ok(value);
+            }
+        }
         let mut answers = std::mem::take(&mut self.answers);
         let args = &answers[visit.answers as usize..];
         let value = if self.search == Search::Components && args.contains(&PENDING) {
@@ -578,7 +620,7 @@ impl Braun {
         }
         if let Some(value) = outer.filter(|_| !differ) {
             for member in members {
-                self.table.insert(Key(member.0, variable), value);
+                self.store(variable, member, value);
             }
             return Ok(value);
         }
@@ -588,7 +630,7 @@ impl Braun {
         }
         for &entry in &entries {
             let phi = self.place_phi(func, entry, ty);
-            self.table.insert(Key(entry.0, variable), phi);
+            self.store(variable, entry, phi);
             self.unfilled.push(phi);
         }
         Err(visit.block)
@@ -598,7 +640,7 @@ impl Braun {
     /// end.
     fn define(&mut self, variable: u32, start: Block, block: Block, value: Value) {
         if block != start || !self.visits.is_empty() {
-            self.table.insert(Key(block.0, variable), value);
+            self.store(variable, block, value);
         }
     }
 
@@ -641,7 +683,7 @@ impl Braun {
             [Some(first), Some(second)] => {
                 for witness in [first, second] {
                     if !old.contains(&Some(witness)) {
-                        self.watch(index, witness);
+                        self.watch(func, index, witness);
                     }
                 }
             }
@@ -653,7 +695,7 @@ impl Braun {
                     let watch = self.watches[next as usize];
                     self.suspects.push(watch.phi);
                     if !self.witnesses {
-                        self.watch(watch.phi, only);
+                        self.watch(func, watch.phi, only);
                     }
                     next = watch.next;
                 }
@@ -670,15 +712,17 @@ impl Braun {
             let arg = func.args(phi.value)[k];
             let operand = func.find(arg);
             if phi.scanned == 0 && operand != phi.value {
-                self.watch(index, operand);
+                self.watch(func, index, operand);
             }
         }
     }
 
     /// Lets the phi at `index` be examined again when `witness` is replaced. Only phis ever are.
-    fn watch(&mut self, index: u32, witness: Value) {
-        let watched = self.phi_of.get(witness.index()).copied().unwrap_or(NONE);
-        if let Some(watched) = self.phis.get_mut(watched as usize) {
+    fn watch(&mut self, func: &Func<'_>, index: u32, witness: Value) {
+        let inst = func.inst(witness);
+        if inst.op == Op::Phi
+            && let Some(watched) = self.phis.get_mut(inst.aux as usize)
+        {
             let next = std::mem::replace(&mut watched.watchers, self.watches.len() as u32);
             self.watches.push(Watch { phi: index, next });
         }
@@ -697,55 +741,25 @@ impl Phi {
     }
 }
 
-/// Block and variable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Key(u32, u32);
-
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(u64::from(self.0) << 32 | u64::from(self.1));
-    }
+/// What stands where the search has climbed to.
+enum Climbed {
+    /// A definition.
+    Found(Value),
+    /// None: see [`above`].
+    Asks(Option<(Block, u32)>),
 }
 
-/// A map from numbers of the program. The hash is fast, and keyed, because a guest chooses the numbers.
-pub(super) type NumberMap<K, V> = HashMap<K, V, NumberState>;
-
-/// The random key of a [`NumberMap`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NumberState(u64);
-
-impl Default for NumberState {
-    fn default() -> NumberState {
-        NumberState(RandomState::new().hash_one(0))
-    }
+/// The bit that stands for `variable` in [`BlockState::defined`].
+fn bit(variable: u32) -> u64 {
+    1 << (variable % u64::BITS)
 }
 
-impl BuildHasher for NumberState {
-    type Hasher = NumberHasher;
-
-    fn build_hasher(&self) -> NumberHasher {
-        NumberHasher(self.0)
+/// The first of the blocks that are to be asked for `variable` in place of `block`, which is in this state, and their number.
+/// None if the block is not sealed, or the entry.
+fn above(state: &BlockState, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
+    if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
+        return Some((state.outside, 1));
     }
-}
-
-/// A multiplication per number, folded.
-pub(super) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut number = [0; 8];
-            number[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(number));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
-        self.0 = product as u64 ^ (product >> 64) as u64;
-    }
+    let preds = &func.block(block).preds;
+    preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
 }

@@ -9,12 +9,14 @@ impl<'m> Builder<'_, 'm> {
         let ty = self.module.func_type(func);
         let args = self.pop_list(ty.params.len());
         self.returning(Op::Call, ty, func, 0, &args);
+        self.spare_operands = args;
     }
 
     pub(super) fn call_indirect(&mut self, ty: u32, table: u32) {
         let (index, ty) = (ty, &self.module.types[ty as usize]);
         let args = self.pop_list(ty.params.len() + 1);
         self.returning(Op::CallIndirect, ty, index, table, &args);
+        self.spare_operands = args;
     }
 
     pub(super) fn return_call(&mut self, func: u32) {

@@ -7,7 +7,7 @@
 use super::{Builder, Operand};
 use crate::ir::{Block, Op, Type, Value};
 use weir_bytecode::instrs::{BlockType, Labels};
-use weir_bytecode::{Instr, Module, Opcode, Trap};
+use weir_bytecode::{Module, Opcode, Trap};
 
 /// A successor not made yet.
 const PENDING: Block = Block(u32::MAX);
@@ -21,9 +21,16 @@ pub(super) struct Frame {
     pub(super) height: usize,
     /// Its opcode, and the block at hand there.
     opened: (u32, Option<Block>),
-    /// Edges into its label, in the order in which they will stand in `preds`.
-    edges: Vec<Edge>,
+    /// The last of the edges into its label, in [`Edges`].
+    edges: u32,
 }
+
+/// Edges into the labels of all frames, each with the one before it into the same label: those of one label stand in the
+/// order of `preds`.
+pub(super) type Edges = Vec<(Edge, u32)>;
+
+/// Before the first edge into a label.
+const NO_EDGE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -62,7 +69,7 @@ impl Frame {
     }
 
     pub(super) fn new(kind: Kind, ty: BlockType, height: usize) -> Frame {
-        Frame { kind, ty, height, opened: (0, None), edges: Vec::new() }
+        Frame { kind, ty, height, opened: (0, None), edges: NO_EDGE }
     }
 }
 
@@ -85,6 +92,24 @@ impl Builder<'_, '_> {
         self.frames.push(Frame { opened: (self.pc, Some(from)), ..Frame::new(kind, ty, height) });
     }
 
+    /// Adds `edge` to those before it into one label. Returns what they are then.
+    fn push_edge(&mut self, before: u32, edge: Edge) -> u32 {
+        self.edges.push((edge, before));
+        self.edges.len() as u32 - 1
+    }
+
+    /// The edges that end with `last`. The list is `spare_edges`: worth giving back.
+    fn edges_until(&mut self, mut last: u32) -> Vec<Edge> {
+        let mut edges = std::mem::take(&mut self.spare_edges);
+        edges.clear();
+        while let Some(&(edge, before)) = self.edges.get(last as usize) {
+            edges.push(edge);
+            last = before;
+        }
+        edges.reverse();
+        edges
+    }
+
     /// Opens the loop at `pc`, in live code or where an OSR body begins.
     pub(super) fn open_loop(&mut self, ty: BlockType) {
         let params = ty.arity(self.module).0;
@@ -97,11 +122,11 @@ impl Builder<'_, '_> {
             self.operands_to_slots();
             self.terminate(Op::Jump, 0, 0, &[]);
             self.func.add_edge(from, header);
-            frame.edges.push(Edge { from, index: 0, args });
+            frame.edges = self.push_edge(frame.edges, Edge { from, index: 0, args });
         }
         self.stack.truncate(height);
         if let Some(args) = self.osr_edge(header, ty) {
-            frame.edges.push(Edge { from: Block::ENTRY, index: 0, args });
+            frame.edges = self.push_edge(frame.edges, Edge { from: Block::ENTRY, index: 0, args });
         }
         let phis = self.label_args.len() as u32;
         for i in 0..params {
@@ -119,7 +144,9 @@ impl Builder<'_, '_> {
         if self.options.poll {
             self.emit(Op::Poll, Type::Void, 0, 0, &[]);
         }
-        self.charge();
+        if self.options.fuel {
+            self.charge();
+        }
     }
 
     pub(super) fn open_if(&mut self, ty: BlockType) {
@@ -169,7 +196,14 @@ impl Builder<'_, '_> {
 
     /// `end`, in live code or where dead code ends.
     pub(super) fn end(&mut self) {
-        let mut frame = self.frames.pop().expect("validated code nests");
+        let frame = self.frames.pop().expect("validated code nests");
+        let mut edges = self.edges_until(frame.edges);
+        self.close(&frame, &mut edges);
+        self.spare_edges = edges;
+    }
+
+    /// Ends `frame`, with these edges into its label.
+    fn close(&mut self, frame: &Frame, edges: &mut Vec<Edge>) {
         let results = frame.ty.arity(self.module).1;
         match frame.kind {
             Kind::Function => {
@@ -179,7 +213,7 @@ impl Builder<'_, '_> {
                 return;
             }
             Kind::Loop { header, phis } => {
-                self.close_loop(header, phis, frame.ty.arity(self.module).0 as u32, &frame.edges);
+                self.close_loop(header, phis, frame.ty.arity(self.module).0 as u32, edges);
                 if self.block.is_none() {
                     self.stack.truncate(frame.height);
                 }
@@ -187,7 +221,7 @@ impl Builder<'_, '_> {
             }
             Kind::Block | Kind::If(Otherwise::Nothing) => {}
             // A missing second arm passes the parameters on.
-            Kind::If(Otherwise::Edge(edge)) => frame.edges.push(edge),
+            Kind::If(Otherwise::Edge(edge)) => edges.push(edge),
             Kind::If(Otherwise::Continue(block, args)) => {
                 self.stack.truncate(frame.height);
                 self.block = Some(block);
@@ -195,7 +229,7 @@ impl Builder<'_, '_> {
                 return;
             }
         }
-        if frame.edges.is_empty() {
+        if edges.is_empty() {
             if self.block.is_none() {
                 self.stack.truncate(frame.height);
             }
@@ -205,14 +239,14 @@ impl Builder<'_, '_> {
             let args = self.label_args(results);
             self.terminate(Op::Jump, 0, 0, &[]);
             self.func.block_mut(from).succs.push(PENDING);
-            frame.edges.push(Edge { from, index: 0, args });
+            edges.push(Edge { from, index: 0, args });
         }
         self.stack.truncate(frame.height);
-        let block = self.enter_new_block(&frame.edges);
+        let block = self.enter_new_block(edges);
         self.pass_through(block, frame.opened);
-        let mut args = Vec::with_capacity(frame.edges.len());
+        let mut args = Vec::new();
         for i in 0..results as u32 {
-            let edges = if self.ssa.exhausted() { &frame.edges[..1] } else { &frame.edges };
+            let edges = if self.ssa.exhausted() { &edges[..1] } else { &edges[..] };
             args.clear();
             args.extend(edges.iter().map(|edge| self.label_args[(edge.args + i) as usize]));
             let ty = self.func.ty(args[0]);
@@ -233,7 +267,7 @@ impl Builder<'_, '_> {
 
     /// Completes the phis of a loop: all its back edges are known.
     fn close_loop(&mut self, header: Block, phis: u32, params: u32, edges: &[Edge]) {
-        let mut args = Vec::with_capacity(edges.len());
+        let mut args = Vec::new();
         for i in 0..params {
             if self.ssa.exhausted() {
                 return;
@@ -247,8 +281,8 @@ impl Builder<'_, '_> {
     }
 
     /// Steps over an instruction of dead code, which ends with the `else` or `end` of the block that it began in.
-    pub(super) fn skip(&mut self, instr: Instr<'_>) {
-        match instr.op {
+    pub(super) fn skip(&mut self, op: Opcode) {
+        match op {
             Opcode::Block | Opcode::Loop | Opcode::If => self.skipped += 1,
             Opcode::End if self.skipped > 0 => self.skipped -= 1,
             Opcode::End => self.end(),
@@ -397,8 +431,10 @@ impl Builder<'_, '_> {
     /// Adds an edge from `from`, as its last successor, to a label other than the function's.
     fn label_edge(&mut self, depth: u32, from: Block, args: u32) {
         let index = self.func.block(from).succs.len() as u32;
+        let before = self.label(depth).edges;
+        let edges = self.push_edge(before, Edge { from, index, args });
         let frame = self.label(depth);
-        frame.edges.push(Edge { from, index, args });
+        frame.edges = edges;
         match frame.kind {
             Kind::Loop { header, .. } => self.func.add_edge(from, header),
             _ => self.func.block_mut(from).succs.push(PENDING),
@@ -435,8 +471,8 @@ impl Builder<'_, '_> {
         let block = self.func.create_block();
         for edge in edges {
             self.func.block_mut(edge.from).succs[edge.index as usize] = block;
-            self.func.block_mut(block).preds.push(edge.from);
         }
+        self.func.block_mut(block).preds.extend(edges.iter().map(|edge| edge.from));
         self.ssa.seal_block(&mut self.func, &mut self.vars, block);
         self.block = Some(block);
         block

@@ -2,12 +2,11 @@
 
 use super::Builder;
 use crate::ir::{Op, Type};
-use weir_bytecode::Opcode;
 use weir_bytecode::instrs::MemArg;
 
 impl Builder<'_, '_> {
-    pub(super) fn access(&mut self, op: Opcode, arg: MemArg) {
-        let (op, _, ty) = Op::from_opcode(op).expect("every access stands in the table of operations");
+    /// A load or store of a value of type `ty`.
+    pub(super) fn access(&mut self, op: Op, ty: Type, arg: MemArg) {
         if op.arity() == Some(1) {
             let address = self.pop();
             let value = self.emit(op, ty, arg.memory, arg.offset, &[address]);

@@ -11,6 +11,7 @@
 pub mod braun;
 mod calls;
 mod control;
+mod definitions;
 mod joins;
 mod memory;
 mod numeric;
@@ -23,13 +24,15 @@ mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::{Options, Refusal};
-use braun::{Braun, NumberMap};
+use braun::Braun;
 use bumpalo::Bump;
-use control::Frame;
+use control::{Edge, Edges, Frame};
+use definitions::NumberHash;
 use joins::Joins;
 use osr::Osr;
 pub use refinements::{Refinements, Search};
-use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, ValType};
+use weir_bytecode::instrs::Reader;
+use weir_bytecode::{FuncBody, FuncType, Imm, Instrs, Module, Opcode, Trap, ValType};
 
 /// What construction counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,18 +96,21 @@ pub fn build<'a>(
         return Err(Refusal::Budget { what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
     let mut builder = Builder::new(arena, module, func, entry, options);
-    let instrs = match entry {
+    let mut code = match entry {
         Entry::Call => {
             builder.enter_call();
             Instrs::new(module, body.entry, body.end)
         }
         Entry::Osr(pc) => builder.enter_osr(pc)?,
     };
-    for instr in instrs {
-        builder.pc = instr.pc;
+    while let Some((pc, op)) = code.opcode() {
+        builder.pc = pc;
         match builder.block {
-            Some(_) => builder.step(instr)?,
-            None => builder.skip(instr),
+            Some(_) => builder.step(op, &mut code.reader)?,
+            None => {
+                code.reader.immediates(op);
+                builder.skip(op);
+            }
         }
         if builder.ssa.exhausted() {
             return Err(Refusal::Budget { what: "SSA construction", limit: work_limit(body) as usize });
@@ -137,6 +143,11 @@ struct Builder<'a, 'm> {
     vars: Variables<'m>,
     stack: Vec<Operand>,
     frames: Vec<Frame>,
+    /// Edges into their labels.
+    edges: Edges,
+    /// Lists of edges and operands that are not in use.
+    spare_edges: Vec<Edge>,
+    spare_operands: Vec<Value>,
     /// Operands that edges carry to labels: [`control::Edge`] refers to them.
     label_args: Vec<Value>,
     /// The block at hand; `None` in dead code.
@@ -162,17 +173,61 @@ struct Variables<'m> {
     joins: Joins,
     /// What is to stand at the head of the entry block.
     leaders: Vec<Value>,
-    constants: NumberMap<(Type, u64), Value>,
+    constants: Constants,
 }
 
 impl Variables<'_> {
     /// The constant `bits`, which stands in the entry block.
     fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
-        *self.constants.entry((ty, bits)).or_insert_with(|| {
-            let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
-            self.leaders.push(value);
-            value
-        })
+        let slot = self.constants.find(func, ty, bits);
+        if self.constants.slots[slot] != Constants::FREE {
+            return self.constants.slots[slot];
+        }
+        let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
+        self.leaders.push(value);
+        self.constants.set(func, slot, value);
+        value
+    }
+}
+
+/// The constants of a function by type and bits: open addressing with linear probing, at most half full.
+struct Constants {
+    /// A power of two of them.
+    slots: Vec<Value>,
+    taken: usize,
+    hash: NumberHash,
+}
+
+impl Constants {
+    const FREE: Value = Value(u32::MAX);
+
+    fn new() -> Constants {
+        Constants { slots: vec![Constants::FREE; 32], taken: 0, hash: NumberHash::default() }
+    }
+
+    /// The slot of this constant, or a free one for it.
+    fn find(&self, func: &Func<'_>, ty: Type, bits: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.hash.of(bits ^ (ty as u64) << 56) as usize & mask;
+        loop {
+            let value = self.slots[at];
+            if value == Constants::FREE || (func.ty(value), func.inst(value).imm) == (ty, bits) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn set(&mut self, func: &Func<'_>, slot: usize, value: Value) {
+        self.slots[slot] = value;
+        self.taken += 1;
+        if 2 * self.taken > self.slots.len() {
+            let grown = vec![Constants::FREE; 2 * self.slots.len()];
+            for value in std::mem::replace(&mut self.slots, grown).into_iter().filter(|&value| value != Constants::FREE) {
+                let slot = self.find(func, func.ty(value), func.inst(value).imm);
+                self.slots[slot] = value;
+            }
+        }
     }
 }
 
@@ -210,9 +265,9 @@ impl<'a, 'm> Builder<'a, 'm> {
         let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
         let refinements = &options.refinements;
         let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
-        ssa.reserve(blocks, values);
+        ssa.reserve(blocks);
         let joins = Joins::new(body.locals.len());
-        let mut vars = Variables { body, osr: None, joins, leaders: Vec::new(), constants: NumberMap::default() };
+        let mut vars = Variables { body, osr: None, joins, leaders: Vec::new(), constants: Constants::new() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
         Builder {
@@ -225,6 +280,9 @@ impl<'a, 'm> Builder<'a, 'm> {
             vars,
             stack: Vec::with_capacity(16),
             frames: Vec::with_capacity(16),
+            edges: Vec::with_capacity(blocks),
+            spare_edges: Vec::new(),
+            spare_operands: Vec::new(),
             label_args: Vec::with_capacity(32),
             block: Some(block),
             insts: Vec::with_capacity(32),
@@ -257,7 +315,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             self.ssa.remove_unreachable(&mut self.func);
         }
         self.ssa.finish(&mut self.func);
-        self.func.block_mut(Block::ENTRY).insts.splice(0..0, self.vars.leaders);
+        self.func.prepend(Block::ENTRY, &self.vars.leaders);
         self.func.settle();
         *stats = self.stats;
         (stats.phis, stats.trivial_phis) = self.ssa.counts();
@@ -267,45 +325,61 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(self.func)
     }
 
-    /// One instruction of live code.
-    fn step(&mut self, instr: Instr<'_>) -> Result<(), Refusal> {
-        if instr.op != Opcode::Loop {
+    /// One instruction of live code, whose immediates are next in `code`. Those that make up most of it are decoded here.
+    #[inline(always)]
+    fn step(&mut self, op: Opcode, code: &mut Reader<'_>) -> Result<(), Refusal> {
+        if self.options.fuel && op != Opcode::Loop {
             self.charge();
         }
-        match (instr.op, instr.imm) {
+        match op {
+            Opcode::Block => self.open_block(code.block_type()),
+            Opcode::Loop => self.open_loop(code.block_type()),
+            Opcode::If => self.open_if(code.block_type()),
+            Opcode::Else => self.open_else(),
+            Opcode::End => self.end(),
+            Opcode::Br => self.br(code.u32()),
+            Opcode::BrIf => self.br_if(code.u32()),
+            Opcode::BrTable => self.br_table(code.labels()),
+            Opcode::Return => self.return_(),
+            Opcode::Call => self.call(code.u32()),
+            Opcode::Drop => {
+                self.stack.pop();
+            }
+            Opcode::Select => self.select(),
+            Opcode::LocalGet => self.local_get(code.u32()),
+            Opcode::LocalSet => self.local_set(code.u32()),
+            Opcode::LocalTee => self.local_tee(code.u32()),
+            Opcode::GlobalGet => self.global_get(code.u32()),
+            Opcode::GlobalSet => self.global_set(code.u32()),
+            Opcode::I32Const => self.push_constant(Type::I32, u64::from(code.i64() as u32)),
+            Opcode::I64Const => self.push_constant(Type::I64, code.i64() as u64),
+            // The only ones with a row in the table of operations that mean more than it.
+            Opcode::I64MulWideS => self.mul_wide(true),
+            Opcode::I64MulWideU => self.mul_wide(false),
+            _ => match Op::from_opcode(op) {
+                Some((op, ty, _)) if op.access_width(ty).is_some() && ty != Type::V128 => self.access(op, ty, code.mem_arg()),
+                Some((op, operand, result)) if operand != Type::V128 => self.numeric(op, operand, result),
+                _ => return self.other(op, code.immediates(op)),
+            },
+        }
+        Ok(())
+    }
+
+    /// One of the other instructions.
+    fn other(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
+        match (op, imm) {
             (Opcode::Nop, _) => {}
             (Opcode::Unreachable, _) => self.trap(Trap::UnreachableCodeReached),
-            (Opcode::Block, Imm::Block(ty)) => self.open_block(ty),
-            (Opcode::Loop, Imm::Block(ty)) => self.open_loop(ty),
-            (Opcode::If, Imm::Block(ty)) => self.open_if(ty),
-            (Opcode::Else, _) => self.open_else(),
-            (Opcode::End, _) => self.end(),
-            (Opcode::Br, Imm::Label(depth)) => self.br(depth),
-            (Opcode::BrIf, Imm::Label(depth)) => self.br_if(depth),
-            (Opcode::BrTable, Imm::Labels(labels)) => self.br_table(labels),
             (Opcode::BrOnNull, Imm::Label(depth)) => self.br_on_null(depth),
             (Opcode::BrOnNonNull, Imm::Label(depth)) => self.br_on_non_null(depth),
-            (Opcode::Return, _) => self.return_(),
+            (Opcode::SelectT, _) => self.select(),
 
-            (Opcode::Call, Imm::Index(func)) => self.call(func),
             (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
             (Opcode::CallRef, Imm::Index(ty)) => self.call_ref(ty),
             (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
             (Opcode::ReturnCallIndirect, Imm::CallIndirect { ty, table }) => self.return_call_indirect(ty, table),
             (Opcode::ReturnCallRef, Imm::Index(ty)) => self.return_call_ref(ty),
 
-            (Opcode::Drop, _) => {
-                self.stack.pop();
-            }
-            (Opcode::Select | Opcode::SelectT, _) => self.select(),
-            (Opcode::LocalGet, Imm::Index(local)) => self.local_get(local),
-            (Opcode::LocalSet, Imm::Index(local)) => self.local_set(local),
-            (Opcode::LocalTee, Imm::Index(local)) => self.local_tee(local),
-            (Opcode::GlobalGet, Imm::Index(global)) => self.global_get(global),
-            (Opcode::GlobalSet, Imm::Index(global)) => self.global_set(global),
-
-            (Opcode::I32Const, Imm::I32(value)) => self.push_constant(Type::I32, u64::from(value as u32)),
-            (Opcode::I64Const, Imm::I64(value)) => self.push_constant(Type::I64, value as u64),
             (Opcode::F32Const, Imm::F32(bits)) => self.push_constant(Type::F32, u64::from(bits)),
             (Opcode::F64Const, Imm::F64(bits)) => self.push_constant(Type::F64, bits),
 
@@ -327,11 +401,8 @@ impl<'a, 'm> Builder<'a, 'm> {
             }
             (Opcode::I64Add128, _) => self.add128(),
             (Opcode::I64Sub128, _) => self.sub128(),
-            (Opcode::I64MulWideS, _) => self.mul_wide(true),
-            (Opcode::I64MulWideU, _) => self.mul_wide(false),
 
             (op, imm) if op.is_vector() => self.vector(op, imm),
-            (op, Imm::Mem(arg)) => self.access(op, arg),
             (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),
             (Opcode::MemoryGrow, Imm::Index(memory)) => self.memory_grow(memory),
             (Opcode::MemoryFill, Imm::Index(memory)) => self.bulk(Op::MemoryFill, memory, 0),
@@ -339,10 +410,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::MemoryInit, Imm::Index2(segment, memory)) => self.bulk(Op::MemoryInit, memory, segment),
             (Opcode::DataDrop, Imm::Index(segment)) => self.drop_segment(Op::DataDrop, segment),
 
-            (op, _) => match Op::from_opcode(op) {
-                Some((op, operand, result)) => self.numeric(op, operand, result),
-                None => return Err(Refusal::Untranslated { what: op.mnemonic() }),
-            },
+            (op, _) => return Err(Refusal::Untranslated { what: op.mnemonic() }),
         }
         Ok(())
     }
@@ -385,10 +453,13 @@ impl<'a, 'm> Builder<'a, 'm> {
         values
     }
 
-    /// Pops `count` operands; the last is the topmost.
+    /// Pops `count` operands; the last is the topmost. The list is `spare_operands`: worth giving back.
     fn pop_list(&mut self, count: usize) -> Vec<Value> {
-        let values = self.top(count);
-        self.stack.truncate(self.stack.len() - count);
+        let mut values = std::mem::take(&mut self.spare_operands);
+        values.clear();
+        let height = self.stack.len() - count;
+        values.extend((height..height + count).map(|i| self.operand(i)));
+        self.stack.truncate(height);
         values
     }
 

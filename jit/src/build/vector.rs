@@ -16,7 +16,7 @@ impl Builder<'_, '_> {
                 let lanes = self.vector_constant(u128::from_le_bytes(lanes));
                 self.emit_vector(op, 0, &[a, b, lanes])
             }
-            Imm::Mem(arg) if op == Opcode::V128Store => return self.access(op, arg),
+            Imm::Mem(arg) if op == Opcode::V128Store => return self.access(Op::Store, Type::V128, arg),
             Imm::Mem(arg) => self.load_vector(op, arg),
             Imm::MemLane(arg, lane) => match lane_access(op) {
                 LaneAccess::Load(load, ty, replace) => {

@@ -104,8 +104,10 @@ pub struct Func<'a> {
     // These grow, and an arena would keep every size that they outgrow.
     insts: Vec<Inst<'a>>,
     blocks: Vec<BlockData<'a>>,
-    /// Union-find parents: `parent[v] == v` unless `v` was replaced.
+    /// Union-find parents: `parent[v] == v` unless `v` was replaced, also of those behind the end.
     parent: Vec<Value>,
+    /// What was replaced since the last [`Func::settle`].
+    replaced: Vec<Value>,
 }
 
 impl<'a> Func<'a> {
@@ -126,6 +128,7 @@ impl<'a> Func<'a> {
             insts: Vec::new(),
             blocks: Vec::new(),
             parent: Vec::new(),
+            replaced: Vec::new(),
         }
     }
 
@@ -133,7 +136,6 @@ impl<'a> Func<'a> {
     pub fn reserve(&mut self, values: usize, blocks: usize) {
         self.blocks.reserve(blocks);
         self.insts.reserve(values);
-        self.parent.reserve(values);
     }
 
     /// A new block, without predecessors, instructions or successors.
@@ -141,9 +143,9 @@ impl<'a> Func<'a> {
         let block = Block(self.blocks.len() as u32);
         let arena = self.arena;
         self.blocks.push(BlockData {
-            preds: BumpVec::new_in(arena),
+            preds: BumpVec::with_capacity_in(2, arena),
             insts: BumpVec::new_in(arena),
-            succs: BumpVec::new_in(arena),
+            succs: BumpVec::with_capacity_in(2, arena),
         });
         block
     }
@@ -151,15 +153,24 @@ impl<'a> Func<'a> {
     /// A new instruction that stands in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
-        let args = self.arena.alloc_slice_copy(args);
+        let args = self.list(args);
         self.insts.push(Inst { op, ty, pc, aux, imm, args });
-        self.parent.push(value);
         value
+    }
+
+    /// A copy in the arena. Most have one entry or two, and are not worth a call.
+    fn list(&self, args: &[Value]) -> &'a mut [Value] {
+        match *args {
+            [] => &mut [],
+            [a] => self.arena.alloc([a]),
+            [a, b] => self.arena.alloc([a, b]),
+            _ => self.arena.alloc_slice_copy(args),
+        }
     }
 
     /// Makes `value` compute something else, of the same type, from where it stands.
     pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
-        let args = self.arena.alloc_slice_copy(args);
+        let args = self.list(args);
         let inst = &mut self.insts[value.index()];
         (inst.op, inst.aux, inst.imm, inst.args) = (op, 0, imm, args);
     }
@@ -213,7 +224,7 @@ impl<'a> Func<'a> {
 
     /// Gives `value` other arguments.
     pub fn set_args(&mut self, value: Value, args: &[Value]) {
-        self.insts[value.index()].args = self.arena.alloc_slice_copy(args);
+        self.insts[value.index()].args = self.list(args);
     }
 
     /// How many values there are, those in no block included.
@@ -309,41 +320,96 @@ impl<'a> Func<'a> {
     /// be read through [`Func::find`].
     pub fn replace(&mut self, old: Value, new: Value) {
         let (old, new) = (self.find(old), self.find(new));
-        self.parent[old.index()] = new;
+        if old != new {
+            self.extend_parents();
+            self.parent[old.index()] = new;
+            self.replaced.push(old);
+        }
+    }
+
+    fn extend_parents(&mut self) {
+        self.parent.extend((self.parent.len() as u32..self.insts.len() as u32).map(Value));
+    }
+
+    fn parent(&self, value: Value) -> Value {
+        self.parent.get(value.index()).copied().unwrap_or(value)
     }
 
     /// What `value` stands for after replacements; halves the path to it.
     pub fn find(&mut self, mut value: Value) -> Value {
-        while self.parent[value.index()] != value {
-            let up = self.parent[self.parent[value.index()].index()];
-            self.parent[value.index()] = up;
-            value = up;
+        loop {
+            let up = self.parent(value);
+            if up == value {
+                return value;
+            }
+            let above = self.parent(up);
+            self.parent[value.index()] = above;
+            value = above;
         }
-        value
+    }
+
+    /// Lets every argument of `value` be what it stands for.
+    pub fn resolve_args(&mut self, value: Value) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        for i in 0..self.args(value).len() {
+            let arg = self.args(value)[i];
+            self.insts[value.index()].args[i] = self.find(arg);
+        }
+    }
+
+    /// Puts each of these values, which are ordered by it, in front of what stands at an index in `block`.
+    pub fn insert(&mut self, block: Block, values: &[(usize, Value)]) {
+        let insts = &mut self.blocks[block.index()].insts;
+        let mut from = insts.len();
+        insts.extend(values.iter().map(|&(_, value)| value));
+        // From the end, so that nothing is moved twice.
+        for (earlier, &(at, value)) in values.iter().enumerate().rev() {
+            insts.copy_within(at..from, at + earlier + 1);
+            insts[at + earlier] = value;
+            from = at;
+        }
+    }
+
+    /// Puts these values in front of all that stands in `block`.
+    pub fn prepend(&mut self, block: Block, values: &[Value]) {
+        let insts = &mut self.blocks[block.index()].insts;
+        let len = insts.len();
+        insts.extend_from_slice_copy(values);
+        insts.copy_within(..len, values.len());
+        insts[..values.len()].copy_from_slice(values);
     }
 
     /// Whether `value` was replaced by another.
     pub fn is_replaced(&self, value: Value) -> bool {
-        self.parent[value.index()] != value
+        self.parent(value) != value
     }
 
     /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no
-    /// replacement is pending.
+    /// replacement is pending. Cost: nothing if none is, else O(values + arguments).
     pub fn settle(&mut self) {
-        for i in 0..self.insts.len() {
-            for k in 0..self.insts[i].args.len() {
-                let arg = self.insts[i].args[k];
-                if self.is_replaced(arg) {
-                    self.insts[i].args[k] = self.find(arg);
-                }
+        if self.replaced.is_empty() {
+            return;
+        }
+        self.extend_parents();
+        // Every path is one step long then, and most are none.
+        for i in 0..self.replaced.len() {
+            let value = self.replaced[i];
+            self.parent[value.index()] = self.find(value);
+        }
+        let parent = &mut self.parent;
+        for inst in &mut self.insts {
+            inst.args.iter_mut().for_each(|arg| *arg = parent[arg.index()]);
+        }
+        let stays = |value: &Value| parent[value.index()] == *value;
+        for block in &mut self.blocks {
+            if !block.insts.iter().all(stays) {
+                block.insts.retain(stays);
             }
         }
-        for block in &mut self.blocks {
-            let parent = &self.parent;
-            block.insts.retain(|value| parent[value.index()] == *value);
-        }
-        for (i, parent) in self.parent.iter_mut().enumerate() {
-            *parent = Value(i as u32);
+        for value in self.replaced.drain(..) {
+            parent[value.index()] = value;
         }
     }
 }

@@ -285,6 +285,7 @@ macro_rules! define_ops {
             }
 
             /// What else it does.
+            #[inline]
             pub const fn effect(self) -> Effect {
                 match self {
                     $(Op::$name => Effect::$effect,)*
@@ -322,6 +323,7 @@ for_each_op!(define_ops);
 
 impl Op {
     /// Whether it ends a block.
+    #[inline]
     pub const fn is_terminator(self) -> bool {
         matches!(self.effect(), Effect::Terminator)
     }

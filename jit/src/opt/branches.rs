@@ -21,8 +21,9 @@ use bumpalo::collections::Vec as ArenaVec;
 pub const PASS: Pass = Pass { name: "branches", run, needs: &[], keeps: &[] };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let decided: Vec<Option<usize>> = func.blocks().map(|block| only_way(func, block).filter(|_| cx.spend())).collect();
-    let mut changed = decided.iter().flatten().count() as u32;
+    let ways = func.blocks().filter_map(|block| Some((block, only_way(func, block).filter(|_| cx.spend())?)));
+    let decided: Vec<(Block, usize)> = ways.collect();
+    let mut changed = decided.len() as u32;
     if changed > 0 {
         jump(func, &decided);
         remove_unreachable(func);
@@ -33,12 +34,11 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
 
 /// Turns terminators into jumps along the successors decided on, and takes all other edges of those blocks away. All at
 /// once, as a block may be the target of many.
-fn jump(func: &mut Func<'_>, decided: &[Option<usize>]) {
+fn jump(func: &mut Func<'_>, decided: &[(Block, usize)]) {
     let mut affected = vec![false; func.num_blocks()];
     // For each block decided on, the successor and how many earlier edges to it the block has.
     let mut kept = vec![None; func.num_blocks()];
-    for block in func.blocks() {
-        let Some(succ) = decided[block.index()] else { continue };
+    for &(block, succ) in decided {
         let succs = &func.block(block).succs;
         let target = succs[succ];
         kept[block.index()] = Some((target, succs[..succ].iter().filter(|&&other| other == target).count()));
@@ -118,9 +118,9 @@ pub fn remove_unreachable(func: &mut Func<'_>) {
 /// Appends each block to its predecessor where neither has another neighbour on that side.
 fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
     let mut merged = 0;
-    // Where each block has gone. Predecessors are renamed only at the end, as a block may be the successor of many
-    // chains.
-    let mut home: Vec<Block> = func.blocks().collect();
+    // Where each block has gone, once one has. Predecessors are renamed only at the end, as a block may be the successor of
+    // many chains.
+    let mut home: Vec<Block> = Vec::new();
     for block in func.blocks() {
         // Only heads of chains, so that every block is moved once.
         if follows_its_pred(func, block) {
@@ -132,6 +132,9 @@ fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
             && cx.spend()
         {
             append(func, block, next);
+            if merged == 0 {
+                home.extend(func.blocks());
+            }
             home[next.index()] = block;
             merged += 1;
         }

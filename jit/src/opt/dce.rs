@@ -14,32 +14,41 @@
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::ir::Func;
+use bumpalo::collections::Vec as BumpVec;
 
 /// Dead code elimination.
 pub const PASS: Pass = Pass { name: "dce", run, needs: &[], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut needed = vec![false; func.num_values()];
-    let mut work = Vec::with_capacity(func.num_values());
+    let needed = cx.scratch.alloc_slice_fill_copy(func.num_values(), false);
+    let mut work = BumpVec::with_capacity_in(func.num_values(), &cx.scratch);
+    let mut all = 0;
     for block in func.blocks() {
-        for &value in func.block(block).insts.iter().filter(|&&value| !func.op(value).is_removable()) {
+        let insts = &func.block(block).insts;
+        all += insts.len();
+        for &value in insts.iter().filter(|&&value| !func.op(value).is_removable()) {
             needed[value.index()] = true;
             work.push(value);
         }
     }
+    let mut kept = work.len();
     while let Some(value) = work.pop() {
         for &arg in func.args(value) {
             if !std::mem::replace(&mut needed[arg.index()], true) {
                 work.push(arg);
+                kept += 1;
             }
         }
     }
-    let dead = func.blocks().flat_map(|block| &func.block(block).insts).filter(|value| !needed[value.index()]).count();
+    let dead = all - kept;
     if dead == 0 || !cx.spend() {
         return Changed(0);
     }
     for block in func.blocks() {
-        func.block_mut(block).insts.retain(|value| needed[value.index()]);
+        let insts = &mut func.block_mut(block).insts;
+        if !insts.iter().all(|value| needed[value.index()]) {
+            insts.retain(|value| needed[value.index()]);
+        }
     }
     Changed(dead as u32)
 }

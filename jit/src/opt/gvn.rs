@@ -12,19 +12,24 @@
 //!     return v3                           return v2
 //! ```
 //!
+//! What is as cheap to compute again as to keep is shared within its block only: across blocks it would occupy a register,
+//! or be spilt. With all of it shared, machine code of quickjs and rollup came out 0.3 and 0.6 % bigger than without this
+//! pass; so it comes out smaller.
+//!
 //! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering", 1997,
 //! section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs
 //! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use bumpalo::Bump;
 
 /// Global value numbering.
 pub const PASS: Pass = Pass { name: "gvn", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let dom = cx.dom();
-    let mut table = Table::new(func.num_values());
+    let mut table = Table::new(&cx.scratch, func.num_values());
     let mut changed = 0;
     for &block in dom.preorder() {
         changed += congruent_phis(func, cx, block);
@@ -34,26 +39,37 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) || func.is_replaced(value) {
                 continue;
             }
-            for k in 0..func.args(value).len() {
-                let arg = func.args(value)[k];
-                func.inst_mut(value).args[k] = func.find(arg);
-            }
+            func.resolve_args(value);
             let slot = table.find(func, value, block);
-            match *slot {
-                Some(entry) if dom.dominates(entry.block, block) => {
+            match table.slots[slot] {
+                FREE => table.set(slot, value, block),
+                equal if table.home[equal.index()] != block && is_cheap(func, value) => table.set(slot, value, block),
+                equal if dom.dominates(table.home[equal.index()], block) => {
                     if cx.spend() {
-                        func.replace(value, entry.value);
+                        func.replace(value, equal);
                         changed += 1;
                     }
                 }
-                _ => *slot = Some(Entry { value, block }),
+                _ => table.set(slot, value, block),
             }
         }
     }
-    if changed > 0 {
-        func.settle();
-    }
+    func.settle();
     Changed(changed)
+}
+
+/// Whether `value` is the work of one instruction on at most one register: of integers, a comparison, or what has one operand
+/// that is not constant.
+fn is_cheap(func: &Func<'_>, value: Value) -> bool {
+    let inst = func.inst(value);
+    let is_integer = |&value: &Value| matches!(func.ty(value), Type::I32 | Type::I64);
+    let varying = || inst.args.iter().filter(|&&arg| func.as_const(arg).is_none()).count();
+    inst.op.effect() == Effect::Pure
+        && matches!(inst.args.len(), 1 | 2)
+        && inst.op != Op::Phi
+        && is_integer(&value)
+        && inst.args.iter().all(is_integer)
+        && (inst.op.is_boolean() || varying() <= 1)
 }
 
 /// Phis of one loop that are compared, and how deep what they become is.
@@ -62,10 +78,12 @@ const DEPTH: u32 = 4;
 
 /// Replaces phis of the loop that `block` is the header of, if it is one, by others that always equal them.
 fn congruent_phis(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
-    let back: Vec<bool> = func.block(block).preds.iter().map(|&pred| cx.dom().dominates(block, pred)).collect();
-    if !back.contains(&true) {
+    let preds = &func.block(block).preds;
+    let is_back = |&pred: &Block| cx.dom().dominates(block, pred);
+    if !preds.iter().any(is_back) {
         return 0;
     }
+    let back: Vec<bool> = preds.iter().map(is_back).collect();
     let phis: Vec<Value> = func.phis(block).take(MAX_PHIS).collect();
     // For each phi, the first that starts like it; itself if none does.
     let mut like: Vec<usize> =
@@ -130,33 +148,36 @@ impl Supposed<'_> {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    value: Value,
-    block: Block,
-}
-
 /// An open-addressing hash table of values by what they compute.
-struct Table {
-    slots: Vec<Option<Entry>>,
+struct Table<'s> {
+    slots: &'s mut [Value],
+    /// Blocks of the values in the table.
+    home: &'s mut [Block],
 }
 
-impl Table {
+/// No value.
+const FREE: Value = Value(u32::MAX);
+
+impl<'s> Table<'s> {
     /// A table for up to `count` values, at most half full.
-    fn new(count: usize) -> Table {
-        Table { slots: vec![None; (2 * count).next_power_of_two()] }
+    fn new(scratch: &'s Bump, count: usize) -> Table<'s> {
+        let slots = scratch.alloc_slice_fill_copy((2 * count).next_power_of_two(), FREE);
+        Table { slots, home: scratch.alloc_slice_fill_copy(count, Block::ENTRY) }
     }
 
     /// The slot of the value that computes what `value`, in `block`, computes, or the free slot for it.
-    fn find(&mut self, func: &Func<'_>, value: Value, block: Block) -> &mut Option<Entry> {
+    fn find(&self, func: &Func<'_>, value: Value, block: Block) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = hash(func, value, block) as usize & mask;
-        while let Some(entry) = self.slots[at]
-            && !same(func, (value, block), (entry.value, entry.block))
-        {
+        while self.slots[at] != FREE && !same(func, (value, block), (self.slots[at], self.home[self.slots[at].index()])) {
             at = (at + 1) & mask;
         }
-        &mut self.slots[at]
+        at
+    }
+
+    fn set(&mut self, slot: usize, value: Value, block: Block) {
+        self.slots[slot] = value;
+        self.home[value.index()] = block;
     }
 }
 
@@ -173,10 +194,9 @@ fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>
 fn same(func: &Func<'_>, (a, block_a): (Value, Block), (b, block_b): (Value, Block)) -> bool {
     let (i, j) = (func.inst(a), func.inst(b));
     i.ty == j.ty
-        && (i.aux, i.imm) == (j.aux, j.imm)
+        && (i.aux, i.imm, i.args.len()) == (j.aux, j.imm, j.args.len())
         && canonical(func, a) == canonical(func, b)
-        && i.args.len() == j.args.len()
-        && i.args.iter().skip(2).eq(j.args.iter().skip(2))
+        && (i.args.len() <= 2 || i.args[2..] == j.args[2..])
         && (i.op != Op::Phi || block_a == block_b)
 }
 
@@ -184,10 +204,12 @@ fn hash(func: &Func<'_>, value: Value, block: Block) -> u64 {
     let inst = func.inst(value);
     let (op, a, b) = canonical(func, value);
     let number = |value: Option<Value>| value.map_or(u64::MAX, |value| value.0.into());
+    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let place = if op == Op::Phi { u64::from(block.0) } else { 0 };
-    let start = (op as u64) << 8 | inst.ty as u64;
-    let words = [u64::from(inst.aux), inst.imm, place, number(a), number(b)].into_iter();
-    let rest = inst.args.iter().skip(2).map(|arg| u64::from(arg.0));
-    let mixed = words.chain(rest).fold(start, |hash, word| (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let start = u64::from(inst.aux) << 16 | (op as u64) << 8 | inst.ty as u64;
+    let mut mixed = mix(mix(start, inst.imm), number(a) << 32 ^ number(b) ^ place << 20);
+    if let Some(rest) = inst.args.get(2..) {
+        mixed = rest.iter().fold(mixed, |hash, arg| mix(hash, arg.0.into()));
+    }
     mixed.rotate_left(32)
 }

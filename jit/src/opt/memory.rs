@@ -18,6 +18,7 @@
 use super::{Analysis, Changed, Context, Pass};
 use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
 use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value};
+use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::Module;
 
 /// Forwarding of loaded and stored values.
@@ -27,36 +28,98 @@ pub const PASS: Pass = Pass { name: "memory", run, needs: &[Analysis::Cfg], keep
 const ENTRIES: usize = 16;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut at_end: Vec<Vec<Entry>> = vec![Vec::new(); func.num_blocks()];
+    // What is known at the ends of blocks, and where in it each block's is.
+    let mut kept: BumpVec<'_, Entry> = BumpVec::new_in(&cx.scratch);
+    let at_end = cx.scratch.alloc_slice_fill_copy(func.num_blocks(), (0, 0));
+    let mut recent = Recent::default();
     let mut changed = 0;
-    let mut old = Vec::new();
     for &block in cx.cfg().order() {
-        let entries = match func.block(block).preds[..] {
-            [pred] => at_end[pred.index()].clone(),
-            _ => Vec::new(),
+        let (start, end) = match func.block(block).preds[..] {
+            [pred] => at_end[pred.index()],
+            _ => (0, 0),
         };
-        if entries.is_empty() && !func.block(block).insts.iter().any(|&value| touches(func.op(value))) {
+        at_end[block.index()] = (start, end);
+        // Nothing is forgotten where nothing acts, and nothing learnt where nothing is touched.
+        let any = |what: fn(Op) -> bool| func.block(block).insts.iter().any(|&value| what(func.op(value)));
+        if !any(acts) || (start == end && !any(touches)) {
             continue;
         }
-        let mut forward = Forward { func: &mut *func, cx, block, entries, changed: 0 };
-        old.clear();
-        old.extend(forward.func.block_mut(block).insts.drain(..));
-        for &value in &old {
-            if forward.keeps(value) {
-                forward.func.block_mut(block).insts.push(value);
+        recent.set(&kept[start..end]);
+        let mut forward = Forward { func: &mut *func, cx, known: &mut recent, constants: Vec::new(), changed: 0 };
+        let mut dropped = false;
+        for i in 0..forward.func.block(block).insts.len() {
+            let value = forward.func.block(block).insts[i];
+            if acts(forward.func.op(value)) && !forward.keeps(i, value) {
+                forward.func.block_mut(block).insts[i] = DROPPED;
+                dropped = true;
             }
         }
-        changed += forward.changed;
-        let entries = forward.entries;
+        let Forward { constants, changed: made, .. } = forward;
+        func.insert(block, &constants);
+        if dropped {
+            func.block_mut(block).insts.retain(|&value| value != DROPPED);
+        }
+        changed += made;
+        at_end[block.index()] = (0, 0);
         let only_way = |succ: &Block| func.block(*succ).preds.len() == 1;
         if func.block(block).succs.iter().any(only_way) {
-            at_end[block.index()] = entries;
+            let start = kept.len();
+            kept.extend_from_slice_copy(recent.entries());
+            at_end[block.index()] = (start, kept.len());
         }
     }
-    if changed > 0 {
-        func.settle();
-    }
+    func.settle();
     Changed(changed)
+}
+
+/// What stands in place of a store that goes.
+const DROPPED: Value = Value(u32::MAX);
+
+/// Whether an operation may read or change a memory or a global.
+fn acts(op: Op) -> bool {
+    !matches!(op.effect(), Effect::Pure | Effect::Trap | Effect::Terminator)
+}
+
+/// The most recent accesses, oldest first.
+#[derive(Default)]
+struct Recent {
+    /// Those before `first` are forgotten.
+    all: Vec<Entry>,
+    first: usize,
+}
+
+impl Recent {
+    fn set(&mut self, entries: &[Entry]) {
+        self.all.clear();
+        self.all.extend_from_slice(entries);
+        self.first = 0;
+    }
+
+    fn entries(&self) -> &[Entry] {
+        &self.all[self.first..]
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if self.first == 4 * ENTRIES {
+            self.all.drain(..self.first);
+            self.first = 0;
+        }
+        self.all.push(entry);
+        if self.entries().len() > ENTRIES {
+            self.first += 1;
+        }
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
+        let mut kept = self.first;
+        for i in self.first..self.all.len() {
+            if keep(&self.all[i]) {
+                self.all.swap(kept, i);
+                kept += 1;
+            }
+        }
+        self.all.truncate(kept);
+    }
 }
 
 /// Whether an operation reads a memory or a global.
@@ -82,8 +145,9 @@ struct Entry {
 struct Forward<'f, 'a, 'c> {
     func: &'f mut Func<'a>,
     cx: &'f Context<'c>,
-    block: Block,
-    entries: Vec<Entry>,
+    known: &'f mut Recent,
+    /// New constants, each with the index in the block that it goes before.
+    constants: Vec<(usize, Value)>,
     changed: u32,
 }
 
@@ -94,17 +158,11 @@ impl Forward<'_, '_, '_> {
         may
     }
 
-    /// Looks at the next instruction, and says whether it stays.
-    fn keeps(&mut self, value: Value) -> bool {
+    /// Looks at the next instruction that acts, which stands at `index` in the block, and says whether it stays.
+    fn keeps(&mut self, index: usize, value: Value) -> bool {
         let op = self.func.op(value);
-        if op.effect() == Effect::Pure {
-            return true;
-        }
         if touches(op) {
-            for i in 0..self.func.args(value).len() {
-                let arg = self.func.args(value)[i];
-                self.func.inst_mut(value).args[i] = self.func.find(arg);
-            }
+            self.func.resolve_args(value);
         }
         match op {
             Op::GlobalGet => self.global_get(value),
@@ -116,7 +174,7 @@ impl Forward<'_, '_, '_> {
             }
             _ => match Access::of(self.func, value).filter(|access| !is_shared(self.cx.module, access.memory)) {
                 Some(access) if self.func.ty(value) == Type::Void => self.store(value, access),
-                Some(access) => self.load(value, access),
+                Some(access) => self.load(index, value, access),
                 None => {
                     self.forget(changes(self.func, value));
                     true
@@ -126,16 +184,13 @@ impl Forward<'_, '_, '_> {
     }
 
     fn remember(&mut self, entry: Entry) {
-        if self.entries.len() == ENTRIES {
-            self.entries.remove(0);
-        }
-        self.entries.push(entry);
+        self.known.push(entry);
     }
 
     fn forget(&mut self, changed: Changes) {
         let module = self.cx.module;
         let constant = |global: u32| module.is_some_and(|module| !module.globals[global as usize].mutable);
-        self.entries.retain(|entry| match (changed, entry.place) {
+        self.known.retain(|entry| match (changed, entry.place) {
             (Changes::Nothing, _) => true,
             (Changes::Bytes(changed), Place::Bytes(known)) => changed.is_apart(&known, module),
             (Changes::Global(changed), Place::Global(known)) => !globals_may_be_one(changed, known, module),
@@ -148,7 +203,7 @@ impl Forward<'_, '_, '_> {
     fn global_get(&mut self, value: Value) -> bool {
         let (global, ty) = (self.func.inst(value).aux, self.func.ty(value));
         let at_hand = |entry: &&Entry| matches!(entry.place, Place::Global(known) if known == global);
-        let known = self.entries.iter().find(at_hand).map(|entry| entry.value);
+        let known = self.known.entries().iter().find(at_hand).map(|entry| entry.value);
         if let Some(known) = known.filter(|&known| self.func.ty(known) == ty)
             && self.spend()
         {
@@ -161,14 +216,19 @@ impl Forward<'_, '_, '_> {
         true
     }
 
-    fn load(&mut self, value: Value, access: Access) -> bool {
+    fn load(&mut self, index: usize, value: Value, access: Access) -> bool {
         let op = self.func.op(value);
-        let covers = |entry: &&Entry| match entry.place {
+        let covers = |entry: &Entry| match entry.place {
             Place::Bytes(known) => known.same_start(&access) && known.width >= access.width,
             Place::Global(_) => false,
         };
         let ty = self.func.ty(value);
-        for entry in self.entries.iter().rev().filter(covers).copied().collect::<Vec<_>>() {
+        for i in (0..self.known.entries().len()).rev() {
+            let entry = &self.known.entries()[i];
+            if !covers(entry) {
+                continue;
+            }
+            let entry = *entry;
             if entry.loaded == Some(op) && self.func.ty(entry.value) == ty {
                 if self.spend() {
                     self.func.replace(value, entry.value);
@@ -179,7 +239,7 @@ impl Forward<'_, '_, '_> {
             if let Some(extraction) = extraction(op, ty, self.func.ty(entry.value), access.width)
                 && self.spend()
             {
-                return self.extract(value, entry.value, extraction);
+                return self.extract(index, value, entry.value, extraction);
             }
         }
         self.remember(Entry { place: Place::Bytes(access), value, loaded: Some(op) });
@@ -187,7 +247,7 @@ impl Forward<'_, '_, '_> {
     }
 
     /// Makes the load `value` an operation on `known`. Whether it stays.
-    fn extract(&mut self, value: Value, known: Value, extraction: Extraction) -> bool {
+    fn extract(&mut self, index: usize, value: Value, known: Value, extraction: Extraction) -> bool {
         match extraction {
             Extraction::Same => {
                 self.func.replace(value, known);
@@ -196,7 +256,8 @@ impl Forward<'_, '_, '_> {
             Extraction::Unary(op) => self.func.become_op(value, op, 0, &[known]),
             Extraction::Mask(bits) => {
                 let (ty, pc) = (self.func.ty(value), self.func.inst(value).pc);
-                let mask = self.func.append(self.block, Op::Const, ty, pc, 0, bits, &[]);
+                let mask = self.func.create(Op::Const, ty, pc, 0, bits, &[]);
+                self.constants.push((index, mask));
                 self.func.become_op(value, Op::And, 0, &[known, mask]);
             }
         }
@@ -209,7 +270,7 @@ impl Forward<'_, '_, '_> {
             Place::Bytes(known) => known.same_start(&access) && known.width >= access.width && entry.value == stored,
             Place::Global(_) => false,
         };
-        if self.entries.iter().any(is_there) && self.spend() {
+        if self.known.entries().iter().any(is_there) && self.spend() {
             return false;
         }
         self.forget(Changes::Bytes(access));

@@ -13,7 +13,8 @@
 //! arguments) times the depth to which components nest, which is capped.
 
 use super::{Analysis, Changed, Context, Pass};
-use crate::ir::{Func, Value};
+use crate::ir::{Func, Op, Value};
+use bumpalo::Bump;
 
 /// Removal of redundant phis.
 pub const PASS: Pass = Pass { name: "phis", run, needs: &[], keeps: Analysis::OF_BLOCKS };
@@ -22,15 +23,15 @@ pub const PASS: Pass = Pass { name: "phis", run, needs: &[], keeps: Analysis::OF
 const MAX_ROUNDS: u32 = 64;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut graph = Graph::new(func.num_values());
     let (mut changed, mut rounds) = (0, 0);
+    let mut phis = candidates(func);
+    if phis.is_empty() {
+        return Changed(0);
+    }
+    let mut graph = Graph::new(&cx.scratch, func.num_values());
     // A removal inside a component can make a phi around it redundant, hence the outer loop.
     loop {
         let before = changed;
-        let mut phis: Vec<Value> = Vec::new();
-        for block in func.blocks() {
-            phis.extend(func.phis(block));
-        }
         while !phis.is_empty() && rounds < MAX_ROUNDS {
             rounds += 1;
             let (removed, inner) = round(func, cx, &mut graph, &phis);
@@ -41,12 +42,27 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             return Changed(changed);
         }
         func.settle();
+        phis = candidates(func);
     }
+}
+
+/// All phis but those that refer to two different values that are no phis: neither such a phi nor a component with one in
+/// it is redundant.
+fn candidates(func: &Func<'_>) -> Vec<Value> {
+    let mut candidates = Vec::new();
+    for phi in func.blocks().flat_map(|block| func.phis(block)) {
+        let mut others = func.args(phi).iter().filter(|&&arg| func.op(arg) != Op::Phi);
+        let first = others.next();
+        if others.all(|other| Some(other) == first) {
+            candidates.push(phi);
+        }
+    }
+    candidates
 }
 
 /// Removes the redundant ones among the components of `phis`. Returns how many phis that were, and those of the other
 /// components that refer only to their own component.
-fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph, phis: &[Value]) -> (u32, Vec<Value>) {
+fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph<'_>, phis: &[Value]) -> (u32, Vec<Value>) {
     let components = graph.components(func, phis);
     let (mut removed, mut inner) = (0, Vec::new());
     let mut start = 0;
@@ -82,19 +98,20 @@ struct Components {
 }
 
 /// Scratch memory per value. `set` is cleared after each use.
-struct Graph {
+struct Graph<'s> {
     /// Which phis belong to the set at hand.
-    set: Vec<bool>,
+    set: &'s mut [bool],
     /// Tarjan's: order of discovery, from 1; 0 for undiscovered, `DONE` for values whose component is complete.
-    index: Vec<u32>,
-    low: Vec<u32>,
+    index: &'s mut [u32],
+    low: &'s mut [u32],
 }
 
 const DONE: u32 = u32::MAX;
 
-impl Graph {
-    fn new(num_values: usize) -> Graph {
-        Graph { set: vec![false; num_values], index: vec![0; num_values], low: vec![0; num_values] }
+impl<'s> Graph<'s> {
+    fn new(scratch: &'s Bump, num_values: usize) -> Graph<'s> {
+        let [index, low] = [(); 2].map(|()| scratch.alloc_slice_fill_copy(num_values, 0));
+        Graph { set: scratch.alloc_slice_fill_copy(num_values, false), index, low }
     }
 
     fn mark(&mut self, values: &[Value], member: bool) {

@@ -17,46 +17,39 @@
 
 use super::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use bumpalo::Bump;
 use weir_bytecode::{Opcode, semantics};
 
 /// Constant folding and algebraic simplification.
 pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let uses = count_uses(func);
+    let uses = count_uses(func, &cx.scratch);
     let mut changed = 0;
-    let mut old = Vec::new();
+    // New constants, each with the index that it goes before.
+    let mut constants = Vec::new();
     for &block in cx.cfg().order() {
-        old.clear();
-        old.extend(func.block_mut(block).insts.drain(..));
-        for &value in &old {
-            resolve_args(func, value);
-            while let Some(rewrite) = simplify(func, &uses, block, value) {
+        for i in 0..func.block(block).insts.len() {
+            let value = func.block(block).insts[i];
+            func.resolve_args(value);
+            while let Some(rewrite) = simplify(func, uses, block, value) {
                 if !cx.spend() {
                     break;
                 }
-                apply(func, block, value, rewrite);
+                constants.extend(apply(func, block, value, rewrite).map(|constant| (i, constant)));
                 changed += 1;
                 if func.is_replaced(value) {
                     break;
                 }
             }
-            if !func.is_replaced(value) {
-                func.block_mut(block).insts.push(value);
-            }
+        }
+        if !constants.is_empty() {
+            func.insert(block, &constants);
+            constants.clear();
         }
     }
-    if changed > 0 {
-        func.settle();
-    }
+    func.settle();
     Changed(changed)
-}
-
-fn resolve_args(func: &mut Func<'_>, value: Value) {
-    for i in 0..func.args(value).len() {
-        let arg = func.args(value)[i];
-        func.inst_mut(value).args[i] = func.find(arg);
-    }
 }
 
 /// What an instruction turns into.
@@ -79,7 +72,8 @@ enum Rewrite {
 
 use Rewrite::{Binary, BranchIf, BranchUnless, Const, Ternary, Unary, WithConst};
 
-fn apply(func: &mut Func<'_>, block: Block, value: Value, rewrite: Rewrite) {
+/// Does it. Returns the new constant that it takes, if it takes one.
+fn apply(func: &mut Func<'_>, block: Block, value: Value, rewrite: Rewrite) -> Option<Value> {
     match rewrite {
         Rewrite::Value(new) => func.replace(value, new),
         Const(bits) => func.become_op(value, Op::Const, bits, &[]),
@@ -88,8 +82,9 @@ fn apply(func: &mut Func<'_>, block: Block, value: Value, rewrite: Rewrite) {
         Ternary(op, a, b, c) => func.become_op(value, op, 0, &[a, b, c]),
         WithConst(op, a, bits) => {
             let (ty, pc) = (func.ty(a), func.inst(value).pc);
-            let constant = func.append(block, Op::Const, ty, pc, 0, bits & mask(ty), &[]);
+            let constant = func.create(Op::Const, ty, pc, 0, bits & mask(ty), &[]);
             func.become_op(value, op, 0, &[a, constant]);
+            return Some(constant);
         }
         BranchIf(condition) => func.become_op(value, Op::Branch, 0, &[condition]),
         BranchUnless(condition) => {
@@ -97,11 +92,15 @@ fn apply(func: &mut Func<'_>, block: Block, value: Value, rewrite: Rewrite) {
             func.block_mut(block).succs.swap(0, 1);
         }
     }
+    None
 }
 
 /// The first rule that applies to `value`, which stands in `block`.
 fn simplify(func: &Func<'_>, uses: &[u32], block: Block, value: Value) -> Option<Rewrite> {
     let inst = func.inst(value);
+    if inst.args.is_empty() || !matches!(inst.op.effect(), Effect::Pure | Effect::Trap | Effect::Terminator) {
+        return None;
+    }
     if let Some(bits) = fold(func, value) {
         return Some(Const(bits));
     }
@@ -310,12 +309,10 @@ fn reassociate(func: &Func<'_>, uses: &[u32], op: Op, inner: Value, c: Value) ->
 }
 
 /// How often each value is used.
-fn count_uses(func: &Func<'_>) -> Vec<u32> {
-    let mut uses = vec![0; func.num_values()];
-    for block in func.blocks() {
-        for &value in &func.block(block).insts {
-            func.args(value).iter().for_each(|arg| uses[arg.index()] += 1);
-        }
+fn count_uses<'s>(func: &Func<'_>, scratch: &'s Bump) -> &'s [u32] {
+    let uses = scratch.alloc_slice_fill_copy(func.num_values(), 0);
+    for value in func.blocks().flat_map(|block| &func.block(block).insts) {
+        func.args(*value).iter().for_each(|arg| uses[arg.index()] += 1);
     }
     uses
 }

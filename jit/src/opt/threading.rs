@@ -51,11 +51,11 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
 fn is_candidate(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, block: Block) -> bool {
     let data = func.block(block);
     let branches = |value: &Value| func.op(*value) == Op::Branch;
-    cfg.is_reachable(block)
-        && (2..=MAX_EDGES).contains(&data.preds.len())
+    (2..=MAX_EDGES).contains(&data.preds.len())
         && data.insts.last().is_some_and(branches)
         && data.succs[0] != data.succs[1]
         && func.phis(block).count() + usize::from(charge(func, block).is_some()) + 1 == data.insts.len()
+        && cfg.is_reachable(block)
         && data.preds.iter().all(|&pred| cfg.is_reachable(pred) && !dom.dominates(block, pred))
 }
 

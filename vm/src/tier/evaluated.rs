@@ -81,7 +81,7 @@ impl Translation {
         let mut stats = CompileStats::default();
         let arena = Arena(Box::into_raw(Box::default()));
         // SAFETY: the arena lives until it is dropped, which is after the function.
-        let translated: Result<Func<'static>, Refusal> = translate(unsafe { &*arena.0 }, &request, &mut stats);
+        let translated: Result<Func<'static>, Refusal> = translate(unsafe { &*arena.0 }, &mut Bump::new(), &request, &mut stats);
         for record in [&module.tier.record, &engine.record().tier.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
             record.add_evaluated(func, translated.as_ref().map(|_| &stats));

@@ -1,106 +1,80 @@
-//! The function as the solver walks it: instructions in one row, who uses what, and edges by number.
+//! The function as the solver walks it: instructions in one row, and edges by number.
 
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Func, Value};
-
-/// Position of values in no reachable block.
-const NOWHERE: u32 = u32::MAX;
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+use std::cell::OnceCell;
 
 /// Reachable code in reverse postorder.
-pub struct Layout {
+pub struct Layout<'s> {
     /// Instructions of all reachable blocks, block after block.
-    pub row: Vec<Value>,
-    /// Where in the row each value stands.
-    position: Vec<u32>,
+    pub row: BumpVec<'s, Value>,
+    /// Where in the row each value stands, once somebody asked; of values in no reachable block, 0.
+    position: OnceCell<&'s [u32]>,
     /// Block of each value; the entry for values in no reachable block.
-    pub home: Vec<Block>,
+    pub home: &'s mut [Block],
     /// Where in the row each block starts; of unreachable blocks, 0.
-    start: Vec<u32>,
-    /// Users of value `v`, as positions in the row: `users[first_user[v]..first_user[v + 1]]`.
-    users: Vec<u32>,
-    first_user: Vec<u32>,
-    /// Edge `k` into block `b` has the number `first_in[b] + k`.
-    first_in: Vec<u32>,
-    /// Number of the edge out of block `b` to successor `k`, at `first_out[b] + k`.
-    out: Vec<u32>,
-    first_out: Vec<u32>,
+    start: &'s mut [u32],
+    /// The edge out of block `b` to its successor `k` has the number `first_out[b] + k`.
+    first_out: &'s mut [u32],
+    /// Number of the edge into block `b` from its predecessor `k`, at `first_in[b] + k`.
+    sources: &'s mut [u32],
+    first_in: &'s mut [u32],
+    scratch: &'s Bump,
 }
 
-impl Layout {
+impl<'s> Layout<'s> {
     /// Lays out `func`.
-    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Layout {
+    pub fn of(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg) -> Layout<'s> {
+        let (blocks, values) = (func.num_blocks(), func.num_values());
+        let edges = func.blocks().map(|block| func.block(block).succs.len()).sum();
         let mut this = Layout {
-            row: Vec::with_capacity(func.num_values()),
-            position: vec![NOWHERE; func.num_values()],
-            home: vec![Block::ENTRY; func.num_values()],
-            start: vec![0; func.num_blocks()],
-            users: Vec::new(),
-            first_user: vec![0; func.num_values() + 1],
-            first_in: Vec::with_capacity(func.num_blocks() + 1),
-            out: Vec::new(),
-            first_out: Vec::with_capacity(func.num_blocks() + 1),
+            row: BumpVec::with_capacity_in(values, scratch),
+            position: OnceCell::new(),
+            home: scratch.alloc_slice_fill_copy(values, Block::ENTRY),
+            start: scratch.alloc_slice_fill_copy(blocks, 0),
+            first_out: scratch.alloc_slice_fill_copy(blocks, 0),
+            sources: scratch.alloc_slice_fill_copy(edges, 0),
+            first_in: scratch.alloc_slice_fill_copy(blocks, 0),
+            scratch,
         };
         for &block in cfg.order() {
             this.start[block.index()] = this.row.len() as u32;
-            for &value in &func.block(block).insts {
-                this.position[value.index()] = this.row.len() as u32;
-                this.home[value.index()] = block;
-                this.row.push(value);
-                func.args(value).iter().for_each(|arg| this.first_user[arg.index() + 1] += 1);
-            }
+            let insts = &func.block(block).insts;
+            this.row.extend_from_slice_copy(insts);
+            insts.iter().for_each(|value| this.home[value.index()] = block);
         }
-        this.collect_users(func);
         this.number_edges(func);
         this
-    }
-
-    fn collect_users(&mut self, func: &Func<'_>) {
-        for i in 1..self.first_user.len() {
-            self.first_user[i] += self.first_user[i - 1];
-        }
-        let mut next = self.first_user.clone();
-        self.users = vec![0; self.first_user[func.num_values()] as usize];
-        for (position, &value) in self.row.iter().enumerate() {
-            for arg in func.args(value) {
-                self.users[next[arg.index()] as usize] = position as u32;
-                next[arg.index()] += 1;
-            }
-        }
     }
 
     fn number_edges(&mut self, func: &Func<'_>) {
         let (mut edges_in, mut edges_out) = (0, 0);
         for block in func.blocks() {
-            self.first_in.push(edges_in);
-            self.first_out.push(edges_out);
-            edges_in += func.block(block).preds.len() as u32;
-            edges_out += func.block(block).succs.len() as u32;
+            let data = func.block(block);
+            (self.first_in[block.index()], self.first_out[block.index()]) = (edges_in, edges_out);
+            edges_in += data.preds.len() as u32;
+            edges_out += data.succs.len() as u32;
         }
-        self.first_in.push(edges_in);
-        self.first_out.push(edges_out);
-        // Edges by target, those from one block next to each other and in the order of its successors.
-        let mut arriving: Vec<(Block, u32)> = vec![(Block::ENTRY, 0); edges_out as usize];
-        let mut next = self.first_in.clone();
-        for block in func.blocks() {
-            for (k, succ) in func.block(block).succs.iter().enumerate() {
-                let at = &mut next[succ.index()];
-                arriving[*at as usize] = (block, self.first_out[block.index()] + k as u32);
-                *at += 1;
-            }
+        // Edges by target, as they come: ordered by the block that they leave, and its successors.
+        let next: &mut [u32] = self.scratch.alloc_slice_copy(self.first_in);
+        let targets = func.blocks().flat_map(|block| &func.block(block).succs);
+        for (edge, target) in targets.enumerate() {
+            let at = &mut next[target.index()];
+            self.sources[*at as usize] = edge as u32;
+            *at += 1;
         }
-        self.out = vec![0; edges_out as usize];
-        let mut from = vec![0u32; func.num_blocks()];
+        // Predecessors mostly stand in that order, too.
         for block in func.blocks() {
-            let first = self.first_in[block.index()];
-            let arriving = &arriving[first as usize..self.first_in[block.index() + 1] as usize];
-            // The first edge from each predecessor; written last, so that it stays.
-            for (k, (pred, _)) in arriving.iter().enumerate().rev() {
-                from[pred.index()] = k as u32;
-            }
-            for (k, pred) in func.block(block).preds.iter().enumerate() {
-                let edge = arriving[from[pred.index()] as usize].1;
-                from[pred.index()] += 1;
-                self.out[edge as usize] = first + k as u32;
+            let preds = &func.block(block).preds;
+            if !preds.is_sorted() {
+                let mut ordered: Vec<usize> = (0..preds.len()).collect();
+                ordered.sort_by_key(|&k| preds[k]);
+                let sources = &mut self.sources[self.first_in[block.index()] as usize..][..preds.len()];
+                for (k, edge) in ordered.into_iter().zip(sources.to_vec()) {
+                    sources[k] = edge;
+                }
             }
         }
     }
@@ -113,64 +87,68 @@ impl Layout {
 
     /// Whether `a` is at hand where `b` is computed.
     pub fn comes_before(&self, dom: &Dominators, a: Value, b: Value) -> bool {
-        let [of_a, of_b] = [a, b].map(|value| self.home[value.index()]);
-        if of_a == of_b { self.position[a.index()] < self.position[b.index()] } else { dom.dominates(of_a, of_b) }
-    }
-
-    /// Positions of the users of `value`.
-    pub fn users(&self, value: Value) -> std::ops::Range<usize> {
-        self.first_user[value.index()] as usize..self.first_user[value.index() + 1] as usize
-    }
-
-    /// The position of a user from [`Layout::users`].
-    pub fn user(&self, index: usize) -> usize {
-        self.users[index] as usize
+        let (of_a, of_b) = (self.home[a.index()], self.home[b.index()]);
+        if of_a != of_b {
+            return dom.dominates(of_a, of_b);
+        }
+        let position = self.position.get_or_init(|| {
+            let position = self.scratch.alloc_slice_fill_copy(self.home.len(), 0);
+            self.row.iter().enumerate().for_each(|(at, value)| position[value.index()] = at as u32);
+            position
+        });
+        position[a.index()] < position[b.index()]
     }
 
     /// How many edges there are.
     pub fn num_edges(&self) -> usize {
-        self.out.len()
+        self.sources.len()
     }
 
     /// Number of the edge into `block` from its predecessor `k`.
     pub fn edge_in(&self, block: Block, k: usize) -> usize {
-        self.first_in[block.index()] as usize + k
+        self.sources[self.first_in[block.index()] as usize + k] as usize
     }
 
     /// Number of the edge out of `block` to its successor `k`.
     pub fn edge_out(&self, block: Block, k: usize) -> usize {
-        self.out[self.first_out[block.index()] as usize + k] as usize
+        self.first_out[block.index()] as usize + k
     }
 }
 
 /// A set of positions from which the lowest is taken first.
-pub struct Queue {
-    words: Vec<u64>,
-    /// No word before this one has a bit set.
+pub struct Queue<'s> {
+    words: &'s mut [u64],
+    /// No word before this one has a bit set, and none from `end` on.
     first: usize,
+    end: usize,
 }
 
-impl Queue {
+impl<'s> Queue<'s> {
     /// An empty set of positions below `count`.
-    pub fn new(count: usize) -> Queue {
-        Queue { words: vec![0; count.div_ceil(64)], first: 0 }
+    pub fn new(scratch: &'s Bump, count: usize) -> Queue<'s> {
+        Queue { words: scratch.alloc_slice_fill_copy(count.div_ceil(64), 0), first: usize::MAX, end: 0 }
     }
 
     /// Adds a position.
     pub fn add(&mut self, position: usize) {
         self.words[position / 64] |= 1 << (position % 64);
         self.first = self.first.min(position / 64);
+        self.end = self.end.max(position / 64 + 1);
     }
 
     /// Takes the lowest position out.
     pub fn take(&mut self) -> Option<usize> {
-        while let Some(word) = self.words.get_mut(self.first) {
+        while self.first < self.end {
+            let word = &mut self.words[self.first];
             if *word != 0 {
                 let bit = word.trailing_zeros() as usize;
                 *word &= *word - 1;
                 return Some(self.first * 64 + bit);
             }
             self.first += 1;
+        }
+        if self.end != 0 {
+            (self.first, self.end) = (usize::MAX, 0);
         }
         None
     }

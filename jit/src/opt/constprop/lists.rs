@@ -1,5 +1,8 @@
 //! Many short lists in one allocation.
 
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+
 /// One list.
 #[derive(Clone, Copy)]
 pub struct List {
@@ -21,16 +24,16 @@ impl List {
 }
 
 /// The entries of all lists, each with the place of the next one of its list.
-pub struct Lists<T>(Vec<(T, u32)>);
+pub struct Lists<'s, T>(BumpVec<'s, (T, u32)>);
 
-impl<T> Lists<T> {
+impl<'s, T> Lists<'s, T> {
     /// No lists yet, but room for about so many entries.
-    pub fn new(entries: usize) -> Lists<T> {
-        Lists(Vec::with_capacity(entries))
+    pub fn new(scratch: &'s Bump, entries: usize) -> Lists<'s, T> {
+        Lists(BumpVec::with_capacity_in(entries, scratch))
     }
 }
 
-impl<T: Copy> Lists<T> {
+impl<T: Copy> Lists<'_, T> {
     /// Appends to `list`, one of these.
     pub fn push(&mut self, list: &mut List, entry: T) {
         let place = self.0.len() as u32;

@@ -26,6 +26,7 @@
 
 mod layout;
 mod lists;
+mod numbers;
 mod predicates;
 mod solve;
 #[cfg(test)]
@@ -47,11 +48,11 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     if cx.cfg().order().len() == 1 && !has_select(func) {
         return Changed(0);
     }
-    let solution = solve(func, cx.cfg(), cx.dom(), cx.limits);
+    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.limits);
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
-        if rewriter.known.reaches(block) {
+        if rewriter.known.tells(block) {
             rewriter.block(block);
         }
     }
@@ -63,12 +64,12 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
 }
 
 /// Counts what only gates proved. Hardly any function has something to prove, so that without them is tried then alone.
-fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution) {
+fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution<'_>) {
     let proved = solution.proved(func, cx.cfg());
     if proved == Proved::default() || solution.predicates_allowed() == 0 {
         return;
     }
-    let plain = solve(func, cx.cfg(), cx.dom(), Limits { predicates: 0, ..cx.limits });
+    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), Limits { predicates: 0, ..cx.limits });
     let mut gated = cx.gated.get();
     gated += proved.beyond(plain.proved(func, cx.cfg()));
     cx.gated.set(gated);
@@ -78,15 +79,15 @@ fn has_select(func: &Func<'_>) -> bool {
     func.block(Block::ENTRY).insts.iter().any(|&value| func.op(value) == Op::Select)
 }
 
-struct Rewriter<'r, 'a, 'c> {
+struct Rewriter<'r, 's, 'a, 'c> {
     func: &'r mut Func<'a>,
     cx: &'r Context<'c>,
     dom: &'r Dominators,
-    known: Solution,
+    known: Solution<'s>,
     changed: u32,
 }
 
-impl Rewriter<'_, '_, '_> {
+impl Rewriter<'_, '_, '_, '_> {
     fn spend(&mut self) -> bool {
         let may = self.cx.spend();
         self.changed += u32::from(may);

@@ -8,10 +8,13 @@
 //! their blocks is the predicate's *home*: only control passing there can change the predicate's truth.
 
 use super::lists::{List, Lists};
+use super::numbers::Numbers;
 use super::tree::Var;
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+use std::hash::{Hash, Hasher};
 
 /// How deep expressions are compared. Deeper ones count as leaves.
 const DEPTH: u32 = 4;
@@ -21,7 +24,7 @@ const MAX_TABLE: usize = 8;
 const MAX_FACTS: usize = 32;
 
 /// What an expression number stands for. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     op: Op,
     ty: Type,
@@ -29,9 +32,14 @@ struct Key {
     b: u32,
 }
 
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.a) << 32 | u64::from(self.b));
+        state.write_u32((self.op as u32) << 8 | self.ty as u32);
+    }
+}
+
 struct Expr {
-    #[cfg(test)]
-    key: Key,
     home: Block,
     /// Truths known where control has passed certain edges: in [`Predicates::facts`].
     facts: List,
@@ -40,30 +48,30 @@ struct Expr {
 }
 
 /// Numbers of expressions and predicates of one function.
-pub struct Predicates {
-    index: FxHashMap<Key, u32>,
-    exprs: Vec<Expr>,
+pub struct Predicates<'s> {
+    keys: Numbers<'s, Key>,
+    exprs: BumpVec<'s, Expr>,
     /// `(target of the edge, truth)`
-    facts: Lists<(Block, bool)>,
+    facts: Lists<'s, (Block, bool)>,
     /// Values, each with whether it computes the inverse.
-    computers: Lists<(Value, bool)>,
+    computers: Lists<'s, (Value, bool)>,
     /// Number of the expression that a value is, plus 1; 0 if not known yet.
-    number: Vec<u32>,
+    number: &'s mut [u32],
     /// Predicate that a value is: number and inversion, plus 1; 0 if not known yet.
-    truth: Vec<u32>,
+    truth: &'s mut [u32],
 }
 
-impl Predicates {
+impl<'s> Predicates<'s> {
     /// For a function with this many blocks and values.
-    pub fn new(num_blocks: usize, num_values: usize) -> Predicates {
+    pub fn new(scratch: &'s Bump, num_blocks: usize, num_values: usize) -> Predicates<'s> {
         Predicates {
             // A branch has a condition of two operands, about every second block a branch.
-            index: FxHashMap::with_capacity_and_hasher(2 * num_blocks, FxBuildHasher),
-            exprs: Vec::with_capacity(2 * num_blocks),
-            facts: Lists::new(num_blocks),
-            computers: Lists::new(num_blocks),
-            number: vec![0; num_values],
-            truth: vec![0; num_values],
+            keys: Numbers::new(scratch, 2 * num_blocks),
+            exprs: BumpVec::with_capacity_in(2 * num_blocks, scratch),
+            facts: Lists::new(scratch, num_blocks),
+            computers: Lists::new(scratch, num_blocks),
+            number: scratch.alloc_slice_fill_copy(num_values, 0),
+            truth: scratch.alloc_slice_fill_copy(num_values, 0),
         }
     }
 
@@ -91,17 +99,11 @@ impl Predicates {
     }
 
     fn intern(&mut self, key: Key, home: Block) -> u32 {
-        let exprs = &mut self.exprs;
-        *self.index.entry(key).or_insert_with(|| {
-            exprs.push(Expr {
-                #[cfg(test)]
-                key,
-                home,
-                facts: List::EMPTY,
-                computers: List::EMPTY,
-            });
-            exprs.len() as u32 - 1
-        })
+        let number = self.keys.of(key);
+        if number as usize == self.exprs.len() {
+            self.exprs.push(Expr { home, facts: List::EMPTY, computers: List::EMPTY });
+        }
+        number
     }
 
     fn constant(&mut self, ty: Type, bits: u64) -> u32 {
@@ -110,7 +112,7 @@ impl Predicates {
 
     /// The number of an operation on numbered expressions.
     fn compound(&mut self, dom: &Dominators, op: Op, ty: Type, a: u32, b: u32) -> u32 {
-        let [x, y] = [a, b].map(|expr| self.exprs[expr as usize].home);
+        let (x, y) = (self.exprs[a as usize].home, self.exprs[b as usize].home);
         self.intern(Key { op, ty, a, b }, if dom.dominates(x, y) { y } else { x })
     }
 
@@ -120,12 +122,17 @@ impl Predicates {
             return known;
         }
         let inst = func.inst(value);
-        if inst.op == Op::Const {
-            return self.constant(inst.ty, inst.imm);
-        }
         let numeric = inst.op.effect() == Effect::Pure && inst.op.opcode(func.operand_type(value), inst.ty).is_some();
         if !numeric || depth == 0 {
-            return self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()]);
+            let number = match inst.op {
+                Op::Const => self.constant(inst.ty, inst.imm),
+                _ => self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()]),
+            };
+            // What is a leaf for its depth only may be asked for again nearer to the root.
+            if !numeric {
+                self.number[value.index()] = number + 1;
+            }
+            return number;
         }
         let a = self.expression(func, dom, homes, inst.args[0], depth - 1);
         let b = inst.args.get(1).map_or(a, |&arg| self.expression(func, dom, homes, arg, depth - 1));
@@ -166,7 +173,8 @@ impl Predicates {
             }
             let Some(b) = b else { return (self.is_zero(func, dom, homes, a), inverted) };
             let [a, b] = if mirrored { [b, a] } else { [a, b] };
-            let [mut a, mut b] = [a, b].map(|arg| self.expression(func, dom, homes, arg, DEPTH));
+            let mut a = self.expression(func, dom, homes, a, DEPTH);
+            let mut b = self.expression(func, dom, homes, b, DEPTH);
             let op = op.expect("a comparison has a canonical form");
             if op == Op::Eq && a > b {
                 (a, b) = (b, a);
@@ -250,10 +258,10 @@ fn canonical(op: Op) -> (Option<Op>, bool, bool) {
 }
 
 #[cfg(test)]
-impl Predicates {
+impl Predicates<'_> {
     /// What an expression is worth while its leaves have these values.
     pub fn evaluate(&self, expr: u32, values: &[u64]) -> u64 {
-        let Key { op, ty, a, b } = self.exprs[expr as usize].key;
+        let Key { op, ty, a, b } = self.keys.key(expr);
         match op {
             Op::Const => u64::from(b) << 32 | u64::from(a),
             Op::Param => values[a as usize],
@@ -268,6 +276,6 @@ impl Predicates {
     }
 
     fn type_of(&self, expr: u32) -> Type {
-        self.exprs[expr as usize].key.ty
+        self.keys.key(expr).ty
     }
 }

@@ -8,6 +8,8 @@ use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::opt::simplify::fold_bits;
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 
 /// How much is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,34 +65,36 @@ const MAX_CHANGES: u8 = 12;
 const MAX_ARMS: usize = 4;
 
 /// What is known once nothing changes any more.
-pub struct Solution {
+pub struct Solution<'s> {
     /// The trees.
-    pub forest: Forest,
+    pub forest: Forest<'s>,
     /// The predicates they test.
-    pub predicates: Predicates,
+    pub predicates: Predicates<'s>,
     /// The function laid out.
-    pub layout: Layout,
-    trees: Vec<Tree>,
-    executable: Vec<bool>,
-    reached: Vec<bool>,
+    pub layout: Layout<'s>,
+    trees: &'s mut [Tree],
+    executable: &'s mut [bool],
+    reached: &'s mut [bool],
+    /// By block, whether anything in it is known or was at first, or is a `select`.
+    telling: &'s mut [bool],
     limits: Limits,
 }
 
 /// Finds what is constant in `func`, in which no replacement is pending.
-pub fn solve(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, limits: Limits) -> Solution {
-    let mut solver = Solver::new(func, cfg, dom, limits);
+pub fn solve<'s>(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, limits: Limits) -> Solution<'s> {
+    let mut solver = Solver::new(scratch, func, cfg, dom, limits);
     if limits.predicates > 0 {
-        solver.known.predicates.find_facts(func, cfg, dom, &solver.known.layout.home);
+        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.home);
     }
     if solver.run() {
         return solver.known;
     }
-    let mut plain = Solver::new(func, cfg, dom, Limits { predicates: 0, ..limits });
+    let mut plain = Solver::new(scratch, func, cfg, dom, Limits { predicates: 0, ..limits });
     plain.run();
     plain.known
 }
 
-impl Solution {
+impl Solution<'_> {
     /// What is known of `value`, wherever it is used. Comparisons of which nothing else is known have no tree here:
     /// see [`Solution::boolean`].
     pub fn tree(&self, value: Value) -> Tree {
@@ -100,6 +104,11 @@ impl Solution {
     /// Whether control can come to `block`.
     pub fn reaches(&self, block: Block) -> bool {
         self.reached[block.index()]
+    }
+
+    /// Whether `block` may hold anything to rewrite.
+    pub fn tells(&self, block: Block) -> bool {
+        self.telling[block.index()] && self.reaches(block)
     }
 
     /// How many distinct predicates trees may test: 0 if the budget did not suffice for any.
@@ -130,10 +139,9 @@ impl Solution {
             }
         }
         // Of values in blocks that control never comes to, nothing is known.
-        for (i, &tree) in self.trees.iter().enumerate().filter(|&(_, &tree)| tree != Tree::BOTTOM && tree != Tree::TOP) {
-            let constant = func.op(Value(i as u32)) != Op::Const && self.forest.constant(tree).is_some();
-            proved.constants += u32::from(constant);
-        }
+        let values = cfg.order().iter().filter(|&&block| self.tells(block)).flat_map(|&block| &func.block(block).insts);
+        let known = values.filter(|&&value| self.tree(value) != Tree::BOTTOM && func.op(value) != Op::Const);
+        proved.constants = known.filter(|&&value| self.forest.constant(self.tree(value)).is_some()).count() as u32;
         proved
     }
 
@@ -153,7 +161,7 @@ impl Solution {
         if self.limits.predicates == 0 {
             return None;
         }
-        let (var, inverted) = self.predicates.truth_of(func, dom, &self.layout.home, condition);
+        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.home, condition);
         self.predicates.known(dom, var, block).map(|holds| holds != inverted)
     }
 
@@ -170,65 +178,80 @@ impl Solution {
     }
 
     fn own_predicate(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
-        let (var, inverted) = self.predicates.truth_of(func, dom, &self.layout.home, value);
+        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.home, value);
         self.forest.test(var, if inverted { [Tree::ONE, Tree::ZERO] } else { [Tree::ZERO, Tree::ONE] })
     }
 
     /// `tree` with those predicates decided that the way to `block` tells.
     fn restrict(&mut self, dom: &Dominators, tree: Tree, block: Block) -> Tree {
+        if self.forest.is_leaf(tree) {
+            return tree;
+        }
         let predicates = &self.predicates;
         self.forest.resolve(tree, &mut |var| predicates.known(dom, var, block))
     }
 }
 
-struct Solver<'s, 'a> {
-    func: &'s Func<'a>,
-    cfg: &'s Cfg,
-    dom: &'s Dominators,
-    known: Solution,
-    changes: Vec<u8>,
-    queue: Queue,
+struct Solver<'f, 's, 'a> {
+    scratch: &'s Bump,
+    func: &'f Func<'a>,
+    cfg: &'f Cfg,
+    dom: &'f Dominators,
+    known: Solution<'s>,
+    changes: &'s mut [u8],
+    /// What is to be visited again, all before `frontier`.
+    queue: Queue<'s>,
+    /// By value, once something is to be visited again: its users, as positions in `user`.
+    users: &'s mut [List],
+    user: Lists<'s, u32>,
     gates: Gates,
-    /// By block, once somebody asked for them.
-    gatings: Vec<Option<Option<Gating>>>,
+    /// By block, once somebody asked for its gates: the index of them, if it has any, plus 1.
+    gating_of: &'s mut [Option<u32>],
+    gatings: Vec<Gating>,
     /// By block, the joins whose gates its terminator decides: in `joins`.
-    decides: Vec<List>,
-    joins: Lists<Block>,
+    decides: &'s mut [List],
+    joins: Lists<'s, Block>,
     /// Trees of the arguments of the phi at hand, and of the gates' nodes: scratch memory.
-    arguments: Vec<Tree>,
-    of_node: Vec<Tree>,
+    arguments: BumpVec<'s, Tree>,
+    of_node: BumpVec<'s, Tree>,
     /// Nothing from this position on has been visited.
     frontier: usize,
     /// Position in reverse postorder of the block at hand, in a single sweep.
     sweeping: Option<usize>,
 }
 
-impl<'s, 'a> Solver<'s, 'a> {
-    fn new(func: &'s Func<'a>, cfg: &'s Cfg, dom: &'s Dominators, limits: Limits) -> Solver<'s, 'a> {
-        let layout = Layout::of(func, cfg);
-        let gated_blocks = if limits.predicates > 0 { func.num_blocks() } else { 0 };
+impl<'f, 's, 'a> Solver<'f, 's, 'a> {
+    fn new(scratch: &'s Bump, func: &'f Func<'a>, cfg: &'f Cfg, dom: &'f Dominators, limits: Limits) -> Solver<'f, 's, 'a> {
+        let layout = Layout::of(scratch, func, cfg);
+        let (blocks, values) = (func.num_blocks(), func.num_values());
+        let (gated_blocks, gated_values) = if limits.predicates > 0 { (blocks, values) } else { (0, 0) };
         let known = Solution {
-            forest: Forest::new(gated_blocks),
-            predicates: Predicates::new(gated_blocks, if limits.predicates > 0 { func.num_values() } else { 0 }),
-            trees: vec![Tree::TOP; func.num_values()],
-            executable: vec![false; layout.num_edges()],
-            reached: vec![false; func.num_blocks()],
+            forest: Forest::new(scratch, gated_blocks),
+            predicates: Predicates::new(scratch, gated_blocks, gated_values),
+            trees: scratch.alloc_slice_fill_copy(values, Tree::TOP),
+            executable: scratch.alloc_slice_fill_copy(layout.num_edges(), false),
+            reached: scratch.alloc_slice_fill_copy(blocks, false),
+            telling: scratch.alloc_slice_fill_copy(blocks, false),
             layout,
             limits,
         };
         Solver {
+            scratch,
             func,
             cfg,
             dom,
-            changes: vec![0; func.num_values()],
-            queue: Queue::new(known.layout.row.len()),
+            changes: scratch.alloc_slice_fill_copy(values, 0),
+            queue: Queue::new(scratch, known.layout.row.len()),
+            users: &mut [],
+            user: Lists::new(scratch, 0),
             known,
             gates: Gates::new(gated_blocks),
-            gatings: vec![None; gated_blocks],
-            decides: vec![List::EMPTY; gated_blocks],
-            joins: Lists::new(gated_blocks),
-            arguments: Vec::new(),
-            of_node: Vec::new(),
+            gating_of: scratch.alloc_slice_fill_copy(gated_blocks, None),
+            gatings: Vec::new(),
+            decides: scratch.alloc_slice_fill_copy(gated_blocks, List::EMPTY),
+            joins: Lists::new(scratch, gated_blocks),
+            arguments: BumpVec::new_in(scratch),
+            of_node: BumpVec::new_in(scratch),
             frontier: 0,
             sweeping: None,
         }
@@ -240,14 +263,25 @@ impl<'s, 'a> Solver<'s, 'a> {
             self.sweep();
             return true;
         }
-        let budget = self.known.limits.steps * self.known.layout.row.len() as u64 + 1000;
-        self.enter(Block::ENTRY);
-        while let Some(position) = self.queue.take() {
-            let value = self.known.layout.row[position];
-            self.frontier = self.frontier.max(position + 1);
-            self.visit(value);
-            if self.known.forest.steps > budget && self.known.limits.predicates > 0 {
-                return false;
+        let Limits { predicates, steps, .. } = self.known.limits;
+        let budget = if predicates > 0 { steps * self.known.layout.row.len() as u64 + 1000 } else { u64::MAX };
+        self.known.reached[Block::ENTRY.index()] = true;
+        for &block in self.cfg.order() {
+            // A block that control has not come to by now is left to the queue, should it come there yet.
+            if !self.known.reaches(block) {
+                continue;
+            }
+            for position in self.known.layout.range(self.func, block) {
+                self.frontier = position + 1;
+                self.first_visit(block, self.known.layout.row[position]);
+                while self.known.forest.steps <= budget {
+                    let Some(position) = self.queue.take() else { break };
+                    let value = self.known.layout.row[position];
+                    self.visit(self.known.layout.home[value.index()], value);
+                }
+                if self.known.forest.steps > budget {
+                    return false;
+                }
             }
         }
         true
@@ -264,32 +298,57 @@ impl<'s, 'a> Solver<'s, 'a> {
                 continue;
             }
             for i in self.known.layout.range(self.func, block) {
-                let value = self.known.layout.row[i];
-                self.visit(value);
+                self.first_visit(block, self.known.layout.row[i]);
             }
         }
     }
 
-    /// Makes all of a block's instructions due.
+    /// Makes all of a block's instructions due, if their turn has passed.
     fn enter(&mut self, block: Block) {
         self.known.reached[block.index()] = true;
-        if self.sweeping.is_none() {
-            self.known.layout.range(self.func, block).for_each(|position| self.queue.add(position));
+        let range = self.known.layout.range(self.func, block);
+        if range.start < self.frontier {
+            range.for_each(|position| self.queue.add(position));
         }
     }
 
-    fn visit(&mut self, value: Value) {
-        let block = self.known.layout.home[value.index()];
+    /// Visits what no other visit has depended on: in reverse postorder, users come later, but for phis that the value
+    /// reaches along edges that are not open yet.
+    fn first_visit(&mut self, block: Block, value: Value) {
+        let inst = self.func.inst(value);
+        let tree = match inst.op.effect() {
+            Effect::Terminator => return self.flow(block, value),
+            Effect::Pure | Effect::Trap if is_scalar(inst.ty) => self.evaluate(block, value),
+            _ => Tree::BOTTOM,
+        };
+        self.known.trees[value.index()] = tree;
+        if tree != Tree::BOTTOM || inst.op == Op::Select {
+            self.changes[value.index()] = u8::from(tree != Tree::TOP);
+            self.known.telling[block.index()] |= inst.op != Op::Const;
+        }
+    }
+
+    /// Visits what something that it depends on has changed for.
+    fn visit(&mut self, block: Block, value: Value) {
         let inst = self.func.inst(value);
         if inst.op.is_terminator() {
             return self.flow(block, value);
         }
-        if inst.ty == Type::Void || self.known.trees[value.index()] == Tree::BOTTOM {
-            return;
+        let evaluated = matches!(inst.op.effect(), Effect::Pure | Effect::Trap) && is_scalar(inst.ty);
+        if evaluated && self.known.tree(value) != Tree::BOTTOM {
+            let tree = self.evaluate(block, value);
+            self.known.telling[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
+            self.set(value, tree);
+        } else {
+            self.known.trees[value.index()] = Tree::BOTTOM;
         }
+    }
+
+    /// What the trees of its arguments make of `value`, a scalar without effects.
+    fn evaluate(&mut self, block: Block, value: Value) -> Tree {
+        let inst = self.func.inst(value);
         let mut tree = match inst.op {
-            _ if !is_scalar(inst.ty) => Tree::BOTTOM,
-            Op::Const => self.known.forest.leaf(Leaf::Const(inst.imm)),
+            Op::Const => return self.known.forest.leaf(Leaf::Const(inst.imm)),
             Op::Phi => self.phi(block, value),
             Op::Select => self.select(block, value),
             _ => self.operation(value),
@@ -298,7 +357,7 @@ impl<'s, 'a> Solver<'s, 'a> {
             tree = self.known.restrict(self.dom, tree, block);
             tree = self.known.forest.limit(tree, self.known.limits.predicates);
         }
-        self.set(value, tree);
+        tree
     }
 
     /// Whatever solves all equations is right, however it was come by: the first changes are free, so that a value that
@@ -320,19 +379,29 @@ impl<'s, 'a> Solver<'s, 'a> {
         if new == old {
             return;
         }
-        self.known.trees[value.index()] = new;
-        if self.sweeping.is_some() {
-            return;
+        if self.users.is_empty() {
+            self.find_users();
         }
-        for i in self.known.layout.users(value) {
-            let user = self.known.layout.user(i);
-            if user >= self.frontier {
-                // Due already, or not reached yet.
-                continue;
-            }
+        self.known.trees[value.index()] = new;
+        let mut cursor = self.users[value.index()].start();
+        while let Some(user) = self.user.step(&mut cursor) {
+            let user = user as usize;
             let home = self.known.layout.home[self.known.layout.row[user].index()];
-            if self.known.reaches(home) {
+            // Others are not visited yet.
+            if user < self.frontier && self.known.reaches(home) {
                 self.queue.add(user);
+            }
+        }
+    }
+
+    /// Finds who uses what may change. Functions without a loop that a constant enters do without.
+    fn find_users(&mut self) {
+        self.users = self.scratch.alloc_slice_fill_copy(self.func.num_values(), List::EMPTY);
+        for (position, &user) in self.known.layout.row.iter().enumerate() {
+            for &arg in self.func.args(user) {
+                if self.known.tree(arg) != Tree::BOTTOM && self.func.op(arg) != Op::Const {
+                    self.user.push(&mut self.users[arg.index()], position as u32);
+                }
             }
         }
     }
@@ -342,11 +411,14 @@ impl<'s, 'a> Solver<'s, 'a> {
         let succs = self.func.block(block).succs.len();
         match self.func.op(terminator) {
             Op::Branch => {
-                let [then, other] = self.ways(block, self.func.args(terminator)[0]);
+                let condition = self.func.args(terminator)[0];
+                let [then, other] = self.ways(block, condition);
+                self.known.telling[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
                 [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
             }
             Op::BrTable => {
-                let index = self.known.trees[self.func.args(terminator)[0].index()];
+                let index = self.known.tree(self.func.args(terminator)[0]);
+                self.known.telling[block.index()] |= index != Tree::BOTTOM;
                 let mut taken = Vec::new();
                 let unknown = self.known.forest.any(index, &mut |leaf| {
                     if let Leaf::Const(bits) = leaf {
@@ -395,11 +467,11 @@ impl<'s, 'a> Solver<'s, 'a> {
     }
 
     fn phis_are_due(&mut self, block: Block) {
-        if self.sweeping.is_some() || !self.known.reaches(block) {
+        if !self.known.reaches(block) {
             return;
         }
         for position in self.known.layout.range(self.func, block) {
-            if self.func.op(self.known.layout.row[position]) != Op::Phi {
+            if position >= self.frontier || self.func.op(self.known.layout.row[position]) != Op::Phi {
                 break;
             }
             self.queue.add(position);
@@ -408,13 +480,12 @@ impl<'s, 'a> Solver<'s, 'a> {
 
     /// What is known of the argument that comes along edge `k` into `block`; nothing if none can come.
     fn arriving(&self, block: Block, k: usize, arg: Value) -> Tree {
-        let pred = self.func.block(block).preds[k];
-        let unseen = self.sweeping.is_some_and(|now| self.cfg.position(pred).is_some_and(|pred| pred >= now));
-        match self.known.executable[self.known.layout.edge_in(block, k)] {
-            _ if unseen => Tree::BOTTOM,
-            true => self.known.trees[arg.index()],
-            false => Tree::TOP,
+        if let Some(now) = self.sweeping
+            && self.cfg.position(self.func.block(block).preds[k]).is_some_and(|pred| pred >= now)
+        {
+            return Tree::BOTTOM;
         }
+        if self.known.executable[self.known.layout.edge_in(block, k)] { self.known.tree(arg) } else { Tree::TOP }
     }
 
     /// A phi is what its gates say, or else whatever all arguments that can come have in common. Predicates whose home
@@ -422,18 +493,25 @@ impl<'s, 'a> Solver<'s, 'a> {
     /// whatever they are.
     fn phi(&mut self, block: Block, phi: Value) -> Tree {
         let args = self.func.args(phi);
+        let mut trees = std::mem::replace(&mut self.arguments, BumpVec::new_in(self.scratch));
+        trees.clear();
         let (mut meet, mut nothing) = (Tree::TOP, true);
         for (k, &arg) in args.iter().enumerate() {
             let tree = self.arriving(block, k, arg);
             nothing &= tree == Tree::BOTTOM || tree == Tree::TOP;
             meet = self.known.forest.meet(meet, tree);
+            trees.push(tree);
         }
-        if self.known.limits.predicates == 0 || nothing || (meet != Tree::BOTTOM && self.known.forest.as_leaf(meet).is_some()) {
-            return meet;
+        let settled = nothing || (meet != Tree::BOTTOM && self.known.forest.is_leaf(meet));
+        if self.known.limits.predicates > 0 && !settled {
+            meet = self.gated_phi(block, args, &mut trees);
         }
-        let mut trees = std::mem::take(&mut self.arguments);
-        trees.clear();
-        trees.extend(args.iter().enumerate().map(|(k, &arg)| self.arriving(block, k, arg)));
+        self.arguments = trees;
+        meet
+    }
+
+    /// The same with predicates, of arguments with these trees.
+    fn gated_phi(&mut self, block: Block, args: &[Value], trees: &mut [Tree]) -> Tree {
         let preds = &self.func.block(block).preds;
         for (k, tree) in trees.iter_mut().enumerate().filter(|(_, tree)| **tree != Tree::TOP) {
             if *tree == Tree::BOTTOM && self.func.op(args[k]).is_boolean() {
@@ -445,45 +523,42 @@ impl<'s, 'a> Solver<'s, 'a> {
         let forward = |&k: &usize| !self.dom.dominates(block, preds[k]);
         let gated = (0..preds.len()).filter(forward).count() > 1;
         let init = match gated {
-            true => self.gated(block, &trees),
+            true => self.gated(block, trees),
             false => None,
         };
         let forest = &mut self.known.forest;
-        let tree = match init {
+        match init {
             Some(init) => (0..preds.len()).filter(|k| !forward(k)).fold(init, |met, k| forest.meet(met, trees[k])),
             None => trees.iter().fold(Tree::TOP, |met, &tree| forest.meet(met, tree)),
-        };
-        self.arguments = trees;
-        tree
+        }
     }
 
     /// `tree` without the predicates that can change before control is in `block` again.
     fn lasting(&mut self, tree: Tree, block: Block) -> Tree {
+        if self.known.forest.is_leaf(tree) {
+            return tree;
+        }
         let (dom, predicates) = (self.dom, &self.known.predicates);
         self.known.forest.project(tree, &mut |var| dom.dominates(block, predicates.home(var)))
     }
 
     /// What the gates of `join` make of the trees of its edges.
     fn gated(&mut self, join: Block, trees: &[Tree]) -> Option<Tree> {
-        if self.gatings[join.index()].is_none() {
-            let gating = self.gates.of(self.func, self.cfg, self.dom, join);
-            for node in gating.iter().flat_map(|gating| &gating.nodes) {
-                if let Gate::If { block, .. } | Gate::Table { block, .. } = node {
-                    self.joins.push(&mut self.decides[block.index()], join);
-                }
-            }
-            self.gatings[join.index()] = Some(gating);
-        }
+        let index = match self.gating_of[join.index()] {
+            Some(index) => index,
+            None => self.find_gates(join),
+        };
+        let index = index.checked_sub(1)? as usize;
         // Taken out while it is used: what it decides does not come back to this join's gates.
-        let gating = self.gatings[join.index()].as_mut().and_then(Option::take)?;
-        let mut of_node = std::mem::take(&mut self.of_node);
+        let nodes = std::mem::take(&mut self.gatings[index].nodes);
+        let mut of_node = std::mem::replace(&mut self.of_node, BumpVec::new_in(self.scratch));
         of_node.clear();
-        for node in &gating.nodes {
+        for node in &nodes {
             let tree = match node {
                 Gate::Never => Tree::TOP,
                 Gate::Edge(k) => trees[*k as usize],
-                Gate::If { block, condition, arms } => {
-                    let [then, other] = arms.map(|arm| of_node[arm as usize]);
+                Gate::If { block, condition, arms: [then, other] } => {
+                    let (then, other) = (of_node[*then as usize], of_node[*other as usize]);
                     self.branch_gate(join, *block, *condition, then, other)
                 }
                 Gate::Table { index, arms, .. } => {
@@ -493,10 +568,26 @@ impl<'s, 'a> Solver<'s, 'a> {
             };
             of_node.push(tree);
         }
-        self.gatings[join.index()] = Some(Some(gating));
+        self.gatings[index].nodes = nodes;
         let tree = of_node.last().copied();
         self.of_node = of_node;
         tree
+    }
+
+    /// Finds the gates of `join`, and has it visited again when what decides them changes.
+    fn find_gates(&mut self, join: Block) -> u32 {
+        let mut found = 0;
+        if let Some(gating) = self.gates.of(self.func, self.cfg, self.dom, join) {
+            for node in &gating.nodes {
+                if let Gate::If { block, .. } | Gate::Table { block, .. } = node {
+                    self.joins.push(&mut self.decides[block.index()], join);
+                }
+            }
+            self.gatings.push(gating);
+            found = self.gatings.len() as u32;
+        }
+        self.gating_of[join.index()] = Some(found);
+        found
     }
 
     fn branch_gate(&mut self, join: Block, block: Block, condition: Value, then: Tree, other: Tree) -> Tree {
@@ -512,7 +603,7 @@ impl<'s, 'a> Solver<'s, 'a> {
     /// The predicate that is the truth of `condition`, if what is known of it leaves anything open.
     fn decides(&mut self, condition: Value, tree: Tree) -> Option<(Var, bool)> {
         let open = self.known.forest.any(tree, &mut |leaf| leaf == Leaf::Bottom);
-        open.then(|| self.known.predicates.truth_of(self.func, self.dom, &self.known.layout.home, condition))
+        open.then(|| self.known.predicates.truth_of(self.func, self.dom, self.known.layout.home, condition))
     }
 
     /// A chain of comparisons of the index with those arms that differ from the default arm.
@@ -533,7 +624,7 @@ impl<'s, 'a> Solver<'s, 'a> {
                 Leaf::Const(bits) => Leaf::Const(u64::from(bits == k as u64)),
                 other => other,
             });
-            let var = self.known.predicates.equals(self.func, self.dom, &self.known.layout.home, index, k as u64);
+            let var = self.known.predicates.equals(self.func, self.dom, self.known.layout.home, index, k as u64);
             tree = self.known.forest.choose(taken, Some((var, false)), arm, tree);
         }
         tree
@@ -542,12 +633,13 @@ impl<'s, 'a> Solver<'s, 'a> {
     fn select(&mut self, block: Block, select: Value) -> Tree {
         let &[condition, a, b] = self.func.args(select) else { return Tree::BOTTOM };
         let decided = self.known.condition(self.func, self.dom, condition, block);
-        let [mut then, mut other] = [a, b].map(|arm| self.known.trees[arm.index()]);
+        let (mut then, mut other) = (self.known.tree(a), self.known.tree(b));
         if self.known.limits.predicates == 0 {
             return self.known.forest.choose(decided, None, then, other);
         }
         if then != Tree::BOTTOM || other != Tree::BOTTOM {
-            [then, other] = [a, b].map(|arm| self.known.boolean(self.func, self.dom, arm));
+            then = self.known.boolean(self.func, self.dom, a);
+            other = self.known.boolean(self.func, self.dom, b);
         }
         let decides = self.decides(condition, decided);
         self.known.forest.choose(decided, decides, then, other)
@@ -557,10 +649,23 @@ impl<'s, 'a> Solver<'s, 'a> {
     fn operation(&mut self, value: Value) -> Tree {
         let inst = self.func.inst(value);
         let (op, ty) = (inst.op, inst.ty);
-        let unknown = |arg: &Value| self.known.trees[arg.index()] == Tree::BOTTOM && !self.func.op(*arg).is_boolean();
-        // Most are.
-        if inst.args.iter().all(unknown) || !matches!(op.effect(), Effect::Pure | Effect::Trap) {
-            return Tree::BOTTOM;
+        let unknown = |arg: Value| self.known.tree(arg) == Tree::BOTTOM && !self.func.op(arg).is_boolean();
+        // Most operations are of nothing known, or of that and a constant.
+        match *inst.args {
+            [a] if unknown(a) => return Tree::BOTTOM,
+            [a, b] => {
+                let known = match (unknown(a), unknown(b)) {
+                    (true, true) => return Tree::BOTTOM,
+                    (true, false) => self.known.forest.as_leaf(self.known.tree(b)),
+                    (false, true) => self.known.forest.as_leaf(self.known.tree(a)),
+                    (false, false) => None,
+                };
+                if let Some(Leaf::Const(c)) = known {
+                    return if absorbs(op, ty, c) { self.known.forest.leaf(Leaf::Const(c)) } else { Tree::BOTTOM };
+                }
+            }
+            [_] => {}
+            _ => return Tree::BOTTOM,
         }
         let Some(opcode) = op.opcode(self.func.operand_type(value), ty) else { return Tree::BOTTOM };
         match *inst.args {
@@ -575,13 +680,16 @@ impl<'s, 'a> Solver<'s, 'a> {
                 })
             }
             [a, b] => {
-                let mut args = [a, b].map(|arg| self.known.trees[arg.index()]);
-                let logic = matches!(op, Op::And | Op::Or | Op::Xor) && [a, b].iter().all(|&arg| self.func.op(arg).is_boolean());
-                if args == [Tree::BOTTOM; 2] && !logic {
-                    return Tree::BOTTOM;
+                let logic = matches!(op, Op::And | Op::Or | Op::Xor);
+                if (self.known.tree(a), self.known.tree(b)) == (Tree::BOTTOM, Tree::BOTTOM) {
+                    let truths = self.func.op(a).is_boolean() && self.func.op(b).is_boolean();
+                    if !logic || !truths {
+                        return Tree::BOTTOM;
+                    }
                 }
-                args = [a, b].map(|arg| self.known.boolean(self.func, self.dom, arg));
-                self.known.forest.combine(args[0], args[1], &mut |a, b| match (a, b) {
+                let a = self.known.boolean(self.func, self.dom, a);
+                let b = self.known.boolean(self.func, self.dom, b);
+                self.known.forest.combine(a, b, &mut |a, b| match (a, b) {
                     (Leaf::Top, _) | (_, Leaf::Top) => Leaf::Top,
                     (Leaf::Const(a), Leaf::Const(b)) => fold_bits(opcode, ty, &[a, b]).map_or(Leaf::Bottom, Leaf::Const),
                     (Leaf::Const(c), Leaf::Bottom) | (Leaf::Bottom, Leaf::Const(c)) if absorbs(op, ty, c) => Leaf::Const(c),

@@ -222,15 +222,15 @@ impl<'a> Program<'a> {
 }
 
 /// Runs a program and holds every claim against what happens.
-struct Check<'c, 'a> {
+struct Check<'c, 's, 'a> {
     func: &'c Func<'a>,
     dom: &'c Dominators,
-    known: &'c mut Solution,
+    known: &'c mut Solution<'s>,
     values: Vec<u64>,
     executed: &'c mut [bool],
 }
 
-impl Check<'_, '_> {
+impl Check<'_, '_, '_> {
     /// What is known of `value` must hold now.
     fn holds(&mut self, value: Value) {
         let tree = self.known.boolean(self.func, self.dom, value);
@@ -318,7 +318,7 @@ fn no_claim_is_wrong() {
         for (predicates, found) in found.iter_mut().enumerate() {
             // The last configuration is that of huge functions.
             let sweep = if predicates == 3 { 0 } else { usize::MAX };
-            let mut known = solve(&func, &cfg, &dom, Limits { predicates: predicates.min(2), steps: 10_000, sweep });
+            let mut known = solve(&arena, &func, &cfg, &dom, Limits { predicates: predicates.min(2), steps: 10_000, sweep });
             let mut executed = vec![false; func.num_values()];
             for inputs in 0..16 {
                 let values = vec![0xBAD; func.num_values()];

@@ -4,8 +4,10 @@
 //! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: stored ones
 //! have at most two predicates, so recursion over them is bounded by the handful that one operation brings together.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use super::numbers::Numbers;
+use bumpalo::Bump;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A predicate, by its number in [`super::predicates::Predicates`].
 pub type Var = u32;
@@ -36,26 +38,35 @@ pub enum Leaf {
     Const(u64),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Node {
     Leaf(Leaf),
     Test(Var, [Tree; 2]),
 }
 
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (word, rest) = match *self {
+            Node::Leaf(Leaf::Const(bits)) => (bits, 0),
+            Node::Leaf(other) => (u64::from(other == Leaf::Top), 1),
+            Node::Test(var, [zero, one]) => (u64::from(zero.0) << 32 | u64::from(one.0), var + 2),
+        };
+        state.write_u64(word);
+        state.write_u32(rest);
+    }
+}
+
 /// All trees of one function.
-pub struct Forest {
-    nodes: Vec<Node>,
-    index: FxHashMap<Node, Tree>,
+pub struct Forest<'s> {
+    nodes: Numbers<'s, Node>,
     /// Steps taken so far: what the budget is counted in.
     pub steps: u64,
 }
 
-impl Forest {
+impl<'s> Forest<'s> {
     /// For a function with this many blocks.
-    pub fn new(num_blocks: usize) -> Forest {
-        let (nodes, index) =
-            (Vec::with_capacity(num_blocks + 8), FxHashMap::with_capacity_and_hasher(num_blocks + 8, FxBuildHasher));
-        let mut forest = Forest { nodes, index, steps: 0 };
+    pub fn new(scratch: &'s Bump, num_blocks: usize) -> Forest<'s> {
+        let mut forest = Forest { nodes: Numbers::new(scratch, num_blocks + 8), steps: 0 };
         for leaf in [Leaf::Top, Leaf::Bottom, Leaf::Const(0), Leaf::Const(1)] {
             forest.intern(Node::Leaf(leaf));
         }
@@ -63,12 +74,13 @@ impl Forest {
     }
 }
 
-impl Forest {
+impl Forest<'_> {
     fn intern(&mut self, node: Node) -> Tree {
-        *self.index.entry(node).or_insert_with(|| {
-            self.nodes.push(node);
-            Tree(self.nodes.len() as u32 - 1)
-        })
+        Tree(self.nodes.of(node))
+    }
+
+    fn get(&self, tree: Tree) -> Node {
+        self.nodes.key(tree.0)
     }
 
     /// A tree that is just this leaf.
@@ -84,15 +96,20 @@ impl Forest {
 
     /// The leaf that `tree` is, if it is one.
     pub fn as_leaf(&self, tree: Tree) -> Option<Leaf> {
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Leaf(leaf) => Some(leaf),
             Node::Test(..) => None,
         }
     }
 
+    /// Whether `tree` tests nothing.
+    pub fn is_leaf(&self, tree: Tree) -> bool {
+        matches!(self.get(tree), Node::Leaf(_))
+    }
+
     /// Predicate at the root, and what follows if it does not hold and if it does.
     pub fn as_test(&self, tree: Tree) -> Option<(Var, [Tree; 2])> {
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Leaf(_) => None,
             Node::Test(var, arms) => Some((var, arms)),
         }
@@ -132,7 +149,7 @@ impl Forest {
 
     /// `tree` with its root decided, if that is `var`.
     fn cofactor(&self, tree: Tree, var: Var, side: usize) -> Tree {
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Test(root, arms) if root == var => arms[side],
             _ => tree,
         }
@@ -165,7 +182,7 @@ impl Forest {
     /// Applies `f` to every leaf.
     pub fn map(&mut self, tree: Tree, f: &mut dyn FnMut(Leaf) -> Leaf) -> Tree {
         self.steps += 1;
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Leaf(leaf) => self.leaf(f(leaf)),
             Node::Test(var, arms) => {
                 let arms = arms.map(|arm| self.map(arm, f));
@@ -251,6 +268,9 @@ impl Forest {
 
     /// `tree` with its first `count` predicates only.
     pub fn limit(&mut self, tree: Tree, count: usize) -> Tree {
+        if self.is_leaf(tree) {
+            return tree;
+        }
         let first_dropped = self.vars(tree).nth(count);
         match first_dropped {
             Some(first_dropped) => self.project(tree, &mut |var| var >= first_dropped),
@@ -267,7 +287,7 @@ impl Forest {
     }
 
     fn common(&self, tree: Tree) -> Leaf {
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Leaf(leaf) => leaf,
             Node::Test(_, arms) => match arms.map(|arm| self.common(arm)) {
                 [Leaf::Top, other] | [other, Leaf::Top] => other,
@@ -280,7 +300,7 @@ impl Forest {
     /// The leaf that these truths of predicates lead to.
     pub fn decide(&self, mut tree: Tree, holds: &mut dyn FnMut(Var) -> bool) -> Leaf {
         loop {
-            match self.nodes[tree.0 as usize] {
+            match self.get(tree) {
                 Node::Leaf(leaf) => return leaf,
                 Node::Test(var, arms) => tree = arms[usize::from(holds(var))],
             }
@@ -289,7 +309,7 @@ impl Forest {
 
     /// Whether some leaf of `tree` is one that `f` says yes to.
     pub fn any(&self, tree: Tree, f: &mut dyn FnMut(Leaf) -> bool) -> bool {
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Leaf(leaf) => f(leaf),
             Node::Test(_, arms) => arms.into_iter().any(|arm| self.any(arm, f)),
         }
@@ -297,7 +317,7 @@ impl Forest {
 
     /// `tree` as text, for messages.
     pub fn show(&self, tree: Tree) -> String {
-        match self.nodes[tree.0 as usize] {
+        match self.get(tree) {
             Node::Leaf(leaf) => leaf.to_string(),
             Node::Test(var, [zero, one]) => format!("(p{var} ? {} : {})", self.show(one), self.show(zero)),
         }
@@ -326,12 +346,13 @@ mod tests {
             seed = seed.wrapping_mul(1664525).wrapping_add(1013904223);
             (seed >> 16) % below
         };
-        let mut forest = Forest::new(4);
+        let scratch = Bump::new();
+        let mut forest = Forest::new(&scratch, 4);
         let mut pool = vec![Tree::TOP, Tree::BOTTOM, Tree::ZERO, Tree::ONE];
         for _ in 0..3000 {
             let [a, b, c] = [(); 3].map(|()| pool[random(pool.len() as u32) as usize]);
             let var = random(4);
-            let leaf = |forest: &Forest, tree, bits: u32| forest.decide(tree, &mut |var| bits >> var & 1 != 0);
+            let leaf = |forest: &Forest<'_>, tree, bits: u32| forest.decide(tree, &mut |var| bits >> var & 1 != 0);
             let chosen = forest.choose(c, Some((var, true)), a, b);
             let tested = forest.test(var, [a, b]);
             let projected = forest.project(a, &mut |each| each == var);
