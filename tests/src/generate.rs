@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn programs_are_valid_and_reach_every_opcode() {
         let mut counts = std::collections::HashMap::new();
-        for seed in 0..300 {
+        for seed in 0..600 {
             let program = generate(seed);
             let module = match validate::parse(program.wasm.into()) {
                 Ok(module) => module,
