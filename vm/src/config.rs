@@ -221,8 +221,12 @@ impl Config {
 
     /// Whether the interpreter's fast paths in assembly run.
     pub(crate) fn has_assembly(&self) -> bool {
-        let metered = self.consume_fuel || self.epoch_interruption || self.deterministic;
-        cfg!(target_arch = "x86_64") && !self.portable_interpreter && !metered
+        cfg!(target_arch = "x86_64") && !self.portable_interpreter && !self.is_metered()
+    }
+
+    /// Whether the interpreter has more to do where control flows, or about NaNs: it then runs the metered form of its loop.
+    pub(crate) fn is_metered(&self) -> bool {
+        self.consume_fuel || self.epoch_interruption || self.deterministic
     }
 
     /// Surrounds 32-bit memories with inaccessible address space (6 GiB each), so that compiled code needs no

@@ -101,7 +101,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let state = State::at_entry(scope, body, fp);
         let config = (*store).engine.config();
         let table = if config.has_assembly() { x64::table_for(config.profiles()) } else { None };
-        let exit = match (meter.fuel || meter.polls || meter.canonical_nans, config.profiles()) {
+        let exit = match (config.is_metered(), config.profiles()) {
             (true, _) => alternate::<true, true>(state, meter, None),
             (false, true) => alternate::<false, true>(state, meter, table),
             (false, false) => alternate::<false, false>(state, meter, table),
