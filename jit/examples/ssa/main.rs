@@ -8,11 +8,13 @@
 //! bench    nanoseconds and peak memory per byte of code, median of several runs
 //! opt      what each pass rewrites and how long it takes (--times: that alone), what gates prove, how much machine code
 //!          the passes save (--each: also each without the others and the others without it)
+//! phases   how long each phase from bytecode to machine code takes
 //! growth   construction's time and memory over generated functions of growing size, the bad shapes included; takes no files
 //! ```
 
 mod measure;
 mod opt;
+mod phases;
 mod shapes;
 
 use bumpalo::Bump;
@@ -32,7 +34,7 @@ const RUNS: usize = 5;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some((command, rest)) = args.split_first() else {
-        eprintln!("ssa: check, counts, bench, opt or growth?");
+        eprintln!("ssa: check, counts, bench, opt, phases or growth?");
         return ExitCode::from(2);
     };
     let (flags, files): (Vec<&String>, Vec<&String>) = rest.iter().partition(|arg| arg.starts_with("--"));
@@ -64,6 +66,10 @@ fn main() -> ExitCode {
                 _ => opt::Extent::Usual,
             };
             modules.iter().for_each(|(name, module)| opt::opt(name, module, extent));
+            Ok(())
+        }
+        "phases" => {
+            modules.iter().for_each(|(name, module)| phases::phases(name, module));
             Ok(())
         }
         "growth" => growth(),

@@ -152,7 +152,12 @@ impl RegSet {
 
     /// Its members, ascending.
     pub fn iter(self) -> impl Iterator<Item = Reg> {
-        (0..64).filter(move |i| self.0 >> i & 1 != 0).map(Reg)
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let first = rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+            (first < u64::BITS).then_some(Reg(first))
+        })
     }
 }
 

@@ -15,7 +15,8 @@ pub struct Homes {
 impl Homes {
     /// Arranges `pieces`; `slots` holds the spill slot of each virtual register that has one.
     pub fn new(pieces: &Pieces, slots: Vec<u32>) -> Homes {
-        let mut homes = Homes { pieces: Vec::with_capacity(pieces.len()), starts: vec![0], slots };
+        let mut homes = Homes { pieces: Vec::with_capacity(pieces.len()), starts: Vec::with_capacity(slots.len() + 1), slots };
+        homes.starts.push(0);
         for reg in 0..homes.slots.len() {
             homes.pieces.extend(pieces.of_reg(reg));
             homes.starts.push(homes.pieces.len() as u32);

@@ -93,7 +93,7 @@ pub struct Intervals {
     /// Relations.
     pub relations: Lists<Relation>,
     /// Ranges of physical registers that instructions claim or destroy, by [`Reg`] number, ascending.
-    pub claims: Vec<Vec<Range>>,
+    pub claims: Lists<Range>,
 }
 
 /// What is gathered on the way.
@@ -103,7 +103,9 @@ struct Collector {
     defs: Vec<Point>,
     mentions: Vec<(u32, Mention)>,
     relations: Vec<(u32, Relation)>,
-    claims: Vec<Vec<Range>>,
+    claims: Vec<(u32, Range)>,
+    /// By physical register, the last of its claims.
+    last_claim: [Option<u32>; Reg::PHYSICAL],
     block_of: Vec<u32>,
 }
 
@@ -118,9 +120,11 @@ impl Intervals {
             regs: vec![Reg::NONE; regs],
             origins: vec![Origin::None; regs],
             defs: vec![Point::NEVER; regs],
-            mentions: Vec::new(),
-            relations: Vec::new(),
-            claims: vec![Vec::new(); Reg::PHYSICAL],
+            // Most are written once and read once.
+            mentions: Vec::with_capacity(2 * regs),
+            relations: Vec::with_capacity(regs),
+            claims: Vec::new(),
+            last_claim: [None; Reg::PHYSICAL],
             block_of: vec![0; client.num_insts()],
         };
         for (block, &frequency) in frequency.iter().enumerate() {
@@ -139,7 +143,7 @@ impl Intervals {
         }
         let ranges = Liveness::new(client, &collector).ranges(client, &mentions);
         let Collector { regs: names, origins, defs, relations, claims, .. } = collector;
-        let relations = Lists::collect(regs, &relations);
+        let (relations, claims) = (Lists::collect(regs, &relations), Lists::collect(Reg::PHYSICAL, &claims));
         Ok(Intervals { regs: names, origins, defs, ranges, mentions, relations, claims })
     }
 
@@ -243,13 +247,16 @@ impl Collector {
     }
 
     fn claim(&mut self, reg: Reg, start: Point, end: Point) {
-        let claims = &mut self.claims[reg.number()];
-        match claims.last_mut() {
+        let last = &mut self.last_claim[reg.number()];
+        match last.map(|last| &mut self.claims[last as usize].1) {
             Some(last) if last.end >= start => {
                 last.start = last.start.min(start);
                 last.end = last.end.max(end);
             }
-            _ => claims.push(Range { start, end }),
+            _ => {
+                *last = Some(self.claims.len() as u32);
+                self.claims.push((reg.number() as u32, Range { start, end }));
+            }
         }
     }
 }
@@ -257,13 +264,14 @@ impl Collector {
 /// The definition that reuses the register of operand `i`, or of another early mention of the same value, which is then found in
 /// that register too.
 pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
+    let def = operands.iter().position(|def| matches!(def.constraint, Constraint::Reuse(_)))?;
     let operand = &operands[i];
     let free = operand.position == Position::Early && matches!(operand.constraint, Constraint::Any | Constraint::Reg);
     let reuses = |def: &Operand| match def.constraint {
         Constraint::Reuse(source) => source as usize == i || free && operands[source as usize].reg == operand.reg,
         _ => false,
     };
-    operands.iter().position(reuses)
+    operands[def..].iter().position(reuses).map(|behind| def + behind)
 }
 
 /// The walk from uses to definitions.
@@ -285,8 +293,10 @@ impl<'c> Liveness<'c> {
     }
 
     fn ranges(mut self, client: &impl Client, mentions: &Lists<Mention>) -> Lists<Range> {
-        let mut lists = Lists { items: Vec::new(), starts: vec![0] };
-        for reg in 0..client.num_regs() {
+        let regs = client.num_regs();
+        let mut lists = Lists { items: Vec::with_capacity(regs), starts: Vec::with_capacity(regs + 1) };
+        lists.starts.push(0);
+        for reg in 0..regs {
             self.register(client, reg as u32, mentions.get(reg), &mut lists.items);
             lists.starts.push(lists.items.len() as u32);
         }

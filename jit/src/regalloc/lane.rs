@@ -27,9 +27,28 @@ impl Conflict {
 /// a piece is bounded whatever its length.
 const MAX_RANGES: usize = 64;
 
+/// The first things in a lane that are not past: what most questions are about.
+#[derive(Debug)]
+struct Front {
+    /// When the first of them ends.
+    stale: Point,
+    /// Where the first claim starts.
+    claimed: Point,
+    /// Where the first piece starts, and the piece.
+    taken: Point,
+    piece: Option<u32>,
+}
+
+impl Default for Front {
+    fn default() -> Front {
+        Front { stale: Point::NEVER, claimed: Point::NEVER, taken: Point::NEVER, piece: None }
+    }
+}
+
 /// One register.
 #[derive(Debug, Default)]
 pub struct Lane<'a> {
+    front: Front,
     /// Ranges of the pieces in it, without overlap, last first.
     taken: Vec<Taken>,
     /// Ranges in which instructions claim it, ascending.
@@ -41,17 +60,55 @@ pub struct Lane<'a> {
 impl<'a> Lane<'a> {
     /// A register with these claims on it.
     pub fn new(claims: &'a [Range]) -> Lane<'a> {
-        Lane { taken: Vec::new(), claims, next_claim: 0 }
+        let mut lane = Lane { claims, ..Lane::default() };
+        lane.find_front();
+        lane
     }
 
     /// Forgets what ends at or before `now`.
+    #[inline]
     pub fn advance(&mut self, now: Point) {
+        if now >= self.front.stale {
+            self.forget(now);
+        }
+    }
+
+    fn forget(&mut self, now: Point) {
         while self.taken.last().is_some_and(|taken| taken.range.end <= now) {
             self.taken.pop();
         }
         let claims = &self.claims[self.next_claim..];
         // Mostly none or one is past.
         self.next_claim += claims.iter().take_while(|claim| claim.end <= now).count();
+        self.find_front();
+    }
+
+    fn find_front(&mut self) {
+        self.front = Front::default();
+        if let Some(claim) = self.claims.get(self.next_claim) {
+            (self.front.claimed, self.front.stale) = (claim.start, claim.end);
+        }
+        if let Some(Taken { range, piece }) = self.taken.last() {
+            (self.front.taken, self.front.piece) = (range.start, Some(*piece));
+            self.front.stale = self.front.stale.min(range.end);
+        }
+    }
+
+    /// The first conflict of a piece from `start`, to which the lane has advanced, to `end` with what is in the register. Mostly the first
+    /// things there tell: nothing comes before the piece ends, or the register is taken where it starts.
+    #[inline]
+    pub fn conflict_from<R: Iterator<Item = Range>>(&self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
+        let Front { claimed, taken, piece, .. } = self.front;
+        if end <= claimed.min(taken) {
+            return Conflict::NONE;
+        }
+        if claimed <= start {
+            return Conflict { at: start, piece: None };
+        }
+        if taken <= start {
+            return Conflict { at: start, piece };
+        }
+        self.conflict(ranges(), None)
     }
 
     /// The first conflict of `ranges` with what is in the register, the piece `ignored` excepted.
@@ -84,18 +141,24 @@ impl<'a> Lane<'a> {
             let behind = skip(self.taken.len(), |i| self.taken[self.taken.len() - 1 - i].range.start < range.start);
             self.taken.insert(self.taken.len() - behind, Taken { range, piece });
         }
+        self.find_front();
     }
 
     /// Takes a piece out.
     pub fn remove(&mut self, piece: u32) {
         self.taken.retain(|taken| taken.piece != piece);
+        self.find_front();
     }
 }
 
 /// How many of the first of `len` things are `past`, which is true up to some point: fast where they are few.
+#[inline]
 fn skip(len: usize, past: impl Fn(usize) -> bool) -> usize {
-    let mut step = 1;
-    let mut low = 0;
+    if len == 0 || !past(0) {
+        return 0;
+    }
+    let mut step = 2;
+    let mut low = 1;
     while low + step <= len && past(low + step - 1) {
         low += step;
         step *= 2;

@@ -240,7 +240,7 @@ impl<'a> Scratch<'a> {
 
 /// By register, all ranges in which a piece is in it or an instruction claims it, ascending.
 fn taken_ranges(intervals: &Intervals, homes: &Homes) -> Vec<Vec<Range>> {
-    let mut taken = intervals.claims.clone();
+    let mut taken: Vec<Vec<Range>> = (0..Reg::PHYSICAL).map(|reg| intervals.claims.get(reg).to_vec()).collect();
     for piece in homes.all() {
         if let Home::Reg(reg) = piece.home {
             taken[reg.number()].extend(intervals.ranges_within(piece.reg as usize, piece.start, piece.end));

@@ -47,8 +47,9 @@ pub struct Pieces {
 impl Pieces {
     /// Every interval in one piece.
     pub fn of(intervals: &Intervals) -> Pieces {
-        let mut pieces = Pieces { all: Vec::new(), first: Vec::new(), latest: Vec::new() };
-        for reg in 0..intervals.regs.len() {
+        let regs = intervals.regs.len();
+        let mut pieces = Pieces { all: Vec::with_capacity(regs), first: Vec::with_capacity(regs), latest: Vec::new() };
+        for reg in 0..regs {
             let ranges = intervals.ranges.get(reg);
             let piece = ranges.first().zip(ranges.last()).map(|(first, last)| {
                 let (start, end) = (first.start, last.end);

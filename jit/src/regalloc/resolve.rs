@@ -202,8 +202,9 @@ impl<C: Client> Resolver<'_, C> {
 
     fn operands(&mut self) -> (Vec<Place>, Vec<u32>) {
         let client = self.client;
-        let (mut places, mut starts) = (Vec::new(), Vec::new());
-        for inst in 0..client.num_insts() as u32 {
+        let insts = client.num_insts();
+        let (mut places, mut starts) = (Vec::with_capacity(2 * insts), Vec::with_capacity(insts));
+        for inst in 0..insts as u32 {
             starts.push(places.len() as u32);
             let operands = client.operands(inst as usize);
             for (i, operand) in operands.iter().enumerate() {

@@ -20,6 +20,7 @@ use super::intervals::{Intervals, Mention};
 use super::lane::{Conflict, Lane};
 use super::pieces::{Home, Pieces};
 use super::point::Point;
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -55,9 +56,9 @@ struct Candidate {
 #[derive(Default)]
 struct Hints {
     /// Copies saved by being there.
-    fixed: Vec<(Reg, f32)>,
+    fixed: SmallVec<[(Reg, f32); 4]>,
     /// Values without a place yet, and copies saved by being where they will be.
-    pending: Vec<(u32, f32)>,
+    pending: SmallVec<[(u32, f32); MAX_PENDING]>,
 }
 
 impl Hints {
@@ -107,7 +108,7 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
         intervals,
         costs,
         pieces,
-        lanes: intervals.claims.iter().map(|claims| Lane::new(claims)).collect(),
+        lanes: (0..Reg::PHYSICAL).map(|reg| Lane::new(intervals.claims.get(reg))).collect(),
         queue,
         registers: [of(Class::Int), of(Class::Float)],
         unsaved: client.others(),
@@ -152,13 +153,14 @@ impl Scan<'_> {
     }
 
     fn find_candidates(&mut self, piece: u32) {
-        let start = self.pieces.get(piece).start;
+        let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
         let class = self.intervals.regs[self.reg(piece)].class();
+        let (pieces, intervals) = (&self.pieces, self.intervals);
         self.candidates.clear();
         for &reg in &self.registers[class as usize] {
             let lane = &mut self.lanes[reg.number()];
             lane.advance(start);
-            let conflict = lane.conflict(self.pieces.ranges(self.intervals, piece), None);
+            let conflict = lane.conflict_from(start, end, || pieces.ranges(intervals, piece));
             self.candidates.push(Candidate { reg, conflict });
         }
     }
@@ -235,12 +237,17 @@ impl Scan<'_> {
             (cost, good_until) = (self.memory_cost(piece, start, start), self.next_use(piece, start));
         }
         let needed = needed.unwrap_or(start.next());
+        // What it costs to have the piece in memory from where it is best split; a call claims many registers at once.
+        let mut split = (start, None);
         for &Candidate { reg, conflict } in &self.candidates {
             let mut price = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
             price -= REGISTER_COPY_COST * hints.score(reg);
             let (mut evict, mut until, mut good) = (None, conflict.at, conflict.at);
             if let Some(other) = conflict.piece.filter(|_| conflict.at < needed) {
                 price += self.eviction_cost(other, start);
+                if price > cost {
+                    continue;
+                }
                 let behind = self.lanes[reg.number()].conflict(self.pieces.ranges(self.intervals, piece), Some(other));
                 (evict, until, good) = (Some(other), behind.at, behind.at.min(self.next_use(other, start)));
             }
@@ -248,8 +255,12 @@ impl Scan<'_> {
                 continue;
             }
             if until < end {
-                let Some(split) = self.split_point(piece, until) else { continue };
-                price += self.memory_cost(piece, split, until.max(start.next_gap()));
+                if split.0 != until {
+                    let at = self.split_point(piece, until);
+                    split = (until, at.map(|at| self.memory_cost(piece, at, until.max(start.next_gap()))));
+                }
+                let Some(rest) = split.1 else { continue };
+                price += rest;
             }
             if price < cost || price == cost && good > good_until {
                 (cost, good_until, choice) = (price, good, Choice::Take { reg, evict, until });

@@ -1,9 +1,14 @@
 //! A function as machine instructions in blocks, and its side of the conversation with the register allocator.
 
 use super::abi;
+use super::flow::Blocks;
 use super::insts::{Asm, Inst};
 use crate::contract::Helper;
 use crate::regalloc::{Class, Operand, Reg, RegSet};
+use smallvec::SmallVec;
+
+/// What a block defines or passes on: mostly little.
+pub type Regs = SmallVec<[Reg; 4]>;
 
 /// The registers of a call, a return or the function's entry, and the rest of what those need.
 #[derive(Clone, Debug)]
@@ -41,13 +46,13 @@ pub struct CodeBlock {
     /// Its instructions.
     pub insts: std::ops::Range<u32>,
     /// Its successors, as its last instruction orders them.
-    pub succs: Vec<u32>,
+    pub succs: Blocks,
     /// Its predecessors, one entry per edge.
-    pub preds: Vec<u32>,
+    pub preds: Blocks,
     /// Registers it defines at its head.
-    pub params: Vec<Reg>,
+    pub params: Regs,
     /// What it passes to its only successor.
-    pub args: Vec<Reg>,
+    pub args: Regs,
     /// Not expected to be executed.
     pub cold: bool,
 }
@@ -149,8 +154,10 @@ impl Code {
     }
 
     fn collect_operands(&mut self) {
-        self.operands.clear();
-        self.operand_starts = vec![0];
+        // Most instructions have two or three.
+        self.operands = Vec::with_capacity(3 * self.insts.len());
+        self.operand_starts = Vec::with_capacity(self.insts.len() + 1);
+        self.operand_starts.push(0);
         for inst in &mut self.insts {
             inst.visit(&mut self.lists, |field, constraint, role, position| {
                 self.operands.push(Operand { reg: field.get(), constraint, role, position });

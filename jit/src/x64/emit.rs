@@ -1,8 +1,8 @@
 //! From allocated instructions to bytes. The only place with `dynasm!`, which writes what has a fixed form: frames, calls,
 //! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
 //!
-//! Emission runs several times: the first run has every jump in its long form and so shows an upper bound of every
-//! distance; each further one uses the short form where the last bounds allow.
+//! Emission runs twice: the first run has every jump forward in its long form and so shows an upper bound of every
+//! distance; the second uses the short form where these bounds allow. (A third would save a few bytes in a thousand.)
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -23,8 +23,6 @@ mod sequences;
 
 /// Alignment of the top of an innermost loop.
 const LOOP_ALIGNMENT: usize = 16;
-/// How often code is emitted; the third run still shortens a few jumps, a fourth hardly any.
-const RUNS: usize = 3;
 /// Jump tables with at most this many entries besides the default become comparisons.
 const MAX_COMPARISONS: usize = 3;
 
@@ -59,34 +57,35 @@ macro_rules! conditional_jump {
 /// # Errors
 /// [`Refusal::Budget`] if a displacement exceeds its field.
 pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order, lines: bool) -> Result<Compiled, Refusal> {
-    let mut emitter = Emitter::new(code, moves, frame, order, None);
+    let flags_needed = flags_needed(code);
+    let emitter = |bounds| Emitter::new(code, moves, frame, order, &flags_needed, bounds);
+    let mut first = emitter(None);
+    first.run();
+    let mut emitter = emitter(Some(first.offsets));
+    emitter.lines = lines.then(Vec::new);
     emitter.run();
-    for _ in 1..RUNS {
-        let distances =
-            Distances { blocks: emitter.block_offsets, jumps: emitter.jump_offsets, aligned: emitter.aligned_offsets };
-        emitter = Emitter::new(code, moves, frame, order, Some(distances));
-        emitter.lines = lines.then(Vec::new);
-        emitter.run();
-    }
     emitter.finish().map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
 }
 
-/// Offsets in an earlier run, in which no jump was shorter.
-struct Distances {
-    /// By block.
-    blocks: Vec<usize>,
-    /// Of jumps to blocks, in the order of emission.
+/// Where things are in one run.
+#[derive(Default)]
+struct Offsets {
+    /// Blocks, by number, as far as they are emitted.
+    blocks: Vec<Option<usize>>,
+    /// Jumps to blocks, in the order of emission.
     jumps: Vec<usize>,
-    /// Of aligned blocks, ascending.
+    /// Aligned blocks, ascending.
     aligned: Vec<usize>,
 }
 
-impl Distances {
-    /// Whether jump number `jump` reaches `block` with a signed byte, whatever padding the other form needs.
-    fn is_short(&self, jump: usize, block: usize) -> bool {
-        let (from, to) = (self.jumps[jump], self.blocks[block]);
+impl Offsets {
+    /// Whether jump number `jump` is known to reach `block` with a signed byte, whatever padding there will be in another run in which
+    /// no jump is longer.
+    fn is_short(&self, jump: usize, block: u32) -> bool {
+        let (from, Some(to)) = (self.jumps[jump], self.blocks[block as usize]) else { return false };
         let (low, high) = (from.min(to), from.max(to));
-        let paddings = self.aligned.iter().filter(|offset| (low..=high).contains(offset)).count();
+        let first = self.aligned.partition_point(|&offset| offset < low);
+        let paddings = self.aligned[first..].iter().take_while(|&&offset| offset <= high).count();
         high - low + paddings * (LOOP_ALIGNMENT - 1) < 120
     }
 }
@@ -121,15 +120,15 @@ struct Emitter<'c> {
     moves: &'c [Move],
     frame: &'c Frame,
     order: &'c Order,
+    /// Which flags are read behind each instruction.
+    flags_needed: &'c [Flags],
     /// A register whose being zero, and sign, the flags tell, as they would after `test`.
     tested: Option<Tested>,
-    /// From an earlier run.
-    distances: Option<Distances>,
+    /// Of an earlier run, in which no jump was shorter.
+    bounds: Option<Offsets>,
+    offsets: Offsets,
     labels: Vec<DynamicLabel>,
     cold: Vec<Cold>,
-    block_offsets: Vec<usize>,
-    jump_offsets: Vec<usize>,
-    aligned_offsets: Vec<usize>,
     table_fields: Vec<TableField>,
     relocs: Vec<Reloc>,
     traps: Vec<TrapEntry>,
@@ -140,7 +139,14 @@ struct Emitter<'c> {
 }
 
 impl<'c> Emitter<'c> {
-    fn new(code: &'c Code, moves: &'c [Move], frame: &'c Frame, order: &'c Order, distances: Option<Distances>) -> Self {
+    fn new(
+        code: &'c Code,
+        moves: &'c [Move],
+        frame: &'c Frame,
+        order: &'c Order,
+        flags_needed: &'c [Flags],
+        bounds: Option<Offsets>,
+    ) -> Self {
         let mut out = Bytes::new();
         let labels = code.blocks.iter().map(|_| out.asm.new_dynamic_label()).collect();
         Emitter {
@@ -149,13 +155,12 @@ impl<'c> Emitter<'c> {
             moves,
             frame,
             order,
+            flags_needed,
             tested: None,
-            distances,
+            bounds,
+            offsets: Offsets { blocks: vec![None; code.blocks.len()], ..Offsets::default() },
             labels,
             cold: Vec::new(),
-            block_offsets: vec![0; code.blocks.len()],
-            jump_offsets: Vec::new(),
-            aligned_offsets: Vec::new(),
             table_fields: Vec::new(),
             relocs: Vec::new(),
             traps: Vec::new(),
@@ -174,7 +179,7 @@ impl<'c> Emitter<'c> {
             }
             let label = self.labels[block as usize];
             dynasm!(self.out.asm; .arch x64; =>label);
-            self.block_offsets[block as usize] = self.offset();
+            self.offsets.blocks[block as usize] = Some(self.offset());
             self.block(block as usize, order.blocks.get(i + 1).copied());
         }
         for cold in std::mem::take(&mut self.cold) {
@@ -215,16 +220,16 @@ impl<'c> Emitter<'c> {
             self.out.asm.extend(nop);
             padding -= nop.len();
         }
-        self.aligned_offsets.push(self.offset());
+        self.offsets.aligned.push(self.offset());
     }
 
     fn block(&mut self, block: usize, next: Option<u32>) {
         let range = self.code.blocks[block].insts.clone();
         let insts = &self.code.insts[range.start as usize..range.end as usize];
-        let flags_needed = flags_needed(insts);
+        let flags_needed = &self.flags_needed[range.start as usize..];
         self.tested = None;
         let mut next_move = self.moves.partition_point(|m| m.before < range.start);
-        for ((i, inst), flags_needed) in range.zip(insts).zip(flags_needed) {
+        for ((i, inst), &flags_needed) in range.zip(insts).zip(flags_needed) {
             self.line(inst.pc);
             while let Some(m) = self.moves.get(next_move).filter(|m| m.before == i) {
                 self.copy(m.from, m.to);
@@ -399,9 +404,9 @@ impl<'c> Emitter<'c> {
     }
 
     fn is_short(&mut self, block: u32) -> bool {
-        let number = self.jump_offsets.len();
-        self.jump_offsets.push(self.offset());
-        self.distances.as_ref().is_some_and(|distances| distances.is_short(number, block as usize))
+        let number = self.offsets.jumps.len();
+        self.offsets.jumps.push(self.offset());
+        self.bounds.as_ref().unwrap_or(&self.offsets).is_short(number, block)
     }
 
     fn jump(&mut self, block: u32) {
@@ -604,7 +609,7 @@ impl<'c> Emitter<'c> {
             let targets = &self.code.tables[table];
             for &target in &targets[..targets.len() - 1] {
                 let target = self.order.targets[self.code.blocks[block].succs[target as usize] as usize];
-                let distance = self.block_offsets[target as usize].wrapping_sub(start);
+                let distance = self.offsets.blocks[target as usize].expect("all blocks are emitted").wrapping_sub(start);
                 code.extend_from_slice(&(distance as i32).to_le_bytes());
             }
         }
@@ -615,7 +620,7 @@ impl<'c> Emitter<'c> {
     }
 }
 
-/// Which flags are read behind an instruction that are set before it or by it.
+/// Which flags are read behind an instruction, in its block, that are set before it or by it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Flags {
     None,
@@ -624,21 +629,24 @@ enum Flags {
     All,
 }
 
-/// For each instruction of a block.
-fn flags_needed(insts: &[Inst]) -> Vec<Flags> {
-    let mut needed = Flags::None;
-    let mut all = vec![Flags::None; insts.len()];
-    for (i, inst) in insts.iter().enumerate().rev() {
-        all[i] = needed;
-        if !inst.op.keeps_flags() {
-            needed = Flags::None;
-        }
-        if inst.op.reads_flags() {
-            let read = match inst.cond {
-                Cond::E | Cond::NE | Cond::S | Cond::NS => Flags::Result,
-                _ => Flags::All,
-            };
-            needed = needed.max(read);
+/// By instruction.
+fn flags_needed(code: &Code) -> Vec<Flags> {
+    let mut all = vec![Flags::None; code.insts.len()];
+    for block in &code.blocks {
+        let mut needed = Flags::None;
+        for i in block.insts.clone().rev() {
+            let inst = &code.insts[i as usize];
+            all[i as usize] = needed;
+            if !inst.op.keeps_flags() {
+                needed = Flags::None;
+            }
+            if inst.op.reads_flags() {
+                let read = match inst.cond {
+                    Cond::E | Cond::NE | Cond::S | Cond::NS => Flags::Result,
+                    _ => Flags::All,
+                };
+                needed = needed.max(read);
+            }
         }
     }
     all

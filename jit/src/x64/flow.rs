@@ -2,7 +2,11 @@
 //! reverse postorder, but with each loop's blocks contiguous, so that live ranges in a loop don't span code outside it.
 
 use crate::ir::{Block, Func, Op};
+use smallvec::SmallVec;
 use std::ops::Range;
+
+/// A few blocks: most have one or two neighbours on either side.
+pub type Blocks = SmallVec<[u32; 4]>;
 
 /// Where a machine block comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,11 +23,11 @@ pub struct Flow {
     /// Where each comes from.
     pub origins: Vec<Origin>,
     /// Successors, without duplicates.
-    pub succs: Vec<Vec<u32>>,
+    pub succs: Vec<Blocks>,
     /// For each successor index in the SSA, the index in `succs`.
-    pub targets: Vec<Vec<u32>>,
+    pub targets: Vec<Blocks>,
     /// Predecessors.
-    pub preds: Vec<Vec<u32>>,
+    pub preds: Vec<Blocks>,
     /// Loops, outer before inner, each with its head first.
     pub loops: Vec<Range<u32>>,
     /// Leads nowhere but into a trap.
@@ -57,6 +61,9 @@ impl Flow {
             func.block(block).succs.iter().for_each(|succ| incoming[succ.index()] += 1);
         }
         let mut flow = Flow::default();
+        flow.origins.reserve(2 * reachable.len());
+        flow.succs.reserve(2 * reachable.len());
+        flow.targets.reserve(2 * reachable.len());
         let mut node = vec![u32::MAX; func.num_blocks()];
         for &block in &reachable {
             node[block.index()] = flow.add(Origin::Block(block));
@@ -91,8 +98,8 @@ impl Flow {
 
     fn add(&mut self, origin: Origin) -> u32 {
         self.origins.push(origin);
-        self.succs.push(Vec::new());
-        self.targets.push(Vec::new());
+        self.succs.push(Blocks::new());
+        self.targets.push(Blocks::new());
         self.origins.len() as u32 - 1
     }
 
@@ -130,7 +137,7 @@ impl Flow {
         self.targets = order.iter().map(|&node| std::mem::take(&mut self.targets[node as usize])).collect();
         let succs = order.iter().map(|&node| self.succs[node as usize].iter().map(|&s| number[s as usize]).collect());
         self.succs = succs.collect();
-        self.preds = vec![Vec::new(); order.len()];
+        self.preds = vec![Blocks::new(); order.len()];
         for (node, succs) in self.succs.iter().enumerate() {
             succs.iter().for_each(|&succ| self.preds[succ as usize].push(node as u32));
         }
@@ -179,6 +186,9 @@ impl Flow {
             Loop(u32),
         }
         let (innermost, parent) = self.loop_heads();
+        if innermost.iter().all(Option::is_none) {
+            return;
+        }
         // What each loop (by head), or the function (last), holds directly.
         let function = self.origins.len();
         let mut contents: Vec<Vec<Item>> = (0..=function).map(|_| Vec::new()).collect();

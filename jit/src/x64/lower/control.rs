@@ -20,7 +20,7 @@ impl Lower<'_, '_> {
             Op::BrTable => {
                 let index = self.reg(inst.args[0]);
                 let (a, b) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
-                self.code.tables.push(flow.targets[node].clone());
+                self.code.tables.push(flow.targets[node].to_vec());
                 let table = self.code.tables.len() as i64 - 1;
                 self.push(Inst::new(Asm::JmpTable, Width::D).dst(a).src(b).reg(index).imm(table));
             }

@@ -44,6 +44,11 @@ impl Facts {
         facts
     }
 
+    /// Whether a phi becomes a parameter of its block.
+    pub fn is_live_phi(&self, phi: Value) -> bool {
+        self.uses[phi.index()] > 0 && self.alias[phi.index()] == phi
+    }
+
     fn find_upper(&mut self, func: &Func<'_>, order: &[Block]) {
         let mut work = Vec::new();
         for &block in order {

@@ -23,7 +23,7 @@ mod tables;
 mod vector;
 
 use super::abi::{self, Travel};
-use super::code::{Code, CodeBlock, RegList, Target};
+use super::code::{Code, CodeBlock, RegList, Regs, Target};
 use super::flow::{Flow, Origin};
 use super::insts::{Asm, Inst, Mem, Rm, Width};
 use crate::contract::Layout;
@@ -56,7 +56,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         regs: vec![Reg::NONE; func.num_values()],
         taken: vec![false; func.num_values()],
         code: Code::new(pinned_base),
-        reversed: Vec::new(),
+        reversed: Vec::with_capacity(func.num_values()),
         pending: Vec::new(),
         block: Block::ENTRY,
         effects: 0,
@@ -123,7 +123,7 @@ impl Lower<'_, '_> {
             let insts = end..self.reversed.len() as u32;
             let succs = std::mem::take(&mut flow.succs[node]);
             let preds = std::mem::take(&mut flow.preds[node]);
-            self.code.blocks.push(CodeBlock { insts, succs, preds, params: Vec::new(), args, cold: flow.cold[node] });
+            self.code.blocks.push(CodeBlock { insts, succs, preds, params: Regs::new(), args, cold: flow.cold[node] });
         }
         self.finish(flow)
     }
@@ -136,7 +136,8 @@ impl Lower<'_, '_> {
         for (block, origin) in self.code.blocks.iter_mut().zip(&flow.origins) {
             block.insts = total - block.insts.end..total - block.insts.start;
             if let Origin::Block(origin) = *origin {
-                block.params = live_phis(self.func, &self.facts, origin).map(|phi| self.regs[phi.index()]).collect();
+                let live = self.func.phis(origin).filter(|&phi| self.facts.is_live_phi(phi));
+                block.params = live.map(|phi| self.regs[phi.index()]).collect();
             }
         }
         self.code.insts = self.reversed;
@@ -147,10 +148,10 @@ impl Lower<'_, '_> {
     }
 
     /// Selects a block's instructions; answers what it passes to its successor.
-    fn lower_block(&mut self, block: Block, flow: &Flow, node: usize) -> Vec<Reg> {
+    fn lower_block(&mut self, block: Block, flow: &Flow, node: usize) -> Regs {
         self.block = block;
         let func = self.func;
-        let mut args = Vec::new();
+        let mut args = Regs::new();
         for &value in func.block(block).insts.iter().rev() {
             let inst = func.inst(value);
             self.pc = inst.pc;
@@ -167,15 +168,17 @@ impl Lower<'_, '_> {
     }
 
     /// A jump along an edge that passes arguments.
-    fn lower_jump(&mut self, block: Block, k: usize) -> Vec<Reg> {
+    fn lower_jump(&mut self, block: Block, k: usize) -> Regs {
         let succ = self.func.block(block).succs[k];
         let index = Flow::phi_index(self.func, block, k);
-        let phis: Vec<Value> = live_phis(self.func, &self.facts, succ).collect();
-        let args = phis.into_iter().map(|phi| {
-            self.reg(phi);
-            self.reg(self.func.args(phi)[index])
-        });
-        let args = args.collect();
+        let func = self.func;
+        let mut args = Regs::new();
+        for phi in func.phis(succ) {
+            if self.facts.is_live_phi(phi) {
+                self.reg(phi);
+                args.push(self.reg(func.args(phi)[index]));
+            }
+        }
         self.push(Inst::new(Asm::Jmp, Width::Q));
         args
     }
@@ -384,9 +387,4 @@ impl Lower<'_, '_> {
         let dst = self.result(value);
         self.push(Inst::new(op, width(ty)).dst(dst).mem(mem));
     }
-}
-
-/// The phis of `block` that become its parameters.
-fn live_phis<'l>(func: &'l Func<'_>, facts: &'l Facts, block: Block) -> impl Iterator<Item = Value> + 'l {
-    func.phis(block).filter(|phi| facts.uses[phi.index()] > 0 && facts.alias[phi.index()] == *phi)
 }
