@@ -4,7 +4,7 @@
 //! between the pieces of an interval; what is set up for the instruction; what leaves along the edge out of the block.
 //!
 //! A value never changes, so that a slot once written stays right. An interval that goes to memory is therefore stored
-//! wherever it does, or once behind its definition, whichever is executed less often.
+//! wherever it does, or once behind its definition, whichever is executed less often; and never again if it begins there.
 
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::costs::Costs;
@@ -97,11 +97,13 @@ impl<C: Client> Resolver<'_, C> {
         let start = self.copies.len();
         let mut cost = self.between_pieces(reg);
         cost += self.along_edges(reg);
+        if first.home == Home::Slot {
+            return self.drop_stores(start);
+        }
         let Some(behind) = self.behind_definition(reg, &first).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
             return;
         };
-        let kept: Vec<Copy> = self.copies.drain(start..).filter(|copy| !is_store(copy)).collect();
-        self.copies.extend(kept);
+        self.drop_stores(start);
         let source = match self.intervals.origins[reg] {
             Origin::Fixed(fixed) => Place::Reg(fixed),
             _ => home,
@@ -109,12 +111,18 @@ impl<C: Client> Resolver<'_, C> {
         self.copy(behind.1, Phase::Move, source, self.homes.slot(reg));
     }
 
+    /// Takes away the stores among the copies from `start` on: the slot holds the value before them.
+    fn drop_stores(&mut self, start: usize) {
+        let kept: Vec<Copy> = self.copies.drain(start..).filter(|copy| !is_store(copy)).collect();
+        self.copies.extend(kept);
+    }
+
     /// The block and the instruction before which an interval can be stored for good, if it has to be at all.
     fn behind_definition(&self, reg: usize, first: &Piece) -> Option<(usize, u32)> {
         let def = self.intervals.defs[reg];
         let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
         let block = self.costs.block(def);
-        let spilled = first.home != Home::Slot && self.homes.of(reg).iter().any(|piece| piece.home == Home::Slot);
+        let spilled = self.homes.of(reg).iter().any(|piece| piece.home == Home::Slot);
         (spilled && inst < self.client.insts(block).end).then_some((block, inst))
     }
 

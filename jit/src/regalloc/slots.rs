@@ -1,8 +1,9 @@
 //! Spill slots: intervals of one width that are never live together share one, and a block's parameter shares its
-//! argument's if it can, so that a value stays where it is when control passes on.
+//! argument's if it can, so that a value stays where it is when control passes on. The slot of a loop's parameter is kept for
+//! what the loop passes back: a copy from slot to slot there would cost two trips through memory in every round.
 
 use super::client::SlotWidth;
-use super::intervals::Intervals;
+use super::intervals::{Intervals, Origin};
 use super::lane::{Conflict, Lane};
 use super::pieces::{Home, Pieces};
 use super::point::Point;
@@ -20,14 +21,32 @@ pub fn assign(intervals: &Intervals, pieces: &Pieces) -> (Vec<u32>, Vec<SlotWidt
     let in_memory = |&reg: &usize| pieces.of_reg(reg).any(|piece| piece.home == Home::Slot);
     let mut spilled: Vec<usize> = (0..regs).filter(in_memory).collect();
     spilled.sort_by_key(|&reg| intervals.defs[reg]);
-    let (slots, free) = (vec![NO_SLOT; regs], [BinaryHeap::new(), BinaryHeap::new()]);
-    let mut assigner = Assigner { intervals, slots, lanes: Vec::new(), widths: Vec::new(), ends: Vec::new(), free };
-    spilled.into_iter().for_each(|reg| assigner.assign(reg));
+    let mut waiting = vec![false; regs];
+    spilled.iter().for_each(|&reg| waiting[reg] = true);
+    let mut assigner = Assigner {
+        intervals,
+        now: Point::default(),
+        waiting,
+        slots: vec![NO_SLOT; regs],
+        lanes: Vec::new(),
+        widths: Vec::new(),
+        ends: Vec::new(),
+        free: [BinaryHeap::new(), BinaryHeap::new()],
+    };
+    for reg in spilled {
+        if assigner.waiting[reg] {
+            assigner.assign(reg);
+        }
+    }
     (assigner.slots, assigner.widths)
 }
 
 struct Assigner<'i> {
     intervals: &'i Intervals,
+    /// Where the register at hand is defined: nobody that waits is defined before.
+    now: Point,
+    /// By virtual register: whether it is to get a slot and has none yet.
+    waiting: Vec<bool>,
     slots: Vec<u32>,
     lanes: Vec<Lane<'static>>,
     /// By slot.
@@ -39,8 +58,23 @@ struct Assigner<'i> {
 }
 
 impl Assigner<'_> {
+    /// Gives `reg` a slot, and the same one to those that are related to it, and to each other, as far as it suits them.
     fn assign(&mut self, reg: usize) {
+        self.now = self.intervals.defs[reg];
         let slot = self.find(reg);
+        self.put(reg, slot);
+        let mut work = vec![reg];
+        while let Some(reg) = work.pop() {
+            for other in passed(self.intervals, reg) {
+                if self.waiting[other] && self.fits(other, slot) {
+                    self.put(other, slot);
+                    work.push(other);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, reg: usize, slot: u32) {
         let ranges = self.intervals.ranges.get(reg);
         self.lanes[slot as usize].insert(reg as u32, ranges.iter().copied());
         let end = ranges.last().map_or(Point::default(), |last| last.end);
@@ -48,18 +82,19 @@ impl Assigner<'_> {
         *known = end.max(*known);
         self.free[self.widths[slot as usize] as usize].push(Reverse((*known, slot)));
         self.slots[reg] = slot;
+        self.waiting[reg] = false;
     }
 
     fn find(&mut self, reg: usize) -> u32 {
-        let related = self.intervals.relations.get(reg).iter().filter(|relation| relation.other.is_virtual());
-        let related = related.map(|relation| self.slots[relation.other.index()]).filter(|&slot| slot != NO_SLOT).take(MAX_SEARCH);
-        let related: Vec<u32> = related.collect();
-        if let Some(slot) = related.into_iter().find(|&slot| self.fits(reg, slot)) {
-            return slot;
+        for other in passed(self.intervals, reg) {
+            let slot = self.slots[other];
+            if slot != NO_SLOT && self.fits(reg, slot) {
+                return slot;
+            }
         }
-        let (start, width) = (self.intervals.defs[reg], SlotWidth::of(self.intervals.regs[reg]));
+        let width = SlotWidth::of(self.intervals.regs[reg]);
         let free = &mut self.free[width as usize];
-        while let Some(&Reverse((end, slot))) = free.peek().filter(|Reverse((end, _))| *end <= start) {
+        while let Some(&Reverse((end, slot))) = free.peek().filter(|Reverse((end, _))| *end <= self.now) {
             free.pop();
             if self.ends[slot as usize] == end {
                 return slot;
@@ -80,7 +115,14 @@ impl Assigner<'_> {
             return false;
         }
         let lane = &mut self.lanes[slot as usize];
-        lane.advance(self.intervals.defs[reg]);
+        lane.advance(self.now);
         lane.conflict(self.intervals.ranges.get(reg).iter().copied(), None) == Conflict::NONE
     }
+}
+
+/// The registers that are passed to a parameter, or the parameters that a register is passed to.
+fn passed(intervals: &Intervals, reg: usize) -> impl Iterator<Item = usize> {
+    let is_param = move |reg: usize| intervals.origins[reg] == Origin::Param;
+    let others = intervals.relations.get(reg).iter().filter(|relation| relation.other.is_virtual());
+    others.map(|relation| relation.other.index()).filter(move |&other| is_param(reg) || is_param(other)).take(MAX_SEARCH)
 }
