@@ -1,5 +1,6 @@
 //! Shared parts of the test suites.
 
+pub mod coverage;
 pub mod damaged;
 pub mod differential;
 pub mod filetest;

@@ -11,7 +11,7 @@ use super::costs::Costs;
 use super::homes::Homes;
 use super::intervals::{Intervals, Origin, reused_by};
 use super::parallel::{self, Scratch};
-use super::pieces::{Home, Piece, Pieces};
+use super::pieces::{Home, Pieces};
 use super::point::Point;
 use super::slots;
 
@@ -100,7 +100,7 @@ impl<C: Client> Resolver<'_, C> {
         if first.home == Home::Slot {
             return self.drop_stores(start);
         }
-        let Some(behind) = self.behind_definition(reg, &first).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
+        let Some(behind) = self.behind_definition(reg).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
             return;
         };
         self.drop_stores(start);
@@ -118,7 +118,7 @@ impl<C: Client> Resolver<'_, C> {
     }
 
     /// The block and the instruction before which an interval can be stored for good, if it has to be at all.
-    fn behind_definition(&self, reg: usize, first: &Piece) -> Option<(usize, u32)> {
+    fn behind_definition(&self, reg: usize) -> Option<(usize, u32)> {
         let def = self.intervals.defs[reg];
         let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
         let block = self.costs.block(def);

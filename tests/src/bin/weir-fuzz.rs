@@ -12,6 +12,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use weir_tests::coverage::Coverage;
 use weir_tests::damaged::{self, Fate};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::generate::generate;
@@ -73,12 +74,14 @@ fn save(options: &Options, seed: u64, wasm: &[u8]) {
 /// Compares modules of wasm-smith.
 fn fuzz_smith(options: &Options) -> ExitCode {
     let (mut modules, mut differences, mut total) = (0u64, 0u64, smith::Agreement::default());
+    let mut coverage = Coverage::default();
     for seed in options.seed..options.seed.saturating_add(options.count) {
         if options.trace {
             eprintln!("seed {seed}");
         }
         let Some(wasm) = smith::module(seed) else { continue };
         modules += 1;
+        coverage.add(&wasm);
         let configs: Vec<weir::Config> = (subjects(options, seed).into_iter())
             .filter_map(|subject| match subject.setup {
                 Setup::Weir(config, _) => Some(*config),
@@ -96,6 +99,7 @@ fn fuzz_smith(options: &Options) -> ExitCode {
     }
     println!("{modules} modules, {differences} differences; {} of {} calls returned", total.returned, total.calls);
     println!("compiled {} functions", total.compiled);
+    println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -149,11 +153,13 @@ fn main() -> ExitCode {
         return fuzz_smith(&options);
     }
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
+    let mut coverage = Coverage::default();
     for seed in options.seed..options.seed.saturating_add(options.count) {
         if options.trace {
             eprintln!("seed {seed}");
         }
         let program = generate(seed);
+        coverage.add(&program.wasm);
         match differential::compare(&program, &subjects(&options, seed), seed.wrapping_mul(37) as u8) {
             Ok(agreement) => {
                 total += agreement;
@@ -173,5 +179,6 @@ fn main() -> ExitCode {
         "compiled {} functions native, {} with Cranelift; {} loops continued in compiled code",
         reached.native, reached.cranelift, reached.osr_entries
     );
+    println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

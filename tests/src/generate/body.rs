@@ -62,7 +62,7 @@ static ACCESSES: LazyLock<Vec<(Opcode, Access)>> =
 pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Function {
     let ty = shape.func_type(func as u32).clone();
     let in_signature = ty.params.iter().chain(&ty.results).any(|&ty| ty == ValType::V128);
-    let types = types(in_signature || shape.vectors && rng.percent(50));
+    let types = types(in_signature || shape.vectors && rng.percent(75));
     let mut locals = ty.params.to_vec();
     locals.extend(types);
     locals.extend((0..rng.below(6)).map(|_| *rng.pick(types)));
