@@ -193,7 +193,7 @@ pub(crate) fn dynamic<T: 'static>(
         }
         Ok(())
     };
-    Arc::new(HostFunc { ty, call: Box::new(call) })
+    Arc::new(HostFunc::new(ty, Box::new(call)))
 }
 
 /// What a host function gets to see of its caller: the store, and the exports of the instance that imports the

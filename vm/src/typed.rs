@@ -328,7 +328,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
         }
         Ok(())
     };
-    HostFunction(Arc::new(HostFunc { ty, call: Box::new(call) }))
+    HostFunction(Arc::new(HostFunc::new(ty, Box::new(call))))
 }
 
 /// A [`Func`] whose type Rust knows. The type is checked when it is made, not when it is called.

@@ -213,6 +213,7 @@ const PAGE: usize = 4 << 10;
 ///
 /// # Errors
 /// If there is no memory for it.
+#[inline]
 pub(crate) fn ensure_altstack() -> io::Result<()> {
     thread_local!(static OWN: OnceCell<Option<AltStack>> = const { OnceCell::new() });
     OWN.with(|own| {

@@ -72,6 +72,7 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
 ///
 /// # Safety
 /// As for [`invoke`], within an activation.
+#[inline]
 pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
     // SAFETY: the caller's promise.
     unsafe {
@@ -96,6 +97,7 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
 }
 
 /// Enters compiled code of function `func`, for its call or, with `osr`, for a loop of it.
+#[inline]
 unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, words: usize, osr: bool) -> Status {
     // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything
     // that could write above `value_sp`.
@@ -114,7 +116,8 @@ unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, ar
 /// # Safety
 /// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
 /// records or the embedder's data. The slots at `args` are on the value stack, hold the parameters, and
-/// [`HostFunc::words`](crate::runtime::records::HostFunc::words) words there are free to use.
+/// [`HostFunc::words`](crate::runtime::records::HostFunc::words) many words there are free to use.
+#[inline]
 pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
     // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
     // locals.
@@ -122,7 +125,7 @@ pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
         let store: *mut StoreRecord = host.ctx.store.cast();
         let stack = &raw mut (*(*store).stack).ctx;
         let value_sp = (*stack).value_sp;
-        (*stack).value_sp = args.wrapping_add(host.func.words());
+        (*stack).value_sp = args.wrapping_add(host.func.words);
         // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
         // operations on them.
         let result = catch_unwind(AssertUnwindSafe(|| (host.func.call)(store, host.importer, args)));
@@ -178,6 +181,7 @@ impl Activation {
     ///
     /// # Errors
     /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
+    #[inline]
     unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
         // SAFETY: the promise of `invoke`.
         unsafe {
@@ -197,6 +201,7 @@ impl Activation {
 }
 
 impl Drop for Activation {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the promise of `invoke`: the store outlives the activation.
         unsafe {

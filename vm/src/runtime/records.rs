@@ -113,12 +113,14 @@ pub(crate) struct HostRecord {
 pub(crate) struct HostFunc {
     pub ty: FuncType,
     pub call: Box<HostCall>,
+    /// Words that a call needs: for its arguments, which become its results.
+    pub words: usize,
 }
 
 impl HostFunc {
-    /// Words that a call needs: for its arguments, which become its results.
-    pub fn words(&self) -> usize {
-        call_words(&self.ty)
+    /// A host function of this type.
+    pub fn new(ty: FuncType, call: Box<HostCall>) -> HostFunc {
+        HostFunc { words: call_words(&ty), ty, call }
     }
 }
 

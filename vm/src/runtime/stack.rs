@@ -71,6 +71,7 @@ pub(crate) unsafe fn read_slot(slot: *const u64, words: usize) -> u128 {
 
 /// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than
 /// `max` bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
+#[inline]
 pub(crate) fn native_limit(here: usize, max: usize) -> usize {
     let limit = here.saturating_sub(max);
     match thread_stack() {

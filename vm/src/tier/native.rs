@@ -143,6 +143,7 @@ fn demote(module: &ModuleRecord, func: u32) {
 ///
 /// # Safety
 /// `code` is the entry of code for that function, and `args` has room for its arguments and its results.
+#[inline]
 pub(crate) unsafe fn call(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64) -> Status {
     // SAFETY: the caller's promise; the stub is that of the function's type. Where no code is native, it is SSA.
     unsafe {
@@ -171,6 +172,7 @@ pub(crate) unsafe fn call_osr(instance: *mut InstanceCtx, func: u32, code: *cons
 ///
 /// # Errors
 /// The system refuses an alternate signal stack.
+#[inline]
 pub(crate) fn prepare_thread(engine: &Engine) -> Result<()> {
     match engine.record().tier.space() {
         Some(space) => space.prepare_thread().map_err(Error::new),
