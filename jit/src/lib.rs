@@ -15,6 +15,7 @@ pub mod opt;
 pub mod profile;
 pub mod regalloc;
 pub mod request;
+mod tight;
 pub mod x64;
 
 pub use compile::compile;

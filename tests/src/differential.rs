@@ -128,6 +128,12 @@ pub struct Reached {
     pub cranelift: u64,
     /// Loops that went on in compiled code.
     pub osr_entries: u64,
+    /// How often code was retired.
+    pub retired: u64,
+    /// How often something was compiled again.
+    pub recompiled: u64,
+    /// Bytes of retired code that were freed while their module lived.
+    pub freed_bytes: u64,
 }
 
 impl std::ops::AddAssign for Reached {
@@ -135,6 +141,9 @@ impl std::ops::AddAssign for Reached {
         self.native += other.native;
         self.cranelift += other.cranelift;
         self.osr_entries += other.osr_entries;
+        self.retired += other.retired;
+        self.recompiled += other.recompiled;
+        self.freed_bytes += other.freed_bytes;
     }
 }
 
@@ -324,8 +333,14 @@ fn weir_outcome(program: &Program, config: &Config, fuel: u64) -> weir::Result<O
         .collect::<weir::Result<_>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
     let stats = engine.stats();
-    let (native, cranelift) = (stats.functions.native, stats.functions.cranelift);
-    let reached = Reached { native, cranelift, osr_entries: stats.osr_entries };
+    let reached = Reached {
+        native: stats.functions.native,
+        cranelift: stats.functions.cranelift,
+        osr_entries: stats.osr_entries,
+        retired: stats.retired,
+        recompiled: stats.recompiled,
+        freed_bytes: stats.freed_bytes,
+    };
     Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, reached })
 }
 

@@ -31,6 +31,7 @@ fn tiers_agree_on_random_programs() {
     assert!(long * 10 > count * 8, "only {long} of {count} programs execute 1,000 instructions");
     let reached = total.reached;
     assert!(reached.native > count && reached.cranelift > count && reached.osr_entries > count, "{reached:?}");
+    assert!(reached.retired > count / 4 && reached.recompiled > 0 && reached.freed_bytes > 0, "{reached:?}");
 }
 
 /// The program of a module that exports what generated ones do.

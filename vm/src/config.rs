@@ -185,8 +185,10 @@ impl Config {
         self
     }
 
-    /// How many bytes of machine code an engine may have at a time, stubs included. What finds no room stays in the interpreter; a
-    /// module's code is given back when the module is dropped. Default: the most that an engine can have, 240 MiB.
+    /// How many bytes of machine code an engine may have at a time, stubs included. When they are
+    /// all in use, code that has not been called lately gives way, and what was never called so often stays in the interpreter. The
+    /// room is there once every store has been outside the guest since: a program that never returns to its host keeps what it
+    /// has. A module's code is given back when the module is dropped. Default: the most that an engine can have, 240 MiB.
     pub fn max_code_size(&mut self, bytes: usize) -> &mut Config {
         self.max_code_size = bytes;
         self

@@ -1,5 +1,6 @@
 //! What stores and modules share: settings, signature identities, the epoch.
 
+use crate::runtime::presence::Guests;
 use crate::runtime::signatures::Signatures;
 use crate::stats::Stats;
 use crate::{Config, Result, tier};
@@ -26,6 +27,8 @@ pub(crate) struct EngineRecord {
     pub config: Config,
     pub signatures: Signatures,
     pub epoch: AtomicU64,
+    /// Its stores.
+    pub guests: Arc<Guests>,
     pub tier: tier::EngineState,
 }
 
@@ -44,8 +47,8 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Engine> {
         tier::check(config)?;
         let tier = tier::EngineState::new(config)?;
-        let (signatures, epoch) = (Signatures::default(), AtomicU64::new(0));
-        Ok(Engine(Arc::new(EngineRecord { config: config.clone(), signatures, epoch, tier })))
+        let (signatures, epoch, guests) = (Signatures::default(), AtomicU64::new(0), Arc::default());
+        Ok(Engine(Arc::new(EngineRecord { config: config.clone(), signatures, epoch, guests, tier })))
     }
 
     /// Its settings.

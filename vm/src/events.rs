@@ -38,12 +38,18 @@ pub enum TierEventKind<'a> {
     Compiled {
         /// By Weir's own back end, and not by Cranelift.
         native: bool,
-        /// The code. It stays where it is for as long as the module lives.
+        /// The code. It stays where it is until it is retired or the module is dropped; what is retired may stay in use for a while.
         code: &'a [u8],
         /// What compiling took.
         time: Duration,
     },
-    /// There is no code: it stays in the interpreter.
+    /// Its code is not used any more, but by those who are in it. What is compiled next may stand in its place.
+    #[non_exhaustive]
+    Retired {
+        /// How many bytes of code that is.
+        bytes: usize,
+    },
+    /// There is no code: it stays in the interpreter, or if only room was wanting, for a while.
     #[non_exhaustive]
     Refused {
         /// What each back end said, or that there is no room.

@@ -29,6 +29,14 @@ pub struct Stats {
     pub bytecode_bytes_compiled: u64,
     /// Bytes of machine code that came out.
     pub code_bytes: u64,
+    /// How often a function or loop was compiled again whose code had been retired, or had found no room.
+    pub recompiled: u64,
+    /// How often code was retired: taken out of use before its module was dropped.
+    pub retired: u64,
+    /// Bytes of that code.
+    pub retired_bytes: u64,
+    /// Bytes of that code whose memory is free again, because no store can return to it any more.
+    pub freed_bytes: u64,
     /// SSA construction.
     pub ssa: SsaStats,
     /// Rewrites by pass of the optimiser, in order.

@@ -1,6 +1,7 @@
 //! A store: the embedder's data and everything that instances are made of.
 
 use crate::limits::{Limiter, ResourceLimiter};
+use crate::runtime::presence::Presence;
 use crate::runtime::records::{Owned, StoreRecord};
 use crate::runtime::stack::StackRecord;
 use crate::{Engine, Error, Result};
@@ -97,6 +98,7 @@ impl<T: 'static> Store<T> {
             stack: Box::into_raw(stack),
             failure: None,
             activations: 0,
+            presence: Presence::new(&engine.record().guests),
             data: Box::into_raw(Box::new(data)).cast(),
             drop_data: drop_data::<T>,
             limiter: None,

@@ -31,6 +31,7 @@
 use super::Search;
 use super::definitions::Definitions;
 use crate::ir::{Block, Func, Op, Type, Value};
+use crate::tight;
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -77,21 +78,23 @@ const CLIMB: u32 = 8;
 
 const NONE: u32 = u32::MAX;
 const NO_BLOCK: Block = Block(NONE);
+/// In the place of a list of incomplete phis.
+const SEALED: u32 = NONE - 1;
 /// The answer of a block whose component is not complete.
 const PENDING: Value = Value(NONE);
+const NO_VALUE: Value = Value(NONE);
 
 #[derive(Clone, Copy, Debug)]
 struct BlockState {
-    sealed: bool,
     /// Where variables come from that `region` does not assign, `NO_BLOCK` if the block heads no region.
     outside: Block,
     region: u32,
     /// Number of the visit while the search is in this block or its component.
     visit: u32,
-    /// Head of the list of incomplete phis.
+    /// Head of the list of incomplete phis, or `SEALED`.
     incomplete: u32,
-    /// Which variables have a definition in the table, modulo 64: most questions are about those that have none.
-    defined: u64,
+    /// Which variables have a definition in the table, modulo 32: most questions are about those that have none.
+    defined: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,8 +131,8 @@ struct Visit {
 struct Phi {
     value: Value,
     block: Block,
-    /// Two different operands, neither the phi itself, as they were when last looked at.
-    witnesses: [Option<Value>; 2],
+    /// Two different operands, neither the phi itself, as they were when last looked at, `NO_VALUE` where there are fewer.
+    witnesses: [Value; 2],
     /// Operands before this one are the phi itself or equal to a witness.
     scanned: u32,
     /// Head of the list of phis that have this one as a witness; without witnesses, as an operand.
@@ -176,10 +179,10 @@ impl Braun {
 
     /// Makes room for about this many blocks.
     pub fn reserve(&mut self, blocks: usize) {
-        self.blocks.reserve(blocks);
-        self.phis.reserve(blocks);
-        self.watches.reserve(blocks);
-        self.table.reserve(2 * blocks);
+        self.blocks.reserve_exact(blocks);
+        self.phis.reserve_exact(blocks / 2);
+        self.watches.reserve_exact(blocks / 2);
+        self.table.reserve(blocks);
     }
 
     /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit
@@ -314,12 +317,14 @@ impl Braun {
 
     /// All predecessors of `block` are known now: completes its phis. The entry block is sealed before it is read.
     pub fn seal_block(&mut self, func: &mut Func<'_>, variables: &mut impl Variables, block: Block) {
-        let state = self.state(block);
-        state.sealed = true;
-        let mut next = std::mem::replace(&mut state.incomplete, NONE);
+        let mut next = std::mem::replace(&mut self.state(block).incomplete, SEALED);
         let mut args = Vec::new();
-        while next != NONE && !self.exhausted() {
+        while next < SEALED && !self.exhausted() {
             let Incomplete { variable, phi, next: following } = self.incomplete[next as usize];
+            // In nested loops it is.
+            if next as usize + 1 == self.incomplete.len() {
+                tight::pop(&mut self.incomplete);
+            }
             let ty = func.ty(phi);
             args.clear();
             for k in 0..func.block(block).preds.len() {
@@ -335,7 +340,7 @@ impl Braun {
     pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         self.work += 1;
         let value = func.create(Op::Phi, ty, 0, self.phis.len() as u32, 0, &[]);
-        self.phis.push(Phi { value, block, witnesses: [None; 2], scanned: 0, watchers: NONE });
+        tight::push(&mut self.phis, Phi { value, block, witnesses: [NO_VALUE; 2], scanned: 0, watchers: NONE });
         value
     }
 
@@ -381,7 +386,7 @@ impl Braun {
             let kept = func.args(phi.value).iter().zip(preds).filter(|(_, pred)| reached[pred.index()]);
             let args: Vec<Value> = kept.map(|(&arg, _)| arg).collect();
             func.set_args(phi.value, &args);
-            (phi.witnesses, phi.scanned, phi.watchers) = ([None; 2], 0, NONE);
+            (phi.witnesses, phi.scanned, phi.watchers) = ([NO_VALUE; 2], 0, NONE);
             self.suspects.push(i as u32);
         }
         self.watches.clear();
@@ -399,6 +404,7 @@ impl Braun {
 
     /// Puts the phis that remain at the heads of their blocks. Nothing may be read or sealed afterwards.
     pub fn finish(&mut self, func: &mut Func<'_>) {
+        (self.blocks, self.table) = (Vec::new(), Definitions::new());
         let stay = || self.phis.iter().filter(|phi| !func.is_replaced(phi.value));
         // Sorted by block, and in each as they were placed.
         let mut ends = vec![0u32; func.num_blocks() + 1];
@@ -424,8 +430,10 @@ impl Braun {
 
     fn state(&mut self, block: Block) -> &mut BlockState {
         if self.blocks.len() <= block.index() {
-            let fresh = BlockState { sealed: false, outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE, defined: 0 };
-            self.blocks.resize(block.index() + 1, fresh);
+            let fresh = BlockState { outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE, defined: 0 };
+            while self.blocks.len() <= block.index() {
+                tight::push(&mut self.blocks, fresh);
+            }
         }
         &mut self.blocks[block.index()]
     }
@@ -492,12 +500,12 @@ impl Braun {
             return Ok(self.meet(func, variable, block, state.visit, ty));
         }
         let Some((above, count)) = above else {
-            let value = if state.sealed {
+            let value = if state.incomplete == SEALED {
                 variables.initial(func, variable, ty)
             } else {
                 let phi = self.place_phi(func, block, ty);
                 self.state(block).incomplete = self.incomplete.len() as u32;
-                self.incomplete.push(Incomplete { variable, phi, next: state.incomplete });
+                tight::push(&mut self.incomplete, Incomplete { variable, phi, next: state.incomplete });
                 phi
             };
             self.define(variable, start, block, value);
@@ -660,9 +668,9 @@ impl Braun {
         self.checks += 1;
         let mut phi = self.phis[index as usize];
         let old = phi.witnesses;
-        phi.witnesses = [None; 2];
+        phi.witnesses = [NO_VALUE; 2];
         if self.witnesses {
-            for value in old.into_iter().flatten() {
+            for value in old.into_iter().filter(|&value| value != NO_VALUE) {
                 self.operands_checked += 1;
                 phi.note(func.find(value));
             }
@@ -670,7 +678,7 @@ impl Braun {
             self.watch_operands(func, index);
             phi = Phi { scanned: 0, watchers: self.phis[index as usize].watchers, ..phi };
         }
-        while phi.witnesses[1].is_none()
+        while phi.witnesses[1] == NO_VALUE
             && let Some(&arg) = func.args(phi.value).get(phi.scanned as usize)
         {
             self.operands_checked += 1;
@@ -679,15 +687,9 @@ impl Braun {
         }
         self.phis[index as usize] = phi;
         match phi.witnesses {
-            [Some(_), Some(_)] if !self.witnesses => {}
-            [Some(first), Some(second)] => {
-                for witness in [first, second] {
-                    if !old.contains(&Some(witness)) {
-                        self.watch(func, index, witness);
-                    }
-                }
-            }
-            [Some(only), _] => {
+            // No operand but itself: nothing reaches it.
+            [NO_VALUE, _] => {}
+            [only, NO_VALUE] => {
                 self.trivial += 1;
                 func.replace(phi.value, only);
                 let mut next = phi.watchers;
@@ -700,8 +702,14 @@ impl Braun {
                     next = watch.next;
                 }
             }
-            // No operand but itself: nothing reaches it.
-            [None, _] => {}
+            _ if !self.witnesses => {}
+            [first, second] => {
+                for witness in [first, second] {
+                    if !old.contains(&witness) {
+                        self.watch(func, index, witness);
+                    }
+                }
+            }
         }
     }
 
@@ -724,7 +732,7 @@ impl Braun {
             && let Some(watched) = self.phis.get_mut(inst.aux as usize)
         {
             let next = std::mem::replace(&mut watched.watchers, self.watches.len() as u32);
-            self.watches.push(Watch { phi: index, next });
+            tight::push(&mut self.watches, Watch { phi: index, next });
         }
     }
 }
@@ -734,8 +742,8 @@ impl Phi {
     fn note(&mut self, operand: Value) {
         match self.witnesses {
             _ if operand == self.value => {}
-            [None, _] => self.witnesses[0] = Some(operand),
-            [Some(first), None] if first != operand => self.witnesses[1] = Some(operand),
+            [NO_VALUE, _] => self.witnesses[0] = operand,
+            [first, NO_VALUE] if first != operand => self.witnesses[1] = operand,
             _ => {}
         }
     }
@@ -750,8 +758,8 @@ enum Climbed {
 }
 
 /// The bit that stands for `variable` in [`BlockState::defined`].
-fn bit(variable: u32) -> u64 {
-    1 << (variable % u64::BITS)
+fn bit(variable: u32) -> u32 {
+    1 << (variable % u32::BITS)
 }
 
 /// The first of the blocks that are to be asked for `variable` in place of `block`, which is in this state, and their number.
@@ -761,5 +769,5 @@ fn above(state: &BlockState, func: &Func<'_>, variables: &impl Variables, variab
         return Some((state.outside, 1));
     }
     let preds = &func.block(block).preds;
-    preds.first().filter(|_| state.sealed).map(|&first| (first, preds.len() as u32))
+    preds.first().filter(|_| state.incomplete == SEALED).map(|&first| (first, preds.len() as u32))
 }

@@ -6,6 +6,7 @@
 
 use super::{Builder, Operand};
 use crate::ir::{Block, Op, Type, Value};
+use crate::tight;
 use weir_bytecode::instrs::{BlockType, Labels};
 use weir_bytecode::{Module, Opcode, Trap};
 
@@ -17,17 +18,53 @@ const PENDING: Block = Block(u32::MAX);
 pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) ty: BlockType,
-    /// Operands below it, its parameters not counted.
-    pub(super) height: usize,
-    /// Its opcode, and the block at hand there.
-    opened: (u32, Option<Block>),
+    height: u32,
+    /// Its opcode, and the block at hand there, `PENDING` if that was not translated.
+    opened: (u32, Block),
     /// The last of the edges into its label, in [`Edges`].
     edges: u32,
 }
 
-/// Edges into the labels of all frames, each with the one before it into the same label: those of one label stand in the
-/// order of `preds`.
-pub(super) type Edges = Vec<(Edge, u32)>;
+/// Edges into the labels of all open frames, each with the one before it into the same label: those of one label stand in
+/// the order of `preds`.
+pub(super) struct Edges {
+    entries: Vec<(Edge, u32)>,
+    /// The last of the entries that are not in use, which are chained alike.
+    free: u32,
+}
+
+impl Edges {
+    /// None, and room for this many.
+    pub(super) fn new(edges: usize) -> Edges {
+        Edges { entries: Vec::with_capacity(edges), free: NO_EDGE }
+    }
+
+    /// Adds `edge` to those that end with `before`. Returns what they end with then.
+    fn push(&mut self, before: u32, edge: Edge) -> u32 {
+        let at = self.free;
+        match self.entries.get_mut(at as usize) {
+            Some(entry) => {
+                self.free = entry.1;
+                *entry = (edge, before);
+                at
+            }
+            None => {
+                tight::push(&mut self.entries, (edge, before));
+                self.entries.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Moves the edges that end with `last` to `edges`, which is empty.
+    fn take(&mut self, mut last: u32, edges: &mut Vec<Edge>) {
+        while let Some((edge, before)) = self.entries.get_mut(last as usize) {
+            tight::push(edges, *edge);
+            let next = std::mem::replace(before, self.free);
+            self.free = std::mem::replace(&mut last, next);
+        }
+        edges.reverse();
+    }
+}
 
 /// Before the first edge into a label.
 const NO_EDGE: u32 = u32::MAX;
@@ -64,12 +101,17 @@ pub(super) struct Edge {
 }
 
 impl Frame {
+    /// Operands below it, its parameters not counted.
+    pub(super) fn height(&self) -> usize {
+        self.height as usize
+    }
+
     pub(super) fn function() -> Frame {
         Frame::new(Kind::Function, BlockType::Empty, 0)
     }
 
     pub(super) fn new(kind: Kind, ty: BlockType, height: usize) -> Frame {
-        Frame { kind, ty, height, opened: (0, None), edges: NO_EDGE }
+        Frame { kind, ty, height: height as u32, opened: (0, PENDING), edges: NO_EDGE }
     }
 }
 
@@ -89,25 +131,7 @@ impl Builder<'_, '_> {
     }
 
     fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
-        self.frames.push(Frame { opened: (self.pc, Some(from)), ..Frame::new(kind, ty, height) });
-    }
-
-    /// Adds `edge` to those before it into one label. Returns what they are then.
-    fn push_edge(&mut self, before: u32, edge: Edge) -> u32 {
-        self.edges.push((edge, before));
-        self.edges.len() as u32 - 1
-    }
-
-    /// The edges that end with `last`. The list is `spare_edges`: worth giving back.
-    fn edges_until(&mut self, mut last: u32) -> Vec<Edge> {
-        let mut edges = std::mem::take(&mut self.spare_edges);
-        edges.clear();
-        while let Some(&(edge, before)) = self.edges.get(last as usize) {
-            edges.push(edge);
-            last = before;
-        }
-        edges.reverse();
-        edges
+        tight::push(&mut self.frames, Frame { opened: (self.pc, from), ..Frame::new(kind, ty, height) });
     }
 
     /// Opens the loop at `pc`, in live code or where an OSR body begins.
@@ -122,11 +146,11 @@ impl Builder<'_, '_> {
             self.operands_to_slots();
             self.terminate(Op::Jump, 0, 0, &[]);
             self.func.add_edge(from, header);
-            frame.edges = self.push_edge(frame.edges, Edge { from, index: 0, args });
+            frame.edges = self.edges.push(frame.edges, Edge { from, index: 0, args });
         }
         self.stack.truncate(height);
         if let Some(args) = self.osr_edge(header, ty) {
-            frame.edges = self.push_edge(frame.edges, Edge { from: Block::ENTRY, index: 0, args });
+            frame.edges = self.edges.push(frame.edges, Edge { from: Block::ENTRY, index: 0, args });
         }
         let phis = self.label_args.len() as u32;
         for i in 0..params {
@@ -135,7 +159,7 @@ impl Builder<'_, '_> {
             self.push(phi);
         }
         frame.kind = Kind::Loop { header, phis };
-        self.frames.push(frame);
+        tight::push(&mut self.frames, frame);
         if self.options.refinements.regions {
             let (outside, region) = self.region(self.block);
             self.ssa.begin_region(header, outside, region);
@@ -164,7 +188,7 @@ impl Builder<'_, '_> {
             None => {
                 self.terminate(Op::Branch, 0, 0, &[condition]);
                 self.continue_in_new_block(from);
-                self.func.block_mut(from).succs.push(PENDING);
+                self.func.push_succ(from, PENDING);
                 Otherwise::Edge(Edge { from, index: 1, args })
             }
         };
@@ -173,7 +197,7 @@ impl Builder<'_, '_> {
 
     pub(super) fn open_else(&mut self) {
         let frame = self.frames.last().expect("validated code nests");
-        let (ty, height) = (frame.ty, frame.height);
+        let (ty, height) = (frame.ty, frame.height());
         let Kind::If(otherwise) = frame.kind else { unreachable!("validated code has `else` only in an `if`") };
         if self.block.is_some() {
             self.jump_to_label(0);
@@ -196,9 +220,11 @@ impl Builder<'_, '_> {
 
     /// `end`, in live code or where dead code ends.
     pub(super) fn end(&mut self) {
-        let frame = self.frames.pop().expect("validated code nests");
-        let mut edges = self.edges_until(frame.edges);
+        let frame = tight::pop(&mut self.frames).expect("validated code nests");
+        let mut edges = std::mem::take(&mut self.spare_edges);
+        self.edges.take(frame.edges, &mut edges);
         self.close(&frame, &mut edges);
+        edges.clear();
         self.spare_edges = edges;
     }
 
@@ -215,7 +241,7 @@ impl Builder<'_, '_> {
             Kind::Loop { header, phis } => {
                 self.close_loop(header, phis, frame.ty.arity(self.module).0 as u32, edges);
                 if self.block.is_none() {
-                    self.stack.truncate(frame.height);
+                    self.stack.truncate(frame.height());
                 }
                 return;
             }
@@ -223,7 +249,7 @@ impl Builder<'_, '_> {
             // A missing second arm passes the parameters on.
             Kind::If(Otherwise::Edge(edge)) => edges.push(edge),
             Kind::If(Otherwise::Continue(block, args)) => {
-                self.stack.truncate(frame.height);
+                self.stack.truncate(frame.height());
                 self.block = Some(block);
                 self.push_label_args(args, results);
                 return;
@@ -231,17 +257,17 @@ impl Builder<'_, '_> {
         }
         if edges.is_empty() {
             if self.block.is_none() {
-                self.stack.truncate(frame.height);
+                self.stack.truncate(frame.height());
             }
             return;
         }
         if let Some(from) = self.block {
             let args = self.label_args(results);
             self.terminate(Op::Jump, 0, 0, &[]);
-            self.func.block_mut(from).succs.push(PENDING);
+            self.func.push_succ(from, PENDING);
             edges.push(Edge { from, index: 0, args });
         }
-        self.stack.truncate(frame.height);
+        self.stack.truncate(frame.height());
         let block = self.enter_new_block(edges);
         self.pass_through(block, frame.opened);
         let mut args = Vec::new();
@@ -257,9 +283,9 @@ impl Builder<'_, '_> {
 
     /// Lets what the structure that ends here does not assign come from where it was opened, unless an OSR entry is
     /// inside, or its opening was not translated.
-    fn pass_through(&mut self, join: Block, (open, outside): (u32, Option<Block>)) {
+    fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
         let entered = self.vars.osr.as_ref().is_some_and(|osr| osr.within(open, self.pc));
-        if let Some(outside) = outside.filter(|_| self.options.refinements.regions && !entered) {
+        if outside != PENDING && self.options.refinements.regions && !entered {
             let region = self.body.loops.len() as u32 + self.vars.joins.join(open, self.pc);
             self.ssa.begin_region(join, outside, region);
         }
@@ -361,6 +387,7 @@ impl Builder<'_, '_> {
         let arity = if self.returns(first) { self.ty.results.len() } else { self.label_arity(first) };
         let args = self.label_args(arity);
         self.terminate(Op::BrTable, 0, 0, &[index]);
+        self.func.reserve_succs(from, labels.len());
         let mut return_block = None;
         for label in labels.iter() {
             if !self.returns(label) {
@@ -390,7 +417,7 @@ impl Builder<'_, '_> {
     pub(super) fn terminate(&mut self, op: Op, aux: u32, imm: u64, args: &[Value]) {
         self.emit(op, Type::Void, aux, imm, args);
         let block = self.here();
-        self.func.block_mut(block).insts.extend_from_slice_copy(&self.insts);
+        self.func.extend(block, &self.insts);
         self.insts.clear();
     }
 
@@ -432,12 +459,12 @@ impl Builder<'_, '_> {
     fn label_edge(&mut self, depth: u32, from: Block, args: u32) {
         let index = self.func.block(from).succs.len() as u32;
         let before = self.label(depth).edges;
-        let edges = self.push_edge(before, Edge { from, index, args });
+        let edges = self.edges.push(before, Edge { from, index, args });
         let frame = self.label(depth);
         frame.edges = edges;
         match frame.kind {
             Kind::Loop { header, .. } => self.func.add_edge(from, header),
-            _ => self.func.block_mut(from).succs.push(PENDING),
+            _ => self.func.push_succ(from, PENDING),
         }
     }
 
@@ -472,7 +499,7 @@ impl Builder<'_, '_> {
         for edge in edges {
             self.func.block_mut(edge.from).succs[edge.index as usize] = block;
         }
-        self.func.block_mut(block).preds.extend(edges.iter().map(|edge| edge.from));
+        self.func.extend_preds(block, edges.iter().map(|edge| edge.from));
         self.ssa.seal_block(&mut self.func, &mut self.vars, block);
         self.block = Some(block);
         block

@@ -3,10 +3,10 @@
 use crate::ir::{Block, Value};
 use std::hash::{BuildHasher, RandomState};
 
-/// Definitions: open addressing with linear probing, at most half full.
+/// Definitions: open addressing with linear probing, at most four fifths full. The product of hash and size says where to
+/// begin, so that any size will do and the table grows by a third.
 #[derive(Debug)]
 pub(super) struct Definitions {
-    /// A power of two of them, or none.
     slots: Vec<Slot>,
     taken: usize,
     hash: NumberHash,
@@ -30,7 +30,7 @@ impl Definitions {
 
     /// Makes room for this many.
     pub(super) fn reserve(&mut self, definitions: usize) {
-        let size = (2 * definitions).next_power_of_two().max(16);
+        let size = (definitions + definitions / 4).max(16);
         if size > self.slots.len() {
             let old = std::mem::replace(&mut self.slots, vec![FREE; size]);
             for slot in old.into_iter().filter(|slot| slot.block != FREE.block) {
@@ -42,14 +42,14 @@ impl Definitions {
 
     /// The slot of this definition, or a free one for it; there are slots.
     fn find(&self, block: Block, variable: u32) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.hash.of(u64::from(block.0) << 32 | u64::from(variable)) as usize & mask;
+        let hash = self.hash.of(u64::from(block.0) << 32 | u64::from(variable));
+        let mut at = ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize;
         loop {
             let slot = &self.slots[at];
             if (slot.block, slot.variable) == (block, variable) || slot.block == FREE.block {
                 return at;
             }
-            at = (at + 1) & mask;
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
         }
     }
 
@@ -61,8 +61,8 @@ impl Definitions {
 
     /// Records a value, in place of an earlier one.
     pub(super) fn insert(&mut self, block: Block, variable: u32, value: Value) {
-        if 2 * self.taken >= self.slots.len() {
-            self.reserve(self.taken + 1);
+        if 5 * self.taken >= 4 * self.slots.len() {
+            self.reserve(self.taken + self.taken / 3 + 8);
         }
         let at = self.find(block, variable);
         self.taken += usize::from(self.slots[at].block == FREE.block);

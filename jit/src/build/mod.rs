@@ -63,16 +63,20 @@ pub struct BuildStats {
 
 /// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps
 /// per byte, and five at the most in small functions; only what was made to be quadratic comes near: many variables
-/// live across many blocks, or labels and calls with hundreds of results. A step takes up to 60 bytes of memory.
+/// live across many blocks, or labels and calls with hundreds of results. The memory that this bounds: `tests/memory.rs`.
 const WORK_LIMIT: u64 = 2_000_000;
 const WORK_PER_BYTE: u64 = 4;
 /// Locals and operands that an OSR body may have.
 const SLOT_LIMIT: usize = 1 << 20;
 
-/// Bytes of code for each value and each block, about: compilers' output has 0.25 to 0.3 values and 0.03 to 0.04 blocks
-/// per byte. Room is made at once.
-const BYTES_PER_VALUE: usize = 3;
-const BYTES_PER_BLOCK: usize = 25;
+/// Bytes of code for each value, about: compilers' output has 0.25 to 0.3 values per byte. Room is made at once.
+const BYTES_PER_VALUE: usize = 4;
+
+/// About as many as the branches; but more branches than one in three bytes are labels of tables, which make none.
+fn expected_blocks(body: &FuncBody) -> usize {
+    let (branches, bytes) = (body.branches.len(), body.len() as usize);
+    if 3 * branches < bytes { branches } else { bytes / 16 }
+}
 
 /// Builds the SSA of function `func` of `module`: no replacement is pending in it, blocks that cannot be reached are
 /// empty, and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
@@ -260,7 +264,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         let ty = module.func_type(index);
         let types = |types: &'m [ValType]| types.iter().map(|&ty| Type::from(ty));
         let mut func = Func::new(arena, index, entry, types(&ty.params), types(&ty.results));
-        let (values, blocks) = (body.len() as usize / BYTES_PER_VALUE, body.len() as usize / BYTES_PER_BLOCK);
+        let (values, blocks) = (body.len() as usize / BYTES_PER_VALUE + 8, expected_blocks(body) + 8);
         func.reserve(values, blocks);
         let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
         let refinements = &options.refinements;
@@ -280,7 +284,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             vars,
             stack: Vec::with_capacity(16),
             frames: Vec::with_capacity(16),
-            edges: Vec::with_capacity(blocks),
+            edges: Edges::new(blocks / 4),
             spare_edges: Vec::new(),
             spare_operands: Vec::new(),
             label_args: Vec::with_capacity(32),
@@ -314,6 +318,8 @@ impl<'a, 'm> Builder<'a, 'm> {
             }
             self.ssa.remove_unreachable(&mut self.func);
         }
+        // What follows needs the room of what is done with.
+        (self.edges, self.frames, self.vars.joins) = (Edges::new(0), Vec::new(), Joins::new(0));
         self.ssa.finish(&mut self.func);
         self.func.prepend(Block::ENTRY, &self.vars.leaders);
         self.func.settle();

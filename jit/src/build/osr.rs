@@ -118,7 +118,7 @@ impl<'m> Builder<'_, 'm> {
             return;
         }
         // Those below the innermost block became variables when that was opened.
-        let height = self.frames.last().map_or(0, |frame| frame.height);
+        let height = self.frames.last().map_or(0, Frame::height);
         for i in height..self.stack.len() {
             if let Operand::Value(value) = self.stack[i] {
                 self.ssa.write_variable(self.slot_variable(i), self.here(), value);
@@ -237,7 +237,7 @@ impl<'m> Prefix<'m> {
     fn open_else(&mut self) {
         let frame = self.frames.last_mut().expect("validated code nests");
         frame.kind = Kind::Block;
-        self.operands.truncate(frame.height);
+        self.operands.truncate(frame.height());
         if let BlockType::Func(ty) = frame.ty {
             self.operands.extend(types(&self.module.types[ty as usize].params));
         }
@@ -246,7 +246,7 @@ impl<'m> Prefix<'m> {
 
     fn end(&mut self) {
         let frame = self.frames.pop().expect("validated code nests");
-        self.operands.truncate(frame.height);
+        self.operands.truncate(frame.height());
         match frame.ty {
             BlockType::Empty => {}
             BlockType::Value(ty) => self.operands.push(ty.into()),

@@ -365,7 +365,7 @@ impl<W: World> Machine<'_, '_, W> {
 
     /// Callee and arguments of any call.
     fn callee(&self, inst: &Inst<'_>) -> (Callee, Vec<u128>) {
-        let mut args = self.list(inst.args);
+        let mut args = self.list(&inst.args);
         let callee = match inst.op.fields() {
             Fields::Func => Callee::Direct(inst.aux),
             Fields::Type => {
@@ -388,7 +388,7 @@ impl<W: World> Machine<'_, '_, W> {
                 let default = self.func.block(block).succs.len() - 1;
                 Next::Edge(default.min(self.get(inst.args[0]) as usize))
             }
-            Op::Return => Next::End(Outcome::Return(self.list(inst.args))),
+            Op::Return => Next::End(Outcome::Return(self.list(&inst.args))),
             op if op.is_tail_call() => {
                 let (callee, args) = self.callee(inst);
                 Next::End(Outcome::TailCall { callee, args, pc: inst.pc })

@@ -5,7 +5,9 @@
 //! twice to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
 //! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
 
+use super::list::{Args, List};
 use super::ops::{Op, Type};
+use crate::tight;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::Opcode;
@@ -13,7 +15,7 @@ use weir_bytecode::Opcode;
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub u32);
 
         impl $name {
@@ -65,18 +67,18 @@ pub struct Inst<'a> {
     /// A constant whose meaning TABLE 2 gives; of an i32 or f32 constant the upper half is zero.
     pub imm: u64,
     /// Arguments.
-    pub args: &'a mut [Value],
+    pub args: Args<'a>,
 }
 
 /// One basic block.
 #[derive(Debug)]
 pub struct BlockData<'a> {
     /// Predecessors, one entry per edge.
-    pub preds: BumpVec<'a, Block>,
+    pub preds: List<'a, Block>,
     /// Phis, then other instructions, then one terminator.
-    pub insts: BumpVec<'a, Value>,
+    pub insts: List<'a, Value>,
     /// Successors, as the terminator orders them.
-    pub succs: BumpVec<'a, Block>,
+    pub succs: List<'a, Block>,
 }
 
 /// How a function is entered.
@@ -134,43 +136,27 @@ impl<'a> Func<'a> {
 
     /// Makes room for this many values and blocks more.
     pub fn reserve(&mut self, values: usize, blocks: usize) {
-        self.blocks.reserve(blocks);
-        self.insts.reserve(values);
+        self.blocks.reserve_exact(blocks);
+        self.insts.reserve_exact(values);
     }
 
     /// A new block, without predecessors, instructions or successors.
     pub fn create_block(&mut self) -> Block {
         let block = Block(self.blocks.len() as u32);
-        let arena = self.arena;
-        self.blocks.push(BlockData {
-            preds: BumpVec::with_capacity_in(2, arena),
-            insts: BumpVec::new_in(arena),
-            succs: BumpVec::with_capacity_in(2, arena),
-        });
+        tight::push(&mut self.blocks, BlockData { preds: List::new(), insts: List::new(), succs: List::new() });
         block
     }
 
     /// A new instruction that stands in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
-        let args = self.list(args);
-        self.insts.push(Inst { op, ty, pc, aux, imm, args });
+        tight::push(&mut self.insts, Inst { op, ty, pc, aux, imm, args: Args::new(self.arena, args) });
         value
-    }
-
-    /// A copy in the arena. Most have one entry or two, and are not worth a call.
-    fn list(&self, args: &[Value]) -> &'a mut [Value] {
-        match *args {
-            [] => &mut [],
-            [a] => self.arena.alloc([a]),
-            [a, b] => self.arena.alloc([a, b]),
-            _ => self.arena.alloc_slice_copy(args),
-        }
     }
 
     /// Makes `value` compute something else, of the same type, from where it stands.
     pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
-        let args = self.list(args);
+        let args = Args::new(self.arena, args);
         let inst = &mut self.insts[value.index()];
         (inst.op, inst.aux, inst.imm, inst.args) = (op, 0, imm, args);
     }
@@ -179,15 +165,45 @@ impl<'a> Func<'a> {
     #[expect(clippy::too_many_arguments, reason = "they are the fields of an instruction and where it goes")]
     pub fn append(&mut self, block: Block, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = self.create(op, ty, pc, aux, imm, args);
-        self.blocks[block.index()].insts.push(value);
+        self.push(block, value);
         value
     }
 
     /// Adds the edge `from → to`, as `from`'s last successor and `to`'s last predecessor. Phis of `to` are the
     /// caller's.
     pub fn add_edge(&mut self, from: Block, to: Block) {
-        self.blocks[from.index()].succs.push(to);
-        self.blocks[to.index()].preds.push(from);
+        self.push_succ(from, to);
+        self.push_pred(to, from);
+    }
+
+    /// Adds `to` as `from`'s last successor; the other end of the edge is the caller's.
+    pub fn push_succ(&mut self, from: Block, to: Block) {
+        self.blocks[from.index()].succs.push(self.arena, to);
+    }
+
+    /// Adds `from` as `to`'s last predecessor; the other end of the edge is the caller's.
+    pub fn push_pred(&mut self, to: Block, from: Block) {
+        self.blocks[to.index()].preds.push(self.arena, from);
+    }
+
+    /// Makes room for this many successors of `block` more.
+    pub fn reserve_succs(&mut self, block: Block, count: usize) {
+        self.blocks[block.index()].succs.reserve(self.arena, count);
+    }
+
+    /// Adds predecessors to `block`; the other ends of the edges are the caller's.
+    pub fn extend_preds(&mut self, block: Block, preds: impl ExactSizeIterator<Item = Block>) {
+        self.blocks[block.index()].preds.extend(self.arena, preds);
+    }
+
+    /// Puts `value` at the end of `block`.
+    pub fn push(&mut self, block: Block, value: Value) {
+        self.blocks[block.index()].insts.push(self.arena, value);
+    }
+
+    /// Puts these values at the end of `block`.
+    pub fn extend(&mut self, block: Block, values: &[Value]) {
+        self.blocks[block.index()].insts.extend(self.arena, values.iter().copied());
     }
 
     /// The target of edge `(from, succ)`, `succ` an index into `from`'s successors, and the index of the edge in the
@@ -218,13 +234,13 @@ impl<'a> Func<'a> {
                 break;
             }
             let args = inst.args.iter().zip(&kept).filter(|&(_, &kept)| kept).map(|(&arg, _)| arg);
-            inst.args = BumpVec::from_iter_in(args, arena).into_bump_slice_mut();
+            inst.args = Args::new(arena, &BumpVec::from_iter_in(args, arena));
         }
     }
 
     /// Gives `value` other arguments.
     pub fn set_args(&mut self, value: Value, args: &[Value]) {
-        self.insts[value.index()].args = self.list(args);
+        self.insts[value.index()].args = Args::new(self.arena, args);
     }
 
     /// How many values there are, those in no block included.
@@ -274,7 +290,7 @@ impl<'a> Func<'a> {
 
     /// The arguments of `value`, as they stand: [`Func::find`] resolves them while replacements are pending.
     pub fn args(&self, value: Value) -> &[Value] {
-        self.inst(value).args
+        &self.inst(value).args
     }
 
     /// The bits of `value` if it is a constant.
@@ -286,7 +302,7 @@ impl<'a> Func<'a> {
     /// The bits of `value` if it is a constant vector.
     pub fn as_vector(&self, value: Value) -> Option<u128> {
         let inst = self.inst(value);
-        match (inst.op, &*inst.args) {
+        match (inst.op, &inst.args[..]) {
             (Op::Const, _) => Some(inst.imm.into()),
             (Op::Vector, &[low, high]) if inst.aux == Opcode::V128Const as u32 => {
                 Some(u128::from(self.as_const(low)?) | u128::from(self.as_const(high)?) << 64)
@@ -363,7 +379,7 @@ impl<'a> Func<'a> {
     pub fn insert(&mut self, block: Block, values: &[(usize, Value)]) {
         let insts = &mut self.blocks[block.index()].insts;
         let mut from = insts.len();
-        insts.extend(values.iter().map(|&(_, value)| value));
+        insts.extend(self.arena, values.iter().map(|&(_, value)| value));
         // From the end, so that nothing is moved twice.
         for (earlier, &(at, value)) in values.iter().enumerate().rev() {
             insts.copy_within(at..from, at + earlier + 1);
@@ -374,11 +390,7 @@ impl<'a> Func<'a> {
 
     /// Puts these values in front of all that stands in `block`.
     pub fn prepend(&mut self, block: Block, values: &[Value]) {
-        let insts = &mut self.blocks[block.index()].insts;
-        let len = insts.len();
-        insts.extend_from_slice_copy(values);
-        insts.copy_within(..len, values.len());
-        insts[..values.len()].copy_from_slice(values);
+        self.blocks[block.index()].insts.insert(self.arena, 0, values);
     }
 
     /// Whether `value` was replaced by another.

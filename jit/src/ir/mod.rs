@@ -1,10 +1,11 @@
 //! The SSA that everything between bytecode and machine code works on.
 //!
-//! [`ops`] is TABLE 2; [`func`] the container; [`mod@print`], [`mod@parse`] and [`mod@verify`] its text and its rules;
+//! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`], [`mod@parse`] and [`mod@verify`] its text and its rules;
 //! [`mod@eval`] runs it, and so is the oracle of every pass.
 
 pub mod eval;
 pub mod func;
+pub mod list;
 pub mod ops;
 pub mod parse;
 pub mod print;
@@ -13,6 +14,7 @@ pub mod verify;
 
 pub use eval::{Callee, Outcome, Stop, World, eval};
 pub use func::{Block, Entry, Func, Inst, Value};
+pub use list::{Args, List};
 pub use ops::{Effect, Fields, Op, Type, vector_opcode};
 pub use parse::{ParseError, parse};
 pub use print::print;

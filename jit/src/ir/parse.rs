@@ -8,7 +8,6 @@
 use super::func::{Block, Entry, Func, Value};
 use super::ops::{Fields, Op, Type};
 use bumpalo::Bump;
-use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::{Opcode, Trap};
 
 /// Why text is not a function.
@@ -156,15 +155,16 @@ impl Parser {
         for (block, pending) in self.blocks.iter_mut().enumerate() {
             let made = func.create_block();
             debug_assert_eq!(made.index(), block);
+            let arena = func.arena;
             let data = func.block_mut(made);
-            data.succs.extend(pending.succs.iter().copied());
-            data.preds.extend(pending.preds.iter().flatten().copied());
+            data.succs.extend(arena, pending.succs.iter().copied());
+            data.preds.extend(arena, pending.preds.iter().flatten().copied().collect::<Vec<_>>().into_iter());
         }
         let mut insts: Vec<Option<(Block, Pending)>> = (0..numbers).map(|_| None).collect();
         for (block, pending) in self.blocks.into_iter().enumerate() {
             let preds = pending.preds.unwrap_or_default();
-            let order = BumpVec::from_iter_in(pending.insts.iter().filter_map(|inst| inst.number.map(Value)), func.arena);
-            func.block_mut(Block(block as u32)).insts = order;
+            let order: Vec<Value> = pending.insts.iter().filter_map(|inst| inst.number.map(Value)).collect();
+            func.extend(Block(block as u32), &order);
             for mut inst in pending.insts {
                 inst.order_by(&preds)?;
                 let number = inst.number.expect("every instruction has been numbered") as usize;

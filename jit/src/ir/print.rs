@@ -99,7 +99,7 @@ fn write_inst(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, value: Value
     }
     write!(f, "{}", inst.op)?;
     write_fields(f, func, value)?;
-    let args = list(inst.args);
+    let args = list(&inst.args);
     match inst.op {
         Op::Phi => return write_phi(f, func, block, value),
         Op::Call | Op::ReturnCall => return write!(f, "({args})"),

@@ -646,7 +646,7 @@ mod tests {
         assert_eq!(verify(&func, None).unwrap_err().rule, 4);
         func.settle();
         assert_eq!(verify(&func, None), Ok(()));
-        func.block_mut(Block::ENTRY).insts.insert(0, Value(0));
+        func.block_mut(Block::ENTRY).insts.insert(&arena, 0, &[Value(0)]);
         assert_eq!(verify(&func, None).unwrap_err().rule, 4);
     }
 }

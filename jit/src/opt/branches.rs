@@ -15,7 +15,6 @@
 use super::{Changed, Context, Pass};
 use crate::analysis::Cfg;
 use crate::ir::{Block, Func, Op};
-use bumpalo::collections::Vec as ArenaVec;
 
 /// Branch folding.
 pub const PASS: Pass = Pass { name: "branches", run, needs: &[], keeps: &[] };
@@ -64,9 +63,8 @@ fn jump(func: &mut Func<'_>, decided: &[(Block, usize)]) {
         if let Some((target, _)) = kept[block.index()] {
             let terminator = func.terminator(block).expect("a block with successors has a terminator");
             func.become_op(terminator, Op::Jump, 0, &[]);
-            let succs = &mut func.block_mut(block).succs;
-            succs.clear();
-            succs.push(target);
+            func.block_mut(block).succs.clear();
+            func.push_succ(block, target);
         }
     }
 }
@@ -160,17 +158,16 @@ fn follows_its_pred(func: &Func<'_>, block: Block) -> bool {
 
 /// Moves the contents of `next` to the end of `block`, its only predecessor.
 fn append(func: &mut Func<'_>, block: Block, next: Block) {
-    let arena = func.arena;
     let data = func.block_mut(next);
     data.preds.clear();
-    let insts = std::mem::replace(&mut data.insts, ArenaVec::new_in(arena));
-    let succs = std::mem::replace(&mut data.succs, ArenaVec::new_in(arena));
+    let insts = std::mem::take(&mut data.insts);
+    let succs = std::mem::take(&mut data.succs);
     func.block_mut(block).insts.pop();
     func.block_mut(block).succs = succs;
-    for value in insts {
+    for &value in &insts {
         match func.op(value) {
             Op::Phi => func.replace(value, func.args(value)[0]),
-            _ => func.block_mut(block).insts.push(value),
+            _ => func.push(block, value),
         }
     }
 }

@@ -161,9 +161,9 @@ fn redirect(func: &mut Func<'_>, block: Block, k: usize, (pred, edge): (Block, u
         let (pc, fuel) = (func.inst(charge).pc, func.inst(charge).imm);
         let paid = func.create(Op::Fuel, Type::Void, pc, 0, fuel, &[]);
         let before_jump = func.block(pred).insts.len() - 1;
-        func.block_mut(pred).insts.insert(before_jump, paid);
+        func.insert(pred, &[(before_jump, paid)]);
     }
-    func.block_mut(target).preds.push(pred);
+    func.push_pred(target, pred);
     func.block_mut(pred).succs[edge] = target;
     let mut next = 0;
     func.retain_preds(block, |_| {

@@ -179,6 +179,10 @@ fn main() -> ExitCode {
         "compiled {} functions native, {} with Cranelift; {} loops continued in compiled code",
         reached.native, reached.cranelift, reached.osr_entries
     );
+    println!(
+        "retired code {} times, freed {} bytes of it; compiled {} times again",
+        reached.retired, reached.freed_bytes, reached.recompiled
+    );
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

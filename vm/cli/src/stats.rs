@@ -50,6 +50,12 @@ fn text(stats: &Stats, wall: Duration) -> String {
         text.push_str(&format!("; compiled {bytecode} bytes of bytecode to {code} bytes of code in {compile_ms:.1} ms"));
         text.push_str(&optimised(stats));
     }
+    if stats.retired > 0 {
+        text.push_str(&format!(
+            "\nweir: retired code {} times, {} bytes, of which {} are free again; compiled {} times again",
+            stats.retired, stats.retired_bytes, stats.freed_bytes, stats.recompiled,
+        ));
+    }
     text
 }
 
@@ -93,6 +99,10 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
         "compile_ms": compile_ms,
         "bytecode_bytes_compiled": stats.bytecode_bytes_compiled,
         "code_bytes": stats.code_bytes,
+        "recompiled": stats.recompiled,
+        "retired": stats.retired,
+        "retired_bytes": stats.retired_bytes,
+        "freed_bytes": stats.freed_bytes,
         "ssa": {
             "phis": stats.ssa.phis,
             "trivial_removed": stats.ssa.trivial_removed,

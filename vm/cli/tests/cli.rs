@@ -558,9 +558,21 @@ fn stats_go_to_standard_error() {
     assert!(stats["wall_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{stats}");
     assert!(stats["functions"]["total"].as_u64() > stats["functions"]["called"].as_u64(), "{stats}");
     assert!(stats["functions"]["called"].as_u64() > Some(0), "{stats}");
-    for key in
-        ["osr_entries", "tier_up", "compile_ms", "code_bytes", "ssa", "opt", "gates", "spills", "reloads", "traps", "peak_memory"]
-    {
+    for key in [
+        "osr_entries",
+        "tier_up",
+        "compile_ms",
+        "code_bytes",
+        "retired",
+        "freed_bytes",
+        "ssa",
+        "opt",
+        "gates",
+        "spills",
+        "reloads",
+        "traps",
+        "peak_memory",
+    ] {
         assert!(!stats[key].is_null(), "{key} is missing: {stats}");
     }
 

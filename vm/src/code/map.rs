@@ -201,6 +201,9 @@ impl CodeArena {
     pub unsafe fn free(&self, code: NonNull<u8>, len: usize) {
         let unit = (code.as_ptr() as usize - self.base()) / UNIT;
         self.tag(unit).store(0, Ordering::Release);
+        // SAFETY: the region is within the writable view, and nobody's any more but this call's. Should anything run in it after
+        // all, it stops at once.
+        unsafe { self.writable.as_mut_ptr().add(unit * UNIT).write_bytes(INT3, len) };
         self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
     }
 

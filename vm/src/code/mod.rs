@@ -1,7 +1,8 @@
 //! Code memory and the machinery around native code: [`map`] is the memory, [`stubs`] the crossings between Rust and native code,
-//! [`signals`] turns faults into traps. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a
+//! [`signals`] turns faults into traps, [`barrier`] comes before code is written where other code was. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a
 //! module owns in it.
 
+mod barrier;
 mod map;
 mod signals;
 mod stubs;
@@ -14,8 +15,8 @@ pub(crate) use stubs::{Grown, Hooks, Stubs};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
 use weir_jit::compile::TrapEntry;
@@ -80,6 +81,21 @@ pub(crate) struct CodeSpace {
     /// What contexts of this engine point to.
     helpers: Box<[HelperAddress; Helper::COUNT]>,
     shapes: Mutex<HashMap<Shape, Stubs>>,
+    /// Code that is in no table any more and is still there.
+    retired: Mutex<Vec<Retired>>,
+    /// Bytes freed of it.
+    freed: AtomicU64,
+    /// Whether all threads can be made to pass a barrier; without it nothing is freed before its module.
+    barrier: bool,
+}
+
+/// Retired code, of which activations that began at this time or later know nothing.
+#[derive(Debug)]
+struct Retired {
+    since: u64,
+    code: Installed,
+    /// Its module's [`ModuleCode::freed`].
+    freed: Arc<AtomicU64>,
 }
 
 impl CodeSpace {
@@ -103,7 +119,8 @@ impl CodeSpace {
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
-        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes: Mutex::default() }))
+        let (shapes, retired, freed, barrier) = (Mutex::default(), Mutex::default(), AtomicU64::new(0), barrier::register());
+        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, retired, freed, barrier }))
     }
 
     /// Makes sure that this thread can take a fault as a trap: to be asked when Rust enters the guest from outside.
@@ -132,6 +149,41 @@ impl CodeSpace {
         let stubs = stubs::generate(&self.arena, self.hooks, self.common, &shape)?;
         shapes.insert(shape, stubs);
         Ok(stubs)
+    }
+
+    fn retired(&self) -> MutexGuard<'_, Vec<Retired>> {
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of code that are retired and not freed.
+    pub fn retired_bytes(&self) -> usize {
+        // SAFETY: a record lives as long as its code.
+        self.retired().iter().map(|retired| unsafe { retired.code.info.as_ref().len }).sum()
+    }
+
+    /// Bytes of retired code that were freed.
+    pub fn freed_bytes(&self) -> u64 {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    /// Frees the retired code that no store can be in or return to. `oldest`, asked behind a barrier for all threads, says when
+    /// the oldest activation began that has not ended. Returns how many bytes that were. Costs a system call if anything is retired.
+    pub fn free_retired(&self, oldest: impl FnOnce() -> u64) -> usize {
+        let mut retired = self.retired();
+        if retired.is_empty() || !self.barrier || !barrier::all_threads() {
+            return 0;
+        }
+        let oldest = oldest();
+        let mut freed = 0;
+        for Retired { code, freed: of_module, .. } in retired.extract_if(.., |retired| retired.since <= oldest) {
+            // SAFETY: it was taken out of all tables before `since`; the activations that there are began later, or, with the barrier
+            // between, found the tables without it. Nothing else refers to code: see the head of `runtime::presence`.
+            let bytes = unsafe { code.free(&self.arena) };
+            of_module.fetch_add(bytes as u64, Ordering::Relaxed);
+            freed += bytes;
+        }
+        self.freed.fetch_add(freed as u64, Ordering::Relaxed);
+        freed
     }
 
     /// The target of an outcome that dispatches to an OSR body.
@@ -179,6 +231,7 @@ impl CodeSpace {
             cells,
             stubs,
             installed: Mutex::default(),
+            freed: Arc::default(),
         };
         for func in code.first..code.first + count as u32 {
             code.cell(func).store(code.thunk(func).cast_mut(), Ordering::Release);
@@ -251,7 +304,10 @@ pub(crate) struct ModuleCode {
     count: usize,
     cells: NonNull<Cell>,
     stubs: NonNull<u8>,
-    installed: Mutex<Vec<Installed>>,
+    /// By address.
+    installed: Mutex<HashMap<usize, Installed>>,
+    /// Bytes of its retired code that were freed.
+    freed: Arc<AtomicU64>,
 }
 
 /// A published function.
@@ -259,6 +315,25 @@ pub(crate) struct ModuleCode {
 struct Installed {
     code: NonNull<u8>,
     info: NonNull<CodeInfo>,
+}
+
+// SAFETY: both are used by whoever frees the code alone.
+unsafe impl Send for Installed {}
+
+impl Installed {
+    /// Frees code and record. Returns how many bytes the code had.
+    ///
+    /// # Safety
+    /// No thread runs in the code, will return to it or can still reach it.
+    unsafe fn free(self, arena: &CodeArena) -> usize {
+        // SAFETY: the caller's promise; the record came from a Box.
+        unsafe {
+            let len = self.info.as_ref().len;
+            arena.free(self.code, len);
+            drop(Box::from_raw(self.info.as_ptr()));
+            len
+        }
+    }
 }
 
 // SAFETY: cells are atomic, code is immutable, and the list has a lock.
@@ -321,11 +396,36 @@ impl ModuleCode {
                 return Err(error);
             }
         };
-        self.installed.lock().unwrap_or_else(PoisonError::into_inner).push(Installed { code, info });
+        self.installed().insert(code.as_ptr() as usize, Installed { code, info });
         if entry == Entry::Call {
             self.cell(func).store(code.as_ptr(), Ordering::Release);
         }
         Ok(code.as_ptr())
+    }
+
+    fn installed(&self) -> MutexGuard<'_, HashMap<usize, Installed>> {
+        self.installed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of retired code that were freed.
+    pub fn freed_bytes(&self) -> u64 {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the published code at `address`.
+    pub fn len_of(&self, address: *const u8) -> usize {
+        // SAFETY: the record of installed code is there.
+        self.installed().get(&(address as usize)).map_or(0, |code| unsafe { code.info.as_ref().len })
+    }
+
+    /// Gives up the published code at `address`, which its owner has taken out of all tables; `since` is asked for thereafter.
+    /// It is freed by [`CodeSpace::free_retired`], or with the module. Returns how many bytes it has.
+    pub fn retire(&self, address: *const u8, since: impl FnOnce() -> u64) -> usize {
+        let Some(code) = self.installed().remove(&(address as usize)) else { return 0 };
+        // SAFETY: the record is there as long as the code.
+        let len = unsafe { code.info.as_ref().len };
+        self.space.retired().push(Retired { since: since(), code, freed: self.freed.clone() });
+        len
     }
 
     fn stub(&self, func: u32, offset: usize) -> *const u8 {
@@ -343,12 +443,15 @@ impl ModuleCode {
 impl Drop for ModuleCode {
     fn drop(&mut self) {
         let arena = &self.space.arena;
-        for Installed { code, info } in self.installed.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // SAFETY: no instance is left, so nothing runs in the module's code or refers to it; the record came from a Box.
-            unsafe {
-                arena.free(code, info.as_ref().len);
-                drop(Box::from_raw(info.as_ptr()));
-            }
+        let installed = std::mem::take(self.installed.get_mut().unwrap_or_else(PoisonError::into_inner)).into_values();
+        // SAFETY: the record is there as long as the code.
+        let own = |retired: &mut Retired| unsafe { retired.code.info.as_ref().module == self.key };
+        let retired: Vec<Retired> = self.space.retired().extract_if(.., own).collect();
+        // So that nobody executes what will be written over it as what it is now.
+        let _ = self.space.barrier && barrier::all_threads();
+        for code in installed.chain(retired.into_iter().map(|retired| retired.code)) {
+            // SAFETY: no instance is left, so nothing runs in the module's code or refers to it.
+            unsafe { code.free(arena) };
         }
         // SAFETY: as above.
         unsafe {

@@ -194,6 +194,9 @@ impl Activation {
             } else if here < native_limit {
                 return Err(Error::new(Trap::StackOverflow));
             }
+            if (*store).activations == 0 {
+                (*store).presence.enter();
+            }
             (*store).activations += 1;
             Ok(Activation { store, native_limit, value_sp, boundary })
         }
@@ -210,6 +213,9 @@ impl Drop for Activation {
             (*stack).value_sp = self.value_sp;
             (*stack).boundary = self.boundary;
             (*self.store).activations -= 1;
+            if (*self.store).activations == 0 {
+                (*self.store).presence.leave();
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod host;
 pub(crate) mod instantiate;
 pub(crate) mod memory;
 pub(crate) mod mismatch;
+pub(crate) mod presence;
 pub(crate) mod records;
 pub(crate) mod signatures;
 pub(crate) mod stack;

@@ -17,6 +17,7 @@ use crate::error::WasmBacktrace;
 use crate::limits::Limiter;
 use crate::runtime::memory::MemoryRecord;
 use crate::runtime::mismatch;
+use crate::runtime::presence::Presence;
 use crate::runtime::stack::StackRecord;
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
@@ -200,6 +201,8 @@ pub(crate) struct StoreRecord {
     pub failure: Option<Failure>,
     /// How many activations of the guest by Rust are on the native stack.
     pub activations: u32,
+    /// Whether there are any, for who frees code.
+    pub presence: Presence,
     /// The embedder's data, type-erased.
     pub data: *mut (),
     /// Frees `data`.

@@ -5,15 +5,16 @@ use super::listeners::Listeners;
 use super::policy::{self, Decision, NEVER, Policy};
 use super::queue::{Job, Queue};
 use super::record::Record;
+use super::retire;
 use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
 use crate::runtime::helpers::{HELPERS, HOOKS};
 use crate::runtime::records::ModuleRecord;
 use crate::runtime::stack::with_room;
 use crate::{Config, Result, Tier};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use weir_bytecode::Module as Bytecode;
 use weir_jit::compile::{Context, Options};
@@ -33,7 +34,9 @@ pub(crate) struct EngineState {
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     native: bool,
-    listeners: Listeners,
+    pub(super) listeners: Listeners,
+    /// All code, in the order in which it is asked for whether it is in use.
+    pub(super) bodies: Mutex<VecDeque<Body>>,
 }
 
 impl EngineState {
@@ -52,6 +55,7 @@ impl EngineState {
             osr_entries: AtomicU64::new(0),
             native: !matches!(config.tier, Tier::Interpreter | Tier::Ssa),
             listeners: Listeners::new(config)?,
+            bodies: Mutex::default(),
         })
     }
 
@@ -73,7 +77,7 @@ impl EngineState {
 pub(crate) struct ModuleState {
     /// Made with the first instance; `None` if the engine has no native code or no room for it.
     code: OnceLock<Option<NativeModule>>,
-    entries: Mutex<Entries>,
+    pub(super) entries: Mutex<Entries>,
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     pub(super) evaluated: evaluated::Functions,
@@ -87,27 +91,57 @@ pub(super) struct NativeModule {
     pub stubs: Box<[Stubs]>,
 }
 
-/// The entries for which code was asked.
+/// The entries for which code was asked. A function's cell and [`FuncCode::native`](super::counters::FuncCode::native) are pointed
+/// at code that is ready, and away from it, under the lock alone.
 #[derive(Debug, Default)]
-struct Entries {
-    states: HashMap<(u32, Entry), EntryState>,
+pub(super) struct Entries {
+    pub states: HashMap<(u32, Entry), State>,
     /// How many OSR bodies each function has or waits for.
-    osr_bodies: HashMap<u32, u32>,
+    pub osr_bodies: HashMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum EntryState {
+pub(super) struct State {
+    pub entry: EntryState,
+    /// How often it had to give its code up, or found no room for it.
+    pub setbacks: u32,
+}
+
+impl State {
+    /// Its code is asked for.
+    fn used(&mut self) {
+        if let EntryState::Ready(_, used) = &mut self.entry {
+            *used = true;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EntryState {
     Queued,
-    Ready(Code),
+    /// Whether it was asked for since the last look at whether it is in use.
+    Ready(Code, bool),
+    /// No back end can do it, and that won't change.
     Refused,
+    /// To be asked about so many times before it is compiled again.
+    Resting(u32),
 }
 
 /// The address of published code, which is immutable.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Code(pub *const u8);
 
-// SAFETY: only an address; what it points to never changes while the module lives.
+// SAFETY: only an address; what it points to never changes while it is ready, and after that while a store is in the guest that was
+// so before.
 unsafe impl Send for Code {}
+
+/// Code that there is, unless it has been given up since.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub module: Weak<ModuleRecord>,
+    pub func: u32,
+    pub entry: Entry,
+}
 
 /// What there is for an entry when a thread asks.
 pub(super) enum Found {
@@ -118,7 +152,7 @@ pub(super) enum Found {
 }
 
 impl ModuleState {
-    fn entries(&self) -> MutexGuard<'_, Entries> {
+    pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,13 +173,27 @@ impl ModuleState {
         let engine = &module.engine.record().tier;
         let policy = &engine.policy;
         let mut entries = module.tier.entries();
-        match entries.states.get(&(func, entry)) {
-            Some(EntryState::Ready(code)) => return Found::Ready(*code),
-            Some(EntryState::Queued) => return Found::Later(policy.next_ticks()),
-            Some(EntryState::Refused) => return Found::Later(policy.refused_ticks()),
-            None => (),
-        }
         let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+        let mut setbacks = 0;
+        if let Some(state) = entries.states.get_mut(&(func, entry)) {
+            setbacks = state.setbacks;
+            state.used();
+            match &mut state.entry {
+                EntryState::Ready(code, _) => {
+                    if entry == Entry::Call {
+                        retire::promote(module, func, *code);
+                    }
+                    return Found::Ready(*code);
+                }
+                EntryState::Queued => return Found::Later(policy.next_ticks()),
+                EntryState::Refused => return Found::Later(policy.refused_ticks()),
+                EntryState::Resting(0) => (),
+                EntryState::Resting(questions) => {
+                    *questions -= 1;
+                    return Found::Later(policy.rest_ticks(bytes));
+                }
+            }
+        }
         if entry != Entry::Call && entries.osr_bodies.get(&func).is_some_and(|&bodies| bodies >= policy::osr_bodies(bytes)) {
             return Found::Later(policy.next_ticks());
         }
@@ -159,15 +207,25 @@ impl ModuleState {
             Decision::Refuse => EntryState::Refused,
             Decision::Compile(_) | Decision::Queue(_) => EntryState::Queued,
         };
-        entries.states.insert((func, entry), state);
+        entries.states.insert((func, entry), State { entry: state, setbacks });
         if entry != Entry::Call {
             *entries.osr_bodies.entry(func).or_default() += 1;
         }
         drop(entries);
         match decision {
             Decision::Compile(backend) => match with_room(COMPILER_STACK, || compile_and_install(module, func, entry, backend)) {
-                Some(Some(code)) => Found::Ready(code),
-                Some(None) | None => Found::Later(policy.refused_ticks()),
+                Some(Some(code)) => {
+                    if let Some(state) = module.tier.entries().states.get_mut(&(func, entry)) {
+                        state.used();
+                    }
+                    Found::Ready(code)
+                }
+                Some(None) => Found::Later(policy.rest_ticks(bytes)),
+                // There may be at another call.
+                None => {
+                    module.tier.entries().set_back(policy, func, entry);
+                    Found::Later(policy.rest_ticks(bytes))
+                }
             },
             Decision::Queue(backend) => {
                 let heat = policy::heat(bytes, entry);
@@ -181,6 +239,17 @@ impl ModuleState {
     /// Whether code was ever asked for `func`'s call.
     pub(super) fn was_asked(&self, func: u32) -> bool {
         self.entries().states.contains_key(&(func, Entry::Call))
+    }
+}
+
+impl Entries {
+    /// Leaves an entry without code, to be compiled again after a rest.
+    pub(super) fn set_back(&mut self, policy: &Policy, func: u32, entry: Entry) {
+        let setbacks = self.states.get(&(func, entry)).map_or(0, |state| state.setbacks) + 1;
+        self.states.insert((func, entry), State { entry: EntryState::Resting(policy.rest(setbacks)), setbacks });
+        if let Some(bodies) = self.osr_bodies.get_mut(&func).filter(|_| entry != Entry::Call) {
+            *bodies -= 1;
+        }
     }
 }
 
@@ -209,32 +278,54 @@ impl Job for Compilation {
     }
 }
 
-/// Compiles an entry and makes its code reachable. `None`: every back end refused, or there is no room.
+/// Compiles an entry and makes its code reachable. `None`: every back end refused, or there is no room now.
 fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, backend: Backend) -> Option<Code> {
     let engine = &module.engine.record().tier;
     let (compiled, refusals) = compile(module, func, entry, backend, &engine.options);
     let mut reasons: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
     let native = module.tier.native(module)?;
-    let installed = compiled.and_then(|compiled| match native.code.install(func, entry, &compiled) {
-        Ok(code) => Some((Code(code), compiled)),
-        Err(error) => {
-            reasons.push(error.to_string());
-            None
+    // A second time nothing new would be told of one that finds no room.
+    let again = module.tier.entries().states.get(&(func, entry)).is_some_and(|state| state.setbacks > 0);
+    let mut full = false;
+    let installed = compiled.and_then(|compiled| {
+        let mut placed = native.code.install(func, entry, &compiled);
+        if placed.is_err() && retire::make_room(module, compiled.code.len()) {
+            placed = native.code.install(func, entry, &compiled);
+        }
+        match placed {
+            Ok(code) => Some((Code(code), compiled)),
+            Err(error) => {
+                full = true;
+                reasons.push(error.to_string());
+                None
+            }
         }
     });
-    for record in [&module.tier.record, &engine.record] {
-        let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-        record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), &reasons);
-    }
-    // SAFETY: it is installed, and the module is here.
-    unsafe {
-        engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &reasons);
+    if !(again && full) {
+        for record in [&module.tier.record, &engine.record] {
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &reasons);
+        }
+        // SAFETY: it is installed, the module is here, and nobody can retire what is not ready.
+        unsafe {
+            engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &reasons);
+        }
     }
     let code = installed.map(|(code, _)| code);
-    let state = code.map_or(EntryState::Refused, EntryState::Ready);
-    module.tier.entries().states.insert((func, entry), state);
+    let mut entries = module.tier.entries();
+    if full {
+        entries.set_back(&engine.policy, func, entry);
+        return None;
+    }
+    if let Some(state) = entries.states.get_mut(&(func, entry)) {
+        state.entry = code.map_or(EntryState::Refused, |code| EntryState::Ready(code, false));
+    }
     if let (Some(code), Entry::Call) = (code, entry) {
-        module.func_code(func).native.store(code.0.cast_mut(), Ordering::Release);
+        retire::promote(module, func, code);
+    }
+    drop(entries);
+    if code.is_some() {
+        retire::ready(module, func, entry);
     }
     code
 }

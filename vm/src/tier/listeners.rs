@@ -44,10 +44,6 @@ impl Listeners {
         if self.callback.is_none() && self.perf.is_none() {
             return;
         }
-        let osr = match entry {
-            Entry::Call => None,
-            Entry::Osr(pc) => Some(pc),
-        };
         let kind = match compiled {
             Some((Code(address), compiled)) => TierEventKind::Compiled {
                 native: compiled.backend == Backend::Native,
@@ -57,14 +53,33 @@ impl Listeners {
             },
             None => TierEventKind::Refused { reasons },
         };
-        let event = TierEvent { module: &Module::of(module.clone()), func, osr, kind };
+        let event = TierEvent { module: &Module::of(module.clone()), func, osr: osr(entry), kind };
         if let (Some(perf), TierEventKind::Compiled { code, .. }) = (&self.perf, &event.kind) {
             // A profile in which some code has no name is better than none.
             let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&event.name(), code);
         }
+        self.call(&event);
+    }
+
+    /// Tells of so many bytes of code that are not used any more.
+    pub fn tell_retired(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
+        if self.callback.is_some() {
+            let kind = TierEventKind::Retired { bytes };
+            self.call(&TierEvent { module: &Module::of(module.clone()), func, osr: osr(entry), kind });
+        }
+    }
+
+    fn call(&self, event: &TierEvent<'_>) {
         if let Some(Callback(callback)) = &self.callback {
             // Compiled code may be below this on the stack, which no panic may pass: the panic's message is all there is of it.
-            let _ = catch_unwind(AssertUnwindSafe(|| callback(&event)));
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(event)));
         }
+    }
+}
+
+fn osr(entry: Entry) -> Option<u32> {
+    match entry {
+        Entry::Call => None,
+        Entry::Osr(pc) => Some(pc),
     }
 }

@@ -1,7 +1,7 @@
 //! When functions become native code, and how the interpreter gets there.
 //!
 //! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
-//! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`record`]
+//! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`retire`] takes code away again; [`record`]
 //! what `--stats` tells, [`listeners`] who is told at once, [`perf`] for the profiler; [`profile`] what is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native
 //! code at all, [`portable`] answers "interpret".
 //!
@@ -27,6 +27,8 @@ mod policy;
 mod portable;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod queue;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod retire;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod unwind;
 

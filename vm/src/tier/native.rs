@@ -4,6 +4,7 @@ use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
 use super::evaluated;
+use super::retire;
 pub(crate) use super::unwind::on_unwind;
 use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
 use crate::stats::Stats;
@@ -85,11 +86,8 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next
         return Next::Interpret;
     }
     let call = ModuleState::find(module, func, Entry::Call);
-    if let Found::Ready(ready) = call {
-        promote(module, func, ready.0);
-    }
-    if let Some(victim) = tier.policy.demotes(module.code.len()) {
-        demote(module, module.bytecode.imported_funcs + victim as u32);
+    if let Some((victim, retired)) = tier.policy.demotes(module.code.len()) {
+        retire::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
     }
     let Some(at) = at else {
         return match call {
@@ -120,22 +118,6 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next
             Next::Interpret
         }
     }
-}
-
-/// Points function `func` at its code.
-fn promote(module: &ModuleRecord, func: u32, ready: *const u8) {
-    let code = module.func_code(func);
-    if code.native.load(Ordering::Relaxed).is_null() {
-        native_of(module).code.cell(func).store(ready.cast_mut(), Ordering::Release);
-        code.native.store(ready.cast_mut(), Ordering::Release);
-    }
-}
-
-/// Sends function `func` back to the interpreter; its code stays.
-fn demote(module: &ModuleRecord, func: u32) {
-    let Some(native) = module.tier.native(module).map(|native| &native.code) else { return };
-    native.cell(func).store(native.thunk(func).cast_mut(), Ordering::Release);
-    module.func_code(func).native.store(ptr::null_mut(), Ordering::Release);
 }
 
 /// Calls code of function `func` of `instance`, if it is native through an `enter` stub; arguments and results are slots at `args`,
@@ -187,6 +169,7 @@ pub(crate) fn module_stats(module: &Module) -> Stats {
     record.tier.record.lock().unwrap_or_else(PoisonError::into_inner).report(&mut stats);
     stats.osr_entries = record.tier.osr_entries.load(Ordering::Relaxed);
     stats.functions.total = record.code.len() as u64;
+    stats.freed_bytes = record.tier.freed_bytes(record);
     let policy = &record.engine.record().tier.policy;
     for (i, (code, body)) in record.code.iter().zip(&record.bytecode.bodies).enumerate() {
         let func = record.bytecode.imported_funcs + i as u32;
@@ -207,6 +190,7 @@ pub(crate) fn engine_stats(engine: &Engine) -> Stats {
     let mut stats = Stats::default();
     tier.record.lock().unwrap_or_else(PoisonError::into_inner).report(&mut stats);
     stats.osr_entries = tier.osr_entries.load(Ordering::Relaxed);
+    stats.freed_bytes = tier.space().map_or(0, |space| space.freed_bytes());
     stats
 }
 

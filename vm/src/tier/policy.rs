@@ -24,6 +24,12 @@ const COLD_SHARE: i32 = 4;
 /// Beyond this a function is compiled however big it is.
 const MAX_TICKS: i32 = 40_000;
 
+/// Where there is no room, so many times as many bytes are looked at as are wanted, whether they are in use: in steady state,
+/// code that is not used for as long as it takes to fill a quarter of the budget anew gives way.
+pub(crate) const LOOK_AT: usize = 4;
+/// The longest rest is two to the power of this.
+const MAX_REST: u32 = 10;
+
 /// OSR bodies per function: each repeats the loop nest it enters, and a function hot in more loops than this is soon called.
 const MAX_OSR_BODIES: u32 = 8;
 /// Bytes of bytecode in all OSR bodies of a function, beyond the second: the loop of a big interpreter holds many others, and
@@ -152,9 +158,26 @@ impl Policy {
         if self.tier == Tier::Auto { self.next_ticks() } else { NEVER }
     }
 
-    /// Under stress, now and then: which of a module's `functions` functions goes back to the interpreter.
-    pub(crate) fn demotes(&self, functions: usize) -> Option<usize> {
-        (self.stress.is_some() && self.random(4) == 0).then(|| self.random(functions as u64) as usize)
+    /// Questions about an entry that has no code for want of room, or had to give it up, before it is compiled again: twice as many
+    /// each time, so that what has no room in the long run costs little.
+    pub(crate) fn rest(&self, setbacks: u32) -> u32 {
+        if self.stress.is_some() { 0 } else { 1 << setbacks.min(MAX_REST) }
+    }
+
+    /// Ticks between two such questions about a function with `bytes` of code: as many as it took to be compiled at first.
+    pub(crate) fn rest_ticks(&self, bytes: u32) -> i32 {
+        match self.threshold {
+            _ if self.stress.is_some() => self.next_ticks(),
+            Some(ticks) => ticks.min(NEVER as u32) as i32,
+            None => self.ticks(bytes).max(POLL_TICKS),
+        }
+    }
+
+    /// Under stress, now and then: which of a module's `functions` functions goes back to the interpreter, and whether it loses its
+    /// code.
+    pub(crate) fn demotes(&self, functions: usize) -> Option<(usize, bool)> {
+        let chosen = self.stress.is_some() && self.random(4) == 0;
+        chosen.then(|| (self.random(functions as u64) as usize, self.random(4) == 0))
     }
 
     /// A random number below `bound`; only ever asked for under stress.

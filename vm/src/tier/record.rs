@@ -25,6 +25,9 @@ pub(crate) struct Record {
     gated: GateStats,
     bytecode_bytes: u64,
     code_bytes: u64,
+    recompiled: u64,
+    retired: u64,
+    retired_bytes: u64,
     phis: u64,
     trivial_phis: u64,
     shared: u64,
@@ -35,26 +38,34 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Adds a compilation: its result, and why back ends refused or there was no room.
+    /// Adds a compilation, the first of this entry or one `again`: its result, and why back ends refused or there was no room.
     pub(super) fn add(
         &mut self,
         module: &ModuleRecord,
         func: u32,
         entry: Entry,
         compiled: Option<&Compiled>,
+        again: bool,
         reasons: &[String],
     ) {
         self.fallbacks.extend(reasons.iter().map(|reason| Fallback::new(func, reason.clone())));
         let Some(compiled) = compiled else { return };
         self.compiled.insert((std::ptr::from_ref(module).addr(), func), compiled.backend);
         let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
-        if entry == Entry::Call {
+        if entry == Entry::Call && !again {
             let ticks = tier::compile_ticks(&module.engine, bytes).max(0) as u64 + 1;
             self.tier_up.push(TierUp::new(func, module.bytecode.func_name(func).map(String::from), ticks));
         }
         self.bytecode_bytes += u64::from(bytes);
         self.code_bytes += compiled.code.len() as u64;
+        self.recompiled += u64::from(again);
         self.sum(&compiled.stats);
+    }
+
+    /// Adds code that was retired.
+    pub(super) fn add_retired(&mut self, bytes: u64) {
+        self.retired += 1;
+        self.retired_bytes += bytes;
     }
 
     /// Adds a function that is evaluated as SSA, or why it is not.
@@ -100,6 +111,7 @@ impl Record {
         stats.gates = self.gated.clone();
         stats.bytecode_bytes_compiled = self.bytecode_bytes;
         stats.code_bytes = self.code_bytes;
+        (stats.recompiled, stats.retired, stats.retired_bytes) = (self.recompiled, self.retired, self.retired_bytes);
         stats.ssa.phis = self.phis;
         stats.ssa.trivial_removed = self.trivial_phis;
         stats.ssa.scc_removed = self.changes.iter().filter(|(pass, _)| *pass == "phis").map(|(_, changes)| changes).sum();

@@ -19,7 +19,7 @@ struct Zeros;
 impl Variables for Zeros {
     fn initial(&mut self, func: &mut Func<'_>, _: u32, ty: Type) -> Value {
         let value = func.create(Op::Const, ty, 0, 0, 0, &[]);
-        func.block_mut(Block::ENTRY).insts.insert(0, value);
+        func.prepend(Block::ENTRY, &[value]);
         value
     }
 

@@ -121,7 +121,7 @@ impl Rewriter<'_, '_, '_, '_> {
             // Behind what must stand first.
             let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
             let at = self.func.block(block).insts.iter().take_while(leads).count();
-            self.func.block_mut(block).insts.splice(at..at, constants);
+            self.func.insert(block, &constants.iter().map(|&constant| (at, constant)).collect::<Vec<_>>());
         }
     }
 

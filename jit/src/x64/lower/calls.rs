@@ -38,10 +38,10 @@ impl<'l> Lower<'l, '_> {
         let ty = module.func_type(inst.aux);
         if inst.aux < module.imported_funcs {
             let reference = self.field(abi::INSTANCE, self.layout.import(inst.aux) as usize);
-            return (ty, Target::Reference, Some(reference), inst.args);
+            return (ty, Target::Reference, Some(reference), &inst.args);
         }
         let itself = inst.aux == func.index && func.entry == Entry::Call;
-        (ty, if itself { Target::Itself } else { Target::Cell(inst.aux) }, None, inst.args)
+        (ty, if itself { Target::Itself } else { Target::Cell(inst.aux) }, None, &inst.args)
     }
 
     /// The address of the overflow area.
