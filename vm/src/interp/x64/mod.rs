@@ -35,9 +35,11 @@ mod pairs;
 
 use super::dispatch::{State, code};
 use super::frame::{Body, Scope};
+use crate::Config;
 use std::arch::naked_asm;
 use std::mem::offset_of;
 use weir_bytecode::sidetable::BranchEntry;
+use weir_jit::contract::StoreCtx;
 
 /// Code that is jumped to with the registers as the head of this file says, and is no function.
 type Handler = unsafe extern "sysv64" fn();
@@ -65,19 +67,56 @@ const _: () = assert!(offset_of!(Table, pairs) == 2120);
 type Handlers = &'static [(u16, Handler)];
 
 /// For an engine whose interpreter counts nothing but ticks.
-static PLAIN: Table = table(&[control::plain::BRANCHES, control::plain::FUSED], control::plain::PAIRS);
+static PLAIN: Table = table(
+    &[control::plain::BRANCHES, control::plain::FUSED, control::unmetered::FLOW, calls::unmetered::CALLS, numeric::any::FLOATS],
+    &[control::plain::PAIRS, pairs::any::FLOATS],
+);
 /// For one that profiles warm functions.
-static PROFILING: Table =
-    table(&[control::counting::BRANCHES, control::counting::FUSED, calls::COUNTING], control::counting::PAIRS);
+static PROFILING: Table = table(
+    &[
+        control::counting::BRANCHES,
+        control::counting::FUSED,
+        control::unmetered::FLOW,
+        calls::unmetered::CALLS,
+        calls::unmetered::COUNTING,
+        numeric::any::FLOATS,
+    ],
+    &[control::counting::PAIRS, pairs::any::FLOATS],
+);
+/// For one that polls or wants canonical NaNs, whether it profiles or not: as long as a store has no deadline, a poll finds that
+/// it is not reached.
+static POLLING: Table = table(
+    &[
+        control::counting::BRANCHES,
+        control::counting::FUSED,
+        control::polling::FLOW,
+        calls::polling::CALLS,
+        calls::polling::COUNTING,
+        numeric::exact::FLOATS,
+    ],
+    &[control::counting::PAIRS, pairs::exact::FLOATS],
+);
+/// For one that consumes fuel, and may do all of that too.
+static FUELLED: Table = table(
+    &[
+        control::charging::BRANCHES,
+        control::charging::FUSED,
+        control::fuelled::FLOW,
+        calls::fuelled::CALLS,
+        calls::fuelled::COUNTING,
+        numeric::exact::FLOATS,
+    ],
+    &[control::charging::PAIRS, pairs::exact::FLOATS],
+);
 
-/// The table with these handlers of what counts or does not, `of_pairs` being those of pairs.
-const fn table(counting: &[Handlers], of_pairs: Handlers) -> Table {
+/// The table with these handlers of what is not the same in all, `of_pairs` being those of pairs.
+const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
     let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [pairs::push as Handler; 256] };
-    let opcodes = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
+    let opcodes = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS];
     let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::FUSED];
-    let mut table = with(with(with(table, &opcodes, false), &fused, false), counting, false);
+    let mut table = with(with(with(table, &opcodes, false), &fused, false), lists, false);
     table.opcodes[code::Prefix as usize] = numeric::prefix;
-    with(table, &[pairs::HANDLERS, pairs::FUSED, of_pairs], true)
+    with(with(table, &[pairs::HANDLERS, pairs::FUSED], true), of_pairs, true)
 }
 
 /// The table with all of these in their places, among the pairs or not.
@@ -99,15 +138,21 @@ const fn with(mut table: Table, lists: &[Handlers], pairs: bool) -> Table {
     table
 }
 
-/// The table for an engine whose interpreter profiles, or does not.
-pub(super) fn table_for(profiled: bool) -> Option<&'static Table> {
-    Some(if profiled { &PROFILING } else { &PLAIN })
+/// The table for an engine of this configuration.
+pub(super) fn table_for(config: &Config) -> Option<&'static Table> {
+    Some(match config {
+        Config { consume_fuel: true, .. } => &FUELLED,
+        config if config.is_metered() => &POLLING,
+        config if config.profiles() => &PROFILING,
+        _ => &PLAIN,
+    })
 }
 
 /// Executes instructions until the next one, at which the new state stands, needs the portable loop.
 ///
 /// # Safety
-/// As for [`super::dispatch::run`] with slots of one word and nothing metered; `limit` is the end of the value stack.
+/// As for [`super::dispatch::run`] with slots of one word; `table` is that of the engine's configuration, `limit` the end of the
+/// value stack.
 #[inline(always)]
 pub(super) unsafe fn advance(mut state: State, table: &Table, limit: *mut u64) -> State {
     // SAFETY: the caller's promise; `run` writes nothing but the state and the value stack, memory and globals that
@@ -186,6 +231,46 @@ unsafe extern "sysv64" fn exit() {
 }
 
 const _: () = assert!(size_of::<BranchEntry>() == 16 && size_of::<Body>() == 64);
+
+// What the displacements from `scope` and from the store's context below are.
+const _: () = assert!(offset_of!(Scope, store) == 8 && offset_of!(Scope, costs) == 16);
+const _: () =
+    assert!(offset_of!(StoreCtx, fuel) == 0 && offset_of!(StoreCtx, epoch) == 8 && offset_of!(StoreCtx, deadline) == 16);
+
+/// Leaves if the deadline is reached. `$scratch` and `r13` are overwritten.
+macro_rules! poll {
+    ($scratch:literal) => {
+        concat!(
+            "mov r13, [r11 + 8]\nmov ",
+            $scratch,
+            ", [r13 + 8]\nmov ",
+            $scratch,
+            ", [",
+            $scratch,
+            "]\ncmp ",
+            $scratch,
+            ", [r13 + 16]\njae 9f\n"
+        )
+    };
+}
+
+/// What it costs to come to the address `$pc`, in `$cost`, whose lower half is `$low`; where the fuel is, in `r13`. It leaves if there
+/// is not enough, or if it costs more than a byte says: then the portable loop looks it up.
+macro_rules! cost {
+    ($low:literal, $cost:literal, $pc:expr) => {
+        concat!(
+            "mov r13, [r11 + 16]\nmovzx ",
+            $low,
+            ", byte ptr [r13 + ",
+            $pc,
+            "]\ncmp ",
+            $low,
+            ", 255\nje 9f\nmov r13, [r11 + 8]\ncmp [r13], ",
+            $cost,
+            "\njl 9f\n"
+        )
+    };
+}
 
 /// Goes on at `pc`.
 macro_rules! dispatch {
@@ -283,4 +368,4 @@ macro_rules! handlers {
     };
 }
 
-use {dispatch, dispatch_pair, handlers, leave, leb, leb_byte, leb_long, push_pair};
+use {cost, dispatch, dispatch_pair, handlers, leave, leb, leb_byte, leb_long, poll, push_pair};

@@ -75,11 +75,39 @@ macro_rules! divide {
     };
 }
 
+/// Any NaN will do.
+macro_rules! any_nan {
+    ($kind:literal) => {
+        ""
+    };
+}
+
+/// A NaN in `xmm0` leaves: which one it is to be is the portable loop's to say.
+macro_rules! no_nan {
+    ($kind:literal) => {
+        concat!("ucomi", $kind, " xmm0, xmm0\njp 9f\n")
+    };
+}
+
 /// Float arithmetic: the operand below, an instruction, the operand on top. The upper half of an f32's register is 0, as of
 /// every load's.
 macro_rules! float {
-    ($kind:literal, $op:literal) => {
-        concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\nmovq rax, xmm0\n", fold!())
+    ($nan:ident, $kind:literal, $op:literal) => {
+        concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", fold!())
+    };
+}
+
+/// The square root of the operand.
+macro_rules! sqrt {
+    ($nan:ident, $kind:literal) => {
+        concat!("sqrt", $kind, " xmm0, [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
+    };
+}
+
+/// The operand in the other width.
+macro_rules! resize {
+    ($nan:ident, $kind:literal, $op:literal, $size:literal) => {
+        concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $size, " ptr [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
     };
 }
 
@@ -259,22 +287,12 @@ handlers! { HANDLERS;
 
     f32_abs = F32Abs: "and eax, 0x7fffffff", replace!();
     f32_neg = F32Neg: "xor eax, 0x80000000", replace!();
-    f32_sqrt = F32Sqrt: "sqrtss xmm0, [rdi - 8]", "movd eax, xmm0", replace!();
-    f32_add = F32Add: float!("ss", "add");
-    f32_sub = F32Sub: float!("ss", "sub");
-    f32_mul = F32Mul: float!("ss", "mul");
-    f32_div = F32Div: float!("ss", "div");
     f32_min = F32Min: extremum!("ss", "min", "orps");
     f32_max = F32Max: extremum!("ss", "max", "andps");
     f32_copysign = F32Copysign:
         "and eax, 0x80000000", "mov ecx, [rdi - 16]", "and ecx, 0x7fffffff", "or eax, ecx", fold!();
     f64_abs = F64Abs: "btr rax, 63", replace!();
     f64_neg = F64Neg: "btc rax, 63", replace!();
-    f64_sqrt = F64Sqrt: "sqrtsd xmm0, [rdi - 8]", "movq rax, xmm0", replace!();
-    f64_add = F64Add: float!("sd", "add");
-    f64_sub = F64Sub: float!("sd", "sub");
-    f64_mul = F64Mul: float!("sd", "mul");
-    f64_div = F64Div: float!("sd", "div");
     f64_min = F64Min: extremum!("sd", "min", "orps");
     f64_max = F64Max: extremum!("sd", "max", "andps");
     f64_copysign = F64Copysign:
@@ -303,12 +321,10 @@ handlers! { HANDLERS;
     f32_convert_i32_u = F32ConvertI32U: "mov eax, eax", to_float!("ss", "cvtsi2ss", "rax");
     f32_convert_i64_s = F32ConvertI64S: to_float!("ss", "cvtsi2ss", "rax");
     f32_convert_i64_u = F32ConvertI64U: "test rax, rax", "js 9f", to_float!("ss", "cvtsi2ss", "rax");
-    f32_demote_f64 = F32DemoteF64: to_float!("ss", "cvtsd2ss", "qword ptr [rdi - 8]");
     f64_convert_i32_s = F64ConvertI32S: to_float!("sd", "cvtsi2sd", "eax");
     f64_convert_i32_u = F64ConvertI32U: "mov eax, eax", to_float!("sd", "cvtsi2sd", "rax");
     f64_convert_i64_s = F64ConvertI64S: to_float!("sd", "cvtsi2sd", "rax");
     f64_convert_i64_u = F64ConvertI64U: "test rax, rax", "js 9f", to_float!("sd", "cvtsi2sd", "rax");
-    f64_promote_f32 = F64PromoteF32: to_float!("sd", "cvtss2sd", "dword ptr [rdi - 8]");
     i32_reinterpret_f32 = I32ReinterpretF32: "inc rsi", dispatch!();
     i64_reinterpret_f64 = I64ReinterpretF64: "inc rsi", dispatch!();
     f32_reinterpret_i32 = F32ReinterpretI32: "inc rsi", dispatch!();
@@ -319,6 +335,33 @@ handlers! { HANDLERS;
     i64_extend16_s = I64Extend16S: "movsx rax, ax", replace!();
     i64_extend32_s = I64Extend32S: "cdqe", replace!();
 }
+
+/// The instructions whose result may be a NaN of open bits.
+macro_rules! floats {
+    ($module:ident: $nan:ident) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { FLOATS;
+                f32_sqrt = F32Sqrt: sqrt!($nan, "ss");
+                f32_add = F32Add: float!($nan, "ss", "add");
+                f32_sub = F32Sub: float!($nan, "ss", "sub");
+                f32_mul = F32Mul: float!($nan, "ss", "mul");
+                f32_div = F32Div: float!($nan, "ss", "div");
+                f64_sqrt = F64Sqrt: sqrt!($nan, "sd");
+                f64_add = F64Add: float!($nan, "sd", "add");
+                f64_sub = F64Sub: float!($nan, "sd", "sub");
+                f64_mul = F64Mul: float!($nan, "sd", "mul");
+                f64_div = F64Div: float!($nan, "sd", "div");
+                f32_demote_f64 = F32DemoteF64: resize!($nan, "ss", "cvtsd2ss", "qword");
+                f64_promote_f32 = F64PromoteF32: resize!($nan, "sd", "cvtss2sd", "dword");
+            }
+        }
+    };
+}
+
+floats!(any: any_nan);
+floats!(exact: no_nan);
 
 /// Goes on by what stands behind the prefix.
 #[unsafe(naked)]

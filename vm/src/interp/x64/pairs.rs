@@ -28,9 +28,10 @@ macro_rules! shift {
     };
 }
 
+/// Arithmetic on f64, with `$nan` as a result or without.
 macro_rules! float {
-    ($op:literal) => {
-        concat!("movq xmm0, rdx\nmovq xmm1, rax\n", $op, " xmm0, xmm1\nmovq rax, xmm0\n", result!())
+    ($nan:expr, $op:literal) => {
+        concat!("movq xmm0, rdx\nmovq xmm1, rax\n", $op, " xmm0, xmm1\n", $nan, "movq rax, xmm0\n", result!())
     };
 }
 
@@ -93,10 +94,6 @@ handlers! { pairs HANDLERS;
     i64_shr_u = I64ShrU: shift!("shr", "rax", "rdx");
     i64_rotl = I64Rotl: shift!("rol", "rax", "rdx");
     i64_rotr = I64Rotr: shift!("ror", "rax", "rdx");
-    f64_add = F64Add: float!("addsd");
-    f64_sub = F64Sub: float!("subsd");
-    f64_mul = F64Mul: float!("mulsd");
-    f64_div = F64Div: float!("divsd");
     i32_store = I32Store: store!("eax", "4");
     i64_store = I64Store: store!("rax", "8");
     f32_store = F32Store: store!("eax", "4");
@@ -107,6 +104,25 @@ handlers! { pairs HANDLERS;
     i64_store16 = I64Store16: store!("ax", "2");
     i64_store32 = I64Store32: store!("eax", "4");
 }
+
+macro_rules! floats {
+    ($module:ident: $nan:expr) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { pairs FLOATS;
+                f64_add = F64Add: float!($nan, "addsd");
+                f64_sub = F64Sub: float!($nan, "subsd");
+                f64_mul = F64Mul: float!($nan, "mulsd");
+                f64_div = F64Div: float!($nan, "divsd");
+            }
+        }
+    };
+}
+
+floats!(any: "");
+// A NaN leaves.
+floats!(exact: "ucomisd xmm0, xmm0\njp 9f\n");
 
 handlers! { fused pairs FUSED;
     add_set = AddSet:
