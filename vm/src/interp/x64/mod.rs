@@ -24,6 +24,9 @@
 //! Superinstructions ([`weir_bytecode::fusion`]) that take two operands without pushing them put them into `rdx` and `rax` and
 //! go on through the table's other half, [`pairs`], with `sp` below both. What knows nothing to do with a pair pushes it.
 //!
+//! Engines that are metered have tables in which what goes elsewhere polls and charges. There, too, a handler leaves before it has
+//! changed anything: at the deadline, without fuel enough, and with a result that is NaN.
+//!
 //! Labels: 7 is where an immediate is decoded, 8 where a longer one is, 9 is where one leaves.
 
 mod calls;

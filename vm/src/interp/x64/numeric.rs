@@ -97,10 +97,10 @@ macro_rules! float {
     };
 }
 
-/// The square root of the operand.
+/// The square root of the operand, moved to `rax` with `$move`: the upper half of an f32's is not 0.
 macro_rules! sqrt {
-    ($nan:ident, $kind:literal) => {
-        concat!("sqrt", $kind, " xmm0, [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
+    ($nan:ident, $kind:literal, $move:literal) => {
+        concat!("sqrt", $kind, " xmm0, [rdi - 8]\n", $nan!($kind), $move, ", xmm0\n", replace!())
     };
 }
 
@@ -343,12 +343,12 @@ macro_rules! floats {
             use super::*;
 
             handlers! { FLOATS;
-                f32_sqrt = F32Sqrt: sqrt!($nan, "ss");
+                f32_sqrt = F32Sqrt: sqrt!($nan, "ss", "movd eax");
                 f32_add = F32Add: float!($nan, "ss", "add");
                 f32_sub = F32Sub: float!($nan, "ss", "sub");
                 f32_mul = F32Mul: float!($nan, "ss", "mul");
                 f32_div = F32Div: float!($nan, "ss", "div");
-                f64_sqrt = F64Sqrt: sqrt!($nan, "sd");
+                f64_sqrt = F64Sqrt: sqrt!($nan, "sd", "movq rax");
                 f64_add = F64Add: float!($nan, "sd", "add");
                 f64_sub = F64Sub: float!($nan, "sd", "sub");
                 f64_mul = F64Mul: float!($nan, "sd", "mul");
