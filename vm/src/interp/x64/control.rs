@@ -1,11 +1,10 @@
 //! Blocks, branches, loops, returns.
 
 use super::super::frame::{Body, Header};
-use super::{cost, dispatch, handlers, leb, leb_byte, leb_long, poll};
+use super::{cost, dispatch, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
 use crate::tier::counters::FuncCode;
 use crate::tier::profile::Directions;
 use std::mem::offset_of;
-use weir_bytecode::fusion::Fused;
 use weir_bytecode::sidetable::BranchEntry;
 
 // What the displacements from `stp` below are.
@@ -228,7 +227,7 @@ handlers! { fused BLOCKS;
 /// Branches by the condition `$cond` of the flags that `$test` sets, and takes away its operands with `$pop`. The instructions
 /// take `$length` bytes.
 macro_rules! fused_br_if {
-    ($test:literal, $cond:literal, $pop:expr, $length:literal, $charge:ident, $taken:expr, $passed:expr) => {
+    ($test:expr, $cond:literal, $pop:expr, $length:literal, $charge:ident, $taken:expr, $passed:expr) => {
         concat!(
             $test,
             "\nj",
@@ -247,17 +246,10 @@ macro_rules! fused_br_if {
     };
 }
 
-/// Branches by a comparison of the two operands below `sp`.
+/// Branches by a comparison of two operands.
 macro_rules! br_on {
-    ($cond:literal, $charge:ident, $taken:expr, $passed:expr) => {
-        fused_br_if!("cmp [rdi - 16], eax", $cond, "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", $charge, $taken, $passed)
-    };
-}
-
-/// Branches by a comparison of a pair.
-macro_rules! br_on_pair {
-    ($cond:literal, $charge:ident, $taken:expr, $passed:expr) => {
-        fused_br_if!("cmp edx, eax", $cond, "mov rax, [rdi - 8]\n", "3", $charge, $taken, $passed)
+    ($place:ident, $cond:literal, $charge:ident, $taken:expr, $passed:expr) => {
+        fused_br_if!(concat!("cmp ", $place!(i32), ", eax"), $cond, $place!(gone), "3", $charge, $taken, $passed)
     };
 }
 
@@ -268,6 +260,31 @@ macro_rules! get_br_if {
             "movzx ecx, byte ptr [rsi + 1]\n",
             fused_br_if!("cmp dword ptr [rbx + 8 * rcx], 0", "ne", "", "4", $charge, $taken, $passed)
         )
+    };
+}
+
+/// What branches by a comparison of two operands, which are where `$place` says.
+macro_rules! comparisons {
+    (
+        $module:ident: ($place:ident) $($of_pairs:ident)?, $charge:ident, $taken:expr, $passed:expr
+        $(=> $($operand:ident = $offset:expr),+)?
+    ) => {
+        pub(in crate::interp::x64) mod $module {
+            use super::*;
+
+            handlers! { fused $($of_pairs)? FUSED;
+                eq_br_if = EqBrIf: br_on!($place, "e", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                ne_br_if = NeBrIf: br_on!($place, "ne", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                lt_s_br_if = LtSBrIf: br_on!($place, "l", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                lt_u_br_if = LtUBrIf: br_on!($place, "b", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                gt_s_br_if = GtSBrIf: br_on!($place, "g", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                gt_u_br_if = GtUBrIf: br_on!($place, "a", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                le_s_br_if = LeSBrIf: br_on!($place, "le", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                le_u_br_if = LeUBrIf: br_on!($place, "be", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                ge_s_br_if = GeSBrIf: br_on!($place, "ge", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                ge_u_br_if = GeUBrIf: br_on!($place, "ae", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+            }
+        }
     };
 }
 
@@ -287,30 +304,10 @@ macro_rules! branches {
                 get_br_if = GetBrIf: get_br_if!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
                 eqz_br_if = EqzBrIf:
                     fused_br_if!("test eax, eax", "e", pop!(), "3", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                eq_br_if = EqBrIf: br_on!("e", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                ne_br_if = NeBrIf: br_on!("ne", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                lt_s_br_if = LtSBrIf: br_on!("l", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                lt_u_br_if = LtUBrIf: br_on!("b", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                gt_s_br_if = GtSBrIf: br_on!("g", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                gt_u_br_if = GtUBrIf: br_on!("a", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                le_s_br_if = LeSBrIf: br_on!("le", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                le_u_br_if = LeUBrIf: br_on!("be", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                ge_s_br_if = GeSBrIf: br_on!("ge", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                ge_u_br_if = GeUBrIf: br_on!("ae", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
             }
 
-            handlers! { fused pairs PAIRS;
-                pair_eq_br_if = EqBrIf: br_on_pair!("e", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_ne_br_if = NeBrIf: br_on_pair!("ne", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_lt_s_br_if = LtSBrIf: br_on_pair!("l", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_lt_u_br_if = LtUBrIf: br_on_pair!("b", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_gt_s_br_if = GtSBrIf: br_on_pair!("g", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_gt_u_br_if = GtUBrIf: br_on_pair!("a", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_le_s_br_if = LeSBrIf: br_on_pair!("le", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_le_u_br_if = LeUBrIf: br_on_pair!("be", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_ge_s_br_if = GeSBrIf: br_on_pair!("ge", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_ge_u_br_if = GeUBrIf: br_on_pair!("ae", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
-            }
+            comparisons!(stack: (on_stack), $charge, $taken, $passed $(=> $($operand = $offset),+)?);
+            comparisons!(pair: (in_pair) pairs, $charge, $taken, $passed $(=> $($operand = $offset),+)?);
         }
     };
 }

@@ -22,7 +22,7 @@
 //! frame's header. When a handler leaves, `rax` may hold anything.
 //!
 //! Superinstructions ([`weir_bytecode::fusion`]) that take two operands without pushing them put them into `rdx` and `rax` and
-//! go on through the table's other half, [`pairs`], with `sp` below both. What knows nothing to do with a pair pushes it.
+//! go on through the table's other half, `pairs`, with `sp` below both. What knows nothing to do with a pair pushes it.
 //!
 //! Engines that are metered have tables in which what goes elsewhere polls and charges. There, too, a handler leaves before it has
 //! changed anything: at the deadline, without fuel enough, and with a result that is NaN.
@@ -34,7 +34,6 @@ mod control;
 mod memory;
 mod numeric;
 mod operands;
-mod pairs;
 
 use super::dispatch::{State, code};
 use super::frame::{Body, Scope};
@@ -71,20 +70,28 @@ type Handlers = &'static [(u16, Handler)];
 
 /// For an engine whose interpreter counts nothing but ticks.
 static PLAIN: Table = table(
-    &[control::plain::BRANCHES, control::plain::FUSED, control::unmetered::FLOW, calls::unmetered::CALLS, numeric::any::FLOATS],
-    &[control::plain::PAIRS, pairs::any::FLOATS],
+    &[
+        control::plain::BRANCHES,
+        control::plain::FUSED,
+        control::plain::stack::FUSED,
+        control::unmetered::FLOW,
+        calls::unmetered::CALLS,
+        numeric::any::FLOATS,
+    ],
+    &[control::plain::pair::FUSED, numeric::any::PAIRS],
 );
 /// For one that profiles warm functions.
 static PROFILING: Table = table(
     &[
         control::counting::BRANCHES,
         control::counting::FUSED,
+        control::counting::stack::FUSED,
         control::unmetered::FLOW,
         calls::unmetered::CALLS,
         calls::unmetered::COUNTING,
         numeric::any::FLOATS,
     ],
-    &[control::counting::PAIRS, pairs::any::FLOATS],
+    &[control::counting::pair::FUSED, numeric::any::PAIRS],
 );
 /// For one that polls or wants canonical NaNs, whether it profiles or not: as long as a store has no deadline, a poll finds that
 /// it is not reached.
@@ -92,34 +99,44 @@ static POLLING: Table = table(
     &[
         control::counting::BRANCHES,
         control::counting::FUSED,
+        control::counting::stack::FUSED,
         control::polling::FLOW,
         calls::polling::CALLS,
         calls::polling::COUNTING,
         numeric::exact::FLOATS,
     ],
-    &[control::counting::PAIRS, pairs::exact::FLOATS],
+    &[control::counting::pair::FUSED, numeric::exact::PAIRS],
 );
 /// For one that consumes fuel, and may do all of that too.
 static FUELLED: Table = table(
     &[
         control::charging::BRANCHES,
         control::charging::FUSED,
+        control::charging::stack::FUSED,
         control::fuelled::FLOW,
         calls::fuelled::CALLS,
         calls::fuelled::COUNTING,
         numeric::exact::FLOATS,
     ],
-    &[control::charging::PAIRS, pairs::exact::FLOATS],
+    &[control::charging::pair::FUSED, numeric::exact::PAIRS],
 );
 
 /// The table with these handlers of what is not the same in all, `of_pairs` being those of pairs.
 const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
-    let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [pairs::push as Handler; 256] };
-    let opcodes = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS];
-    let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::FUSED];
+    let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [push as Handler; 256] };
+    let opcodes = [
+        numeric::HANDLERS,
+        numeric::stack::BINARY,
+        memory::HANDLERS,
+        memory::stack::STORES,
+        operands::HANDLERS,
+        control::HANDLERS,
+    ];
+    let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::stack::FUSED];
     let mut table = with(with(with(table, &opcodes, false), &fused, false), lists, false);
     table.opcodes[code::Prefix as usize] = numeric::prefix;
-    with(with(table, &[pairs::HANDLERS, pairs::FUSED], true), of_pairs, true)
+    let pairs = [numeric::pair::BINARY, numeric::pair::FUSED, memory::pair::STORES];
+    with(with(table, &pairs, true), of_pairs, true)
 }
 
 /// The table with all of these in their places, among the pairs or not.
@@ -342,33 +359,83 @@ macro_rules! push_pair {
     };
 }
 
-/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them; the first word says what the codes are
+/// Where the left operand of an instruction is if both are on the stack, the right one being in `rax`, too; how the two are replaced by the
+/// result in `rax`, and how they are taken away.
+macro_rules! on_stack {
+    (i32) => {
+        "[rdi - 16]"
+    };
+    (i64) => {
+        "[rdi - 16]"
+    };
+    (result) => {
+        "mov [rdi - 16], rax\nsub rdi, 8\n"
+    };
+    (gone) => {
+        "sub rdi, 16\nmov rax, [rdi - 8]\n"
+    };
+}
+
+/// The same if they are a pair.
+macro_rules! in_pair {
+    (i32) => {
+        "edx"
+    };
+    (i64) => {
+        "rdx"
+    };
+    (result) => {
+        "mov [rdi], rax\nadd rdi, 8\n"
+    };
+    (gone) => {
+        "mov rax, [rdi - 8]\n"
+    };
+}
+
+/// What a handler is for: an opcode, or a superinstruction.
+macro_rules! code_of {
+    (opcode $op:ident) => {
+        $crate::interp::dispatch::code::$op
+    };
+    (fused $op:ident) => {
+        ::weir_bytecode::fusion::Fused::$op as u16
+    };
+}
+
+/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them; the first words say what the codes are
 /// and how the handlers leave.
 macro_rules! handlers {
-    ($list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$(($crate::interp::dispatch::code::$op, $name)),*];
+    ($list:ident; $($handlers:tt)*) => {
+        handlers!(@opcode leave $list; $($handlers)*);
     };
-    (fused $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$((Fused::$op as u16, $name)),*];
+    (fused $list:ident; $($handlers:tt)*) => {
+        handlers!(@fused leave $list; $($handlers)*);
     };
-    (pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$(($crate::interp::dispatch::code::$op, $name)),*];
+    (pairs $list:ident; $($handlers:tt)*) => {
+        handlers!(@opcode push_pair $list; $($handlers)*);
     };
-    (fused pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$((Fused::$op as u16, $name)),*];
+    (fused pairs $list:ident; $($handlers:tt)*) => {
+        handlers!(@fused push_pair $list; $($handlers)*);
     };
-    (@functions $leave:ident; $($name:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+    (
+        @$code:ident $leave:ident $list:ident;
+        $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*
+    ) => {
         $(
             #[unsafe(naked)]
             unsafe extern "sysv64" fn $name() {
                 std::arch::naked_asm!($($line,)+ $crate::interp::x64::$leave!() $($(, $operand = const $offset)+)?)
             }
         )*
+        pub(in crate::interp) const $list: $crate::interp::x64::Handlers =
+            &[$(($crate::interp::x64::code_of!($code $op), $name)),*];
     };
 }
 
-use {cost, dispatch, dispatch_pair, handlers, leave, leb, leb_byte, leb_long, poll, push_pair};
+/// Pushes the pair for an instruction that wants it there.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn push() {
+    naked_asm!(push_pair!())
+}
+
+use {code_of, cost, dispatch, dispatch_pair, handlers, in_pair, leave, leb, leb_byte, leb_long, on_stack, poll, push_pair};
