@@ -21,16 +21,16 @@ use weir_bytecode::{Module as Bytecode, Opcode};
 #[derive(Debug)]
 pub(crate) struct Bodies {
     bodies: Box<[UnsafeCell<Body>]>,
-    /// For the handlers in assembly of an engine that consumes fuel: at the offset of each segment's first byte what it costs to come
-    /// there, at most 255, else 0. A `loop` charges for itself, so its cost stands at its second byte. Else empty.
+    /// For the handlers in assembly of an engine that consumes fuel, else empty: at the offset of each segment's first byte what
+    /// it costs to come there, at most 255, elsewhere 0. A `loop` charges for itself, so its cost stands at its second byte.
     costs: Box<[UnsafeCell<u8>]>,
     /// Held while a body is validated and made ready; `None` if all are.
     lazy: Option<Mutex<()>>,
 }
 
-// SAFETY: a body that is not ready, and what its segments cost, is written by one thread at a time, under the lock, and read by others only after
-// they have read what that thread stored, with release order, in the function's ticks. One that is ready is not written
-// any more.
+// SAFETY: a body that is not ready, and what its segments cost, is written by one thread at a time, under the lock, and read by
+// others only after they have read what that thread stored, with release order, in the function's ticks. One that is ready is not
+// written any more.
 unsafe impl Sync for Bodies {}
 
 impl Bodies {

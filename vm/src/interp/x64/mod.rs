@@ -274,8 +274,8 @@ macro_rules! poll {
     };
 }
 
-/// What it costs to come to the address `$pc`, in `$cost`, whose lower half is `$low`; where the fuel is, in `r13`. It leaves if there
-/// is not enough, or if it costs more than a byte says: then the portable loop looks it up.
+/// What it costs to come to the address `$pc`, in `$cost`, whose lower half is `$low`; where the fuel is, in `r13`. It leaves if
+/// there is not enough, or if it costs more than a byte says: then the portable loop looks it up.
 macro_rules! cost {
     ($low:literal, $cost:literal, $pc:expr) => {
         concat!(
@@ -359,8 +359,8 @@ macro_rules! push_pair {
     };
 }
 
-/// Where the left operand of an instruction is if both are on the stack, the right one being in `rax`, too; how the two are replaced by the
-/// result in `rax`, and how they are taken away.
+/// Where the left operand of an instruction is if both are on the stack, the right one being in `rax`, too; how the two are
+/// replaced by the result in `rax`, and how they are taken away.
 macro_rules! on_stack {
     (i32) => {
         "[rdi - 16]"

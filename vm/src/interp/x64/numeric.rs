@@ -377,8 +377,8 @@ macro_rules! binary {
                     concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", $place!(gone),
                     "add rsi, 3", dispatch!();
                 add_tee = AddTee:
-                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", $place!(result),
-                    "add rsi, 3", dispatch!();
+                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax",
+                    $place!(result), "add rsi, 3", dispatch!();
             }
         }
     };
