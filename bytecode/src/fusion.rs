@@ -125,6 +125,110 @@ pub const fn pairs(byte: u8) -> bool {
 /// A byte to replace: its offset in the module, and by what.
 pub(crate) type Patch = (u32, u8);
 
+/// What an instruction may be in a superinstruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+enum Role {
+    /// Nothing.
+    #[default]
+    Other,
+    Get,
+    Const,
+    Set,
+    Tee,
+    BrIf,
+    LoadI32,
+    LoadI32U8,
+    LoadI64,
+    LoadF64,
+    /// An instruction on [pairs].
+    Pair,
+    /// One that compares two i32.
+    Compare,
+    Add,
+    Eqz,
+    /// A block without parameters and results.
+    Block,
+    /// The second local of a [`Fused::GetGet`].
+    Second,
+}
+
+const ROLES: usize = Role::Second as usize + 1;
+
+impl Role {
+    /// The role of the instructions that begin with `byte`, and the length that they must have for it, 0 if it may be any. Longer
+    /// ones have immediates of several bytes; loads, of which two are short, are of memory 0 then, as another would take a third.
+    const fn of(byte: u8) -> (Role, u8) {
+        let Some(op) = Opcode::from_code(byte as u16) else { return (Role::Other, 0) };
+        match op {
+            Opcode::LocalGet => (Role::Get, 2),
+            Opcode::I32Const => (Role::Const, 0),
+            Opcode::LocalSet => (Role::Set, 2),
+            Opcode::LocalTee => (Role::Tee, 2),
+            Opcode::BrIf => (Role::BrIf, 2),
+            Opcode::I32Load => (Role::LoadI32, 3),
+            Opcode::I32Load8U => (Role::LoadI32U8, 3),
+            Opcode::I64Load => (Role::LoadI64, 3),
+            Opcode::F64Load => (Role::LoadF64, 3),
+            Opcode::I32Add => (Role::Add, 0),
+            Opcode::I32Eqz => (Role::Eqz, 0),
+            Opcode::Block => (Role::Block, 2),
+            _ if byte >= I32_EQZ && byte <= I32_GE_U => (Role::Compare, 0),
+            _ if pairs(byte) => (Role::Pair, 0),
+            _ => (Role::Other, 0),
+        }
+    }
+
+    /// The superinstruction of an instruction of this role and one of role `next` behind it. Of comparisons it is the first, as of
+    /// blocks, for which it need not be one.
+    const fn with(self, next: Role) -> Option<Fused> {
+        Some(match (self, next) {
+            (_, Role::Block) => Fused::Blocks4,
+            (Role::Get, Role::Get) => Fused::GetGet,
+            (Role::Get, Role::Const) => Fused::GetConst,
+            (Role::Get, Role::Pair | Role::Compare | Role::Add) => Fused::TopGet,
+            (Role::Const, Role::Pair | Role::Compare | Role::Add) => Fused::TopConst,
+            // These do better with the one local than the pair does with both.
+            (Role::Get | Role::Second, Role::LoadI32) => Fused::GetI32Load,
+            (Role::Get | Role::Second, Role::LoadI32U8) => Fused::GetI32Load8U,
+            (Role::Get | Role::Second, Role::LoadI64) => Fused::GetI64Load,
+            (Role::Get | Role::Second, Role::LoadF64) => Fused::GetF64Load,
+            (Role::Get | Role::Second, Role::Set) => Fused::GetSet,
+            (Role::Get | Role::Second, Role::Tee) => Fused::GetTee,
+            (Role::Get | Role::Second, Role::BrIf) => Fused::GetBrIf,
+            (Role::Compare | Role::Eqz, Role::BrIf) => Fused::EqzBrIf,
+            (Role::Add, Role::Set) => Fused::AddSet,
+            (Role::Add, Role::Tee) => Fused::AddTee,
+            _ => return None,
+        })
+    }
+}
+
+/// [`Role::of`] as a table.
+const ROLE_OF: [(Role, u8); 256] = {
+    let mut table = [(Role::Other, 0); 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = Role::of(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
+/// [`Role::with`] as a table.
+const FUSED: [[Option<Fused>; ROLES]; ROLES] = {
+    use Role::*;
+    let roles = [Other, Get, Const, Set, Tee, BrIf, LoadI32, LoadI32U8, LoadI64, LoadF64, Pair, Compare, Add, Eqz, Block, Second];
+    let mut table = [[None; ROLES]; ROLES];
+    let mut i = 0;
+    while i < ROLES * ROLES {
+        let (first, second) = (roles[i / ROLES], roles[i % ROLES]);
+        table[first as usize][second as usize] = first.with(second);
+        i += 1;
+    }
+    table
+};
+
 /// Finds superinstructions, one instruction after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Fusion {
@@ -132,28 +236,16 @@ pub(crate) struct Fusion {
     pub patches: Vec<Patch>,
     /// How many of them are of earlier bodies.
     earlier: usize,
-    /// How many blocks without parameters and results end with the instruction before.
-    blocks: u32,
-    /// The instruction before, if it is in no superinstruction.
-    before: Option<Seen>,
-    /// The second local of the [`Fused::GetGet`] that ended with the instruction before.
-    second: Option<Seen>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Seen {
+    /// Role and offset of the instruction before.
+    before: Role,
     pc: u32,
-    byte: u8,
-    /// Whether it takes two bytes.
-    short: bool,
+    /// How many blocks without parameters and results follow each other, and where the last one ends.
+    blocks: u32,
+    blocks_end: u32,
 }
 
-const LOCAL_GET: u8 = Opcode::LocalGet as u8;
-const I32_CONST: u8 = Opcode::I32Const as u8;
-const I32_ADD: u8 = Opcode::I32Add as u8;
 const I32_EQZ: u8 = Opcode::I32Eqz as u8;
 const I32_GE_U: u8 = Opcode::I32GeU as u8;
-const BR_IF: u8 = Opcode::BrIf as u8;
 
 impl Fusion {
     /// Begins with another body.
@@ -168,9 +260,47 @@ impl Fusion {
         }
     }
 
-    /// Counts an empty block at `pc`.
-    fn block(&mut self, pc: u32) {
-        self.blocks += 1;
+    /// Looks at the next instruction, whose bytes begin at `pc` and end before `next`.
+    #[inline]
+    pub fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
+        let (role, length) = ROLE_OF[bytes[pc as usize] as usize];
+        let role = if length == 0 || next - pc == u32::from(length) { role } else { Role::Other };
+        match FUSED[self.before as usize][role as usize] {
+            None => (self.before, self.pc) = (role, pc),
+            Some(code) => self.found(code, role, bytes, pc),
+        }
+    }
+
+    /// Notes a superinstruction that ends with the instruction of this role at `pc`.
+    fn found(&mut self, code: Fused, role: Role, bytes: &[u8], pc: u32) {
+        let mut code = code as u8;
+        match role {
+            Role::Block => return self.block(bytes, pc),
+            // Those on comparisons are in the order of the opcodes.
+            Role::BrIf if self.before != Role::Get && self.before != Role::Second => code += bytes[self.pc as usize] - I32_EQZ,
+            _ => {}
+        }
+        if self.before == Role::Second {
+            self.patches.pop();
+        }
+        self.patches.push((self.pc, code));
+        self.pc = pc;
+        self.before = match role {
+            // What only takes its operands from registers may itself begin a superinstruction.
+            Role::Pair | Role::Compare | Role::Add => role,
+            Role::Get => Role::Second,
+            _ => Role::Other,
+        };
+    }
+
+    /// Counts a block at `pc`, if it has no result.
+    fn block(&mut self, bytes: &[u8], pc: u32) {
+        self.before = Role::Other;
+        if bytes[pc as usize + 1] != NO_RESULT {
+            return;
+        }
+        self.blocks = if self.blocks_end == pc { self.blocks + 1 } else { 1 };
+        self.blocks_end = pc + 2;
         if self.blocks.is_multiple_of(16) {
             // Of these sixteen twelve are found as fours already.
             self.patches.truncate(self.patches.len() - 3);
@@ -179,82 +309,10 @@ impl Fusion {
             self.patches.push((pc - 2 * 3, Fused::Blocks4 as u8));
         }
     }
-
-    /// Looks at the next instruction, whose bytes begin at `pc` and end before `next`.
-    #[inline]
-    pub fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
-        let seen = Seen { pc, byte: bytes[pc as usize], short: next - pc == 2 };
-        if bytes[pc as usize..next as usize] == EMPTY_BLOCK {
-            self.block(pc);
-        } else {
-            self.blocks = 0;
-        }
-        let second = self.second.take();
-        let Some(before) = self.before.replace(seen) else {
-            // A load, say, does better with the one local than the pair does with both.
-            if let Some(second) = second
-                && let Some(
-                    code @ (Fused::GetI32Load
-                    | Fused::GetI32Load8U
-                    | Fused::GetI64Load
-                    | Fused::GetF64Load
-                    | Fused::GetSet
-                    | Fused::GetTee
-                    | Fused::GetBrIf),
-                ) = with_local(seen, bytes, next)
-            {
-                self.patches.pop();
-                self.patches.push((second.pc, code as u8));
-                self.before = None;
-            }
-            return;
-        };
-        let code = match before.byte {
-            LOCAL_GET if before.short => with_local(seen, bytes, next),
-            I32_CONST if pairs(seen.byte) => Some(Fused::TopConst),
-            I32_EQZ..=I32_GE_U if seen.byte == BR_IF && seen.short => Some(comparison(before.byte)),
-            I32_ADD if seen.short && seen.byte == Opcode::LocalSet as u8 => Some(Fused::AddSet),
-            I32_ADD if seen.short && seen.byte == Opcode::LocalTee as u8 => Some(Fused::AddTee),
-            _ => None,
-        };
-        let Some(code) = code else { return };
-        self.patches.push((before.pc, code as u8));
-        // What only takes its operands from registers may itself begin a superinstruction.
-        if !matches!(code, Fused::TopGet | Fused::TopConst) {
-            self.before = None;
-            self.second = (code == Fused::GetGet).then_some(seen);
-        }
-    }
 }
 
-/// A block without parameters and results.
-const EMPTY_BLOCK: [u8; 2] = [Opcode::Block as u8, 0x40];
-
-/// A `local.get` of two bytes with the instruction behind it.
-#[inline]
-fn with_local(seen: Seen, bytes: &[u8], next: u32) -> Option<Fused> {
-    // Alignment and offset of one byte each; the former would say so if another memory followed.
-    let near = || next - seen.pc == 3 && bytes[seen.pc as usize + 1] < 0x40;
-    Some(match Opcode::from_code(seen.byte.into())? {
-        Opcode::LocalGet if seen.short => Fused::GetGet,
-        Opcode::I32Const => Fused::GetConst,
-        Opcode::LocalSet if seen.short => Fused::GetSet,
-        Opcode::LocalTee if seen.short => Fused::GetTee,
-        Opcode::BrIf if seen.short => Fused::GetBrIf,
-        Opcode::I32Load if near() => Fused::GetI32Load,
-        Opcode::I32Load8U if near() => Fused::GetI32Load8U,
-        Opcode::I64Load if near() => Fused::GetI64Load,
-        Opcode::F64Load if near() => Fused::GetF64Load,
-        _ if pairs(seen.byte) => Fused::TopGet,
-        _ => return None,
-    })
-}
-
-/// A comparison of i32 with `br_if` behind it: in the order of the opcodes.
-fn comparison(byte: u8) -> Fused {
-    let (code, _) = ALL[usize::from(Fused::EqzBrIf as u8 - Fused::GetGet as u8 + byte - I32_EQZ)];
-    code
-}
+/// The type of a block without parameters and results.
+const NO_RESULT: u8 = 0x40;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,8 @@
 //! [`builder`] watches it to write the side table. What this crate reads a second time (immediates of branches, local
 //! indices) it reads behind the validator, from bytes already proved well formed.
 //!
-//! Measured on one core: 127 MB of code a second, where validation alone does 190 (10 MB of Go's output).
+//! On one core it is 0.65 to 0.7 times as fast as validation alone (PHP, esbuild), and the side table takes 1.3 to 1.4 times the
+//! machine instructions; [superinstructions](crate::fusion) add a tenth to the time.
 //! Bodies do not depend on each other, so [`body`] validates them on several threads, or each when it is first needed.
 
 mod body;

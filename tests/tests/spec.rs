@@ -40,6 +40,18 @@ fn interpreter_with_fuel_and_polls() {
 }
 
 #[test]
+fn interpreter_with_fuel_and_polls_without_assembly() {
+    let mut config = Config::new();
+    config.tier(Tier::Interpreter).portable_interpreter(true).consume_fuel(true).epoch_interruption(true);
+    suite(&config, Some(u64::MAX));
+}
+
+#[test]
+fn interpreter_with_polls_and_canonical_nans() {
+    suite(Config::new().tier(Tier::Interpreter).epoch_interruption(true).deterministic(true), None);
+}
+
+#[test]
 fn functions_validated_one_by_one() {
     suite(Config::new().lazy_validation(true), None);
 }

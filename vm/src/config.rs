@@ -223,7 +223,7 @@ impl Config {
 
     /// Whether the interpreter's fast paths in assembly run.
     pub(crate) fn has_assembly(&self) -> bool {
-        cfg!(target_arch = "x86_64") && !self.portable_interpreter && !self.is_metered()
+        cfg!(target_arch = "x86_64") && !self.portable_interpreter
     }
 
     /// Whether the interpreter has more to do where control flows, or about NaNs: it then runs the metered form of its loop.

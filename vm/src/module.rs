@@ -81,7 +81,7 @@ impl Module {
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let code = tier::new_code(engine, &bytecode);
-        let bodies = interp::Bodies::new(&bytecode, &code);
+        let bodies = interp::Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel);
         let tier = tier::ModuleState::new(engine, &bytecode);
         let engine = engine.clone();
         Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, validate_ns, tier })))

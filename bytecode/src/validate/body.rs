@@ -182,6 +182,8 @@ struct Worker {
     /// `None` if there are to be no superinstructions.
     fusion: Option<Fusion>,
     allocations: FuncValidatorAllocations,
+    /// The types of a body's locals.
+    locals: Vec<ValType>,
 }
 
 impl Worker {
@@ -199,33 +201,36 @@ impl Worker {
         let bytes = &code.bytes[range.start as usize..range.end as usize];
         let mut reader = FunctionBody::new(BinaryReader::new(bytes, range.start.into())).get_binary_reader();
         reader.set_features(super::FEATURES);
-        let mut locals = ty.params.to_vec();
-        read_locals(&mut reader, &mut validator, &mut locals)?;
+        let locals = &mut self.locals;
+        locals.clear();
+        locals.extend_from_slice(&ty.params);
+        read_locals(&mut reader, &mut validator, locals)?;
         if code.unvalidated.locals.fetch_add(locals.len(), Ordering::Relaxed) + locals.len() > MAX_LOCALS {
             let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
             return Err(InvalidModule::new(message, range.start.into()));
         }
 
         let (entry, end) = (reader.original_position() as u32, range.end);
-        self.builder.begin(ty, &locals, entry, end - entry);
+        self.builder.begin(ty, locals, entry, end - entry);
         if let Some(fusion) = &mut self.fusion {
             fusion.begin();
         }
-        while !reader.eof() {
-            let pc = reader.original_position();
+        // Behind one instruction the stack is as it is before the next.
+        let (mut pc, mut before) = (entry, 0);
+        while pc < end {
             let opcode = code.bytes[pc as usize];
             let class = Class::of(opcode).ok_or_else(|| unknown_opcode(opcode, pc))?;
-            let before = validator.operand_stack_height();
-            reader.visit_operator(&mut validator.visitor(pc))??;
+            reader.visit_operator(&mut validator.visitor(pc.into()))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
-            self.builder.instruction(code, Step { class, pc: pc as u32, next, before, after });
+            self.builder.instruction(code, Step { class, pc, next, before, after });
             if let Some(fusion) = &mut self.fusion {
-                fusion.instruction(code.bytes, pc as u32, next);
+                fusion.instruction(code.bytes, pc, next);
             }
+            (pc, before) = (next, after);
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
         self.allocations = validator.into_allocations();
-        let body = FuncBody { entry, end, locals: locals.into(), ..self.builder.finish() };
+        let body = FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish() };
         if let Some(fusion) = &mut self.fusion {
             fusion.finish(body.wide);
         }
@@ -251,13 +256,13 @@ fn read_locals(
 }
 
 #[cold]
-fn unknown_opcode(byte: u8, offset: u64) -> InvalidModule {
+fn unknown_opcode(byte: u8, offset: u32) -> InvalidModule {
     let proposal = match byte {
         0x06..=0x0A | 0x18 | 0x19 | 0x1F => "exception handling",
         0xE0..=0xE6 => "stack switching",
         0xD3 | 0xFB => "garbage collection",
         0xFE => "threads",
-        _ => return InvalidModule::new(format!("illegal opcode {byte:#04x}"), offset),
+        _ => return InvalidModule::new(format!("illegal opcode {byte:#04x}"), offset.into()),
     };
-    InvalidModule::new(format!("proposal not supported: {proposal} (opcode {byte:#04x})"), offset)
+    InvalidModule::new(format!("proposal not supported: {proposal} (opcode {byte:#04x})"), offset.into())
 }

@@ -129,6 +129,8 @@ pub(super) struct Builder {
     open_loops: Vec<OpenLoop>,
     /// Locals written in open loops: those of the innermost are the last ones.
     writes: Vec<u32>,
+    /// The set of a loop that is being closed.
+    set: Vec<u32>,
     /// For each local the id of an open loop that has it in its part of `writes`, or of one that is closed.
     writers: Vec<u32>,
     /// Id of the last loop, of whichever body. There are fewer than 2³¹, as each takes three bytes.
@@ -200,24 +202,10 @@ impl Builder {
     pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
         match step.class {
             Class::Plain => self.charge(),
-            Class::Nop => {}
-            Class::Write => {
-                self.charge();
-                if self.live && !self.open_loops.is_empty() {
-                    self.write(immediates(code.bytes, step).u32());
-                }
-            }
-            Class::Vector => {
-                self.charge();
-                self.wide = true;
-            }
-            Class::Global => {
-                self.charge();
-                self.wide = self.wide || code.is_vector_global(|| immediates(code.bytes, step).u32());
-            }
-            _ => self.control(code, step),
+            _ => self.special(code, step),
         }
-        if self.live && step.after > self.max_operands {
+        // Once it has grown, few instructions make it grow further.
+        if step.after > self.max_operands && self.live {
             self.max_operands = step.after;
         }
     }
@@ -228,27 +216,30 @@ impl Builder {
             max_operands: self.max_operands,
             wide: self.wide,
             branches: self.branches.as_slice().into(),
-            loops: std::mem::take(&mut self.loops).into(),
+            loops: self.loops.drain(..).collect(),
             segments: self.segments.as_slice().into(),
             ..FuncBody::default()
         }
     }
 
-    fn control(&mut self, code: &Code<'_>, step: Step) {
+    /// Takes note of an instruction that is not plain.
+    fn special(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before, .. } = step;
-        let mut immediates = immediates(code.bytes, step);
-        // `else` and `end` cost nothing and are as live as their block, `block` and `loop` cost nothing; all others count.
+        let mut immediates = Reader { bytes: code.bytes, at: pc as usize + 1 };
+        // `else` and `end` cost nothing and are as live as their block, `nop`, `block` and `loop` cost nothing; all others count.
         match class {
+            Class::Plain | Class::Nop => return,
             Class::Block => return self.open(LabelKind::Block, before, arity(immediates.block_type(), code)),
             Class::Loop => return self.open_loop(pc, before, arity(immediates.block_type(), code)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
             _ => self.charge(),
         }
-        if matches!(class, Class::Call | Class::ReturnCall | Class::ReturnCallIndirect) {
-            self.wide = self.wide || calls_with_vectors(code, step);
-        }
         match class {
+            Class::Write if self.live => self.write(|| immediates.u32()),
+            Class::Write => {}
+            Class::Vector => self.wide = true,
+            Class::Global => self.wide |= code.is_vector_global(|| immediates.u32()),
             Class::If => {
                 self.begin_segment(next);
                 self.open_if(pc, before.wrapping_sub(1), arity(immediates.block_type(), code));
@@ -262,7 +253,6 @@ impl Builder {
                 self.begin_segment(next);
                 self.branch(pc, immediates.u32(), before);
             }
-            Class::Call => self.begin_segment(next),
             Class::Br => {
                 self.branch(pc, immediates.u32(), before);
                 self.live = false;
@@ -271,11 +261,17 @@ impl Builder {
                 self.branch_table(pc, immediates.labels(), before.wrapping_sub(1));
                 self.live = false;
             }
+            Class::Call => {
+                self.wide |= calls_with_vectors(code, pc, immediates);
+                self.begin_segment(next);
+            }
             Class::ReturnCall => {
+                self.wide |= calls_with_vectors(code, pc, immediates.clone());
                 self.foreign_tail_calls |= immediates.u32() < code.imported_funcs;
                 self.live = false;
             }
             Class::ReturnCallIndirect => {
+                self.wide |= calls_with_vectors(code, pc, immediates);
                 self.foreign_tail_calls = true;
                 self.live = false;
             }
@@ -394,9 +390,10 @@ impl Builder {
         BranchEntry { pc: following, stp: 0, keep: label.results, drop: operands - label.height - label.results }
     }
 
-    /// Notes that an instruction in the innermost loop writes `local`.
-    fn write(&mut self, local: u32) {
+    /// Notes that an instruction writes a local, whose index it asks for if it stands in a loop.
+    fn write(&mut self, local: impl FnOnce() -> u32) {
         let Some(open) = self.open_loops.last() else { return };
+        let local = local();
         let writer = &mut self.writers[local as usize];
         if *writer != open.id {
             *writer = open.id;
@@ -413,16 +410,17 @@ impl Builder {
             *assigned = LocalSet::All;
         } else {
             self.set_budget -= members;
-            self.writes[open.writes..].sort_unstable();
-            let mut set: Vec<u32> = self.writes.drain(open.writes..).collect();
-            set.dedup();
+            self.set.clear();
+            self.set.extend(self.writes.drain(open.writes..));
+            self.set.sort_unstable();
+            self.set.dedup();
             if let Some(parent) = self.open_loops.last() {
-                for &local in &set {
+                for &local in &self.set {
                     self.writers[local as usize] = parent.id;
                 }
-                self.writes.extend_from_slice(&set);
+                self.writes.extend_from_slice(&self.set);
             }
-            *assigned = LocalSet::Only(set.into());
+            *assigned = LocalSet::Only(self.set.as_slice().into());
         }
         if self.open_loops.is_empty() {
             self.writes.clear();
@@ -435,17 +433,12 @@ fn dead_entry(pc: u32, stp: u32) -> BranchEntry {
     BranchEntry { pc, stp, keep: 0, drop: 0 }
 }
 
-/// Reads behind a one-byte opcode.
-fn immediates(bytes: &[u8], step: Step) -> Reader<'_> {
-    Reader { bytes, at: step.pc as usize + 1 }
-}
-
 /// Whether the callee of a call has a vector among its parameters or results.
-fn calls_with_vectors(code: &Code<'_>, step: Step) -> bool {
+fn calls_with_vectors(code: &Code<'_>, pc: u32, mut immediates: Reader<'_>) -> bool {
     // All but direct calls have a type index for their first immediate.
-    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&code.bytes[step.pc as usize]);
+    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&code.bytes[pc as usize]);
     code.is_vector_type(|| {
-        let index = immediates(code.bytes, step).u32();
+        let index = immediates.u32();
         if direct { code.funcs[index as usize] } else { index }
     })
 }

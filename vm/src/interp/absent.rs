@@ -1,13 +1,14 @@
 //! What stands for the handlers in assembly where there are none.
 
 use super::dispatch::State;
+use crate::Config;
 
 /// There is none.
 #[derive(Debug)]
 pub(super) enum Table {}
 
 /// There is none.
-pub(super) fn table_for(_profiled: bool) -> Option<&'static Table> {
+pub(super) fn table_for(_config: &Config) -> Option<&'static Table> {
     None
 }
 

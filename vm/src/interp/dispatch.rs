@@ -161,8 +161,8 @@ impl State {
 ///
 /// # Safety
 /// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
-/// canonical NaNs are on, without `PROFILED` no function has counters. `table`, if there is one, is that for the same forms, which are
-/// not metered, with slots of one word.
+/// canonical NaNs are on, without `PROFILED` no function has counters. `table`, if there is one, is that of the engine's
+/// configuration, for slots of one word.
 pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(
     mut state: State,
     meter: Meter,
@@ -321,8 +321,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                     };
                 }
                 let mut opcode = *state.pc;
-                if !METERED
-                    && WORDS == 1
+                if WORDS == 1
                     && let Some(table) = table
                 {
                     state = x64::advance(state, table, (*stack).value_limit);

@@ -22,7 +22,7 @@ use weir_bytecode::instrs::Instrs;
 use weir_bytecode::module::FuncBody;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Module as Bytecode, Trap};
-use weir_jit::contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx, slot_words};
+use weir_jit::contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx, StoreCtx, slot_words};
 
 /// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
 /// record, which owns it.
@@ -291,8 +291,12 @@ pub(super) unsafe fn move_down(sp: *mut u64, count: usize, to: *mut u64) -> *mut
 
 /// An instance as the loop needs it: made with the instance, immutable.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Scope {
     pub ctx: *mut InstanceCtx,
+    pub(super) store: *mut StoreCtx,
+    /// How far the costs of segments are from the bytes that they stand for: see [`super::lazy::Bodies`].
+    pub(super) costs: usize,
     /// The module's bytes.
     pub bytes: *const u8,
     /// The module's own functions.
@@ -314,13 +318,15 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// The scope of the instance of `module` with context `ctx`.
-    pub fn new(ctx: *mut InstanceCtx, module: &ModuleRecord) -> Scope {
+    /// The scope of the instance of `module` with context `ctx` in the store with context `store`.
+    pub fn new(ctx: *mut InstanceCtx, store: *mut StoreCtx, module: &ModuleRecord) -> Scope {
         let ModuleRecord { bytecode, layout, bodies, sig_ids, .. } = module;
         let tail = |offset: u32| ctx.cast::<u8>().wrapping_add(offset as usize);
         let memory_type = bytecode.memories.first();
         Scope {
             ctx,
+            store,
+            costs: bodies.costs().addr().wrapping_sub(bytecode.bytes.as_ptr().addr()),
             bytes: bytecode.bytes.as_ptr(),
             bodies: bodies.as_ptr(),
             imported_funcs: bytecode.imported_funcs,

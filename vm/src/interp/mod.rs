@@ -100,9 +100,9 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let meter = meter(store);
         let state = State::at_entry(scope, body, fp);
         let config = (*store).engine.config();
-        let table = if config.has_assembly() { x64::table_for(config.profiles()) } else { None };
+        let table = if config.has_assembly() { x64::table_for(config) } else { None };
         let exit = match (config.is_metered(), config.profiles()) {
-            (true, _) => alternate::<true, true>(state, meter, None),
+            (true, _) => alternate::<true, true>(state, meter, table),
             (false, true) => alternate::<false, true>(state, meter, table),
             (false, false) => alternate::<false, false>(state, meter, table),
         };

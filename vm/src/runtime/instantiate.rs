@@ -73,7 +73,8 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
     let instance = InstanceRecord {
         ctx,
         module: module.clone(),
-        scope: interp::Scope::new(ctx, record),
+        // SAFETY: the store is the caller's.
+        scope: interp::Scope::new(ctx, unsafe { &raw mut (*store).ctx }, record),
         // SAFETY: zeros are a reference with null pointers.
         func_refs: unsafe { func_refs.assume_init() },
         data_live: record.bytecode.data.iter().map(|_| Cell::new(true)).collect(),

@@ -1,7 +1,7 @@
 //! Superinstructions do what their halves do one after the other: in the portable loop nothing is fused.
 
 use super::{config, instantiate};
-use crate::Val;
+use crate::{Config, Val};
 use std::collections::BTreeSet;
 use weir_bytecode::validate::{Options, parse_with};
 use weir_bytecode::{Instrs, fusion};
@@ -115,19 +115,29 @@ fn superinstructions_do_what_their_halves_do() {
     let found: BTreeSet<u8> = heads.filter(|&byte| fusion::original(byte) != byte).collect();
     assert_eq!(found, fusion::ALL.iter().map(|&(code, _)| code as u8).collect(), "every superinstruction is found");
 
-    let engines = [config(), config().profile(true).clone(), config().portable_interpreter(true).clone()];
+    agree(&[config(), config().profile(true).clone(), config().portable_interpreter(true).clone()], &wat, &bodies);
+    for meter in [config().consume_fuel(true), config().epoch_interruption(true), config().deterministic(true)] {
+        agree(&[meter.clone(), meter.portable_interpreter(true).clone()], &wat, &bodies);
+    }
+}
+
+/// Checks that the functions of a module, of these bodies, do the same in all of these engines, and take the same fuel.
+fn agree(engines: &[Config], wat: &str, bodies: &[String]) {
     let samples = [0, 1, 2, 31, -1, -8, 65530, i32::MIN, i32::MAX];
     // What one call leaves in memory the next ones find, in each engine the same.
-    let mut instances = engines.each_ref().map(|config| instantiate(config, &wat));
+    let mut instances: Vec<_> = engines.iter().map(|config| instantiate(config, wat)).collect();
     for (i, body) in bodies.iter().enumerate() {
         for (a, b) in samples.iter().flat_map(|&a| samples.map(|b| (a, b))) {
-            let ended = instances.each_mut().map(|(store, instance)| {
+            let mut ended = instances.iter_mut().map(|(store, instance)| {
                 let mut result = [Val::I64(0)];
+                let _ = store.set_fuel(1000);
                 let func = instance.get_func(&mut *store, &i.to_string()).unwrap();
                 let ended = func.call(&mut *store, &[Val::I32(a), Val::I32(b)], &mut result);
-                ended.map(|()| format!("{result:?}")).unwrap_or_else(|error| format!("{error:?}"))
+                let ended = ended.map(|()| format!("{result:?}")).unwrap_or_else(|error| format!("{error:?}"));
+                (ended, store.get_fuel().ok())
             });
-            assert!(ended[0] == ended[1] && ended[1] == ended[2], "{body} of {a}, {b}: {ended:?}");
+            let first = ended.next().unwrap();
+            ended.for_each(|other| assert_eq!(first, other, "{body} of {a}, {b}"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of functions of the same instance that are interpreted too.
 
 use super::super::frame::{Body, Header, Scope};
-use super::{dispatch, handlers, leb, leb_byte, leb_long};
+use super::{cost, dispatch, handlers, leb, leb_byte, leb_long, poll};
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
 use std::mem::offset_of;
@@ -14,17 +14,51 @@ macro_rules! body {
     };
 }
 
+/// The frame of `rcx`, whose arguments are `$pop` bytes below `sp`, in `rax`.
+macro_rules! frame {
+    ($pop:literal) => {
+        concat!("movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\n")
+    };
+}
+
+/// What a call costs where nothing is metered.
+macro_rules! free {
+    ($($place:tt)*) => {
+        ""
+    };
+}
+
+/// Polls where a call checks whether it leaves.
+macro_rules! polled {
+    (check $pop:literal) => {
+        concat!(poll!("rax"), frame!($pop), "mov r13, [rcx + {code}]\n")
+    };
+    (commit $pop:literal) => {
+        ""
+    };
+}
+
+/// Polls, too, and charges the callee's first segment where the call no longer leaves.
+macro_rules! charged {
+    (check $pop:literal) => {
+        concat!(poll!("rax"), "mov rax, [rcx + {entry}]\n", cost!("eax", "rax", "rax"), "mov r13, [rcx + {code}]\n")
+    };
+    (commit $pop:literal) => {
+        concat!("mov r13, [r11 + 8]\nsub [r13], rax\n", frame!($pop))
+    };
+}
+
 /// Calls `rcx`, to continue at `rdx`, the arguments being `$pop` bytes below `sp`. It leaves where [`super::super::calls`] has
 /// more to do: there is native code, no tick is left, the frame overflows the stack or has another width.
 macro_rules! enter {
-    ($pop:literal) => {
+    ($pop:literal, $meter:ident) => {
         concat!(
-            "movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ",
-            $pop,
-            "]\nmov r13d, [rcx + {size}]\n",
-            "lea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
+            frame!($pop),
+            "mov r13d, [rcx + {size}]\nlea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
             "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
+            $meter!(check $pop),
             "sub dword ptr [r13 + {ticks}], 1\njs 6f\n",
+            $meter!(commit $pop),
             // The locals that are no parameters are 0.
             "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ",
             $pop,
@@ -42,7 +76,7 @@ macro_rules! enter {
 
 /// Calls the element of table 0 with the index in `rax`.
 macro_rules! indirect {
-    () => {
+    ($meter:ident) => {
         concat!(
             "cmp byte ptr [r11 + {narrow}], 0\nje 9f\n",
             leb!("1", "2", "rdx"),
@@ -53,7 +87,7 @@ macro_rules! indirect {
             "mov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
             "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n",
             body!(),
-            enter!("8"),
+            enter!("8", $meter),
             leb_long!("rdx", "2", "3", "4", "5", "6")
         )
     };
@@ -71,24 +105,38 @@ macro_rules! handlers_of_calls {
     };
 }
 
-handlers_of_calls! { HANDLERS;
-    call = Call: concat!(leb!("1", "2", "rdx"), "\n", body!(), enter!("0"), leb_long!("rdx", "2", "3", "4", "5", "6")),;
-    call_indirect = CallIndirect: indirect!(),
-        narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
-        len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
-        sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
-        instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
-        index = offset_of!(FuncRef, index);
+/// Calls, metered in a way or not.
+macro_rules! calls {
+    ($module:ident: $meter:ident) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers_of_calls! { CALLS;
+                call = Call:
+                    concat!(leb!("1", "2", "rdx"), "\n", body!(), enter!("0", $meter), leb_long!("rdx", "2", "3", "4", "5", "6")),;
+                call_indirect = CallIndirect: indirect!($meter),
+                    narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
+                    len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
+                    sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
+                    instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
+                    index = offset_of!(FuncRef, index);
+            }
+
+            handlers_of_calls! { COUNTING;
+                counting_call_indirect = CallIndirect:
+                    // Who is called is counted by the portable loop.
+                    concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!($meter)),
+                    directions = offset_of!(FuncCode, directions),
+                    narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
+                    len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
+                    sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
+                    instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
+                    index = offset_of!(FuncRef, index);
+            }
+        }
+    };
 }
 
-handlers_of_calls! { COUNTING;
-    counting_call_indirect = CallIndirect:
-        // Who is called is counted by the portable loop.
-        concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!()),
-        directions = offset_of!(FuncCode, directions),
-        narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
-        len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
-        sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
-        instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
-        index = offset_of!(FuncRef, index);
-}
+calls!(unmetered: free);
+calls!(polling: polled);
+calls!(fuelled: charged);

@@ -1,25 +1,64 @@
 //! Blocks, branches, loops, returns.
 
 use super::super::frame::{Body, Header};
-use super::{dispatch, handlers, leb, leb_byte, leb_long};
+use super::{cost, dispatch, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
 use crate::tier::counters::FuncCode;
 use crate::tier::profile::Directions;
 use std::mem::offset_of;
-use weir_bytecode::fusion::Fused;
 use weir_bytecode::sidetable::BranchEntry;
 
 // What the displacements from `stp` below are.
 const _: () = assert!(offset_of!(BranchEntry, pc) == 0 && offset_of!(BranchEntry, stp) == 4);
 const _: () = assert!(offset_of!(BranchEntry, keep) == 8 && offset_of!(BranchEntry, drop) == 12);
 
-/// Takes the branch that owns the entry at `stp`, after `$commit`. Few branches drop operands; of these, those that keep
-/// more than one leave.
-macro_rules! take {
-    ($($commit:expr)?) => {
+/// What entering segments and loops costs where nothing is metered.
+macro_rules! free {
+    ($($place:tt)*) => {
+        ""
+    };
+}
+
+/// Charges a segment: the one where the branch that owns the entry at `$entry` goes, the one that begins `$length` bytes behind
+/// `pc`, the one behind an instruction with a LEB128, that of a `loop`, the one to which a frame with its header at `rdx` returns.
+/// What leaves, nothing being changed, is what [`cost!`] leaves. `rdx` and `rax` stay as they are.
+macro_rules! charged {
+    (entry $entry:literal) => {
+        concat!("mov ecx, [", $entry, "]\nadd rcx, rbp\n", charged!(at "rcx"))
+    };
+    (next $length:literal) => {
+        charged!(at concat!("rsi + ", $length))
+    };
+    (leb) => {
+        concat!("cmp byte ptr [rsi + 1], 0\njl 9f\n", charged!(next "2"))
+    };
+    (loop) => {
+        concat!(charged!(next "1"), "mov rcx, [r10 + {code}]\n")
+    };
+    (return) => {
         concat!(
-            "cmp dword ptr [r14 + 12], 0\njne 5f\n", $($commit,)?
-            "4:\nmov esi, [r14]\nadd rsi, rbp\nmov ecx, [r14 + 4]\nshl rcx, 4\nlea r14, [r12 + rcx]\n", dispatch!(),
-            "\n5:\ncmp dword ptr [r14 + 8], 1\nja 9f\n", $($commit,)?
+            "mov ecx, [rdx + 8]\nadd rcx, rbp\n",
+            charged!(at "rcx"),
+            "mov rcx, [rdx]\ncmp word ptr [r10 + {results}], 1\n"
+        )
+    };
+    (at $pc:expr) => {
+        concat!(cost!("ecx", "rcx", $pc), "sub [r13], rcx\n")
+    };
+}
+
+/// Takes the branch that owns the entry at `stp`, after `$charge` and `$commit`. Few branches drop operands; of these, those that
+/// keep more than one leave.
+macro_rules! take {
+    ($charge:expr, $commit:expr) => {
+        concat!(
+            "cmp dword ptr [r14 + 12], 0\njne 5f\n",
+            $charge,
+            $commit,
+            "4:\nmov esi, [r14]\nadd rsi, rbp\nmov ecx, [r14 + 4]\nshl rcx, 4\nlea r14, [r12 + rcx]\n",
+            dispatch!(),
+            "\n5:\ncmp dword ptr [r14 + 8], 1\nja 9f\n",
+            $charge,
+            $commit,
             "mov ecx, [r14 + 12]\nshl rcx, 3\nsub rdi, rcx\ncmp dword ptr [r14 + 8], 0\njne 6f\nmov rax, [rdi - 8]\njmp 4b\n",
             "6:\nmov [rdi - 8], rax\njmp 4b\n"
         )
@@ -84,29 +123,39 @@ macro_rules! passed {
 }
 
 macro_rules! br_if {
-    ($taken:expr, $passed:expr) => {
-        concat!("test eax, eax\njne 7f\n", pop!(), $passed, pass!(), "\n7:\n", take!(concat!($taken, pop!())))
+    ($charge:ident, $taken:expr, $passed:expr) => {
+        concat!(
+            "test eax, eax\njne 7f\n",
+            $charge!(leb),
+            pop!(),
+            $passed,
+            pass!(),
+            "\n7:\n",
+            take!($charge!(entry "r14"), concat!($taken, pop!()))
+        )
     };
 }
 
 macro_rules! if_ {
-    ($taken:expr, $passed:expr) => {
+    ($charge:ident, $taken:expr, $passed:expr) => {
         concat!(
             "test eax, eax\nje 3f\n",
-            block_type!(concat!($passed, "add r14, 16\n", pop!())),
+            block_type!(concat!($charge!(next "2"), $passed, "add r14, 16\n", pop!())),
             "3:\n",
-            take!(concat!($taken, pop!()))
+            take!($charge!(entry "r14"), concat!($taken, pop!()))
         )
     };
 }
 
 macro_rules! br_table {
-    ($taken:expr) => {
+    ($charge:ident, $taken:expr) => {
         concat!(
             leb!("1", "2", "rdx"),
             "\ncmp eax, ecx\ncmovb ecx, eax\nshl rcx, 4\nlea rdx, [r14 + rcx]\n",
-            "cmp dword ptr [rdx + 8], 1\nja 9f\nmov r14, rdx\n",
-            take!(concat!($taken, pop!())),
+            "cmp dword ptr [rdx + 8], 1\nja 9f\n",
+            $charge!(entry "rdx"),
+            "mov r14, rdx\n",
+            take!("", concat!($taken, pop!())),
             leb_long!("rdx", "2", "3", "4", "5", "6")
         )
     };
@@ -119,10 +168,12 @@ const _: () = assert!(offset_of!(Header, body) == 16 && offset_of!(Header, scope
 /// Returns to a caller in the same instance, with at most one result; from a base frame, and to slots of another width, it
 /// leaves.
 macro_rules! ret {
-    () => {
+    ($charge:ident) => {
         concat!(
             "mov ecx, [r10 + {locals}]\nlea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 9f\ncmp [rdx + 24], r11\n",
-            "jne 9f\ncmp word ptr [r10 + {results}], 1\nja 9f\nmov esi, [rdx + 8]\nmov r14d, [rdx + 12]\nmov r10, [rdx + 16]\n",
+            "jne 9f\ncmp word ptr [r10 + {results}], 1\nja 9f\n",
+            $charge!(return),
+            "mov esi, [rdx + 8]\nmov r14d, [rdx + 12]\nmov r10, [rdx + 16]\n",
             "jb 2f\nmov [rbx], rax\nlea rdi, [rbx + 8]\n3:\nmov rbx, rcx\nadd rsi, rbp\nmov r12, [r10 + {branches}]\n",
             "shl r14, 4\nadd r14, r12\n",
             dispatch!(),
@@ -133,20 +184,40 @@ macro_rules! ret {
 
 handlers! { HANDLERS;
     block = Block: block_type!("");
-    loop_ = Loop:
-        block_type!(concat!(
-            "mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, 1\njs 9f\nmov [rcx + {ticks}], edx\n",
-            "add r14, 16\n"
-        )) =>
-        code = offset_of!(Body, code), ticks = offset_of!(FuncCode, ticks);
-    else_ = Else: take!();
-    end = End: "cmp rsi, [r10 + {last}]", "je 4f", "inc rsi", dispatch!(), "4:", ret!() =>
-        last = offset_of!(Body, last), locals = offset_of!(Body, locals), results = offset_of!(Body, results),
-        branches = offset_of!(Body, branches);
-    br = Br: take!();
-    return_ = Return: ret!() =>
-        locals = offset_of!(Body, locals), results = offset_of!(Body, results), branches = offset_of!(Body, branches);
 }
+
+/// What goes on elsewhere without a condition: it charges, and loops poll.
+macro_rules! flow {
+    ($module:ident: $charge:ident, $poll:expr) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { FLOW;
+                loop_ = Loop:
+                    block_type!(concat!(
+                        $poll,
+                        "mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, 1\njs 9f\n",
+                        $charge!(loop),
+                        "mov [rcx + {ticks}], edx\nadd r14, 16\n"
+                    )) =>
+                    code = offset_of!(Body, code), ticks = offset_of!(FuncCode, ticks);
+                else_ = Else: take!($charge!(entry "r14"), "");
+                end = End:
+                    "cmp rsi, [r10 + {last}]", "je 4f", $charge!(next "1"), "inc rsi", dispatch!(), "4:", ret!($charge) =>
+                    last = offset_of!(Body, last), locals = offset_of!(Body, locals), results = offset_of!(Body, results),
+                    branches = offset_of!(Body, branches);
+                br = Br: take!($charge!(entry "r14"), "");
+                return_ = Return: ret!($charge) =>
+                    locals = offset_of!(Body, locals), results = offset_of!(Body, results),
+                    branches = offset_of!(Body, branches);
+            }
+        }
+    };
+}
+
+flow!(unmetered: free, "");
+flow!(polling: free, poll!("rcx"));
+flow!(fuelled: charged, poll!("rcx"));
 
 handlers! { fused BLOCKS;
     blocks4 = Blocks4: "add rsi, 8", dispatch!();
@@ -156,12 +227,13 @@ handlers! { fused BLOCKS;
 /// Branches by the condition `$cond` of the flags that `$test` sets, and takes away its operands with `$pop`. The instructions
 /// take `$length` bytes.
 macro_rules! fused_br_if {
-    ($test:literal, $cond:literal, $pop:expr, $length:literal, $taken:expr, $passed:expr) => {
+    ($test:expr, $cond:literal, $pop:expr, $length:literal, $charge:ident, $taken:expr, $passed:expr) => {
         concat!(
             $test,
             "\nj",
             $cond,
             " 7f\n",
+            $charge!(next $length),
             $passed,
             $pop,
             "add r14, 16\nadd rsi, ",
@@ -169,78 +241,77 @@ macro_rules! fused_br_if {
             "\n",
             dispatch!(),
             "\n7:\n",
-            take!(concat!($taken, $pop))
+            take!($charge!(entry "r14"), concat!($taken, $pop))
         )
     };
 }
 
-/// Branches by a comparison of the two operands below `sp`.
+/// Branches by a comparison of two operands.
 macro_rules! br_on {
-    ($cond:literal, $taken:expr, $passed:expr) => {
-        fused_br_if!("cmp [rdi - 16], eax", $cond, "sub rdi, 16\nmov rax, [rdi - 8]\n", "3", $taken, $passed)
-    };
-}
-
-/// Branches by a comparison of a pair.
-macro_rules! br_on_pair {
-    ($cond:literal, $taken:expr, $passed:expr) => {
-        fused_br_if!("cmp edx, eax", $cond, "mov rax, [rdi - 8]\n", "3", $taken, $passed)
+    ($place:ident, $cond:literal, $charge:ident, $taken:expr, $passed:expr) => {
+        fused_br_if!(concat!("cmp ", $place!(i32), ", eax"), $cond, $place!(gone), "3", $charge, $taken, $passed)
     };
 }
 
 /// Branches by a local.
 macro_rules! get_br_if {
-    ($taken:expr, $passed:expr) => {
+    ($charge:ident, $taken:expr, $passed:expr) => {
         concat!(
             "movzx ecx, byte ptr [rsi + 1]\n",
-            fused_br_if!("cmp dword ptr [rbx + 8 * rcx], 0", "ne", "", "4", $taken, $passed)
+            fused_br_if!("cmp dword ptr [rbx + 8 * rcx], 0", "ne", "", "4", $charge, $taken, $passed)
         )
     };
 }
 
-/// What branches on a condition, doing `$taken` or `$passed` too.
-macro_rules! branches {
-    ($module:ident: $taken:expr, $passed:expr $(=> $($operand:ident = $offset:expr),+)?) => {
-        pub(super) mod $module {
+/// What branches by a comparison of two operands, which are where `$place` says.
+macro_rules! comparisons {
+    (
+        $module:ident: ($place:ident) $($of_pairs:ident)?, $charge:ident, $taken:expr, $passed:expr
+        $(=> $($operand:ident = $offset:expr),+)?
+    ) => {
+        pub(in crate::interp::x64) mod $module {
             use super::*;
 
-            handlers! { BRANCHES;
-                if_ = If: if_!($taken, $passed) $(=> $($operand = $offset),+)?;
-                br_if = BrIf: br_if!($taken, $passed) $(=> $($operand = $offset),+)?;
-                br_table = BrTable: br_table!($taken) $(=> $($operand = $offset),+)?;
-            }
-
-            handlers! { fused FUSED;
-                get_br_if = GetBrIf: get_br_if!($taken, $passed) $(=> $($operand = $offset),+)?;
-                eqz_br_if = EqzBrIf:
-                    fused_br_if!("test eax, eax", "e", pop!(), "3", $taken, $passed) $(=> $($operand = $offset),+)?;
-                eq_br_if = EqBrIf: br_on!("e", $taken, $passed) $(=> $($operand = $offset),+)?;
-                ne_br_if = NeBrIf: br_on!("ne", $taken, $passed) $(=> $($operand = $offset),+)?;
-                lt_s_br_if = LtSBrIf: br_on!("l", $taken, $passed) $(=> $($operand = $offset),+)?;
-                lt_u_br_if = LtUBrIf: br_on!("b", $taken, $passed) $(=> $($operand = $offset),+)?;
-                gt_s_br_if = GtSBrIf: br_on!("g", $taken, $passed) $(=> $($operand = $offset),+)?;
-                gt_u_br_if = GtUBrIf: br_on!("a", $taken, $passed) $(=> $($operand = $offset),+)?;
-                le_s_br_if = LeSBrIf: br_on!("le", $taken, $passed) $(=> $($operand = $offset),+)?;
-                le_u_br_if = LeUBrIf: br_on!("be", $taken, $passed) $(=> $($operand = $offset),+)?;
-                ge_s_br_if = GeSBrIf: br_on!("ge", $taken, $passed) $(=> $($operand = $offset),+)?;
-                ge_u_br_if = GeUBrIf: br_on!("ae", $taken, $passed) $(=> $($operand = $offset),+)?;
-            }
-
-            handlers! { fused pairs PAIRS;
-                pair_eq_br_if = EqBrIf: br_on_pair!("e", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_ne_br_if = NeBrIf: br_on_pair!("ne", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_lt_s_br_if = LtSBrIf: br_on_pair!("l", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_lt_u_br_if = LtUBrIf: br_on_pair!("b", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_gt_s_br_if = GtSBrIf: br_on_pair!("g", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_gt_u_br_if = GtUBrIf: br_on_pair!("a", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_le_s_br_if = LeSBrIf: br_on_pair!("le", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_le_u_br_if = LeUBrIf: br_on_pair!("be", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_ge_s_br_if = GeSBrIf: br_on_pair!("ge", $taken, $passed) $(=> $($operand = $offset),+)?;
-                pair_ge_u_br_if = GeUBrIf: br_on_pair!("ae", $taken, $passed) $(=> $($operand = $offset),+)?;
+            handlers! { fused $($of_pairs)? FUSED;
+                eq_br_if = EqBrIf: br_on!($place, "e", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                ne_br_if = NeBrIf: br_on!($place, "ne", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                lt_s_br_if = LtSBrIf: br_on!($place, "l", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                lt_u_br_if = LtUBrIf: br_on!($place, "b", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                gt_s_br_if = GtSBrIf: br_on!($place, "g", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                gt_u_br_if = GtUBrIf: br_on!($place, "a", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                le_s_br_if = LeSBrIf: br_on!($place, "le", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                le_u_br_if = LeUBrIf: br_on!($place, "be", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                ge_s_br_if = GeSBrIf: br_on!($place, "ge", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                ge_u_br_if = GeUBrIf: br_on!($place, "ae", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
             }
         }
     };
 }
 
-branches!(plain: "", "");
-branches!(counting: taken!(), passed!() => code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions));
+/// What branches on a condition: it charges, and does `$taken` or `$passed` too.
+macro_rules! branches {
+    ($module:ident: $charge:ident, $taken:expr, $passed:expr $(=> $($operand:ident = $offset:expr),+)?) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { BRANCHES;
+                if_ = If: if_!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                br_if = BrIf: br_if!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                br_table = BrTable: br_table!($charge, $taken) $(=> $($operand = $offset),+)?;
+            }
+
+            handlers! { fused FUSED;
+                get_br_if = GetBrIf: get_br_if!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+                eqz_br_if = EqzBrIf:
+                    fused_br_if!("test eax, eax", "e", pop!(), "3", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
+            }
+
+            comparisons!(stack: (on_stack), $charge, $taken, $passed $(=> $($operand = $offset),+)?);
+            comparisons!(pair: (in_pair) pairs, $charge, $taken, $passed $(=> $($operand = $offset),+)?);
+        }
+    };
+}
+
+branches!(plain: free, "", "");
+branches!(counting: free, taken!(), passed!() => code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions));
+branches!(charging: charged, taken!(), passed!() => code = offset_of!(Body, code), directions = offset_of!(FuncCode, directions));

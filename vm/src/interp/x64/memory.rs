@@ -1,7 +1,6 @@
 //! Loads and stores on memory 0, if its addresses have 32 bits.
 
-use super::{dispatch, handlers, leb_byte, leb_long};
-use weir_bytecode::fusion::Fused;
+use super::{dispatch, handlers, in_pair, leb_byte, leb_long, on_stack};
 
 /// The offset goes to `rcx`, the address of the next instruction to `rdx`. The alignment has one byte if it names
 /// memory 0 and nobody is perverse: else it leaves.
@@ -44,22 +43,30 @@ macro_rules! load {
     };
 }
 
-/// A store of `$value`.
+/// A store of `$value`. That of a pair leaves if the offset has more than one byte.
 macro_rules! store {
-    ($value:literal, $width:literal) => {
+    (on_stack, $value:literal, $width:literal) => {
         concat!(
             offset!(),
-            "mov r13d, [rdi - 16]\n",
-            check!($width),
-            "mov [r8 + r13 - ",
-            $width,
-            "], ",
-            $value,
-            "\nmov rsi, rdx\nsub rdi, 16\nmov rax, [rdi - 8]\n",
+            store!(@on_stack, $value, $width),
+            "mov rsi, rdx\n",
+            on_stack!(gone),
             dispatch!(),
             "\n",
             offset_long!()
         )
+    };
+    (in_pair, $value:literal, $width:literal) => {
+        concat!(
+            "movzx ecx, word ptr [rsi + 1]\ntest ecx, 0x80c0\njne 9f\nshr ecx, 8\n",
+            store!(@in_pair, $value, $width),
+            "add rsi, 3\n",
+            in_pair!(gone),
+            dispatch!()
+        )
+    };
+    (@$place:ident, $value:literal, $width:literal) => {
+        concat!("mov r13d, ", $place!(i32), "\n", check!($width), "mov [r8 + r13 - ", $width, "], ", $value, "\n")
     };
 }
 
@@ -78,16 +85,30 @@ handlers! { HANDLERS;
     i64_load16_u = I64Load16U: load!("movzx eax, word", "2");
     i64_load32_s = I64Load32S: load!("movsxd rax, dword", "4");
     i64_load32_u = I64Load32U: load!("mov eax, dword", "4");
-    i32_store = I32Store: store!("eax", "4");
-    i64_store = I64Store: store!("rax", "8");
-    f32_store = F32Store: store!("eax", "4");
-    f64_store = F64Store: store!("rax", "8");
-    i32_store8 = I32Store8: store!("al", "1");
-    i32_store16 = I32Store16: store!("ax", "2");
-    i64_store8 = I64Store8: store!("al", "1");
-    i64_store16 = I64Store16: store!("ax", "2");
-    i64_store32 = I64Store32: store!("eax", "4");
 }
+
+macro_rules! stores {
+    ($module:ident: ($place:ident) $($of_pairs:ident)?) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { $($of_pairs)? STORES;
+                i32_store = I32Store: store!($place, "eax", "4");
+                i64_store = I64Store: store!($place, "rax", "8");
+                f32_store = F32Store: store!($place, "eax", "4");
+                f64_store = F64Store: store!($place, "rax", "8");
+                i32_store8 = I32Store8: store!($place, "al", "1");
+                i32_store16 = I32Store16: store!($place, "ax", "2");
+                i64_store8 = I64Store8: store!($place, "al", "1");
+                i64_store16 = I64Store16: store!($place, "ax", "2");
+                i64_store32 = I64Store32: store!($place, "eax", "4");
+            }
+        }
+    };
+}
+
+stores!(stack: (on_stack));
+stores!(pair: (in_pair) pairs);
 
 /// A load from the address in a local, to the stack.
 macro_rules! load_local {

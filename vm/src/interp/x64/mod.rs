@@ -22,7 +22,10 @@
 //! frame's header. When a handler leaves, `rax` may hold anything.
 //!
 //! Superinstructions ([`weir_bytecode::fusion`]) that take two operands without pushing them put them into `rdx` and `rax` and
-//! go on through the table's other half, [`pairs`], with `sp` below both. What knows nothing to do with a pair pushes it.
+//! go on through the table's other half, `pairs`, with `sp` below both. What knows nothing to do with a pair pushes it.
+//!
+//! Engines that are metered have tables in which what goes elsewhere polls and charges. There, too, a handler leaves before it has
+//! changed anything: at the deadline, without fuel enough, and with a result that is NaN.
 //!
 //! Labels: 7 is where an immediate is decoded, 8 where a longer one is, 9 is where one leaves.
 
@@ -31,13 +34,14 @@ mod control;
 mod memory;
 mod numeric;
 mod operands;
-mod pairs;
 
 use super::dispatch::{State, code};
 use super::frame::{Body, Scope};
+use crate::Config;
 use std::arch::naked_asm;
 use std::mem::offset_of;
 use weir_bytecode::sidetable::BranchEntry;
+use weir_jit::contract::StoreCtx;
 
 /// Code that is jumped to with the registers as the head of this file says, and is no function.
 type Handler = unsafe extern "sysv64" fn();
@@ -65,19 +69,74 @@ const _: () = assert!(offset_of!(Table, pairs) == 2120);
 type Handlers = &'static [(u16, Handler)];
 
 /// For an engine whose interpreter counts nothing but ticks.
-static PLAIN: Table = table(&[control::plain::BRANCHES, control::plain::FUSED], control::plain::PAIRS);
+static PLAIN: Table = table(
+    &[
+        control::plain::BRANCHES,
+        control::plain::FUSED,
+        control::plain::stack::FUSED,
+        control::unmetered::FLOW,
+        calls::unmetered::CALLS,
+        numeric::any::FLOATS,
+    ],
+    &[control::plain::pair::FUSED, numeric::any::PAIRS],
+);
 /// For one that profiles warm functions.
-static PROFILING: Table =
-    table(&[control::counting::BRANCHES, control::counting::FUSED, calls::COUNTING], control::counting::PAIRS);
+static PROFILING: Table = table(
+    &[
+        control::counting::BRANCHES,
+        control::counting::FUSED,
+        control::counting::stack::FUSED,
+        control::unmetered::FLOW,
+        calls::unmetered::CALLS,
+        calls::unmetered::COUNTING,
+        numeric::any::FLOATS,
+    ],
+    &[control::counting::pair::FUSED, numeric::any::PAIRS],
+);
+/// For one that polls or wants canonical NaNs, whether it profiles or not: as long as a store has no deadline, a poll finds that
+/// it is not reached.
+static POLLING: Table = table(
+    &[
+        control::counting::BRANCHES,
+        control::counting::FUSED,
+        control::counting::stack::FUSED,
+        control::polling::FLOW,
+        calls::polling::CALLS,
+        calls::polling::COUNTING,
+        numeric::exact::FLOATS,
+    ],
+    &[control::counting::pair::FUSED, numeric::exact::PAIRS],
+);
+/// For one that consumes fuel, and may do all of that too.
+static FUELLED: Table = table(
+    &[
+        control::charging::BRANCHES,
+        control::charging::FUSED,
+        control::charging::stack::FUSED,
+        control::fuelled::FLOW,
+        calls::fuelled::CALLS,
+        calls::fuelled::COUNTING,
+        numeric::exact::FLOATS,
+    ],
+    &[control::charging::pair::FUSED, numeric::exact::PAIRS],
+);
 
-/// The table with these handlers of what counts or does not, `of_pairs` being those of pairs.
-const fn table(counting: &[Handlers], of_pairs: Handlers) -> Table {
-    let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [pairs::push as Handler; 256] };
-    let opcodes = [numeric::HANDLERS, memory::HANDLERS, operands::HANDLERS, control::HANDLERS, calls::HANDLERS];
-    let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::FUSED];
-    let mut table = with(with(with(table, &opcodes, false), &fused, false), counting, false);
+/// The table with these handlers of what is not the same in all, `of_pairs` being those of pairs.
+const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
+    let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [push as Handler; 256] };
+    let opcodes = [
+        numeric::HANDLERS,
+        numeric::stack::BINARY,
+        memory::HANDLERS,
+        memory::stack::STORES,
+        operands::HANDLERS,
+        control::HANDLERS,
+    ];
+    let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::stack::FUSED];
+    let mut table = with(with(with(table, &opcodes, false), &fused, false), lists, false);
     table.opcodes[code::Prefix as usize] = numeric::prefix;
-    with(table, &[pairs::HANDLERS, pairs::FUSED, of_pairs], true)
+    let pairs = [numeric::pair::BINARY, numeric::pair::FUSED, memory::pair::STORES];
+    with(with(table, &pairs, true), of_pairs, true)
 }
 
 /// The table with all of these in their places, among the pairs or not.
@@ -99,15 +158,21 @@ const fn with(mut table: Table, lists: &[Handlers], pairs: bool) -> Table {
     table
 }
 
-/// The table for an engine whose interpreter profiles, or does not.
-pub(super) fn table_for(profiled: bool) -> Option<&'static Table> {
-    Some(if profiled { &PROFILING } else { &PLAIN })
+/// The table for an engine of this configuration.
+pub(super) fn table_for(config: &Config) -> Option<&'static Table> {
+    Some(match config {
+        Config { consume_fuel: true, .. } => &FUELLED,
+        config if config.is_metered() => &POLLING,
+        config if config.profiles() => &PROFILING,
+        _ => &PLAIN,
+    })
 }
 
 /// Executes instructions until the next one, at which the new state stands, needs the portable loop.
 ///
 /// # Safety
-/// As for [`super::dispatch::run`] with slots of one word and nothing metered; `limit` is the end of the value stack.
+/// As for [`super::dispatch::run`] with slots of one word; `table` is that of the engine's configuration, `limit` the end of the
+/// value stack.
 #[inline(always)]
 pub(super) unsafe fn advance(mut state: State, table: &Table, limit: *mut u64) -> State {
     // SAFETY: the caller's promise; `run` writes nothing but the state and the value stack, memory and globals that
@@ -187,6 +252,46 @@ unsafe extern "sysv64" fn exit() {
 
 const _: () = assert!(size_of::<BranchEntry>() == 16 && size_of::<Body>() == 64);
 
+// What the displacements from `scope` and from the store's context below are.
+const _: () = assert!(offset_of!(Scope, store) == 8 && offset_of!(Scope, costs) == 16);
+const _: () =
+    assert!(offset_of!(StoreCtx, fuel) == 0 && offset_of!(StoreCtx, epoch) == 8 && offset_of!(StoreCtx, deadline) == 16);
+
+/// Leaves if the deadline is reached. `$scratch` and `r13` are overwritten.
+macro_rules! poll {
+    ($scratch:literal) => {
+        concat!(
+            "mov r13, [r11 + 8]\nmov ",
+            $scratch,
+            ", [r13 + 8]\nmov ",
+            $scratch,
+            ", [",
+            $scratch,
+            "]\ncmp ",
+            $scratch,
+            ", [r13 + 16]\njae 9f\n"
+        )
+    };
+}
+
+/// What it costs to come to the address `$pc`, in `$cost`, whose lower half is `$low`; where the fuel is, in `r13`. It leaves if
+/// there is not enough, or if it costs more than a byte says: then the portable loop looks it up.
+macro_rules! cost {
+    ($low:literal, $cost:literal, $pc:expr) => {
+        concat!(
+            "mov r13, [r11 + 16]\nmovzx ",
+            $low,
+            ", byte ptr [r13 + ",
+            $pc,
+            "]\ncmp ",
+            $low,
+            ", 255\nje 9f\nmov r13, [r11 + 8]\ncmp [r13], ",
+            $cost,
+            "\njl 9f\n"
+        )
+    };
+}
+
 /// Goes on at `pc`.
 macro_rules! dispatch {
     () => {
@@ -254,33 +359,83 @@ macro_rules! push_pair {
     };
 }
 
-/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them; the first word says what the codes are
+/// Where the left operand of an instruction is if both are on the stack, the right one being in `rax`, too; how the two are
+/// replaced by the result in `rax`, and how they are taken away.
+macro_rules! on_stack {
+    (i32) => {
+        "[rdi - 16]"
+    };
+    (i64) => {
+        "[rdi - 16]"
+    };
+    (result) => {
+        "mov [rdi - 16], rax\nsub rdi, 8\n"
+    };
+    (gone) => {
+        "sub rdi, 16\nmov rax, [rdi - 8]\n"
+    };
+}
+
+/// The same if they are a pair.
+macro_rules! in_pair {
+    (i32) => {
+        "edx"
+    };
+    (i64) => {
+        "rdx"
+    };
+    (result) => {
+        "mov [rdi], rax\nadd rdi, 8\n"
+    };
+    (gone) => {
+        "mov rax, [rdi - 8]\n"
+    };
+}
+
+/// What a handler is for: an opcode, or a superinstruction.
+macro_rules! code_of {
+    (opcode $op:ident) => {
+        $crate::interp::dispatch::code::$op
+    };
+    (fused $op:ident) => {
+        ::weir_bytecode::fusion::Fused::$op as u16
+    };
+}
+
+/// Functions of handlers, `NAME = Opcode: lines of assembly` each, and the list of them; the first words say what the codes are
 /// and how the handlers leave.
 macro_rules! handlers {
-    ($list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$(($crate::interp::dispatch::code::$op, $name)),*];
+    ($list:ident; $($handlers:tt)*) => {
+        handlers!(@opcode leave $list; $($handlers)*);
     };
-    (fused $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions leave; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$((Fused::$op as u16, $name)),*];
+    (fused $list:ident; $($handlers:tt)*) => {
+        handlers!(@fused leave $list; $($handlers)*);
     };
-    (pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$(($crate::interp::dispatch::code::$op, $name)),*];
+    (pairs $list:ident; $($handlers:tt)*) => {
+        handlers!(@opcode push_pair $list; $($handlers)*);
     };
-    (fused pairs $list:ident; $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
-        handlers!(@functions push_pair; $($name: $($line),+ $(=> $($operand = $offset),+)?;)*);
-        pub(in crate::interp) const $list: $crate::interp::x64::Handlers = &[$((Fused::$op as u16, $name)),*];
+    (fused pairs $list:ident; $($handlers:tt)*) => {
+        handlers!(@fused push_pair $list; $($handlers)*);
     };
-    (@functions $leave:ident; $($name:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*) => {
+    (
+        @$code:ident $leave:ident $list:ident;
+        $($name:ident = $op:ident: $($line:expr),+ $(=> $($operand:ident = $offset:expr),+)?;)*
+    ) => {
         $(
             #[unsafe(naked)]
             unsafe extern "sysv64" fn $name() {
                 std::arch::naked_asm!($($line,)+ $crate::interp::x64::$leave!() $($(, $operand = const $offset)+)?)
             }
         )*
+        pub(in crate::interp) const $list: $crate::interp::x64::Handlers =
+            &[$(($crate::interp::x64::code_of!($code $op), $name)),*];
     };
 }
 
-use {dispatch, dispatch_pair, handlers, leave, leb, leb_byte, leb_long, push_pair};
+/// Pushes the pair for an instruction that wants it there.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn push() {
+    naked_asm!(push_pair!())
+}
+
+use {code_of, cost, dispatch, dispatch_pair, handlers, in_pair, leave, leb, leb_byte, leb_long, on_stack, poll, push_pair};

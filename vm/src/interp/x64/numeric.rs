@@ -1,7 +1,6 @@
 //! Numeric instructions.
 
-use super::{dispatch, handlers};
-use weir_bytecode::fusion::Fused;
+use super::{dispatch, handlers, in_pair, on_stack};
 
 /// Makes `rax` the operand in the place of the one below `sp`.
 macro_rules! replace {
@@ -10,24 +9,45 @@ macro_rules! replace {
     };
 }
 
+/// The result in `rax` replaces operands that are where `$place` says.
+macro_rules! result {
+    ($place:ident) => {
+        concat!($place!(result), "inc rsi\n", dispatch!())
+    };
+}
+
 /// Makes `rax` the operand in the place of the two below `sp`.
 macro_rules! fold {
     () => {
-        concat!("mov [rdi - 16], rax\nsub rdi, 8\ninc rsi\n", dispatch!())
+        result!(on_stack)
     };
 }
 
-/// The operands `rcx` and `rax`, in this order, compared.
+/// Does `$op` to the operands, of which the right one is `$right`; it does not matter which of them is the left one.
+macro_rules! commute {
+    ($place:ident, $type:ident, $op:literal, $right:literal) => {
+        concat!($op, " ", $right, ", ", $place!($type), "\n", result!($place))
+    };
+}
+
+/// The left operand minus the right one.
+macro_rules! subtract {
+    ($place:ident, $type:ident, $right:literal) => {
+        concat!("neg ", $right, "\nadd ", $right, ", ", $place!($type), "\n", result!($place))
+    };
+}
+
+/// The operands compared.
 macro_rules! compare {
-    ($size:literal, $cond:literal) => {
-        concat!("xor ecx, ecx\ncmp [rdi - 16], ", $size, "\nset", $cond, " cl\nmov eax, ecx\n", fold!())
+    ($place:ident, $type:ident, $right:literal, $cond:literal) => {
+        concat!("xor ecx, ecx\ncmp ", $place!($type), ", ", $right, "\nset", $cond, " cl\nmov eax, ecx\n", result!($place))
     };
 }
 
-/// Shifts the operand below by the one in `rax`.
+/// Shifts the left operand by the other.
 macro_rules! shift {
-    ($op:literal, $size:literal) => {
-        concat!("mov ecx, eax\nmov ", $size, ", [rdi - 16]\n", $op, " ", $size, ", cl\n", fold!())
+    ($place:ident, $type:ident, $right:literal, $op:literal) => {
+        concat!("mov ecx, eax\nmov ", $right, ", ", $place!($type), "\n", $op, " ", $right, ", cl\n", result!($place))
     };
 }
 
@@ -75,11 +95,46 @@ macro_rules! divide {
     };
 }
 
+/// Any NaN will do.
+macro_rules! any_nan {
+    ($kind:literal) => {
+        ""
+    };
+}
+
+/// A NaN in `xmm0` leaves: which one it is to be is the portable loop's to say.
+macro_rules! no_nan {
+    ($kind:literal) => {
+        concat!("ucomi", $kind, " xmm0, xmm0\njp 9f\n")
+    };
+}
+
 /// Float arithmetic: the operand below, an instruction, the operand on top. The upper half of an f32's register is 0, as of
 /// every load's.
 macro_rules! float {
-    ($kind:literal, $op:literal) => {
-        concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\nmovq rax, xmm0\n", fold!())
+    ($nan:ident, $kind:literal, $op:literal) => {
+        concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", fold!())
+    };
+}
+
+/// Arithmetic on a pair of f64.
+macro_rules! float_pair {
+    ($nan:ident, $op:literal) => {
+        concat!("movq xmm0, rdx\nmovq xmm1, rax\n", $op, " xmm0, xmm1\n", $nan!("sd"), "movq rax, xmm0\n", result!(in_pair))
+    };
+}
+
+/// The square root of the operand, moved to `rax` with `$move`: the upper half of an f32's is not 0.
+macro_rules! sqrt {
+    ($nan:ident, $kind:literal, $move:literal) => {
+        concat!("sqrt", $kind, " xmm0, [rdi - 8]\n", $nan!($kind), $move, ", xmm0\n", replace!())
+    };
+}
+
+/// The operand in the other width.
+macro_rules! resize {
+    ($nan:ident, $kind:literal, $op:literal, $size:literal) => {
+        concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $size, " ptr [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
     };
 }
 
@@ -185,27 +240,7 @@ macro_rules! truncate {
 
 handlers! { HANDLERS;
     i32_eqz = I32Eqz: "xor ecx, ecx", "test eax, eax", "sete cl", "mov eax, ecx", replace!();
-    i32_eq = I32Eq: compare!("eax", "e");
-    i32_ne = I32Ne: compare!("eax", "ne");
-    i32_lt_s = I32LtS: compare!("eax", "l");
-    i32_lt_u = I32LtU: compare!("eax", "b");
-    i32_gt_s = I32GtS: compare!("eax", "g");
-    i32_gt_u = I32GtU: compare!("eax", "a");
-    i32_le_s = I32LeS: compare!("eax", "le");
-    i32_le_u = I32LeU: compare!("eax", "be");
-    i32_ge_s = I32GeS: compare!("eax", "ge");
-    i32_ge_u = I32GeU: compare!("eax", "ae");
     i64_eqz = I64Eqz: "xor ecx, ecx", "test rax, rax", "sete cl", "mov eax, ecx", replace!();
-    i64_eq = I64Eq: compare!("rax", "e");
-    i64_ne = I64Ne: compare!("rax", "ne");
-    i64_lt_s = I64LtS: compare!("rax", "l");
-    i64_lt_u = I64LtU: compare!("rax", "b");
-    i64_gt_s = I64GtS: compare!("rax", "g");
-    i64_gt_u = I64GtU: compare!("rax", "a");
-    i64_le_s = I64LeS: compare!("rax", "le");
-    i64_le_u = I64LeU: compare!("rax", "be");
-    i64_ge_s = I64GeS: compare!("rax", "ge");
-    i64_ge_u = I64GeU: compare!("rax", "ae");
 
     f32_eq = F32Eq: float_equal!("ss", "e", "np", "and");
     f32_ne = F32Ne: float_equal!("ss", "ne", "p", "or");
@@ -223,58 +258,26 @@ handlers! { HANDLERS;
     // Of 0 `bsr` and `bsf` say nothing but that it is 0.
     i32_clz = I32Clz: "mov ecx, 63", "bsr edx, eax", "cmovne ecx, edx", "xor ecx, 31", "mov eax, ecx", replace!();
     i32_ctz = I32Ctz: "mov ecx, 32", "bsf edx, eax", "cmovne ecx, edx", "mov eax, ecx", replace!();
-    i32_add = I32Add: "add eax, [rdi - 16]", fold!();
-    i32_sub = I32Sub: "mov ecx, [rdi - 16]", "sub ecx, eax", "mov eax, ecx", fold!();
-    i32_mul = I32Mul: "imul eax, [rdi - 16]", fold!();
     i32_div_s = I32DivS: divide!("signed", "ecx", "edx", "eax", "cdq", "");
     i32_div_u = I32DivU: divide!("unsigned", "ecx", "eax", "");
     i32_rem_s = I32RemS: divide!("signed", "ecx", "edx", "eax", "cdq", "mov eax, edx\n");
     i32_rem_u = I32RemU: divide!("unsigned", "ecx", "eax", "mov eax, edx\n");
-    i32_and = I32And: "and eax, [rdi - 16]", fold!();
-    i32_or = I32Or: "or eax, [rdi - 16]", fold!();
-    i32_xor = I32Xor: "xor eax, [rdi - 16]", fold!();
-    i32_shl = I32Shl: shift!("shl", "eax");
-    i32_shr_s = I32ShrS: shift!("sar", "eax");
-    i32_shr_u = I32ShrU: shift!("shr", "eax");
-    i32_rotl = I32Rotl: shift!("rol", "eax");
-    i32_rotr = I32Rotr: shift!("ror", "eax");
 
     i64_clz = I64Clz: "mov ecx, 127", "bsr rdx, rax", "cmovne rcx, rdx", "xor ecx, 63", "mov eax, ecx", replace!();
     i64_ctz = I64Ctz: "mov ecx, 64", "bsf rdx, rax", "cmovne rcx, rdx", "mov eax, ecx", replace!();
-    i64_add = I64Add: "add rax, [rdi - 16]", fold!();
-    i64_sub = I64Sub: "mov rcx, [rdi - 16]", "sub rcx, rax", "mov rax, rcx", fold!();
-    i64_mul = I64Mul: "imul rax, [rdi - 16]", fold!();
     i64_div_s = I64DivS: divide!("signed", "rcx", "rdx", "rax", "cqo", "");
     i64_div_u = I64DivU: divide!("unsigned", "rcx", "rax", "");
     i64_rem_s = I64RemS: divide!("signed", "rcx", "rdx", "rax", "cqo", "mov rax, rdx\n");
     i64_rem_u = I64RemU: divide!("unsigned", "rcx", "rax", "mov rax, rdx\n");
-    i64_and = I64And: "and rax, [rdi - 16]", fold!();
-    i64_or = I64Or: "or rax, [rdi - 16]", fold!();
-    i64_xor = I64Xor: "xor rax, [rdi - 16]", fold!();
-    i64_shl = I64Shl: shift!("shl", "rax");
-    i64_shr_s = I64ShrS: shift!("sar", "rax");
-    i64_shr_u = I64ShrU: shift!("shr", "rax");
-    i64_rotl = I64Rotl: shift!("rol", "rax");
-    i64_rotr = I64Rotr: shift!("ror", "rax");
 
     f32_abs = F32Abs: "and eax, 0x7fffffff", replace!();
     f32_neg = F32Neg: "xor eax, 0x80000000", replace!();
-    f32_sqrt = F32Sqrt: "sqrtss xmm0, [rdi - 8]", "movd eax, xmm0", replace!();
-    f32_add = F32Add: float!("ss", "add");
-    f32_sub = F32Sub: float!("ss", "sub");
-    f32_mul = F32Mul: float!("ss", "mul");
-    f32_div = F32Div: float!("ss", "div");
     f32_min = F32Min: extremum!("ss", "min", "orps");
     f32_max = F32Max: extremum!("ss", "max", "andps");
     f32_copysign = F32Copysign:
         "and eax, 0x80000000", "mov ecx, [rdi - 16]", "and ecx, 0x7fffffff", "or eax, ecx", fold!();
     f64_abs = F64Abs: "btr rax, 63", replace!();
     f64_neg = F64Neg: "btc rax, 63", replace!();
-    f64_sqrt = F64Sqrt: "sqrtsd xmm0, [rdi - 8]", "movq rax, xmm0", replace!();
-    f64_add = F64Add: float!("sd", "add");
-    f64_sub = F64Sub: float!("sd", "sub");
-    f64_mul = F64Mul: float!("sd", "mul");
-    f64_div = F64Div: float!("sd", "div");
     f64_min = F64Min: extremum!("sd", "min", "orps");
     f64_max = F64Max: extremum!("sd", "max", "andps");
     f64_copysign = F64Copysign:
@@ -303,12 +306,10 @@ handlers! { HANDLERS;
     f32_convert_i32_u = F32ConvertI32U: "mov eax, eax", to_float!("ss", "cvtsi2ss", "rax");
     f32_convert_i64_s = F32ConvertI64S: to_float!("ss", "cvtsi2ss", "rax");
     f32_convert_i64_u = F32ConvertI64U: "test rax, rax", "js 9f", to_float!("ss", "cvtsi2ss", "rax");
-    f32_demote_f64 = F32DemoteF64: to_float!("ss", "cvtsd2ss", "qword ptr [rdi - 8]");
     f64_convert_i32_s = F64ConvertI32S: to_float!("sd", "cvtsi2sd", "eax");
     f64_convert_i32_u = F64ConvertI32U: "mov eax, eax", to_float!("sd", "cvtsi2sd", "rax");
     f64_convert_i64_s = F64ConvertI64S: to_float!("sd", "cvtsi2sd", "rax");
     f64_convert_i64_u = F64ConvertI64U: "test rax, rax", "js 9f", to_float!("sd", "cvtsi2sd", "rax");
-    f64_promote_f32 = F64PromoteF32: to_float!("sd", "cvtss2sd", "dword ptr [rdi - 8]");
     i32_reinterpret_f32 = I32ReinterpretF32: "inc rsi", dispatch!();
     i64_reinterpret_f64 = I64ReinterpretF64: "inc rsi", dispatch!();
     f32_reinterpret_i32 = F32ReinterpretI32: "inc rsi", dispatch!();
@@ -319,6 +320,106 @@ handlers! { HANDLERS;
     i64_extend16_s = I64Extend16S: "movsx rax, ax", replace!();
     i64_extend32_s = I64Extend32S: "cdqe", replace!();
 }
+
+/// The instructions on two integers that need no care, with those that write their sum to a local, too.
+macro_rules! binary {
+    ($module:ident: ($place:ident) $($of_pairs:ident)?) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { $($of_pairs)? BINARY;
+                i32_eq = I32Eq: compare!($place, i32, "eax", "e");
+                i32_ne = I32Ne: compare!($place, i32, "eax", "ne");
+                i32_lt_s = I32LtS: compare!($place, i32, "eax", "l");
+                i32_lt_u = I32LtU: compare!($place, i32, "eax", "b");
+                i32_gt_s = I32GtS: compare!($place, i32, "eax", "g");
+                i32_gt_u = I32GtU: compare!($place, i32, "eax", "a");
+                i32_le_s = I32LeS: compare!($place, i32, "eax", "le");
+                i32_le_u = I32LeU: compare!($place, i32, "eax", "be");
+                i32_ge_s = I32GeS: compare!($place, i32, "eax", "ge");
+                i32_ge_u = I32GeU: compare!($place, i32, "eax", "ae");
+                i32_add = I32Add: commute!($place, i32, "add", "eax");
+                i32_sub = I32Sub: subtract!($place, i32, "eax");
+                i32_mul = I32Mul: commute!($place, i32, "imul", "eax");
+                i32_and = I32And: commute!($place, i32, "and", "eax");
+                i32_or = I32Or: commute!($place, i32, "or", "eax");
+                i32_xor = I32Xor: commute!($place, i32, "xor", "eax");
+                i32_shl = I32Shl: shift!($place, i32, "eax", "shl");
+                i32_shr_s = I32ShrS: shift!($place, i32, "eax", "sar");
+                i32_shr_u = I32ShrU: shift!($place, i32, "eax", "shr");
+                i32_rotl = I32Rotl: shift!($place, i32, "eax", "rol");
+                i32_rotr = I32Rotr: shift!($place, i32, "eax", "ror");
+                i64_eq = I64Eq: compare!($place, i64, "rax", "e");
+                i64_ne = I64Ne: compare!($place, i64, "rax", "ne");
+                i64_lt_s = I64LtS: compare!($place, i64, "rax", "l");
+                i64_lt_u = I64LtU: compare!($place, i64, "rax", "b");
+                i64_gt_s = I64GtS: compare!($place, i64, "rax", "g");
+                i64_gt_u = I64GtU: compare!($place, i64, "rax", "a");
+                i64_le_s = I64LeS: compare!($place, i64, "rax", "le");
+                i64_le_u = I64LeU: compare!($place, i64, "rax", "be");
+                i64_ge_s = I64GeS: compare!($place, i64, "rax", "ge");
+                i64_ge_u = I64GeU: compare!($place, i64, "rax", "ae");
+                i64_add = I64Add: commute!($place, i64, "add", "rax");
+                i64_sub = I64Sub: subtract!($place, i64, "rax");
+                i64_mul = I64Mul: commute!($place, i64, "imul", "rax");
+                i64_and = I64And: commute!($place, i64, "and", "rax");
+                i64_or = I64Or: commute!($place, i64, "or", "rax");
+                i64_xor = I64Xor: commute!($place, i64, "xor", "rax");
+                i64_shl = I64Shl: shift!($place, i64, "rax", "shl");
+                i64_shr_s = I64ShrS: shift!($place, i64, "rax", "sar");
+                i64_shr_u = I64ShrU: shift!($place, i64, "rax", "shr");
+                i64_rotl = I64Rotl: shift!($place, i64, "rax", "rol");
+                i64_rotr = I64Rotr: shift!($place, i64, "rax", "ror");
+            }
+
+            handlers! { fused $($of_pairs)? FUSED;
+                add_set = AddSet:
+                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", $place!(gone),
+                    "add rsi, 3", dispatch!();
+                add_tee = AddTee:
+                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax",
+                    $place!(result), "add rsi, 3", dispatch!();
+            }
+        }
+    };
+}
+
+binary!(stack: (on_stack));
+binary!(pair: (in_pair) pairs);
+
+/// The instructions whose result may be a NaN of open bits.
+macro_rules! floats {
+    ($module:ident: $nan:ident) => {
+        pub(super) mod $module {
+            use super::*;
+
+            handlers! { FLOATS;
+                f32_sqrt = F32Sqrt: sqrt!($nan, "ss", "movd eax");
+                f32_add = F32Add: float!($nan, "ss", "add");
+                f32_sub = F32Sub: float!($nan, "ss", "sub");
+                f32_mul = F32Mul: float!($nan, "ss", "mul");
+                f32_div = F32Div: float!($nan, "ss", "div");
+                f64_sqrt = F64Sqrt: sqrt!($nan, "sd", "movq rax");
+                f64_add = F64Add: float!($nan, "sd", "add");
+                f64_sub = F64Sub: float!($nan, "sd", "sub");
+                f64_mul = F64Mul: float!($nan, "sd", "mul");
+                f64_div = F64Div: float!($nan, "sd", "div");
+                f32_demote_f64 = F32DemoteF64: resize!($nan, "ss", "cvtsd2ss", "qword");
+                f64_promote_f32 = F64PromoteF32: resize!($nan, "sd", "cvtss2sd", "dword");
+            }
+
+            handlers! { pairs PAIRS;
+                pair_f64_add = F64Add: float_pair!($nan, "addsd");
+                pair_f64_sub = F64Sub: float_pair!($nan, "subsd");
+                pair_f64_mul = F64Mul: float_pair!($nan, "mulsd");
+                pair_f64_div = F64Div: float_pair!($nan, "divsd");
+            }
+        }
+    };
+}
+
+floats!(any: any_nan);
+floats!(exact: no_nan);
 
 /// Goes on by what stands behind the prefix.
 #[unsafe(naked)]
@@ -331,13 +432,4 @@ pub(super) unsafe extern "sysv64" fn prefix() {
         super::leave!(),
         prefixed = const super::PREFIXED,
     )
-}
-
-handlers! { fused FUSED;
-    add_set = AddSet:
-        "add eax, [rdi - 16]", "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", "sub rdi, 16", "mov rax, [rdi - 8]",
-        "add rsi, 3", dispatch!();
-    add_tee = AddTee:
-        "add eax, [rdi - 16]", "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", "sub rdi, 8", "mov [rdi - 8], rax",
-        "add rsi, 3", dispatch!();
 }

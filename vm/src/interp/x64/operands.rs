@@ -3,7 +3,6 @@
 use super::super::frame::Scope;
 use super::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
 use std::mem::offset_of;
-use weir_bytecode::fusion::Fused;
 
 /// Pushes `rax`.
 macro_rules! push {
