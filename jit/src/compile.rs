@@ -6,7 +6,7 @@ use crate::opt;
 use bumpalo::Bump;
 use std::time::Instant;
 
-pub use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Reloc, Request, TrapEntry};
+pub use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Reloc, Request, TrapEntry, add_to};
 
 /// Scratch memory reused from function to function.
 #[derive(Debug, Default)]

@@ -148,6 +148,14 @@ pub struct CompileStats {
     pub phases: Vec<(&'static str, u64)>,
 }
 
+/// Adds to the number that goes by `name` in `sums`, which keep the order in which the names first came.
+pub fn add_to(sums: &mut Vec<(&'static str, u64)>, name: &'static str, more: u64) {
+    match sums.iter_mut().find(|sum| sum.0 == name) {
+        Some(sum) => sum.1 += more,
+        None => sums.push((name, more)),
+    }
+}
+
 /// Why a function was not compiled. It stays with the interpreter, or goes to the other back end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {

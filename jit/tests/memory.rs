@@ -7,11 +7,7 @@ mod measure;
 #[path = "../examples/ssa/shapes.rs"]
 mod shapes;
 
-use bumpalo::Bump;
-use measure::PEAK;
 use weir_bytecode::validate;
-use weir_jit::build::{BuildStats, build};
-use weir_jit::ir::Entry;
 use weir_jit::{Options, Refusal};
 
 /// Bytes for each byte of code in functions of 4 KiB or more.
@@ -28,12 +24,10 @@ fn every_shape_stays_below_the_bar() {
             let module = validate::parse(shapes::module(*shape, size).into()).expect("shapes are valid");
             let func = module.imported_funcs + module.bodies.len() as u32 - 1;
             let bytes = u64::from(module.body(func).expect("it is defined").len());
-            PEAK.start();
-            let (arena, mut stats) = (Bump::new(), BuildStats::default());
-            let built = build(&arena, &module, func, Entry::Call, &Options::default(), &mut stats).map(|_| ());
-            let peak = PEAK.read() as u64;
+            let (built, peak) = measure::peak_of(&module, func, &Options::default());
+            let peak = peak as u64;
             let steps = match built {
-                Ok(()) => stats.work,
+                Ok(stats) => stats.work,
                 Err(Refusal::Budget { limit, .. }) => limit as u64,
                 Err(refusal) => panic!("{name}: {refusal}"),
             };

@@ -1,7 +1,8 @@
 //! Which instructions a run of modules held, and how often.
 
 use std::collections::HashMap;
-use weir_bytecode::{Instrs, Opcode, validate};
+use weir_bytecode::validate::{self, InvalidModule};
+use weir_bytecode::{Instrs, Opcode};
 
 /// How often each opcode stands in the modules seen so far.
 #[derive(Default)]
@@ -10,14 +11,18 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Counts the instructions of a module; a module that is invalid has none.
-    pub fn add(&mut self, wasm: &[u8]) {
-        let Ok(module) = validate::parse(wasm.into()) else { return };
+    /// Counts the instructions of a module.
+    ///
+    /// # Errors
+    /// It is invalid.
+    pub fn add(&mut self, wasm: &[u8]) -> Result<(), InvalidModule> {
+        let module = validate::parse(wasm.into())?;
         for body in &module.bodies {
             for instr in Instrs::new(&module, body.entry, body.end) {
                 *self.counts.entry(instr.op).or_default() += 1;
             }
         }
+        Ok(())
     }
 
     /// How often `op` was seen.

@@ -18,15 +18,15 @@ mod phases;
 mod shapes;
 
 use bumpalo::Bump;
-use measure::{PEAK, median};
+use measure::{median, peak_of};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use weir_bytecode::{Module, validate};
-use weir_jit::Options;
 use weir_jit::build::{BuildStats, Refinements, Search, build};
-use weir_jit::compile::Refusal;
+use weir_jit::compile::{Compiled, Context, Refusal, compile};
 use weir_jit::ir::{Entry, parse, print, verify};
+use weir_jit::{Backend, Options, Request};
 
 /// Runs of which the median is taken.
 const RUNS: usize = 5;
@@ -211,6 +211,17 @@ fn build_all(module: &Module, options: &Options, mut seen: impl FnMut(&BuildStat
     (start.elapsed(), bytes)
 }
 
+/// Compiles every function with the own back end, and tells of each what came of it.
+fn compile_all(module: &Module, options: &Options, mut seen: impl FnMut(u32, Result<Compiled, Refusal>)) {
+    let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
+    let mut cx = Context::default();
+    for func in defined(module) {
+        let entry = Entry::Call;
+        let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, options };
+        seen(func, compile(&mut cx, &request));
+    }
+}
+
 fn bench(name: &str, module: &Module) {
     let options = Options::default();
     let mut built = 0;
@@ -237,14 +248,6 @@ fn bench(name: &str, module: &Module) {
         total as f64 / built as f64,
         largest as f64 / f64::from(1 << 20)
     );
-}
-
-/// How building one function ends, and the most memory it takes on the way.
-fn peak_of(module: &Module, func: u32, options: &Options) -> (Result<BuildStats, Refusal>, usize) {
-    PEAK.start();
-    let (arena, mut stats) = (Bump::new(), BuildStats::default());
-    let result = build(&arena, module, func, Entry::Call, options, &mut stats).map(|_| stats);
-    (result, PEAK.read())
 }
 
 fn growth() -> Result<(), String> {

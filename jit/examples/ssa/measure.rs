@@ -1,7 +1,13 @@
 //! Medians, and the most memory allocated at once.
 
+use bumpalo::Bump;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use weir_bytecode::Module;
+use weir_jit::Options;
+use weir_jit::build::{BuildStats, build};
+use weir_jit::compile::Refusal;
+use weir_jit::ir::Entry;
 
 /// The middle one of these numbers.
 pub fn median(mut numbers: Vec<f64>) -> f64 {
@@ -9,9 +15,17 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
+/// How building one function ends, and the most memory that takes on the way, its arena included.
+pub fn peak_of(module: &Module, func: u32, options: &Options) -> (Result<BuildStats, Refusal>, usize) {
+    PEAK.start();
+    let (arena, mut stats) = (Bump::new(), BuildStats::default());
+    let result = build(&arena, module, func, Entry::Call, options, &mut stats).map(|_| stats);
+    (result, PEAK.read())
+}
+
 /// The system's allocator, which counts bytes in use. Exact on one thread, so that counting needs no locked instructions,
 /// which would take as long as the allocations that they count.
-pub struct Peak {
+struct Peak {
     used: AtomicUsize,
     most: AtomicUsize,
     base: AtomicUsize,
@@ -19,18 +33,18 @@ pub struct Peak {
 
 /// Counts all of this program's allocations.
 #[global_allocator]
-pub static PEAK: Peak = Peak { used: AtomicUsize::new(0), most: AtomicUsize::new(0), base: AtomicUsize::new(0) };
+static PEAK: Peak = Peak { used: AtomicUsize::new(0), most: AtomicUsize::new(0), base: AtomicUsize::new(0) };
 
 impl Peak {
     /// From here on.
-    pub fn start(&self) {
+    fn start(&self) {
         let used = self.used.load(Relaxed);
         self.most.store(used, Relaxed);
         self.base.store(used, Relaxed);
     }
 
     /// The most bytes in use since the start, beyond those in use then.
-    pub fn read(&self) -> usize {
+    fn read(&self) -> usize {
         self.most.load(Relaxed) - self.base.load(Relaxed)
     }
 

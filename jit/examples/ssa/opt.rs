@@ -1,18 +1,17 @@
 //! What the passes make of whole modules: what each finds and takes, what gates prove, how big the code is with and
 //! without.
 
-use crate::{RUNS, defined, median};
+use crate::{RUNS, compile_all, defined, median};
 use bumpalo::Bump;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use weir_bytecode::Module;
+use weir_jit::Options;
 use weir_jit::analysis::{Cfg, Dominators};
 use weir_jit::build::{BuildStats, build};
-use weir_jit::compile::compile;
 use weir_jit::ir::{Entry, Func};
 use weir_jit::opt::constprop::{Limits, Proved, solve};
 use weir_jit::opt::{self, PassStats, passes};
-use weir_jit::{Backend, Options, Request};
 
 /// What to print besides rewrites and times.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,20 +117,14 @@ fn code(module: &Module, bytes: u64, extent: Extent) {
         let others = |alone: &str| names().filter(|pass| pass != alone).collect();
         configurations.extend(names().map(|pass| (format!("only {pass}"), others(&pass), limits(2))));
     }
-    let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
     let mut without = 0;
     for (name, passes_off, limits) in configurations {
         let options = Options { passes_off, limits, verify: false, ..Options::default() };
-        let mut cx = weir_jit::compile::Context::default();
         let (mut code, mut refused) = (0u64, BTreeMap::<String, u32>::new());
-        for func in defined(module) {
-            let entry = Entry::Call;
-            let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, options: &options };
-            match compile(&mut cx, &request) {
-                Ok(compiled) => code += compiled.code.len() as u64,
-                Err(refusal) => *refused.entry(refusal.to_string()).or_default() += 1,
-            }
-        }
+        compile_all(module, &options, |_, compiled| match compiled {
+            Ok(compiled) => code += compiled.code.len() as u64,
+            Err(refusal) => *refused.entry(refusal.to_string()).or_default() += 1,
+        });
         if without == 0 {
             without = code;
         }

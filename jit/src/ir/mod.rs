@@ -1,7 +1,7 @@
 //! The SSA that everything between bytecode and machine code works on.
 //!
-//! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`], [`mod@parse`] and [`mod@verify`] its text and its rules;
-//! [`mod@eval`] runs it, and so is the oracle of every pass.
+//! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`], [`mod@parse`] and [`mod@verify`] its
+//! text and its rules; [`mod@eval`] runs it, and so is the oracle of every pass.
 
 pub mod eval;
 pub mod func;

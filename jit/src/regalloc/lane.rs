@@ -94,8 +94,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The first conflict of a piece from `start`, to which the lane has advanced, to `end` with what is in the register. Mostly the first
-    /// things there tell: nothing comes before the piece ends, or the register is taken where it starts.
+    /// The first conflict of a piece from `start`, to which the lane has advanced, to `end` with what is in the register.
+    /// Mostly the first things there tell: nothing comes before the piece ends, or the register is taken where it starts.
     #[inline]
     pub fn conflict_from<R: Iterator<Item = Range>>(&self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
         let Front { claimed, taken, piece, .. } = self.front;

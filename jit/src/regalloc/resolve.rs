@@ -113,8 +113,7 @@ impl<C: Client> Resolver<'_, C> {
 
     /// Takes away the stores among the copies from `start` on: the slot holds the value before them.
     fn drop_stores(&mut self, start: usize) {
-        let kept: Vec<Copy> = self.copies.drain(start..).filter(|copy| !is_store(copy)).collect();
-        self.copies.extend(kept);
+        self.copies.extract_if(start.., |copy| is_store(copy)).for_each(drop);
     }
 
     /// The block and the instruction before which an interval can be stored for good, if it has to be at all.

@@ -2,7 +2,8 @@
 //! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
 //!
 //! Emission runs twice: the first run has every jump forward in its long form and so shows an upper bound of every
-//! distance; the second uses the short form where these bounds allow. (A third would save a few bytes in a thousand.)
+//! distance; the second uses the short form where these bounds allow. A third does not
+//! show: all of QuickJS comes to 1.79 bytes of code for one of bytecode either way.
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -79,8 +80,8 @@ struct Offsets {
 }
 
 impl Offsets {
-    /// Whether jump number `jump` is known to reach `block` with a signed byte, whatever padding there will be in another run in which
-    /// no jump is longer.
+    /// Whether jump number `jump` is known to reach `block` with a signed byte, whatever padding there will be in another run
+    /// in which no jump is longer.
     fn is_short(&self, jump: usize, block: u32) -> bool {
         let (from, Some(to)) = (self.jumps[jump], self.blocks[block as usize]) else { return false };
         let (low, high) = (from.min(to), from.max(to));

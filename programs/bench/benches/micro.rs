@@ -6,7 +6,7 @@ use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_grou
 use std::hint::black_box;
 use std::time::Duration;
 use weir::{Config, Engine, Extern, Func, Instance, Module, Store, Tier, Val};
-use weir_jit::compile::Context;
+use weir_jit::compile::{Context, add_to};
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Options, Request, compile};
 
@@ -83,6 +83,9 @@ fn front(criterion: &mut Criterion) {
     group.bench_function("validation", |bencher| {
         bencher.iter(|| weir_bytecode::validate::parse(black_box(MODULE).into()).expect("a valid module"));
     });
+    group.bench_function("validation by wasmparser alone", |bencher| {
+        bencher.iter(|| wasmparser::validate(black_box(MODULE)).expect("a valid module"));
+    });
     let engine = engine(Tier::Interpreter);
     group.bench_function("Module::new", |bencher| bencher.iter(|| Module::new(&engine, black_box(MODULE)).expect("valid")));
 }
@@ -107,12 +110,7 @@ fn compiler(criterion: &mut Criterion) {
                 options: &options,
             };
             let compiled = compile(cx, black_box(&request)).expect("the own back end has code for it");
-            for (name, nanos) in compiled.stats.phases {
-                match sums.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, sum)) => *sum += nanos,
-                    None => sums.push((name, nanos)),
-                }
-            }
+            compiled.stats.phases.iter().for_each(|&(name, nanos)| add_to(&mut sums, name, nanos));
         }
         sums
     };

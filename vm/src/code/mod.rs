@@ -1,6 +1,6 @@
 //! Code memory and the machinery around native code: [`map`] is the memory, [`stubs`] the crossings between Rust and native code,
-//! [`signals`] turns faults into traps, [`barrier`] comes before code is written where other code was. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a
-//! module owns in it.
+//! [`signals`] turns faults into traps, [`barrier`] comes before code is written where other code was. [`CodeSpace`] ties
+//! them together, one per engine; [`ModuleCode`] is what a module owns in it.
 
 mod barrier;
 mod map;

@@ -191,11 +191,9 @@ impl Activation {
             if (*store).activations == 0 {
                 tier::prepare_thread(&(*store).engine)?;
                 (*ctx).native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
+                (*store).presence.enter();
             } else if here < native_limit {
                 return Err(Error::new(Trap::StackOverflow));
-            }
-            if (*store).activations == 0 {
-                (*store).presence.enter();
             }
             (*store).activations += 1;
             Ok(Activation { store, native_limit, value_sp, boundary })

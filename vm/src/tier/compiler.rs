@@ -92,7 +92,7 @@ pub(super) struct NativeModule {
 }
 
 /// The entries for which code was asked. A function's cell and [`FuncCode::native`](super::counters::FuncCode::native) are pointed
-/// at code that is ready, and away from it, under the lock alone.
+/// at code that is ready, and away from it, under the lock alone; before that, installing points the cell at it once.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     pub states: HashMap<(u32, Entry), State>,

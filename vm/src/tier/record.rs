@@ -4,7 +4,7 @@ use crate::runtime::records::ModuleRecord;
 use crate::stats::{Fallback, GateStats, Stats, TierUp};
 use crate::tier;
 use std::collections::BTreeMap;
-use weir_jit::compile::CompileStats;
+use weir_jit::compile::{CompileStats, add_to};
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Compiled, Refusal};
 
@@ -120,13 +120,5 @@ impl Record {
         stats.spills = self.spills;
         stats.reloads = self.reloads;
         stats.copies = self.copies;
-    }
-}
-
-/// Adds `number` to what `sums` has under `name`.
-fn add_to(sums: &mut Vec<(&'static str, u64)>, name: &'static str, number: u64) {
-    match sums.iter_mut().find(|(other, _)| *other == name) {
-        Some((_, sum)) => *sum += number,
-        None => sums.push((name, number)),
     }
 }

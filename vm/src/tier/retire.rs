@@ -8,7 +8,7 @@
 //! What gives way: under a full budget what is not in use, found by second chance; code of a loop whose function has code that is
 //! called; under stress anything.
 
-use super::compiler::{Body, Code, Entries, EntryState, ModuleState};
+use super::compiler::{Body, Code, Entries, EntryState, ModuleState, State};
 use super::policy;
 use crate::runtime::records::ModuleRecord;
 use std::ptr;
@@ -72,7 +72,7 @@ fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool)
     if entries.osr_bodies.get(&func).is_none_or(|&bodies| bodies == 0) && !which(Entry::Call, true) {
         return;
     }
-    let chosen = |(&(of, entry), state): (&(u32, Entry), &super::compiler::State)| match state.entry {
+    let chosen = |(&(of, entry), state): (&(u32, Entry), &State)| match state.entry {
         EntryState::Ready(code, used) if of == func && which(entry, used) => Some((entry, code)),
         _ => None,
     };

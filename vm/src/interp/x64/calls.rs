@@ -1,7 +1,7 @@
 //! Calls of functions of the same instance that are interpreted too.
 
 use super::super::frame::{Body, Header, Scope};
-use super::{cost, dispatch, handlers, leb, leb_byte, leb_long, poll};
+use super::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, poll};
 use crate::runtime::table::TableRecord;
 use crate::tier::counters::FuncCode;
 use std::mem::offset_of;
@@ -18,13 +18,6 @@ macro_rules! body {
 macro_rules! frame {
     ($pop:literal) => {
         concat!("movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\n")
-    };
-}
-
-/// What a call costs where nothing is metered.
-macro_rules! free {
-    ($($place:tt)*) => {
-        ""
     };
 }
 

@@ -1,7 +1,7 @@
 //! Blocks, branches, loops, returns.
 
 use super::super::frame::{Body, Header};
-use super::{cost, dispatch, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
+use super::{cost, dispatch, free, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
 use crate::tier::counters::FuncCode;
 use crate::tier::profile::Directions;
 use std::mem::offset_of;
@@ -10,13 +10,6 @@ use weir_bytecode::sidetable::BranchEntry;
 // What the displacements from `stp` below are.
 const _: () = assert!(offset_of!(BranchEntry, pc) == 0 && offset_of!(BranchEntry, stp) == 4);
 const _: () = assert!(offset_of!(BranchEntry, keep) == 8 && offset_of!(BranchEntry, drop) == 12);
-
-/// What entering segments and loops costs where nothing is metered.
-macro_rules! free {
-    ($($place:tt)*) => {
-        ""
-    };
-}
 
 /// Charges a segment: the one where the branch that owns the entry at `$entry` goes, the one that begins `$length` bytes behind
 /// `pc`, the one behind an instruction with a LEB128, that of a `loop`, the one to which a frame with its header at `rdx` returns.

@@ -292,6 +292,13 @@ macro_rules! cost {
     };
 }
 
+/// What calls, branches and loops do besides where nothing is metered.
+macro_rules! free {
+    ($($place:tt)*) => {
+        ""
+    };
+}
+
 /// Goes on at `pc`.
 macro_rules! dispatch {
     () => {
@@ -438,4 +445,6 @@ unsafe extern "sysv64" fn push() {
     naked_asm!(push_pair!())
 }
 
-use {code_of, cost, dispatch, dispatch_pair, handlers, in_pair, leave, leb, leb_byte, leb_long, on_stack, poll, push_pair};
+use {
+    code_of, cost, dispatch, dispatch_pair, free, handlers, in_pair, leave, leb, leb_byte, leb_long, on_stack, poll, push_pair,
+};
