@@ -191,22 +191,23 @@ impl std::ops::AddAssign for Agreement {
 }
 
 /// Compares a program on wasmi and on all `tiers`: without fuel, with more than enough, and, if it takes any, with
-/// `share` of 256 of what its longest call takes.
+/// `share` of 256 of what its longest call takes. A program beyond wasmi is compared on the tiers alone.
 ///
 /// # Errors
 /// The first difference.
 pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreement, Mismatch> {
     let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi };
-    let reference = outcome(program, &wasmi)?;
+    let judge = if program.beyond_wasmi { tiers.first().ok_or_else(no_tier)? } else { &wasmi };
+    let reference = outcome(program, judge)?;
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, Ended::Trap(_))).count();
     let mut agreement = Agreement { calls: reference.calls.len(), trapped, ..Agreement::default() };
     for tier in tiers {
         let outcome = outcome(program, tier)?;
-        difference(program, (&wasmi.name, &reference), (&tier.name, &outcome))?;
+        difference(program, (&judge.name, &reference), (&tier.name, &outcome))?;
         agreement.reached += outcome.reached;
     }
     let ample = same_everywhere(program, tiers, AMPLE_FUEL)?;
-    difference(program, (&wasmi.name, &reference), ("fuel", &ample))?;
+    difference(program, (&judge.name, &reference), ("fuel", &ample))?;
     let fuel = ample.fuel.unwrap_or_default();
     agreement.executed = fuel.iter().sum();
     let little = fuel.iter().max().map_or(0, |longest| longest * u64::from(share) / 256);
@@ -238,7 +239,11 @@ fn same_everywhere(program: &Program, tiers: &[Subject], fuel: u64) -> Result<Ou
             }
         }
     }
-    first.map(|(_, outcome)| outcome).ok_or_else(|| Mismatch("no tier to run on".into()))
+    first.map(|(_, outcome)| outcome).ok_or_else(no_tier)
+}
+
+fn no_tier() -> Mismatch {
+    Mismatch("no tier to run on".into())
 }
 
 fn outcome(program: &Program, subject: &Subject) -> Result<Outcome, Mismatch> {

@@ -12,6 +12,9 @@ use weir::{Extern, Ref, Store, Trap, Val, ValType};
 
 /// Bytes that a module is made of: enough for a few hundred instructions.
 const SEED_BYTES: usize = 4096;
+/// What memories and tables may grow to. Without it a module may have gigabytes, which each engine fills and gives back.
+const MAX_MEMORY_BYTES: usize = 16 << 16;
+const MAX_TABLE_ELEMENTS: usize = 1000;
 /// Loop iterations and calls that a module may make.
 const TERMINATION_FUEL: u32 = 2000;
 
@@ -148,7 +151,9 @@ fn argument(ty: ValType, rng: &mut Rng) -> Value {
 fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outcome, u64)> {
     let engine = weir::Engine::new(config)?;
     let module = weir::Module::new(&engine, wasm)?;
-    let mut store = Store::new(&engine, ());
+    let limits = weir::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();
+    let mut store = Store::new(&engine, limits);
+    store.limiter(|limits| limits);
     let mut outcome = Outcome::default();
     let instance = match weir::Instance::new(&mut store, &module, &[]) {
         Ok(instance) => instance,
@@ -218,7 +223,9 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
     config.wasm_simd(true);
     let engine = wasmi::Engine::new(&config);
     let module = wasmi::Module::new(&engine, wasm)?;
-    let mut store = wasmi::Store::new(&engine, ());
+    let limits = wasmi::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();
+    let mut store = wasmi::Store::new(&engine, limits);
+    store.limiter(|limits| limits);
     let mut outcome = Outcome::default();
     let instance = match wasmi::Instance::new(&mut store, &module, &[]) {
         Ok(instance) => instance,
@@ -250,13 +257,15 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
 }
 
 fn wasmi_failure(error: &wasmi::Error) -> Ended {
-    use wasmi::errors::{ErrorKind, InstantiationError};
+    use wasmi::errors::{ErrorKind, InstantiationError, TableError};
     match (error.as_trap_code().and_then(wasmi_trap), error.kind()) {
         (Some(trap), _) => Ended::Trap(trap),
         // To the specification, a trap while instantiating.
         (None, ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. })) => {
             Ended::Trap(Trap::TableOutOfBounds)
         }
+        // It has no code for this trap.
+        (None, ErrorKind::Table(TableError::CopyOutOfBounds)) => Ended::Trap(Trap::TableOutOfBounds),
         (None, _) => Ended::Failed(error.to_string()),
     }
 }

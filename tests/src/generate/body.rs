@@ -18,9 +18,15 @@ const MAX_LOOPS: u32 = 3;
 /// Numeric instructions by the type of their result, in the order of [`TYPES`].
 static NUMERIC: LazyLock<[Vec<Opcode>; 5]> = LazyLock::new(|| instructions(|op| !op.is_vector()));
 
-/// Instructions on vectors, those excepted that may give different results.
-static VECTOR: LazyLock<[Vec<Opcode>; 5]> =
-    LazyLock::new(|| instructions(|op| op.is_vector() && !op.mnemonic().contains("relaxed")));
+/// Instructions on vectors, the relaxed ones excepted.
+static VECTOR: LazyLock<[Vec<Opcode>; 5]> = LazyLock::new(|| instructions(|op| op.is_vector() && !is_relaxed(op)));
+
+/// Relaxed instructions: all give vectors.
+static RELAXED: LazyLock<Vec<Opcode>> = LazyLock::new(|| Opcode::ALL.iter().copied().filter(|&op| is_relaxed(op)).collect());
+
+fn is_relaxed(op: Opcode) -> bool {
+    op.mnemonic().contains("relaxed")
+}
 
 fn instructions(kind: impl Fn(Opcode) -> bool) -> [Vec<Opcode>; 5] {
     TYPES.map(|ty| {
@@ -306,7 +312,12 @@ impl Body<'_> {
     fn numeric(&mut self, ty: ValType, depth: u32) {
         let index = TYPES.iter().position(|&known| known == ty).expect("a type of values");
         let vector = ty == ValType::V128 || self.types.contains(&ValType::V128) && self.rng.percent(15);
-        let op = *self.rng.pick(if vector { &VECTOR[index] } else { &NUMERIC[index] });
+        let ops = match vector {
+            true if ty == ValType::V128 && self.shape.beyond_wasmi && self.rng.percent(40) => &RELAXED,
+            true => &VECTOR[index],
+            false => &NUMERIC[index],
+        };
+        let op = *self.rng.pick(ops);
         let operands = op.signature().expect("numeric").operands;
         let name = op.mnemonic();
         let guarded = !self.rng.one_in(50);
@@ -634,6 +645,9 @@ impl Body<'_> {
     }
 
     fn call_indirect(&mut self, keep: Option<ValType>, depth: u32) {
+        if self.shape.beyond_wasmi && self.rng.percent(50) {
+            return self.call_ref(keep, depth);
+        }
         let (ty, index) = self.indirect_callee(|_| true).expect("there are elements");
         let signature = self.shape.types[ty as usize].clone();
         self.values(&signature.params, depth.min(2));
@@ -651,6 +665,60 @@ impl Body<'_> {
             .filter(|&(ty, _)| test(&shape.types[ty as usize]))
             .collect();
         (!callees.is_empty()).then(|| *self.rng.pick(&callees))
+    }
+
+    fn call_ref(&mut self, keep: Option<ValType>, depth: u32) {
+        let func = self.rng.below(self.shape.funcs.len() as u32);
+        let ty = self.arguments_and_reference(func, depth);
+        self.sink().call_ref(ty);
+        self.keep(&self.shape.types[ty as usize].results.clone(), keep);
+    }
+
+    /// Pushes what a call through a typed reference takes, and gives its type: that of `func`.
+    fn arguments_and_reference(&mut self, func: u32, depth: u32) -> u32 {
+        let ty = self.shape.funcs[func as usize];
+        self.values(&self.shape.types[ty as usize].params.clone(), depth.min(2));
+        let targets = self.targets(<[ValType]>::is_empty);
+        match self.rng.below(8) {
+            0..2 => {
+                self.sink().ref_func(func);
+            }
+            2..4 => self.nullable(func, ty, depth),
+            4 => {
+                self.nullable(func, ty, depth);
+                self.sink().ref_as_non_null();
+            }
+            5 if !targets.is_empty() => {
+                self.nullable(func, ty, depth);
+                let target = *self.rng.pick(&targets);
+                self.sink().br_on_null(target);
+            }
+            _ => {
+                let result = enc::RefType { nullable: false, heap_type: enc::HeapType::Concrete(ty) };
+                self.sink().block(enc::BlockType::Result(enc::ValType::Ref(result)));
+                self.open(&[], false);
+                self.nullable(func, ty, depth);
+                self.sink().br_on_non_null(0).ref_func(func);
+                self.close();
+            }
+        }
+        ty
+    }
+
+    /// Pushes a nullable reference of type `ty`: mostly to a function, one of which is `func`.
+    fn nullable(&mut self, func: u32, ty: u32, depth: u32) {
+        let heap_type = enc::HeapType::Concrete(ty);
+        let funcs = &self.shape.funcs;
+        let alike: Vec<u32> = (0..funcs.len() as u32).filter(|&func| funcs[func as usize] == ty).collect();
+        let other = *self.rng.pick(&alike);
+        if self.rng.one_in(8) {
+            self.sink().ref_null(heap_type);
+        } else {
+            self.sink().ref_func(other);
+        }
+        self.sink().ref_func(func);
+        self.expr(ValType::I32, depth.min(1));
+        self.sink().typed_select(enc::ValType::Ref(enc::RefType { nullable: true, heap_type }));
     }
 
     /// Pushes a table index: this one, or seldom another, of the wrong type, null or past the end.
@@ -685,6 +753,11 @@ impl Body<'_> {
             let callees: Vec<u32> =
                 (0..shape.funcs.len() as u32).filter(|&func| shape.func_type(func).results == results).collect();
             let func = *self.rng.pick(&callees);
+            if self.shape.beyond_wasmi && self.rng.percent(50) {
+                let ty = self.arguments_and_reference(func, depth);
+                self.sink().return_call_ref(ty);
+                return true;
+            }
             let params = self.shape.func_type(func).params.clone();
             self.values(&params, depth.min(2));
             self.sink().return_call(func);
