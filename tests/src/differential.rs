@@ -23,27 +23,15 @@ pub struct Subject {
 pub enum Setup {
     /// Another project's interpreter.
     Wasmi,
-    /// Weir, and how much fuel each call gets if its configuration counts fuel.
-    Weir(Box<Config>, u64),
+    /// Weir.
+    Weir(Box<Config>),
 }
 
 impl Subject {
     fn weir(name: &str, change: impl Fn(&mut Config)) -> Subject {
         let mut config = Config::new();
         change(&mut config);
-        Subject { name: name.into(), setup: Setup::Weir(Box::new(config), AMPLE_FUEL) }
-    }
-
-    /// The same with fuel counted, `fuel` for each call.
-    fn with_fuel(&self, fuel: u64) -> Subject {
-        match &self.setup {
-            Setup::Wasmi => self.clone(),
-            Setup::Weir(config, _) => {
-                let mut config = config.clone();
-                config.consume_fuel(true);
-                Subject { name: format!("{} with fuel {fuel}", self.name), setup: Setup::Weir(config, fuel) }
-            }
-        }
+        Subject { name: name.into(), setup: Setup::Weir(Box::new(config)) }
     }
 }
 
@@ -147,17 +135,6 @@ impl std::ops::AddAssign for Reached {
     }
 }
 
-/// Runs a program.
-///
-/// # Errors
-/// The program can't be loaded.
-pub fn run(program: &Program, subject: &Subject) -> Result<Outcome, String> {
-    match &subject.setup {
-        Setup::Wasmi => wasmi_outcome(program).map_err(|error| error.to_string()),
-        Setup::Weir(config, fuel) => weir_outcome(program, config, *fuel).map_err(|error| format!("{error:?}")),
-    }
-}
-
 /// What differs between two runs.
 #[derive(Debug)]
 pub struct Mismatch(String);
@@ -206,34 +183,46 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
         difference(program, (&judge.name, &reference), (&tier.name, &outcome))?;
         agreement.reached += outcome.reached;
     }
-    let ample = same_everywhere(program, tiers, AMPLE_FUEL)?;
+    let metered = tiers.iter().map(|tier| Metered::load(program, tier)).collect::<Result<Vec<Metered>, Mismatch>>()?;
+    let ample = same_everywhere(program, &metered, AMPLE_FUEL)?;
     difference(program, (&judge.name, &reference), ("fuel", &ample))?;
     let fuel = ample.fuel.unwrap_or_default();
     agreement.executed = fuel.iter().sum();
     let little = fuel.iter().max().map_or(0, |longest| longest * u64::from(share) / 256);
     if little > 0 {
-        same_everywhere(program, tiers, little)?;
+        same_everywhere(program, &metered, little)?;
     }
     Ok(agreement)
 }
 
-/// Runs the program with fuel on every tier; all must agree, on the fuel too.
-fn same_everywhere(program: &Program, tiers: &[Subject], fuel: u64) -> Result<Outcome, Mismatch> {
+/// A program loaded where fuel is counted: it runs there with several amounts.
+struct Metered<'a> {
+    tier: &'a str,
+    module: Module,
+}
+
+impl Metered<'_> {
+    fn load<'a>(program: &Program, tier: &'a Subject) -> Result<Metered<'a>, Mismatch> {
+        let Setup::Weir(config) = &tier.setup else { return Err(no_tier()) };
+        let mut config = config.clone();
+        let module = weir_module(program, config.consume_fuel(true)).map_err(|error| failed(&tier.name, error))?;
+        Ok(Metered { tier: &tier.name, module })
+    }
+}
+
+/// Runs the program with `fuel` for each call on every tier; all must agree, on the fuel taken too.
+fn same_everywhere(program: &Program, tiers: &[Metered], fuel: u64) -> Result<Outcome, Mismatch> {
     let mut first: Option<(String, Outcome)> = None;
-    for tier in tiers {
-        let tier = tier.with_fuel(fuel);
-        let outcome = outcome(program, &tier)?;
+    for Metered { tier, module } in tiers {
+        let name = format!("{tier} with fuel {fuel}");
+        let outcome = weir_outcome(program, module, fuel).map_err(|error| failed(&name, error))?;
         match &first {
-            None => first = Some((tier.name, outcome)),
-            Some((name, expected)) => {
-                difference(program, (name, expected), (&tier.name, &outcome))?;
+            None => first = Some((name, outcome)),
+            Some((other, expected)) => {
+                difference(program, (other, expected), (&name, &outcome))?;
                 for (i, (a, b)) in expected.fuel.iter().flatten().zip(outcome.fuel.iter().flatten()).enumerate() {
                     if a != b {
-                        return Err(Mismatch(format!(
-                            "{}: {name} takes {a} fuel, {} takes {b}",
-                            call_name(program, i),
-                            tier.name
-                        )));
+                        return Err(Mismatch(format!("{}: {other} takes {a} fuel, {name} takes {b}", call_name(program, i))));
                     }
                 }
             }
@@ -246,8 +235,16 @@ fn no_tier() -> Mismatch {
     Mismatch("no tier to run on".into())
 }
 
+fn failed(name: &str, error: impl fmt::Debug) -> Mismatch {
+    Mismatch(format!("{name}: {error:?}"))
+}
+
 fn outcome(program: &Program, subject: &Subject) -> Result<Outcome, Mismatch> {
-    run(program, subject).map_err(|error| Mismatch(format!("{}: {error}", subject.name)))
+    match &subject.setup {
+        Setup::Wasmi => wasmi_outcome(program).map_err(|error| failed(&subject.name, error)),
+        Setup::Weir(config) => (weir_module(program, config).and_then(|module| weir_outcome(program, &module, 0)))
+            .map_err(|error| failed(&subject.name, error)),
+    }
 }
 
 fn call_name(program: &Program, call: usize) -> String {
@@ -308,11 +305,14 @@ fn from_val(val: &Val) -> Value {
     }
 }
 
-fn weir_outcome(program: &Program, config: &Config, fuel: u64) -> weir::Result<Outcome> {
-    let engine = Engine::new(config)?;
-    let module = Module::new(&engine, &program.wasm)?;
-    let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &module, &[])?;
+fn weir_module(program: &Program, config: &Config) -> weir::Result<Module> {
+    Module::new(&Engine::new(config)?, &program.wasm)
+}
+
+/// Runs a program, with `fuel` for each call if its engine counts that.
+fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
+    let mut store = Store::new(module.engine(), ());
+    let instance = Instance::new(&mut store, module, &[])?;
     let missing = || weir::Error::msg("an export is missing");
     let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
     let counted = store.get_fuel().is_ok();
@@ -337,7 +337,7 @@ fn weir_outcome(program: &Program, config: &Config, fuel: u64) -> weir::Result<O
         .map(|i| Ok(from_val(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
         .collect::<weir::Result<_>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
-    let stats = engine.stats();
+    let stats = module.engine().stats();
     let reached = Reached {
         native: stats.functions.native,
         cranelift: stats.functions.cranelift,

@@ -85,7 +85,7 @@ fn fuzz_smith(options: &Options) -> ExitCode {
         let _ = coverage.add(&wasm);
         let configs: Vec<weir::Config> = (subjects(options, seed).into_iter())
             .filter_map(|subject| match subject.setup {
-                Setup::Weir(config, _) => Some(*config),
+                Setup::Weir(config) => Some(*config),
                 Setup::Wasmi => None,
             })
             .collect();
