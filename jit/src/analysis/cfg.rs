@@ -21,7 +21,7 @@ impl Cfg {
         let mut order = Vec::with_capacity(func.num_blocks());
         // Blocks on the path that is being followed, each with the successors that it has yet to follow. Following the
         // last first puts the first successor next in the final order.
-        let mut path: Vec<(Block, usize)> = Vec::new();
+        let mut path: Vec<(Block, usize)> = Vec::with_capacity(func.num_blocks());
         if func.num_blocks() > 0 {
             position[0] = 0;
             path.push((Block::ENTRY, func.block(Block::ENTRY).succs.len()));

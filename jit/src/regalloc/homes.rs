@@ -36,9 +36,11 @@ impl Homes {
 
     /// Where a register is at `point`, at which it is live.
     pub fn at(&self, reg: usize, point: Point) -> Place {
-        let pieces = self.of(reg);
-        let behind = pieces.partition_point(|piece| piece.start <= point);
-        self.place(&pieces[behind - 1])
+        match self.of(reg) {
+            // Most are.
+            [whole] => self.place(whole),
+            pieces => self.place(&pieces[pieces.partition_point(|piece| piece.start <= point) - 1]),
+        }
     }
 
     /// Where a piece is.

@@ -122,8 +122,8 @@ impl Intervals {
             defs: vec![Point::NEVER; regs],
             // Most are written once and read once.
             mentions: Vec::with_capacity(2 * regs),
-            relations: Vec::with_capacity(regs),
-            claims: Vec::new(),
+            relations: Vec::with_capacity(2 * regs),
+            claims: Vec::with_capacity(client.num_insts()),
             last_claim: [None; Reg::PHYSICAL],
             block_of: vec![0; client.num_insts()],
         };
@@ -288,13 +288,15 @@ struct Liveness<'c> {
 
 impl<'c> Liveness<'c> {
     fn new(client: &impl Client, collector: &'c Collector) -> Self {
-        let none = vec![u32::MAX; client.num_blocks()];
-        Liveness { collector, live_in: none.clone(), live_out: none, work: Vec::new(), blocks: Vec::new() }
+        let num_blocks = client.num_blocks();
+        let none = vec![u32::MAX; num_blocks];
+        let [work, blocks] = [(); 2].map(|()| Vec::with_capacity(num_blocks));
+        Liveness { collector, live_in: none.clone(), live_out: none, work, blocks }
     }
 
     fn ranges(mut self, client: &impl Client, mentions: &Lists<Mention>) -> Lists<Range> {
         let regs = client.num_regs();
-        let mut lists = Lists { items: Vec::with_capacity(regs), starts: Vec::with_capacity(regs + 1) };
+        let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
         lists.starts.push(0);
         for reg in 0..regs {
             self.register(client, reg as u32, mentions.get(reg), &mut lists.items);

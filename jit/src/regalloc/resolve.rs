@@ -61,7 +61,8 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, piece
     let (slots, widths) = slots::assign(intervals, pieces);
     let homes = Homes::new(pieces, slots);
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
-    let mut resolver = Resolver { client, intervals, costs, homes, reach, copies: Vec::new() };
+    let copies = Vec::with_capacity(intervals.regs.len());
+    let mut resolver = Resolver { client, intervals, costs, homes, reach, copies };
     for reg in 0..intervals.regs.len() {
         resolver.interval(reg);
     }

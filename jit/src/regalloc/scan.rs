@@ -85,7 +85,7 @@ struct Scan<'a> {
     /// By virtual register: whether some piece is in memory.
     stored: Vec<bool>,
     /// By class, in the order of preference.
-    registers: [Vec<Reg>; 2],
+    registers: [SmallVec<[Reg; 16]>; 2],
     /// Registers that must be saved before they are used and have not been used yet.
     unsaved: RegSet,
     /// Scratch space: the candidates for the current piece.
@@ -101,7 +101,7 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
     let queue = (0..pieces.len() as u32).map(|piece| Reverse((pieces.get(piece).start, piece))).collect();
     let of = |class| {
         let all = client.preferred().iter().chain(client.others().iter());
-        all.filter(|reg| reg.class() == class).collect::<Vec<Reg>>()
+        all.filter(|reg| reg.class() == class).collect::<SmallVec<[Reg; 16]>>()
     };
     let mut scan = Scan {
         stored: vec![false; intervals.regs.len()],
@@ -112,7 +112,7 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
         queue,
         registers: [of(Class::Int), of(Class::Float)],
         unsaved: client.others(),
-        candidates: Vec::new(),
+        candidates: Vec::with_capacity(Reg::PHYSICAL),
     };
     while let Some(Reverse((_, piece))) = scan.queue.pop() {
         scan.place(piece)?;

@@ -1,9 +1,8 @@
 //! From allocated instructions to bytes. The only place with `dynasm!`, which writes what has a fixed form: frames, calls,
 //! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
 //!
-//! Emission runs twice: the first run has every jump forward in its long form and so shows an upper bound of every
-//! distance; the second uses the short form where these bounds allow. A third does not
-//! show: all of QuickJS comes to 1.79 bytes of code for one of bytecode either way.
+//! A jump backward knows its distance; one forward takes the short form if by an estimate of what lies between it can. The
+//! estimate errs to the high side but is no bound: where a jump turns out too short, all is emitted again with long jumps.
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -24,6 +23,8 @@ mod sequences;
 
 /// Alignment of the top of an innermost loop.
 const LOOP_ALIGNMENT: usize = 16;
+/// What an instruction takes on average, rounded up: room is made for so many bytes.
+const BYTES: usize = 5;
 /// Jump tables with at most this many entries besides the default become comparisons.
 const MAX_COMPARISONS: usize = 3;
 
@@ -58,36 +59,75 @@ macro_rules! conditional_jump {
 /// # Errors
 /// [`Refusal::Budget`] if a displacement exceeds its field.
 pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order, lines: bool) -> Result<Compiled, Refusal> {
+    emit_expecting(&expected_offsets(code, moves, order), code, moves, frame, order, lines)
+}
+
+/// The same with blocks expected at these offsets.
+fn emit_expecting(
+    expected: &[u32],
+    code: &Code,
+    moves: &[Move],
+    frame: &Frame,
+    order: &Order,
+    lines: bool,
+) -> Result<Compiled, Refusal> {
     let flags_needed = flags_needed(code);
-    let emitter = |bounds| Emitter::new(code, moves, frame, order, &flags_needed, bounds);
-    let mut first = emitter(None);
-    first.run();
-    let mut emitter = emitter(Some(first.offsets));
-    emitter.lines = lines.then(Vec::new);
-    emitter.run();
-    emitter.finish().map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
+    let run = |expected| {
+        let mut emitter = Emitter::new(code, moves, frame, order, &flags_needed, expected);
+        emitter.lines = lines.then(Vec::new);
+        emitter.run();
+        emitter.finish()
+    };
+    run(Some(expected))
+        .or_else(|_| run(None))
+        .map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
 }
 
-/// Where things are in one run.
-#[derive(Default)]
-struct Offsets {
-    /// Blocks, by number, as far as they are emitted.
-    blocks: Vec<Option<usize>>,
-    /// Jumps to blocks, in the order of emission.
-    jumps: Vec<usize>,
-    /// Aligned blocks, ascending.
-    aligned: Vec<usize>,
+/// About where each block of `order` begins, by number; further on rather than less far.
+fn expected_offsets(code: &Code, moves: &[Move], order: &Order) -> Vec<u32> {
+    let mut expected = vec![0; code.blocks.len()];
+    let mut offset = 0u32;
+    for &block in &order.blocks {
+        offset += if order.aligned[block as usize] { LOOP_ALIGNMENT as u32 - 1 } else { 0 };
+        expected[block as usize] = offset;
+        let range = code.blocks[block as usize].insts.clone();
+        let insts = &code.insts[range.start as usize..range.end as usize];
+        let first = moves.partition_point(|m| m.before < range.start);
+        let moves = moves[first..].iter().take_while(|m| m.before < range.end);
+        offset += insts.iter().map(|inst| expected_bytes(code, inst)).sum::<u32>();
+        offset += moves.map(expected_bytes_of_move).sum::<u32>();
+    }
+    expected
 }
 
-impl Offsets {
-    /// Whether jump number `jump` is known to reach `block` with a signed byte, whatever padding there will be in another run
-    /// in which no jump is longer.
-    fn is_short(&self, jump: usize, block: u32) -> bool {
-        let (from, Some(to)) = (self.jumps[jump], self.blocks[block as usize]) else { return false };
-        let (low, high) = (from.min(to), from.max(to));
-        let first = self.aligned.partition_point(|&offset| offset < low);
-        let paddings = self.aligned[first..].iter().take_while(|&&offset| offset <= high).count();
-        high - low + paddings * (LOOP_ALIGNMENT - 1) < 120
+fn expected_bytes(code: &Code, inst: &Inst) -> u32 {
+    let small = i8::try_from(inst.imm).is_ok();
+    let mem = match &inst.rm {
+        Rm::Mem(mem) if mem.pooled || i8::try_from(mem.disp).is_err() => 5,
+        Rm::Mem(_) => 2,
+        _ => 0,
+    };
+    let rest = match inst.op {
+        Asm::Jmp => 5,
+        Asm::Jcc => 6,
+        Asm::TrapIf => 7,
+        Asm::JmpTable => 9 * code.tables[inst.imm as usize].len().min(MAX_COMPARISONS) as u32 + 5,
+        Asm::Call => 16,
+        Asm::Args => 0,
+        Asm::Ret | Asm::TailCall | Asm::Ud2 => 20,
+        Asm::MovImm if small => 5,
+        Asm::MovImm => 10,
+        op if op.encoding() == Encoding::Sequence => 24,
+        _ if small => 5,
+        _ => 8,
+    };
+    rest + mem
+}
+
+fn expected_bytes_of_move(m: &Move) -> u32 {
+    match (m.from, m.to) {
+        (Place::Reg(_), Place::Reg(_)) => 4,
+        _ => 7,
     }
 }
 
@@ -125,9 +165,12 @@ struct Emitter<'c> {
     flags_needed: &'c [Flags],
     /// A register whose being zero, and sign, the flags tell, as they would after `test`.
     tested: Option<Tested>,
-    /// Of an earlier run, in which no jump was shorter.
-    bounds: Option<Offsets>,
-    offsets: Offsets,
+    /// By block, about where it will begin; without it, jumps forward take the long form.
+    expected: Option<&'c [u32]>,
+    /// About where the block at hand ends.
+    expected_end: u32,
+    /// By block, where it begins, as far as they are emitted.
+    offsets: Vec<Option<usize>>,
     labels: Vec<DynamicLabel>,
     cold: Vec<Cold>,
     table_fields: Vec<TableField>,
@@ -146,9 +189,10 @@ impl<'c> Emitter<'c> {
         frame: &'c Frame,
         order: &'c Order,
         flags_needed: &'c [Flags],
-        bounds: Option<Offsets>,
+        expected: Option<&'c [u32]>,
     ) -> Self {
-        let mut out = Bytes::new();
+        let (insts, blocks) = (code.insts.len() + moves.len(), code.blocks.len());
+        let mut out = Bytes::with_capacity(BYTES * insts, 2 * blocks);
         let labels = code.blocks.iter().map(|_| out.asm.new_dynamic_label()).collect();
         Emitter {
             out,
@@ -158,13 +202,14 @@ impl<'c> Emitter<'c> {
             order,
             flags_needed,
             tested: None,
-            bounds,
-            offsets: Offsets { blocks: vec![None; code.blocks.len()], ..Offsets::default() },
+            expected,
+            expected_end: 0,
+            offsets: vec![None; blocks],
             labels,
-            cold: Vec::new(),
+            cold: Vec::with_capacity(blocks),
             table_fields: Vec::new(),
             relocs: Vec::new(),
-            traps: Vec::new(),
+            traps: Vec::with_capacity(insts / 4),
             calls: Vec::new(),
             lines: None,
             stats: CompileStats::default(),
@@ -180,8 +225,10 @@ impl<'c> Emitter<'c> {
             }
             let label = self.labels[block as usize];
             dynasm!(self.out.asm; .arch x64; =>label);
-            self.offsets.blocks[block as usize] = Some(self.offset());
-            self.block(block as usize, order.blocks.get(i + 1).copied());
+            self.offsets[block as usize] = Some(self.offset());
+            let next = order.blocks.get(i + 1).copied();
+            self.expected_end = self.expected.zip(next).map_or(0, |(expected, next)| expected[next as usize]);
+            self.block(block as usize, next);
         }
         for cold in std::mem::take(&mut self.cold) {
             self.line(cold.inst.pc);
@@ -221,7 +268,6 @@ impl<'c> Emitter<'c> {
             self.out.asm.extend(nop);
             padding -= nop.len();
         }
-        self.offsets.aligned.push(self.offset());
     }
 
     fn block(&mut self, block: usize, next: Option<u32>) {
@@ -404,10 +450,13 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn is_short(&mut self, block: u32) -> bool {
-        let number = self.offsets.jumps.len();
-        self.offsets.jumps.push(self.offset());
-        self.bounds.as_ref().unwrap_or(&self.offsets).is_short(number, block)
+    /// Whether a jump at the end of the block at hand reaches `block` in the short form.
+    fn is_short(&self, block: u32) -> bool {
+        match (self.offsets[block as usize], self.expected) {
+            (Some(to), _) => self.offset() - to < 120,
+            (None, Some(expected)) => expected[block as usize] - self.expected_end < 120,
+            (None, None) => false,
+        }
     }
 
     fn jump(&mut self, block: u32) {
@@ -610,7 +659,7 @@ impl<'c> Emitter<'c> {
             let targets = &self.code.tables[table];
             for &target in &targets[..targets.len() - 1] {
                 let target = self.order.targets[self.code.blocks[block].succs[target as usize] as usize];
-                let distance = self.offsets.blocks[target as usize].expect("all blocks are emitted").wrapping_sub(start);
+                let distance = self.offsets[target as usize].expect("all blocks are emitted").wrapping_sub(start);
                 code.extend_from_slice(&(distance as i32).to_le_bytes());
             }
         }
@@ -668,5 +717,65 @@ fn shorten_lea(inst: &Inst, flags_needed: Flags) -> Inst {
         Mem { index, shift: 0, disp: 0, .. } if index == dst => with(Asm::Add).reg(mem.base),
         Mem { base, index, shift, disp: 0, .. } if base.is_none() && index == dst => with(Asm::Shl).imm(shift.into()),
         _ => *inst,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{allocate, apply, check_processor, lower};
+    use super::*;
+    use crate::ir::Entry;
+    use crate::request::{Options, Request};
+    use bumpalo::Bump;
+    use weir_bytecode::validate;
+
+    /// The code of a function with a jump over so many stores, its blocks expected where `expectation` says.
+    fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &[Move], &Order) -> Vec<u32>) -> Vec<u8> {
+        let stores = "(i32.store (i32.const 8) (local.get 0))".repeat(stores);
+        let text = format!("(module (memory 1) (func (param i32) (if (local.get 0) (then {stores}))))");
+        let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
+        let options = Options { passes_off: vec!["memory".into()], ..Options::default() };
+        let entry = Entry::Call;
+        let request = Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, options: &options };
+        let arena = Bump::new();
+        let func = crate::compile::construct(&arena, &request, &mut CompileStats::default()).unwrap();
+        let mut code = lower::lower(&func, &request).unwrap();
+        code.prepare();
+        let assignment = allocate(&code, &request).unwrap();
+        let frame = Frame::of(&code, &assignment).unwrap();
+        let order = Order::of(&code, |_| false);
+        apply(&mut code, &assignment, &frame);
+        let expected = expectation(&code, &assignment.moves, &order);
+        emit_expecting(&expected, &code, &assignment.moves, &frame, &order, false).unwrap().code
+    }
+
+    fn near(code: &Code, _: &[Move], _: &Order) -> Vec<u32> {
+        vec![0; code.blocks.len()]
+    }
+
+    fn far(code: &Code, _: &[Move], order: &Order) -> Vec<u32> {
+        let mut expected = near(code, &[], order);
+        (0..).zip(&order.blocks).for_each(|(i, &block)| expected[block as usize] = 1000 * i);
+        expected
+    }
+
+    #[test]
+    fn jumps_forward_are_as_short_as_expected() {
+        if check_processor().is_err() {
+            return;
+        }
+        let short = with_jump_over(5, expected_offsets);
+        assert_eq!(short, with_jump_over(5, near));
+        assert!(short.len() < with_jump_over(5, far).len());
+    }
+
+    #[test]
+    fn jumps_that_are_expected_too_short_become_long() {
+        if check_processor().is_err() {
+            return;
+        }
+        let long = with_jump_over(60, far);
+        assert_eq!(long, with_jump_over(60, near));
+        assert!(with_jump_over(60, expected_offsets).len() < long.len(), "one of two is short");
     }
 }

@@ -60,9 +60,9 @@ struct Vex<'r> {
 }
 
 impl Bytes {
-    /// None yet.
-    pub fn new() -> Bytes {
-        Bytes { asm: VecAssembler::new(0), fields: Vec::new(), last: 0 }
+    /// None yet, with room for about so many bytes and labels.
+    pub fn with_capacity(bytes: usize, labels: usize) -> Bytes {
+        Bytes { asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels), fields: Vec::new(), last: 0 }
     }
 
     fn put(&mut self, byte: u8) {
@@ -425,7 +425,7 @@ mod tests {
     }
 
     fn check(inst: &Inst, suffix: &str) {
-        let mut bytes = Bytes::new();
+        let mut bytes = Bytes::with_capacity(16, 0);
         bytes.encode(inst);
         let bytes = bytes.asm.finalize().expect("no labels");
         let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();

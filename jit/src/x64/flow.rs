@@ -107,7 +107,8 @@ impl Flow {
     fn reverse_postorder(&self) -> Vec<u32> {
         let mut order = Vec::with_capacity(self.origins.len());
         let mut seen = vec![false; self.origins.len()];
-        let mut stack = vec![(0u32, 0usize)];
+        let mut stack = Vec::with_capacity(self.origins.len());
+        stack.push((0u32, 0usize));
         seen[0] = true;
         while let Some((node, next)) = stack.last_mut() {
             match self.succs[*node as usize].get(*next) {
@@ -237,7 +238,8 @@ impl Flow {
 
 fn reachable(func: &Func<'_>) -> Vec<Block> {
     let mut seen = vec![false; func.num_blocks()];
-    let mut found = vec![Block::ENTRY];
+    let mut found = Vec::with_capacity(func.num_blocks());
+    found.push(Block::ENTRY);
     seen[0] = true;
     let mut next = 0;
     while let Some(&block) = found.get(next) {

@@ -50,7 +50,7 @@ impl Facts {
     }
 
     fn find_upper(&mut self, func: &Func<'_>, order: &[Block]) {
-        let mut work = Vec::new();
+        let mut work = Vec::with_capacity(func.num_values());
         for &block in order {
             for &value in &func.block(block).insts {
                 let args = func.args(value);

@@ -56,8 +56,8 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         regs: vec![Reg::NONE; func.num_values()],
         taken: vec![false; func.num_values()],
         code: Code::new(pinned_base),
-        reversed: Vec::with_capacity(func.num_values()),
-        pending: Vec::new(),
+        reversed: Vec::with_capacity(2 * func.num_values()),
+        pending: Vec::with_capacity(32),
         block: Block::ENTRY,
         effects: 0,
         pc: 0,
@@ -110,6 +110,7 @@ fn class(ty: Type) -> Class {
 
 impl Lower<'_, '_> {
     fn run(mut self, mut flow: Flow) -> Code {
+        self.code.blocks.reserve(flow.origins.len());
         for node in (0..flow.origins.len()).rev() {
             let end = self.reversed.len() as u32;
             let args = match flow.origins[node] {
