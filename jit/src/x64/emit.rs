@@ -25,6 +25,8 @@ mod sequences;
 const LOOP_ALIGNMENT: usize = 16;
 /// What an instruction takes on average, rounded up: room is made for so many bytes.
 const BYTES: usize = 5;
+/// Jumps over fewer bytes are short. The form itself allows 127: the rest is for what stands between a jump and its block's end.
+const SHORT: usize = 120;
 /// Jump tables with at most this many entries besides the default become comparisons.
 const MAX_COMPARISONS: usize = 3;
 
@@ -100,6 +102,8 @@ fn expected_offsets(code: &Code, moves: &[Move], order: &Order) -> Vec<u32> {
     expected
 }
 
+/// Prefix, opcode and register operands take 5 bytes at most in nearly all instructions; displacements and immediates one or four
+/// more. Sequences as long as the common ones of TABLE 3.
 fn expected_bytes(code: &Code, inst: &Inst) -> u32 {
     let small = i8::try_from(inst.imm).is_ok();
     let mem = match &inst.rm {
@@ -453,8 +457,8 @@ impl<'c> Emitter<'c> {
     /// Whether a jump at the end of the block at hand reaches `block` in the short form.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
-            (Some(to), _) => self.offset() - to < 120,
-            (None, Some(expected)) => expected[block as usize] - self.expected_end < 120,
+            (Some(to), _) => self.offset() - to < SHORT,
+            (None, Some(expected)) => ((expected[block as usize] - self.expected_end) as usize) < SHORT,
             (None, None) => false,
         }
     }

@@ -91,6 +91,18 @@ pub struct Curve {
     pub lines: Vec<Line>,
 }
 
+impl Curve {
+    /// The first peer's worst time over the best of the others, at the amounts of work for which it takes `least` milliseconds or more.
+    pub fn worst(&self, least: f64) -> Option<f64> {
+        let (first, others) = self.lines.split_first()?;
+        let ratio = |(i, ms): (usize, &Option<f64>)| {
+            let best = others.iter().filter_map(|line| line.milliseconds[i]).min_by(f64::total_cmp)?;
+            ms.filter(|ms| *ms >= least).map(|ms| ms / best)
+        };
+        first.milliseconds.iter().enumerate().filter_map(ratio).max_by(f64::total_cmp)
+    }
+}
+
 /// One peer's line: milliseconds by amount, while it was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {

@@ -19,7 +19,7 @@ mod table;
 
 use clap::Parser;
 use document::Document;
-use options::{Bench, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
+use options::{Bench, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
 use peers::Peer;
 use programs::Program;
 use run::{Effort, Job, Runner};
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Some(Task::Figures(options)) => figures(options),
         Some(Task::Report(options)) => report(options),
         Some(Task::Mean(options)) => mean(options),
+        Some(Task::Compiler(options)) => compiler(options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -246,4 +247,14 @@ fn mean(options: &Mean) -> Done {
         }
     }
     Err(format!("{}: {} was not measured so", options.results.display(), options.peer))
+}
+
+fn compiler(options: &Compiler) -> Done {
+    let document = Document::read(&options.results)?;
+    let totals = table::compiler_totals(&document.compilers);
+    let found = totals.into_iter().find(|total| total.0 == options.compiler);
+    let (_, count, speed, growth) =
+        found.ok_or_else(|| format!("{}: there is no compiler {}", options.results.display(), options.compiler))?;
+    println!("over {count} modules: {:.2}", if options.size { growth } else { speed });
+    Ok(true)
 }

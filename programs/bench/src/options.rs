@@ -44,6 +44,7 @@ pub enum Task {
     Figures(Figures),
     Report(Report),
     Mean(Mean),
+    Compiler(Compiler),
 }
 
 /// Which programs, on whom.
@@ -180,6 +181,16 @@ pub struct Mean {
     pub base: Option<String>,
     #[arg(long, value_enum, default_value = "total")]
     pub metric: MetricName,
+}
+
+/// Prints one number out of JSON: megabytes of bytecode that a compiler compiles in a second, on one thread
+#[derive(Debug, Args)]
+pub struct Compiler {
+    pub results: PathBuf,
+    pub compiler: String,
+    /// Bytes of code for one of bytecode instead
+    #[arg(long)]
+    pub size: bool,
 }
 
 /// A metric, as one says it on the command line.

@@ -75,6 +75,12 @@ pub fn curve(curve: &Curve) -> String {
         }
     }
     text.push('\n');
+    if let (Some(first), Some(worst)) = (curve.lines.first(), curve.worst(0.0)) {
+        let _ = writeln!(text, "{} over the best of the others, at worst: {worst:.2}", first.peer);
+        if let Some(worst) = curve.worst(1e3) {
+            let _ = writeln!(text, "above a second: {worst:.2}");
+        }
+    }
     text
 }
 
@@ -132,6 +138,7 @@ mod tests {
         let lines = vec![line("a", vec![Some(1.0), Some(250.0)]), line("b", vec![Some(12.5), None])];
         let text = curve(&Curve { program: "x".into(), amounts: vec!["10".into(), "20".into()], lines });
         assert!(text.contains("12.5") && text.contains("250") && text.contains('–'), "{text}");
+        assert!(text.contains("a over the best of the others, at worst: 0.08\n") && !text.contains("second"), "{text}");
     }
 
     #[test]
