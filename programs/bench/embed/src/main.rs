@@ -1,0 +1,121 @@
+//! What embedding costs: calls in both directions and instances, of Weir and of wasmtime, in turn within each round.
+//!
+//! ```text
+//! weir-embed-bench [FILTER…]            nanoseconds: the median of the rounds
+//! weir-embed-bench counts [FILTER…]     instructions, by callgrind
+//! weir-embed-bench run SIDE INDEX N     one work, N times
+//! ```
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+mod ours {
+    pub use weir as vm;
+    #[path = "../works.rs"]
+    pub mod works;
+}
+
+#[allow(clippy::duplicate_mod, reason = "the same text for the other crate")]
+mod theirs {
+    pub use wasmtime as vm;
+    #[path = "../works.rs"]
+    pub mod works;
+}
+
+/// A work as one of the sides does it.
+type Run = Box<dyn FnMut(u32)>;
+
+const SIDES: [&str; 2] = ["weir", "wasmtime"];
+const ROUNDS: usize = 25;
+const ROUND: Duration = Duration::from_millis(10);
+/// How often callgrind's runs do a work: the difference is what is reported.
+const COUNTED: [u32; 2] = [1000, 3000];
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["run", side, index, n] => {
+            let side = SIDES.iter().position(|&name| name == side).expect("a side");
+            let (index, n) = (index.parse::<usize>().expect("an index"), n.parse().expect("a number"));
+            works(side).swap_remove(index).1(n);
+        }
+        ["counts", ref filters @ ..] => table(filters, "instructions", counts),
+        ref filters => table(filters, "ns", times),
+    }
+}
+
+fn works(side: usize) -> Vec<(&'static str, Run)> {
+    match side {
+        0 => {
+            let mut config = weir::Config::new();
+            config.tier(weir::Tier::Native).synchronous_compilation(true);
+            let works = ours::works::works(&weir::Engine::new(&config).expect("a valid configuration"));
+            works.expect("valid modules").into_iter().map(|work| (work.name, work.run)).collect()
+        }
+        _ => {
+            let works = theirs::works::works(&wasmtime::Engine::default());
+            works.expect("valid modules").into_iter().map(|work| (work.name, work.run)).collect()
+        }
+    }
+}
+
+/// Prints what `measure` says of each work whose name has all `filters` in it.
+fn table(filters: &[&str], unit: &str, measure: fn(usize, [&mut Run; 2]) -> [f64; 2]) {
+    println!("{:<34} {:>12} {:>12} {:>6}", unit, SIDES[0], SIDES[1], "ratio");
+    let pairs = works(0).into_iter().zip(works(1));
+    for (index, ((name, mut ours), (_, mut theirs))) in pairs.enumerate() {
+        if filters.iter().all(|filter| name.contains(filter)) {
+            let [ours, theirs] = measure(index, [&mut ours, &mut theirs]);
+            println!("{name:<34} {ours:>12.1} {theirs:>12.1} {:>6.2}", ours / theirs);
+        }
+    }
+}
+
+fn times(_index: usize, mut runs: [&mut Run; 2]) -> [f64; 2] {
+    let repeats = [0, 1].map(|side| calibrate(runs[side]));
+    let mut times = [(); 2].map(|()| Vec::with_capacity(ROUNDS));
+    for round in 0..ROUNDS {
+        // Neither side is always the one that finds the caches as the other left them.
+        for side in [round % 2, 1 - round % 2] {
+            let start = Instant::now();
+            runs[side](repeats[side]);
+            times[side].push(start.elapsed().as_nanos() as f64 / f64::from(repeats[side]));
+        }
+    }
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[ROUNDS / 2]
+    })
+}
+
+/// How often fits into a round.
+fn calibrate(run: &mut Run) -> u32 {
+    let mut n = 1;
+    loop {
+        let start = Instant::now();
+        run(n);
+        if start.elapsed() >= ROUND / 2 || n == 1 << 30 {
+            return n;
+        }
+        n *= 2;
+    }
+}
+
+fn counts(index: usize, _runs: [&mut Run; 2]) -> [f64; 2] {
+    SIDES.map(|side| {
+        let [few, many] = COUNTED.map(|n| callgrind(side, index, n));
+        (many - few) as f64 / f64::from(COUNTED[1] - COUNTED[0])
+    })
+}
+
+fn callgrind(side: &str, index: usize, n: u32) -> u64 {
+    let program = std::env::current_exe().expect("the path of this program");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
+    let output = valgrind.args(["run", side, &index.to_string(), &n.to_string()]).output().expect("valgrind is installed");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let collected = stderr.lines().find(|line| output.status.success() && line.contains("Collected :"));
+    let count = collected.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    count.unwrap_or_else(|| panic!("valgrind: {}: {stderr}", output.status))
+}
