@@ -56,9 +56,10 @@
 //! callee-saved registers, links itself into the chain of boundaries ([`StackCtx::boundary`]), loads the arguments
 //! from value-stack slots, and stores the results to the same place. There, parameters have slots of 16 bytes if one
 //! of them is a v128, else of 8, whether the function is wide or not; and so have results, likewise on their own
-//! account: [`slot_words`]. *Native → Rust* (an interpreted function or a host function) goes through a thunk and a
-//! `to_rust` stub, one per signature: it stores the arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]:
-//! loads the results, or unwinds to the innermost boundary, or pops itself and dispatches.
+//! account: [`slot_words`]. *Native → Rust* (an interpreted function) goes through a thunk and a `to_rust` stub, one per
+//! signature: it stores the arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]: loads the results, or
+//! unwinds to the innermost boundary, or pops itself and dispatches. A host function has a `host` stub, one per
+//! signature too, which does the same but for dispatching, and calls the function itself: [`HostCtx::call`].
 //!
 //! # Tail calls and OSR across tiers, in constant stack
 //!
@@ -122,6 +123,22 @@ pub struct InstanceCtx {
     /// The vm's own record of this instance.
     pub owner: *mut (),
 }
+
+/// What a host function runs in, which has no tails: the instance of the [`FuncRef`]s that refer to it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct HostCtx {
+    /// The fixed part.
+    pub instance: InstanceCtx,
+    /// The function.
+    pub call: HostCall,
+}
+
+/// A host function: given its [`HostCtx`], and slots for its arguments and results that are at `value_sp` or below. It
+/// reads all arguments before it calls anything that could use the value stack, and writes its results when that is
+/// over; so nobody has to put `value_sp` above the slots. It returns [`Status::Return`] or [`Status::Trap`] and does
+/// not unwind.
+pub type HostCall = unsafe extern "C" fn(host: *mut InstanceCtx, args: *mut u64) -> Status;
 
 /// The address of a helper.
 pub type HelperAddress = *const u8;

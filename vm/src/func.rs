@@ -3,7 +3,8 @@
 use crate::externs::Extern;
 use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, owner_of};
 use crate::runtime::stack::{read_slot, write_slot};
-use crate::runtime::{entry, host};
+use crate::runtime::entry;
+use crate::runtime::host::{self, EngineFunc};
 use crate::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::{Engine, Error, FuncType, Result, Val, ValType};
@@ -68,6 +69,7 @@ impl Func {
 
     /// Gives a host function to a store.
     pub(crate) fn from_host<T>(store: StoreContextMut<'_, T>, func: Arc<HostFunc>) -> Func {
+        let func = EngineFunc::new(store.engine(), func);
         // SAFETY: the store is borrowed, and no reference into it is held.
         let func = unsafe { host::add(store.record(), func, std::ptr::null_mut()) };
         Func { store: store.id(), func }
@@ -153,10 +155,10 @@ impl Func {
     }
 
     /// The host function, if it is one.
-    pub(crate) fn host(&self, id: u64) -> Option<Arc<HostFunc>> {
+    pub(crate) fn host(&self, id: u64) -> Option<EngineFunc> {
         // SAFETY: the store exists.
         match unsafe { owner_of((*self.in_store(id)).instance) } {
-            Owner::Host(host) => Some(host.func.clone()),
+            Owner::Host(host) => Some(EngineFunc::of(host)),
             Owner::Instance(_) => None,
         }
     }
@@ -177,7 +179,7 @@ pub(crate) fn dynamic<T: 'static>(
     let signature = ty.clone();
     let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::call_host` gives a live store whose data is a `T`, and slots with the parameters.
+        // SAFETY: `entry::host_call` gives a live store whose data is a `T`, and slots with the parameters.
         let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
         let params: Vec<Val> = (signature.params.iter().enumerate())
             // SAFETY: as above.
@@ -193,7 +195,7 @@ pub(crate) fn dynamic<T: 'static>(
         }
         Ok(())
     };
-    Arc::new(HostFunc::new(ty, Box::new(call)))
+    Arc::new(HostFunc::new(ty, call))
 }
 
 /// What a host function gets to see of its caller: the store, and the exports of the instance that imports the

@@ -1,7 +1,7 @@
 //! Instances as the embedder sees them.
 
 use crate::externs::{Export, Extern};
-use crate::linker::{Definition, check_engine, check_import};
+use crate::linker::{check_engine, check_import};
 use crate::runtime::instantiate::{Import, instantiate};
 use crate::runtime::records::{InstanceRecord, instance_of};
 use crate::store::{AsContext, AsContextMut, StoreContext};
@@ -57,7 +57,7 @@ impl Instance {
             return Err(LinkError::Count { expected, found: imports.len() }.into());
         }
         let imports = (module.bytecode().imports.iter().zip(imports))
-            .map(|(import, &item)| check_import(&store, module, import, &Definition::Extern(item)))
+            .map(|(import, &item)| check_import(&store, module, import, item))
             .collect::<Result<Vec<Import>>>()?;
         Instance::link(store, module, imports)
     }

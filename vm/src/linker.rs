@@ -4,6 +4,7 @@ use crate::error::Context;
 use crate::externs::Extern;
 use crate::func::dynamic;
 use crate::instance::Instance;
+use crate::runtime::host::EngineFunc;
 use crate::runtime::instantiate::Import;
 use crate::runtime::records::HostFunc;
 use crate::runtime::signatures::{canonical_table, canonical_value};
@@ -45,7 +46,7 @@ pub struct Linker<T: 'static> {
 
 /// What a name stands for.
 #[derive(Clone)]
-pub(crate) enum Definition {
+enum Definition {
     /// An item of a store.
     Extern(Extern),
     /// A host function of no store, usable in all.
@@ -295,12 +296,14 @@ impl<T: 'static> Linker<T> {
     /// Looks a module's imports up, to instantiate it many times.
     ///
     /// # Errors
-    /// An [`UnknownImportError`] if a name is not defined.
+    /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`] if a host function is not what is imported.
     pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
-        let definition = |import: &ModuleImport| {
-            self.definition(&import.module, &import.name).cloned().ok_or_else(|| unknown_import(module, import))
+        let item = |import: &ModuleImport| match self.definition(&import.module, &import.name) {
+            None => Err(unknown_import(module, import).into()),
+            Some(Definition::Extern(item)) => Ok(Item::Extern(*item)),
+            Some(Definition::Host(func)) => Ok(Item::Host(check_host(module, import, func)?)),
         };
-        let imports = module.bytecode().imports.iter().map(definition).collect::<Result<_, UnknownImportError>>()?;
+        let imports = module.bytecode().imports.iter().map(item).collect::<Result<_>>()?;
         Ok(InstancePre { module: module.clone(), imports, marker: PhantomData })
     }
 
@@ -350,8 +353,17 @@ impl<T: 'static> Linker<T> {
 /// ```
 pub struct InstancePre<T: 'static> {
     module: Module,
-    imports: Box<[Definition]>,
+    imports: Box<[Item]>,
     marker: PhantomData<fn(T)>,
+}
+
+/// What an import stands for.
+#[derive(Clone)]
+enum Item {
+    /// An item of a store, to be checked when it is known what it is then.
+    Extern(Extern),
+    /// A host function of the import's type.
+    Host(EngineFunc),
 }
 
 impl<T: 'static> Clone for InstancePre<T> {
@@ -377,7 +389,10 @@ impl<T: 'static> InstancePre<T> {
         let store = store.as_context_mut();
         check_engine(&store, &self.module)?;
         let imports = (self.module.bytecode().imports.iter().zip(&self.imports))
-            .map(|(import, definition)| check_import(&store, &self.module, import, definition))
+            .map(|(import, item)| match item {
+                Item::Extern(item) => check_import(&store, &self.module, import, *item),
+                Item::Host(func) => Ok(Import::Host(func.clone())),
+            })
             .collect::<Result<Vec<Import>>>()?;
         Instance::link(store, &self.module, imports)
     }
@@ -423,38 +438,46 @@ pub(crate) fn check_import(
     store: &impl AsContext,
     module: &Module,
     import: &ModuleImport,
-    definition: &Definition,
+    item: Extern,
 ) -> Result<Import> {
-    let found = || match definition {
-        Definition::Extern(item) => item.current_type(store),
-        Definition::Host(func) => ExternType::Func(FuncType(func.ty.clone())),
-    };
-    let fits = match (&import.ty, definition) {
-        (IndexedType::Func(index), Definition::Extern(Extern::Func(func))) => {
-            module.record().sig_ids[*index as usize] == func.sig(store.as_context().id())
-        }
-        (IndexedType::Func(index), Definition::Host(func)) => {
-            let sig = module.record().sig_ids[*index as usize];
-            *module.engine().record().signatures.get(sig) == func.ty
-        }
-        _ => matches(&expected_type(module, import), &found()),
+    let id = store.as_context().id();
+    let fits = match (&import.ty, item) {
+        (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),
+        _ => matches(&expected_type(module, import), &item.current_type(store)),
     };
     if !fits {
-        let (expected, found) = (expected_type(module, import).to_string(), found().to_string());
-        let (module, name) = (import.module.to_string(), import.name.to_string());
-        return Err(LinkError::Incompatible { module, name, expected, found }.into());
+        return Err(incompatible(module, import, &item.current_type(store)));
     }
-    let id = store.as_context().id();
-    Ok(match definition {
-        Definition::Host(func) => Import::Host(func.clone()),
-        Definition::Extern(Extern::Func(func)) => match func.host(id) {
+    Ok(match item {
+        Extern::Func(func) => match func.host(id) {
             Some(host) => Import::Host(host),
             None => Import::Func(func.in_store(id)),
         },
-        Definition::Extern(Extern::Table(table)) => Import::Table(table.in_store(id)),
-        Definition::Extern(Extern::Memory(memory)) => Import::Memory(memory.in_store(id)),
-        Definition::Extern(Extern::Global(global)) => Import::Global(global.in_store(id)),
+        Extern::Table(table) => Import::Table(table.in_store(id)),
+        Extern::Memory(memory) => Import::Memory(memory.in_store(id)),
+        Extern::Global(global) => Import::Global(global.in_store(id)),
     })
+}
+
+/// The host function that an import becomes, in stores of the module's engine.
+///
+/// # Errors
+/// [`LinkError::Incompatible`]
+fn check_host(module: &Module, import: &ModuleImport, func: &Arc<HostFunc>) -> Result<EngineFunc> {
+    if let IndexedType::Func(index) = import.ty {
+        let sig = module.record().sig_ids[index as usize];
+        let func = EngineFunc::new(module.engine(), func.clone());
+        if func.sig() == sig {
+            return Ok(func);
+        }
+    }
+    Err(incompatible(module, import, &ExternType::Func(FuncType(func.ty.clone()))))
+}
+
+fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> Error {
+    let (expected, found) = (expected_type(module, import).to_string(), found.to_string());
+    let (module, name) = (import.module.to_string(), import.name.to_string());
+    LinkError::Incompatible { module, name, expected, found }.into()
 }
 
 /// Whether what was found may serve as what is expected; functions are compared elsewhere. Both have engine-wide type

@@ -319,7 +319,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
 ) -> HostFunction {
     let ty = FuncType { params: P::types().into(), results: R::Results::types().into() };
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::call_host` gives a live store whose data is a `T`, the parameters in the slots, and room
+        // SAFETY: `entry::host_call` gives a live store whose data is a `T`, the parameters in the slots, and room
         // for the results.
         unsafe {
             let id = (*store).id;
@@ -328,7 +328,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
         }
         Ok(())
     };
-    HostFunction(Arc::new(HostFunc::new(ty, Box::new(call))))
+    HostFunction(Arc::new(HostFunc::new(ty, call)))
 }
 
 /// A [`Func`] whose type Rust knows. The type is checked when it is made, not when it is called.

@@ -127,6 +127,7 @@ impl CodeSpace {
     ///
     /// # Errors
     /// The system refuses an alternate signal stack.
+    #[inline]
     pub fn prepare_thread(&self) -> std::io::Result<()> {
         if self.registration.is_some() { signals::ensure_altstack() } else { Ok(()) }
     }

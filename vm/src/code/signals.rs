@@ -13,7 +13,7 @@ use super::map::{CODE_LEN, CodeArena};
 use super::{CodeInfo, stubs};
 use memmap2::MmapMut;
 use rustix::mm::{MprotectFlags, mprotect};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
@@ -215,11 +215,22 @@ const PAGE: usize = 4 << 10;
 /// If there is no memory for it.
 #[inline]
 pub(crate) fn ensure_altstack() -> io::Result<()> {
+    if READY.get() { Ok(()) } else { install_altstack() }
+}
+
+thread_local! {
+    /// Whether this thread has an alternate stack. Without a destructor, so that asking costs one load.
+    static READY: Cell<bool> = const { Cell::new(false) };
+}
+
+#[cold]
+fn install_altstack() -> io::Result<()> {
     thread_local!(static OWN: OnceCell<Option<AltStack>> = const { OnceCell::new() });
     OWN.with(|own| {
         if own.get().is_none() {
             let _ = own.set(AltStack::install_if_missing()?);
         }
+        READY.set(true);
         Ok(())
     })
 }
@@ -254,6 +265,7 @@ impl AltStack {
 
 impl Drop for AltStack {
     fn drop(&mut self) {
+        READY.set(false);
         let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
         // SAFETY: this is the thread that installed it, and it is not handling a signal.
         unsafe { libc::sigaltstack(&none, null_mut()) };

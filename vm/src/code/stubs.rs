@@ -21,7 +21,7 @@ use std::mem::offset_of;
 use std::ptr::NonNull;
 use weir_bytecode::FuncType;
 use weir_jit::contract::{
-    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx, param_places,
+    Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx, param_places,
     result_places, slot_words,
 };
 
@@ -98,7 +98,7 @@ pub(crate) struct Stubs {
     pub enter_osr: Enter,
     /// Native → Rust: jumped to with `r15` = callee instance and `eax` = function index.
     pub to_rust: NonNull<u8>,
-    /// `to_rust` of function 0: the entry of host functions.
+    /// The entry of host functions, whose instance is a [`HostCtx`].
     pub host: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to code of this shape.
     pub reenter: NonNull<u8>,
@@ -142,6 +142,7 @@ pub(super) const STUB: usize = 1;
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const BOUNDARY: i32 = offset_of!(StackCtx, boundary) as i32;
 const STORE: i32 = offset_of!(InstanceCtx, store) as i32;
+const HOST_CALL: i32 = offset_of!(HostCtx, call) as i32;
 const TRAP_PC: i32 = offset_of!(StoreCtx, trap_pc) as i32;
 const TRAP_FP: i32 = offset_of!(StoreCtx, trap_fp) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
@@ -271,6 +272,9 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
 
     let enter = asm.offset();
     enter_boundary(&mut asm);
+    if shape.params.overflow() {
+        dynasm!(asm; .arch x64; mov r11, [rbx + OVERFLOW]);
+    }
     load(&mut asm, &shape.params, &INT_ARG_REGS, R12, R11);
     call_and_return(&mut asm, shape);
 
@@ -280,7 +284,8 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
     call_and_return(&mut asm, shape);
 
     let host = asm.offset();
-    dynasm!(asm; .arch x64; xor eax, eax);
+    host_body(&mut asm, common, shape);
+
     let to_rust = asm.offset();
     to_rust_body(&mut asm, hooks, common, shape);
 
@@ -304,7 +309,7 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
 }
 
 /// The head of an `enter` stub: links a boundary. Afterwards `rax` is the code, `rbx` the stack, `r12` the slots,
-/// `r15` the instance and `r11` the overflow slots; `rsp` is aligned.
+/// `r15` the instance; `rsp` is aligned.
 fn enter_boundary(asm: &mut Asm) {
     dynasm!(asm
         ; .arch x64
@@ -323,13 +328,15 @@ fn enter_boundary(asm: &mut Asm) {
         ; mov rbx, rcx
         ; mov r12, rsi
         ; mov r15, rdx
-        ; mov r11, [rbx + OVERFLOW]
     );
 }
 
 /// The rest of an `enter` stub: calls `rax` and stores the results at `r12`, which like `rbx` survives the call.
 fn call_and_return(asm: &mut Asm, shape: &Shape) {
-    dynasm!(asm; .arch x64; call rax; mov r11, [rbx + OVERFLOW]);
+    dynasm!(asm; .arch x64; call rax);
+    if shape.results.overflow() {
+        dynasm!(asm; .arch x64; mov r11, [rbx + OVERFLOW]);
+    }
     store(asm, &shape.results, &INT_RESULT_REGS, R12, R11);
     dynasm!(asm; .arch x64; xor eax, eax);
     leave_boundary(asm);
@@ -353,17 +360,57 @@ fn leave_boundary(asm: &mut Asm) {
     );
 }
 
-/// `to_rust`: `eax` is the function index.
-fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
+/// `host`.
+fn host_body(asm: &mut Asm, common: Common, shape: &Shape) {
+    leave_native(asm, shape);
+    dynasm!(asm
+        ; .arch x64
+        ; mov rdi, r15
+        ; mov rsi, r10
+        ; call QWORD [r15 + HOST_CALL]
+        ; test eax, eax
+        ; jnz >unwind
+    );
+    return_to_native(asm, shape);
+    dynasm!(asm
+        ; .arch x64
+        ; unwind:
+        ; mov rax, QWORD common.unwind.as_ptr() as i64
+        ; jmp rax
+    );
+}
+
+/// The head of `host` and `to_rust`: a frame, and the arguments in slots at `r10`, which is `value_sp`.
+fn leave_native(asm: &mut Asm, shape: &Shape) {
     dynasm!(asm
         ; .arch x64
         ; push rbp
         ; mov rbp, rsp
         ; mov r11, [r15 + STACK]
         ; mov r10, [r11 + VALUE_SP]
-        ; mov r11, [r11 + OVERFLOW]
     );
+    if shape.params.overflow() {
+        dynasm!(asm; .arch x64; mov r11, [r11 + OVERFLOW]);
+    }
     store(asm, &shape.params, &INT_ARG_REGS, R10, R11);
+}
+
+/// Their return, with the results in slots at `value_sp`.
+fn return_to_native(asm: &mut Asm, shape: &Shape) {
+    if !shape.results.places.is_empty() {
+        dynasm!(asm; .arch x64; mov r11, [r15 + STACK]);
+        if shape.results.overflow() {
+            dynasm!(asm; .arch x64; mov rcx, [r11 + OVERFLOW]);
+        }
+        dynasm!(asm; .arch x64; mov r11, [r11 + VALUE_SP]);
+        load(asm, &shape.results, &INT_RESULT_REGS, R11, RCX);
+    }
+    dynasm!(asm; .arch x64; pop rbp; ret);
+}
+
+/// `to_rust`: `eax` is the function index.
+fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
+    leave_native(asm, shape);
     dynasm!(asm
         ; .arch x64
         ; mov rdi, r15
@@ -373,15 +420,10 @@ fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
         ; call rax
         ; test eax, eax
         ; jnz >abnormal
-        ; mov r11, [r15 + STACK]
-        ; mov rcx, [r11 + OVERFLOW]
-        ; mov r11, [r11 + VALUE_SP]
     );
-    load(asm, &shape.results, &INT_RESULT_REGS, R11, RCX);
+    return_to_native(asm, shape);
     dynasm!(asm
         ; .arch x64
-        ; pop rbp
-        ; ret
         ; abnormal:
         ; cmp eax, Status::Dispatch as i32
         ; jne >unwind
@@ -435,6 +477,11 @@ fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
 }
 
 impl Slots {
+    /// Whether any of them is among the overflow slots.
+    fn overflow(&self) -> bool {
+        self.places.iter().any(|place| matches!(place, Place::Overflow(_)))
+    }
+
     /// Places with the byte offsets of their slots.
     fn iter(&self) -> impl Iterator<Item = (i32, Place)> + '_ {
         self.places.iter().enumerate().map(|(i, &place)| (offset(i * self.words), place))

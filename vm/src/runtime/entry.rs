@@ -1,16 +1,17 @@
 //! Crossing between Rust and the guest, in both directions.
 //!
-//! Rust → guest is [`invoke`]. Guest → Rust is [`call_host`], which the interpreter calls, and compiled code by way of
-//! `helpers::weir_to_rust`.
+//! Rust → guest is [`invoke`]. Guest → Rust is [`host_call`], which the stubs of compiled code call, and everybody else by
+//! way of [`call_host`].
 //!
 //! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
 //! outcome.
 
 use crate::interp::{self, Exit};
-use crate::runtime::records::{Failure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
+use crate::runtime::records::{Failure, HostClosure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
 use crate::runtime::stack;
 use crate::{Error, UpdateDeadline, tier};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
 use weir_jit::contract::{FuncRef, InstanceCtx, StackCtx, Status};
@@ -72,7 +73,6 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
 ///
 /// # Safety
 /// As for [`invoke`], within an activation.
-#[inline]
 pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
     // SAFETY: the caller's promise.
     unsafe {
@@ -115,29 +115,45 @@ unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, ar
 ///
 /// # Safety
 /// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
-/// records or the embedder's data. The slots at `args` are on the value stack, hold the parameters, and
-/// [`HostFunc::words`](crate::runtime::records::HostFunc::words) many words there are free to use.
+/// records or the embedder's data. The slots at `args` are on the value stack, at `value_sp` or below, hold the
+/// parameters, and there are as many as a call needs.
 #[inline]
 pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { (host.ctx.call)(ptr::from_ref(host).cast_mut().cast(), args) }
+}
+
+/// [`HostCtx::call`](weir_jit::contract::HostCtx::call) of the host functions whose closure is an `F`: compiled once for
+/// each, so that it costs what the closure does and nothing to catch its panics.
+///
+/// # Safety
+/// As for [`call_host`]; `host` is the context of such a host function.
+pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
     // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
     // locals.
     unsafe {
-        let store: *mut StoreRecord = host.ctx.store.cast();
-        let stack = &raw mut (*(*store).stack).ctx;
-        let value_sp = (*stack).value_sp;
-        (*stack).value_sp = args.wrapping_add(host.func.words);
+        let host = &*host.cast::<HostRecord>();
+        let closure = &*(&raw const *host.func.closure).cast::<F>();
+        let store: *mut StoreRecord = host.ctx.instance.store.cast();
         // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
         // operations on them.
-        let result = catch_unwind(AssertUnwindSafe(|| (host.func.call)(store, host.importer, args)));
-        (*stack).value_sp = value_sp;
-        let failure = match result {
-            Ok(Ok(())) => return Status::Return,
-            Ok(Err(error)) => Failure::Host(error),
-            Err(payload) => Failure::Panic(payload),
-        };
-        (*store).failure = Some(failure);
-        Status::Trap
+        match catch_unwind(AssertUnwindSafe(|| closure(store, host.importer, args))) {
+            Ok(Ok(())) => Status::Return,
+            Ok(Err(error)) => host_failed(store, Failure::Host(error)),
+            Err(payload) => host_failed(store, Failure::Panic(payload)),
+        }
     }
+}
+
+/// Leaves the reason in the store.
+///
+/// # Safety
+/// The store is live, and no reference into it is held.
+#[cold]
+unsafe fn host_failed(store: *mut StoreRecord, failure: Failure) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { (*store).failure = Some(failure) };
+    Status::Trap
 }
 
 /// Decides about the guest, which has reached its deadline: whether it may go on.
@@ -181,7 +197,6 @@ impl Activation {
     ///
     /// # Errors
     /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
-    #[inline]
     unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
         // SAFETY: the promise of `invoke`.
         unsafe {
@@ -219,7 +234,7 @@ impl Drop for Activation {
 }
 
 /// An address in the caller's frame or just below it.
-#[inline(never)]
+#[inline]
 fn approximate_stack_pointer() -> usize {
     let local = 0u8;
     std::hint::black_box(&raw const local).addr()

@@ -7,25 +7,22 @@
 use crate::code::{Grown, Hooks};
 use crate::interp::{self, Exit};
 use crate::runtime::bulk;
-use crate::runtime::entry::{self, call_host};
-use crate::runtime::records::{InstanceRecord, Owner, instance_of, owner_of, store_of};
+use crate::runtime::entry;
+use crate::runtime::records::{InstanceRecord, instance_of, store_of};
 use crate::tier;
 use std::ptr;
 use weir_bytecode::Trap;
 use weir_jit::contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
 
-/// What a `to_rust` stub calls: runs function `func` of `instance` outside of compiled code, its arguments and
-/// results in slots at `args`, which is `value_sp`.
+/// What a `to_rust` stub calls: interprets function `func` of `instance`, its arguments and results in slots at `args`,
+/// which is `value_sp`.
 ///
 /// # Safety
-/// Called by compiled code, with a function of the store that runs.
+/// Called by compiled code, with a function of an instance of the store that runs.
 pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
     let done = |status| Outcome { status, target: ptr::null() };
     // SAFETY: the caller's promise.
     unsafe {
-        if let Owner::Host(host) = owner_of(instance) {
-            return done(call_host(host, args));
-        }
         match interp::run(instance, func, args) {
             Exit::Return => done(Status::Return),
             Exit::Trap => done(Status::Trap),

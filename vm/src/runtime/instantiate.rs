@@ -2,15 +2,15 @@
 //! segments, the start function.
 
 use crate::runtime::memory::MemoryRecord;
-use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, context};
+use crate::runtime::records::{InstanceRecord, Owner, StoreRecord, context};
 use crate::runtime::signatures::canonical_table;
 use crate::runtime::table::TableRecord;
-use crate::runtime::{bulk, entry, host};
+use crate::runtime::host::{self, EngineFunc};
+use crate::runtime::{bulk, entry};
 use crate::{Module, Result, interp};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
-use std::sync::Arc;
 use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemMode, ElemSegment};
 use weir_bytecode::semantics;
 use weir_jit::contract::{FuncRef, InstanceCtx};
@@ -18,7 +18,7 @@ use weir_jit::contract::{FuncRef, InstanceCtx};
 /// What one import becomes. Its type has been checked.
 pub(crate) enum Import {
     Func(*const FuncRef),
-    Host(Arc<HostFunc>),
+    Host(EngineFunc),
     Table(*mut TableRecord),
     Memory(*mut MemoryRecord),
     /// The slot.

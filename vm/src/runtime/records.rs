@@ -15,6 +15,7 @@
 
 use crate::error::WasmBacktrace;
 use crate::limits::Limiter;
+use crate::runtime::entry;
 use crate::runtime::memory::MemoryRecord;
 use crate::runtime::mismatch;
 use crate::runtime::presence::Presence;
@@ -31,7 +32,7 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::types::{MemoryType, TableType};
 use weir_bytecode::{FuncType, Module as Bytecode, Trap};
-use weir_jit::contract::{FuncRef, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words};
+use weir_jit::contract::{FuncRef, HostCall, HostCtx, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words};
 
 /// A loaded module: shared by its handles, its instances and the compiler threads.
 #[derive(Debug)]
@@ -67,6 +68,7 @@ impl ModuleRecord {
     }
 
     /// The code pointers and ticks of function `func`, which is defined in the module.
+    #[inline]
     pub fn func_code(&self, func: u32) -> &FuncCode {
         &self.code[(func - self.bytecode.imported_funcs) as usize]
     }
@@ -97,13 +99,15 @@ pub(crate) struct InstanceRecord {
     pub elem_live: Box<[Cell<bool>]>,
 }
 
-/// A host function as one importer sees it. It has an [`InstanceCtx`] of its own (without tails), so that it can be
-/// called like any function: its index is 0 there.
+/// A host function as one importer sees it. It has a context of its own, so that it can be called like any function: its
+/// index is 0 there.
 ///
 /// Each instance that imports the function gets a record of its own, which knows that instance: so [`crate::Caller`]
 /// finds the exports of the caller without anybody passing it along, in every tier.
+#[repr(C)]
 pub(crate) struct HostRecord {
-    pub ctx: InstanceCtx,
+    /// First, so that a pointer to it points to the whole.
+    pub ctx: HostCtx,
     pub func_ref: FuncRef,
     pub func: Arc<HostFunc>,
     /// The instance that imports it; null for the record that is nobody's import.
@@ -113,22 +117,27 @@ pub(crate) struct HostRecord {
 /// A host function, in no store yet.
 pub(crate) struct HostFunc {
     pub ty: FuncType,
-    pub call: Box<HostCall>,
-    /// Words that a call needs: for its arguments, which become its results.
-    pub words: usize,
+    /// Calls the closure, whose type it knows.
+    pub call: HostCall,
+    pub closure: Box<dyn Send + Sync>,
 }
 
 impl HostFunc {
     /// A host function of this type.
-    pub fn new(ty: FuncType, call: Box<HostCall>) -> HostFunc {
-        HostFunc { words: call_words(&ty), ty, call }
+    pub fn new<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
+        HostFunc { ty, call: entry::host_call::<F>, closure: Box::new(closure) }
     }
 }
 
-/// Arguments come in slots at the pointer, results go to the same place; there is room for the longer of the two.
-/// The first argument is the store, the second [`HostRecord::importer`]. May panic. Only [`crate::runtime::entry`]
-/// calls it.
-pub(crate) type HostCall = dyn Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync;
+/// What a host function does. Arguments come in slots at the pointer, results go to the same place, in the way that
+/// [`HostCall`] says; there is room for the longer of the two. The first argument is the store, the second
+/// [`HostRecord::importer`]. May panic. Only [`entry`] calls it.
+pub(crate) trait HostClosure:
+    Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
+{
+}
+
+impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
 
 /// Why execution ended abnormally, on its way up through engines to whoever called.
 ///
@@ -236,6 +245,7 @@ pub(crate) struct ExternRecord {
 ///
 /// # Safety
 /// `instance` is the context of an instance or host function of a live store.
+#[inline]
 pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
     // SAFETY: the caller's promise; the `StoreCtx` is the first field of a `StoreRecord`.
     unsafe { (*instance).store.cast() }
@@ -245,6 +255,7 @@ pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
 ///
 /// # Safety
 /// `instance` is the context of an instance or host function of a store that lives for `'a`.
+#[inline]
 pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
     // SAFETY: the caller's promise; owners are never mutated, nor freed before the store.
     unsafe { &*(*instance).owner.cast::<Owner>() }
@@ -254,6 +265,7 @@ pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
 ///
 /// # Safety
 /// `instance` is the context of an instance of a store that lives for `'a`.
+#[inline]
 pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a InstanceRecord {
     // SAFETY: the caller's promise.
     match unsafe { owner_of(instance) } {
@@ -416,6 +428,7 @@ const _: () = {
     assert!(offset_of!(MemoryRecord, ctx) == 0 && size_of::<MemoryCtx>() <= size_of::<MemoryRecord>());
     assert!(offset_of!(TableRecord, ctx) == 0 && size_of::<TableCtx>() <= size_of::<TableRecord>());
     assert!(offset_of!(GlobalRecord, slot) == 0);
+    assert!(offset_of!(HostRecord, ctx) == 0 && offset_of!(HostCtx, instance) == 0);
     assert!(size_of::<TableEntry>() == 32 && size_of::<usize>() == size_of::<u64>());
     assert!(size_of::<InstanceCtx>().is_multiple_of(8) && align_of::<InstanceCtx>() <= 16);
 };

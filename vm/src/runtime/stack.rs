@@ -2,6 +2,8 @@
 
 use crate::{Result, error::Context};
 use memmap2::{MmapOptions, MmapRaw};
+#[cfg(target_os = "linux")]
+use std::cell::Cell;
 use std::ptr;
 use weir_jit::contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
@@ -74,11 +76,9 @@ pub(crate) unsafe fn read_slot(slot: *const u64, words: usize) -> u128 {
 #[inline]
 pub(crate) fn native_limit(here: usize, max: usize) -> usize {
     let limit = here.saturating_sub(max);
-    match thread_stack() {
-        // Code may run on a stack that is not its thread's, of which nothing is known.
-        Some((lowest, end)) if (lowest..end).contains(&here) => limit.max(lowest + NATIVE_STACK_RESERVE),
-        _ => limit,
-    }
+    let (lowest, end) = thread_stack();
+    // Code may run on a stack that is not its thread's, of which nothing is known.
+    if (lowest..end).contains(&here) { limit.max(lowest + NATIVE_STACK_RESERVE) } else { limit }
 }
 
 /// Runs something of the host that takes much native stack, where the guest may have left little: on this thread if `bytes`
@@ -86,26 +86,32 @@ pub(crate) fn native_limit(here: usize, max: usize) -> usize {
 pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     let local = 0u8;
     let here = std::hint::black_box(&raw const local).addr();
-    match thread_stack() {
-        Some((lowest, end)) if (lowest + bytes.min(end - lowest)..end).contains(&here) => Some(run()),
-        _ => std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run).ok()?;
-            Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        }),
+    let (lowest, end) = thread_stack();
+    if (lowest + bytes.min(end - lowest)..end).contains(&here) {
+        return Some(run());
     }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run).ok()?;
+        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
-/// The lowest usable address of the thread's own stack, and its end.
+/// The lowest usable address of the thread's own stack, and its end. Both 0 if they are not known.
 #[cfg(target_os = "linux")]
-fn thread_stack() -> Option<(usize, usize)> {
-    thread_local! {
-        static BOUNDS: Option<(usize, usize)> = query_thread_stack();
-    }
-    BOUNDS.with(|&bounds| bounds)
+#[inline]
+fn thread_stack() -> (usize, usize) {
+    // A constant without a destructor costs a load, a value that is made at its first use a call besides.
+    thread_local!(static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) });
+    BOUNDS.get().unwrap_or_else(|| {
+        let bounds = query_thread_stack().unwrap_or_default();
+        BOUNDS.set(Some(bounds));
+        bounds
+    })
 }
 
 /// Asking takes the system some microseconds, of the main thread some tens: so once per thread.
 #[cfg(target_os = "linux")]
+#[cold]
 fn query_thread_stack() -> Option<(usize, usize)> {
     // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled
     // in are destroyed once.
@@ -124,8 +130,8 @@ fn query_thread_stack() -> Option<(usize, usize)> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn thread_stack() -> Option<(usize, usize)> {
-    None
+fn thread_stack() -> (usize, usize) {
+    (0, 0)
 }
 
 #[cfg(test)]
@@ -149,7 +155,7 @@ mod tests {
         let on_stack = (&raw const local).addr();
         assert_eq!(native_limit(here, 1000), here - 1000, "a static is on no stack");
         assert_eq!(native_limit(on_stack, 1000), on_stack - 1000);
-        let (lowest, end) = thread_stack().unwrap();
+        let (lowest, end) = thread_stack();
         assert!((lowest..end).contains(&on_stack));
         assert_eq!(native_limit(on_stack, usize::MAX), lowest + NATIVE_STACK_RESERVE);
     }

@@ -60,6 +60,7 @@ impl EngineState {
     }
 
     /// The engine's code memory, or `None` if it has no native code.
+    #[inline]
     pub(super) fn space(&self) -> Option<&Arc<CodeSpace>> {
         if !self.native {
             return None;
@@ -157,6 +158,7 @@ impl ModuleState {
     }
 
     /// The module's native side, made when first asked for.
+    #[inline]
     pub(super) fn native(&self, module: &ModuleRecord) -> Option<&NativeModule> {
         self.code
             .get_or_init(|| {

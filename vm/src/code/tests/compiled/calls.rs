@@ -251,7 +251,8 @@ fn foreign_tail_calls_restore_the_pinned_register() {
         (global (mut i64) (i64.const 0))
         (func (param i64) (result i64) unreachable)
         (func (param i64) (result i64) (return_call 0 (local.get 0)))
-        (func (result i64) unreachable))";
+        (func (result i64) unreachable)
+        (func (param i64) (result i64) unreachable))";
     let mut guest = Guest::new(wat);
     assert!(guest.module.foreign_tail_calls);
     let mut other = World::new(&guest.module);
@@ -263,7 +264,7 @@ fn foreign_tail_calls_restore_the_pinned_register() {
         (*other.instance()).store = &mut *guest.world.store;
     }
     // "Interpreted", in the other instance.
-    guest.world.imports[0].entry = guest.code.space().stubs(guest.module.func_type(0)).unwrap().host.as_ptr();
+    guest.world.imports[0].entry = guest.code.entry(4);
     guest.world.imports[0].instance = other.instance();
     guest.define("func 2 (i64) -> i64\n b0:\n v0: i64 = param 0\n return_call f0(v0)");
     guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n v1: i64 = call f2(v0)\n v2: i64 = call f3()\n return v2");
