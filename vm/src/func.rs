@@ -1,10 +1,10 @@
 //! Functions, of the guest or of the host.
 
 use crate::externs::Extern;
-use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, owner_of};
-use crate::runtime::stack::{read_slot, write_slot};
 use crate::runtime::entry;
 use crate::runtime::host::{self, EngineFunc};
+use crate::runtime::records::{HostFunc, InstanceRecord, Owner, StoreRecord, owner_of};
+use crate::runtime::stack::{read_slot, write_slot};
 use crate::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::{Engine, Error, FuncType, Result, Val, ValType};

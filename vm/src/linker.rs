@@ -434,12 +434,7 @@ pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()
 ///
 /// # Panics
 /// The definition is an item of another store.
-pub(crate) fn check_import(
-    store: &impl AsContext,
-    module: &Module,
-    import: &ModuleImport,
-    item: Extern,
-) -> Result<Import> {
+pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &ModuleImport, item: Extern) -> Result<Import> {
     let id = store.as_context().id();
     let fits = match (&import.ty, item) {
         (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),

@@ -1,5 +1,6 @@
 //! A module: validated once, instantiated any number of times.
 
+use crate::runtime::image::Images;
 use crate::runtime::records::ModuleRecord;
 use crate::stats::Stats;
 use crate::{Engine, Result, error::Context, interp, tier};
@@ -83,8 +84,8 @@ impl Module {
         let code = tier::new_code(engine, &bytecode);
         let bodies = interp::Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel);
         let tier = tier::ModuleState::new(engine, &bytecode);
-        let engine = engine.clone();
-        Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, validate_ns, tier })))
+        let (engine, images) = (engine.clone(), Images::default());
+        Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, images, validate_ns, tier })))
     }
 
     /// Checks that a module is valid, all of its functions included.

@@ -449,3 +449,72 @@ fn stores_have_limits() {
         },
     );
 }
+
+/// From the second instance on, the data is mapped: each begins with what the segments say, in their order, whatever others have
+/// written.
+#[test]
+fn every_instance_begins_with_the_module_s_data() {
+    let (ones, tens) = ("\\01".repeat(20_000), "\\0a".repeat(100));
+    let wat = format!(
+        r#"(module
+            (memory $small 1)
+            (memory $large (export "memory") 1 4)
+            (data $first (memory $large) (i32.const 5000) "{ones}")
+            (data (memory $large) (i32.const 24950) "{tens}")
+            (data (memory $large) (i32.const 65536) "")
+            (data (memory $small) (i32.const 3) "\07")
+            (data $passive "\05")
+            (func (export "small") (result i32) (i32.load8_u $small (i32.const 3)))
+            (func (export "again") (memory.init $large $first (i32.const 0) (i32.const 0) (i32.const 1)))
+            (func (export "passive") (memory.init $large $passive (i32.const 0) (i32.const 0) (i32.const 1))))"#
+    );
+    let mut expected = vec![0; 65536];
+    expected[5000..25000].fill(1);
+    expected[24950..25050].fill(10);
+    each_engine(
+        |_| (),
+        |engine| {
+            let module = module(engine, &wat);
+            for _ in 0..4 {
+                let mut store = Store::new(engine, ());
+                let instance = Instance::new(&mut store, &module, &[]).unwrap();
+                let memory = instance.get_memory(&mut store, "memory").unwrap();
+                assert!(memory.data(&store) == expected);
+                let small = instance.get_typed_func::<(), i32>(&mut store, "small").unwrap();
+                assert_eq!(small.call(&mut store, ()).unwrap(), 7);
+                let again = instance.get_typed_func::<(), ()>(&mut store, "again").unwrap();
+                let error = again.call(&mut store, ()).unwrap_err();
+                assert_eq!(error.downcast_ref(), Some(&Trap::MemoryOutOfBounds), "an active segment was dropped");
+                instance.get_typed_func::<(), ()>(&mut store, "passive").unwrap().call(&mut store, ()).unwrap();
+                assert_eq!(memory.data(&store)[0], 5);
+                memory.data_mut(&mut store).fill(9);
+                assert_eq!(memory.grow(&mut store, 1).unwrap(), 1);
+                assert!(memory.data(&store)[65536..].iter().all(|&byte| byte == 0));
+            }
+        },
+    );
+}
+
+/// Segments that may fail, or that write to somebody else's memory, are written by every instance.
+#[test]
+fn data_that_cannot_be_mapped_is_written() {
+    let engine = Engine::default();
+    let data = "\\01".repeat(20_000);
+    let imported = module(&engine, &format!(r#"(module (memory (import "" "m") 1) (data (i32.const 0) "{data}"))"#));
+    let outside = module(&engine, &format!(r#"(module (memory 1) (data (i32.const 50000) "{data}"))"#));
+    let by_global = format!(r#"(module (global (import "" "g") i32) (memory (export "m") 1) (data (global.get 0) "{data}"))"#);
+    let by_global = module(&engine, &by_global);
+    for at in [0, 100, 7] {
+        let mut store = Store::new(&engine, ());
+        let memory = Memory::new(&mut store, MemoryType::new(1, None)).unwrap();
+        Instance::new(&mut store, &imported, &[memory.into()]).unwrap();
+        assert_eq!(memory.data(&store)[19_998..20_002], [1, 1, 0, 0]);
+        let error = Instance::new(&mut store, &outside, &[]).unwrap_err();
+        assert_eq!(error.downcast_ref(), Some(&Trap::MemoryOutOfBounds));
+        let global = Global::new(&mut store, GlobalType::new(ValType::I32, Mutability::Const), Val::I32(at)).unwrap();
+        let instance = Instance::new(&mut store, &by_global, &[global.into()]).unwrap();
+        let end = at as usize + 20_000;
+        let memory = instance.get_memory(&mut store, "m").unwrap();
+        assert_eq!(memory.data(&store)[end - 1..end + 1], [1, 0]);
+    }
+}

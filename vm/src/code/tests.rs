@@ -16,7 +16,7 @@ use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
 use weir_jit::compile::{CompileStats, Reloc};
 use weir_jit::contract::{
-    Dispatch, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
+    Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
@@ -42,6 +42,11 @@ unsafe extern "sysv64" fn to_rust(instance: *mut InstanceCtx, func: u32, args: *
     let outcome = script.call.expect("a script")(&mut script, instance, func, args);
     SCRIPT.set(script);
     outcome
+}
+
+unsafe extern "C" fn host(instance: *mut InstanceCtx, args: *mut u64) -> Status {
+    // SAFETY: as whoever called this.
+    unsafe { to_rust(instance, 1, args).status }
 }
 
 unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) {
@@ -181,8 +186,16 @@ fn values_cross_in_every_place() {
         let args: Vec<u64> = (0..n_params as u64).map(|i| 0x1234_5678_0000_0000 + i * 3).collect();
         let (status, slots) = world.enter(stubs.enter, native, &args);
         assert_eq!(status, Status::Return);
-        assert_eq!(SCRIPT.with_borrow(|script| script.seen.clone()), [args], "{ty}");
+        assert_eq!(SCRIPT.with_borrow(|script| script.seen.clone()), [&*args], "{ty}");
         let expected: Vec<u64> = (0..n_results as u64).map(|i| 0xabcd_0000_0000 + i).collect();
+        assert_eq!(slots[..n_results], expected, "{ty}");
+
+        // A host function is in a context of its own.
+        // SAFETY: a context is plain data.
+        let mut host = HostCtx { instance: unsafe { world.instance().read() }, call: host };
+        let (status, slots) = world.enter_in((&raw mut host).cast(), stubs.enter, stubs.host.as_ptr(), &args);
+        assert_eq!(status, Status::Return);
+        assert_eq!(SCRIPT.with_borrow(|script| script.seen.clone()), [&*args, &*args], "{ty}");
         assert_eq!(slots[..n_results], expected, "{ty}");
     }
 }

@@ -1,11 +1,11 @@
 //! Making an instance, in the order of the specification: imports, memories, tables, globals, element segments, data
 //! segments, the start function.
 
+use crate::runtime::host::{self, EngineFunc};
 use crate::runtime::memory::MemoryRecord;
 use crate::runtime::records::{InstanceRecord, Owner, StoreRecord, context};
 use crate::runtime::signatures::canonical_table;
 use crate::runtime::table::TableRecord;
-use crate::runtime::host::{self, EngineFunc};
 use crate::runtime::{bulk, entry};
 use crate::{Module, Result, interp};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
@@ -216,6 +216,15 @@ unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
 
 unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
     let bytecode = instance.module.bytecode();
+    if let Some(images) = instance.module.record().images.for_instance(bytecode) {
+        for image in images {
+            // SAFETY: a memory that was made for this instance, of the minimal size or more.
+            unsafe { image.map((*instance.memory(image.memory)).ctx.base)? };
+        }
+        let active = |(_, segment): &(usize, &DataSegment)| segment.active.is_some();
+        bytecode.data.iter().enumerate().filter(active).for_each(|(i, _)| bulk::data_drop(instance, i as u32));
+        return Ok(());
+    }
     for (i, DataSegment { range, active }) in bytecode.data.iter().enumerate() {
         let segment = i as u32;
         let Some((memory, offset)) = active else { continue };

@@ -2,8 +2,8 @@
 
 use crate::limits::Limiter;
 use crate::{Error, Result};
-use memmap2::{MmapOptions, MmapRaw};
-use rustix::mm::{MprotectFlags, mprotect};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use std::ptr;
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_jit::contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
@@ -16,7 +16,7 @@ const UNGUARDED_RESERVATION_MAX: usize = 8 << 30;
 pub(crate) struct MemoryRecord {
     pub ctx: MemoryCtx,
     pub ty: MemoryType,
-    reservation: MmapRaw,
+    reservation: Reservation,
     /// What the reservation can hold, of what the type allows.
     max_len: usize,
 }
@@ -51,7 +51,7 @@ impl MemoryRecord {
             Err(_) if !guarded => (reserve(min)?, min),
             Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
         };
-        let mut memory = MemoryRecord { ctx: MemoryCtx { base: reservation.as_mut_ptr(), len: 0 }, ty, reservation, max_len };
+        let mut memory = MemoryRecord { ctx: MemoryCtx { base: reservation.base, len: 0 }, ty, reservation, max_len };
         memory.commit(min)?;
         Ok(memory)
     }
@@ -103,20 +103,32 @@ impl MemoryRecord {
             // SAFETY: the range lies within our own reservation, whose length is a multiple of the page size.
             unsafe { mprotect(start.cast(), size, MprotectFlags::READ | MprotectFlags::WRITE)? };
         }
-        debug_assert!(len <= self.reservation.len());
+        debug_assert!(len <= self.reservation.len);
         self.ctx.len = len as u64;
         Ok(())
     }
 }
 
+/// Address space of our own, inaccessible at first.
+struct Reservation {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `reserve`, and whoever had a pointer into it goes with its memory.
+        unsafe { munmap(self.base.cast(), self.len).expect("a mapping of ours can be removed") };
+    }
+}
+
 /// Inaccessible address space.
-fn reserve(len: usize) -> std::io::Result<MmapRaw> {
+fn reserve(len: usize) -> std::io::Result<Reservation> {
     // An empty mapping is an error, and a memory of no size still needs a base.
     let len = len.max(1).checked_next_multiple_of(page_size()).ok_or(std::io::ErrorKind::OutOfMemory)?;
-    let mapping = MmapRaw::from(MmapOptions::new().len(len).no_reserve_swap().map_anon()?);
-    // SAFETY: the mapping is ours and nothing points into it yet.
-    unsafe { mprotect(mapping.as_mut_ptr().cast(), len, MprotectFlags::empty())? };
-    Ok(mapping)
+    // SAFETY: a new mapping, wherever the system puts it.
+    let base = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)? };
+    Ok(Reservation { base: base.cast(), len })
 }
 
 fn page_size() -> usize {

@@ -6,6 +6,7 @@ pub(crate) mod entry;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod helpers;
 pub(crate) mod host;
+pub(crate) mod image;
 pub(crate) mod instantiate;
 pub(crate) mod memory;
 pub(crate) mod mismatch;

@@ -16,6 +16,7 @@
 use crate::error::WasmBacktrace;
 use crate::limits::Limiter;
 use crate::runtime::entry;
+use crate::runtime::image::Images;
 use crate::runtime::memory::MemoryRecord;
 use crate::runtime::mismatch;
 use crate::runtime::presence::Presence;
@@ -32,7 +33,9 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::types::{MemoryType, TableType};
 use weir_bytecode::{FuncType, Module as Bytecode, Trap};
-use weir_jit::contract::{FuncRef, HostCall, HostCtx, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words};
+use weir_jit::contract::{
+    FuncRef, HostCall, HostCtx, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words,
+};
 
 /// A loaded module: shared by its handles, its instances and the compiler threads.
 #[derive(Debug)]
@@ -48,6 +51,8 @@ pub(crate) struct ModuleRecord {
     pub bodies: interp::Bodies,
     /// Indices of the exports, ascending by name.
     pub exports: Box<[u32]>,
+    /// What its data segments make of its memories.
+    pub images: Images,
     /// Nanoseconds that decoding and validating took.
     pub validate_ns: u64,
     /// What the tiers keep per module.

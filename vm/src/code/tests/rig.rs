@@ -157,9 +157,14 @@ impl World {
 
     /// Enters `code` with `args` at the bottom of the value stack, where the results are afterwards.
     pub fn enter(&mut self, enter: Enter, code: *const u8, args: &[u64]) -> (Status, Vec<u64>) {
+        let instance = self.instance();
+        self.enter_in(instance, enter, code, args)
+    }
+
+    /// The same in another instance, whose stack is this one.
+    pub fn enter_in(&mut self, instance: *mut InstanceCtx, enter: Enter, code: *const u8, args: &[u64]) -> (Status, Vec<u64>) {
         self.values[..args.len()].copy_from_slice(args);
         let slots = self.values.as_mut_ptr();
-        let instance = self.instance();
         // SAFETY: the first 2048 slots are below value_sp, more than any argument or result list here.
         let status = unsafe {
             self.stack.value_sp = slots.add(2048);
