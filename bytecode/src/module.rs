@@ -144,9 +144,33 @@ pub struct ElemSegment {
     /// Element type.
     pub ty: RefType,
     /// The elements.
-    pub items: Box<[ConstExpr]>,
+    pub items: ElemItems,
     /// Where it goes.
     pub mode: ElemMode,
+}
+
+/// The elements of a segment, in one of the two ways in which the format gives them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ElemItems {
+    /// Functions: what nearly all segments are.
+    Funcs(Box<[u32]>),
+    /// Anything.
+    Exprs(Box<[ConstExpr]>),
+}
+
+impl ElemItems {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            ElemItems::Funcs(funcs) => funcs.len(),
+            ElemItems::Exprs(exprs) => exprs.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// What happens to an element segment at instantiation.

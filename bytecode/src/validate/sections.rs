@@ -3,7 +3,7 @@
 use super::InvalidModule;
 use crate::Opcode;
 use crate::module::{
-    ConstExpr, ConstOp, DataSegment, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
+    ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
 };
 use crate::types::{FuncType, GlobalType, HeapType, Limits, MemoryType, RefType, TableType, ValType};
 use wasmparser::{
@@ -245,22 +245,16 @@ fn elem_segment(elem: wasmparser::Element<'_>) -> Result<ElemSegment> {
             ElemMode::Active { table: table_index.unwrap_or(0), offset: const_expr(offset_expr)? }
         }
     };
-    let mut items = Vec::new();
-    let ty = match elem.items {
+    let (ty, items) = match elem.items {
         ElementItems::Functions(funcs) => {
-            for func in funcs {
-                items.push(ConstExpr([ConstOp::RefFunc(func?)].into()));
-            }
-            RefType::FUNCREF
+            (RefType::FUNCREF, ElemItems::Funcs(funcs.into_iter().collect::<std::result::Result<_, _>>()?))
         }
         ElementItems::Expressions(ty, exprs) => {
-            for expr in exprs {
-                items.push(const_expr(&expr?)?);
-            }
-            ref_type(ty)?
+            let exprs = exprs.into_iter().map(|expr| const_expr(&expr?));
+            (ref_type(ty)?, ElemItems::Exprs(exprs.collect::<Result<_>>()?))
         }
     };
-    Ok(ElemSegment { ty, items: items.into(), mode })
+    Ok(ElemSegment { ty, items, mode })
 }
 
 fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {

@@ -1,7 +1,7 @@
 //! Exact side tables of small modules, sections as plain data, and that no input panics.
 
 use super::{InvalidModule, Options, parse};
-use crate::module::{ConstExpr, ConstOp, ElemMode, ExternIndex, ExternType, FuncBody, Module};
+use crate::module::{ConstExpr, ConstOp, ElemItems, ElemMode, ExternIndex, ExternType, FuncBody, Module};
 use crate::opcodes::Opcode;
 use crate::sidetable::{BranchEntry, LocalSet};
 use crate::types::{HeapType, RefType};
@@ -406,10 +406,11 @@ fn sections_become_plain_data() {
     assert_eq!(m.start, Some(2));
     let ElemMode::Active { table: 0, offset } = &m.elems[0].mode else { panic!("active") };
     assert_eq!(*offset.0, [ConstOp::I32(2)]);
-    assert_eq!(*m.elems[0].items, [ConstExpr([ConstOp::RefFunc(1)].into()), ConstExpr([ConstOp::RefFunc(0)].into())]);
+    assert_eq!(m.elems[0].items, ElemItems::Funcs([1, 0].into()));
     assert!(matches!(m.elems[1].mode, ElemMode::Passive));
     assert!(matches!(m.elems[2].mode, ElemMode::Declared));
-    assert_eq!(*m.elems[2].items[1].0, [ConstOp::RefNull]);
+    let ElemItems::Exprs(exprs) = &m.elems[2].items else { panic!("expressions") };
+    assert_eq!(*exprs[1].0, [ConstOp::RefNull]);
     let bytes = |i: usize| &m.bytes[m.data[i].range.start as usize..m.data[i].range.end as usize];
     assert_eq!((bytes(0), bytes(1)), (&b"abc"[..], &b"passive"[..]));
     assert_eq!(m.data[0].active, Some((1, ConstExpr([ConstOp::I64(7)].into()))));

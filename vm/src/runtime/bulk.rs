@@ -200,6 +200,7 @@ pub(crate) fn elem_drop(instance: &InstanceRecord, segment: u32) {
 }
 
 /// `ref.func`: the reference to function `func`.
+#[inline]
 pub(crate) fn ref_func(instance: &InstanceRecord, func: u32) -> u64 {
     instance.func_ref(func) as u64
 }

@@ -11,7 +11,7 @@ use crate::{Module, Result, interp};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
-use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemMode, ElemSegment};
+use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment};
 use weir_bytecode::semantics;
 use weir_jit::contract::{FuncRef, InstanceCtx};
 
@@ -193,8 +193,11 @@ unsafe fn make_globals(instance: &InstanceRecord) {
 /// # Safety
 /// As for [`evaluate`].
 unsafe fn references(instance: &InstanceRecord, segment: &ElemSegment) -> impl ExactSizeIterator<Item = u64> {
-    // SAFETY: the caller's promise.
-    segment.items.iter().map(move |item| unsafe { evaluate(instance, item) } as u64)
+    (0..segment.items.len()).map(move |i| match &segment.items {
+        ElemItems::Funcs(funcs) => bulk::ref_func(instance, funcs[i]),
+        // SAFETY: the caller's promise.
+        ElemItems::Exprs(exprs) => unsafe { evaluate(instance, &exprs[i]) as u64 },
+    })
 }
 
 unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
@@ -250,7 +253,7 @@ fn address(is_64: bool, bits: u128) -> u64 {
 unsafe fn evaluate(instance: &InstanceRecord, expr: &ConstExpr) -> u128 {
     // SAFETY: the caller's promise.
     let operand = |op: &ConstOp| unsafe { constant(instance, op) };
-    // Nearly all expressions are one instruction, and element segments have thousands.
+    // Nearly all expressions are one instruction.
     if let [op] = &*expr.0 {
         return operand(op).expect("a validated expression of one instruction needs no operands");
     }

@@ -395,6 +395,7 @@ impl InstanceRecord {
     ///
     /// # Panics
     /// The module has no such function.
+    #[inline]
     pub fn func_ref(&self, func: u32) -> *const FuncRef {
         if func < self.module.bytecode().imported_funcs {
             self.tail::<FuncRef>(self.layout().import(func))
@@ -408,6 +409,7 @@ impl InstanceRecord {
         }
     }
 
+    #[inline(never)]
     fn make_func_ref(&self, func: u32) -> FuncRef {
         let record = self.module.record();
         let sig = record.sig_ids[record.bytecode.funcs[func as usize] as usize];
