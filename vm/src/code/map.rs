@@ -15,6 +15,7 @@
 //! The views are shared memory, which a forked child would share too: they are left out of it, so that a child that
 //! goes on running guest code faults instead of corrupting its parent.
 
+use super::barrier;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
@@ -125,6 +126,8 @@ impl Drop for Mapping {
 struct Free {
     /// In units.
     code: FreeList,
+    /// The first unit that nothing was ever written to, nor to those behind it.
+    untouched: usize,
     /// In cells.
     cells: FreeList,
 }
@@ -146,7 +149,8 @@ impl CodeArena {
         // SAFETY: nothing points into it yet.
         unsafe { mprotect(code.cast(), CODE_LEN, MprotectFlags::READ | MprotectFlags::EXEC)? };
         let tags = MmapOptions::new().len(CODE_LEN / UNIT * size_of::<AtomicUsize>()).no_reserve_swap().map_anon()?;
-        let free = Free { code: FreeList::new(max_code / UNIT), cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
+        let free =
+            Free { code: FreeList::new(max_code / UNIT), untouched: 0, cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
         Ok(CodeArena { view, writable, tags: tags.into(), free: Mutex::new(free) })
     }
 
@@ -182,12 +186,23 @@ impl CodeArena {
     pub fn publish(&self, len: usize, tag: usize, write: impl FnOnce(&mut [u8], usize)) -> Result<NonNull<u8>, CodeError> {
         debug_assert!(tag != 0);
         let units = len.div_ceil(UNIT).max(1);
-        let unit = self.lock().code.alloc(units).ok_or(CodeError::Full)?;
+        let (unit, used_before) = {
+            let mut free = self.lock();
+            let unit = free.code.alloc(units).ok_or(CodeError::Full)?;
+            let used_before = unit < free.untouched;
+            free.untouched = free.untouched.max(unit + units);
+            (unit, used_before)
+        };
         let address = self.base() + unit * UNIT;
         // SAFETY: the units are within the writable view and belong to this call alone; nothing runs in them yet.
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(unit * UNIT), units * UNIT) };
         bytes[len..].fill(INT3);
         write(&mut bytes[..len], address);
+        if used_before {
+            // So that nobody who gets to know the address has fetched what was there before. Where the system has no such barrier,
+            // that processors watch what they have fetched must do.
+            barrier::all_threads();
+        }
         // Orders the code before whatever makes its address known.
         self.tag(unit).store(tag, Ordering::Release);
         // SAFETY: within the view, which is not at address 0.

@@ -85,8 +85,6 @@ pub(crate) struct CodeSpace {
     retired: Mutex<Vec<Retired>>,
     /// Bytes freed of it.
     freed: AtomicU64,
-    /// Whether all threads can be made to pass a barrier; without it nothing is freed before its module.
-    barrier: bool,
 }
 
 /// Retired code, of which activations that began at this time or later know nothing.
@@ -119,8 +117,8 @@ impl CodeSpace {
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
-        let (shapes, retired, freed, barrier) = (Mutex::default(), Mutex::default(), AtomicU64::new(0), barrier::register());
-        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, retired, freed, barrier }))
+        let (shapes, retired, freed) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, retired, freed }))
     }
 
     /// Makes sure that this thread can take a fault as a trap: to be asked when Rust enters the guest from outside.
@@ -168,10 +166,11 @@ impl CodeSpace {
     }
 
     /// Frees the retired code that no store can be in or return to. `oldest`, asked behind a barrier for all threads, says when
-    /// the oldest activation began that has not ended. Returns how many bytes that were. Costs a system call if anything is retired.
+    /// the oldest activation began that has not ended. Returns how many bytes that were: none where there is no such barrier. Costs a
+    /// system call if anything is retired.
     pub fn free_retired(&self, oldest: impl FnOnce() -> u64) -> usize {
         let mut retired = self.retired();
-        if retired.is_empty() || !self.barrier || !barrier::all_threads() {
+        if retired.is_empty() || !barrier::all_threads() {
             return 0;
         }
         let oldest = oldest();
@@ -448,8 +447,6 @@ impl Drop for ModuleCode {
         // SAFETY: the record is there as long as the code.
         let own = |retired: &mut Retired| unsafe { retired.code.info.as_ref().module == self.key };
         let retired: Vec<Retired> = self.space.retired().extract_if(.., own).collect();
-        // So that nobody executes what will be written over it as what it is now.
-        let _ = self.space.barrier && barrier::all_threads();
         for code in installed.chain(retired.into_iter().map(|retired| retired.code)) {
             // SAFETY: no instance is left, so nothing runs in the module's code or refers to it.
             unsafe { code.free(arena) };
