@@ -9,16 +9,18 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+#[path = "."]
 mod ours {
     pub use weir as vm;
-    #[path = "../works.rs"]
+    #[path = "works.rs"]
     pub mod works;
 }
 
+#[path = "."]
 #[allow(clippy::duplicate_mod, reason = "the same text for the other crate")]
 mod theirs {
     pub use wasmtime as vm;
-    #[path = "../works.rs"]
+    #[path = "works.rs"]
     pub mod works;
 }
 
