@@ -130,15 +130,12 @@ pub struct InstanceCtx {
 pub struct HostCtx {
     /// The fixed part.
     pub instance: InstanceCtx,
-    /// The function.
-    pub call: HostCall,
+    /// The address of the function, by C's convention, of two pointers: it is given this context, and slots for its arguments and
+    /// results that are at `value_sp` or below. It reads all arguments before it calls anything that could use the value
+    /// stack, and writes its results when that is over; so nobody has to put `value_sp` above the slots. It returns
+    /// [`Status::Return`] or [`Status::Trap`] and does not unwind.
+    pub call: *const u8,
 }
-
-/// A host function: given its [`HostCtx`], and slots for its arguments and results that are at `value_sp` or below. It
-/// reads all arguments before it calls anything that could use the value stack, and writes its results when that is
-/// over; so nobody has to put `value_sp` above the slots. It returns [`Status::Return`] or [`Status::Trap`] and does
-/// not unwind.
-pub type HostCall = unsafe extern "C" fn(host: *mut InstanceCtx, args: *mut u64) -> Status;
 
 /// The address of a helper.
 pub type HelperAddress = *const u8;

@@ -192,7 +192,7 @@ fn values_cross_in_every_place() {
 
         // A host function is in a context of its own.
         // SAFETY: a context is plain data.
-        let mut host = HostCtx { instance: unsafe { world.instance().read() }, call: host };
+        let mut host = HostCtx { instance: unsafe { world.instance().read() }, call: host as *const u8 };
         let (status, slots) = world.enter_in((&raw mut host).cast(), stubs.enter, stubs.host.as_ptr(), &args);
         assert_eq!(status, Status::Return);
         assert_eq!(SCRIPT.with_borrow(|script| script.seen.clone()), [&*args, &*args], "{ty}");

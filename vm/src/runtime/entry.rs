@@ -120,7 +120,7 @@ unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, ar
 #[inline]
 pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
     // SAFETY: the caller's promise.
-    unsafe { (host.ctx.call)(ptr::from_ref(host).cast_mut().cast(), args) }
+    unsafe { (host.func.call)(ptr::from_ref(host).cast_mut().cast(), args) }
 }
 
 /// [`HostCtx::call`](weir_jit::contract::HostCtx::call) of the host functions whose closure is an `F`: compiled once for

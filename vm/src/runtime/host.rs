@@ -47,7 +47,7 @@ pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *m
     let func_ref = FuncRef { entry, sig, index: 0, instance: ptr::null_mut() };
     // SAFETY: the caller's promise; the record is written before anybody can know of it.
     unsafe {
-        let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: func.call };
+        let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: func.call as *const u8 };
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
         (*store).owned.owners.push(owner);
         let Owner::Host(host) = &mut *owner else { unreachable!("it was made a host function above") };

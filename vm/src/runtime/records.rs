@@ -34,7 +34,7 @@ use weir_bytecode::module::ExternIndex;
 use weir_bytecode::types::{MemoryType, TableType};
 use weir_bytecode::{FuncType, Module as Bytecode, Trap};
 use weir_jit::contract::{
-    FuncRef, HostCall, HostCtx, InstanceCtx, Layout, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry, call_words,
+    FuncRef, HostCtx, InstanceCtx, Layout, MemoryCtx, StackCtx, Status, StoreCtx, TableCtx, TableEntry, call_words,
 };
 
 /// A loaded module: shared by its handles, its instances and the compiler threads.
@@ -134,8 +134,11 @@ impl HostFunc {
     }
 }
 
+/// A host function as compiled code calls it: see [`HostCtx::call`].
+pub(crate) type HostCall = unsafe extern "C" fn(host: *mut InstanceCtx, args: *mut u64) -> Status;
+
 /// What a host function does. Arguments come in slots at the pointer, results go to the same place, in the way that
-/// [`HostCall`] says; there is room for the longer of the two. The first argument is the store, the second
+/// [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second
 /// [`HostRecord::importer`]. May panic. Only [`entry`] calls it.
 pub(crate) trait HostClosure:
     Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
