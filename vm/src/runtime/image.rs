@@ -3,6 +3,7 @@
 //!
 //! A file is made for the second instance of a module, so that a module which is instantiated once pays for none.
 
+use crate::runtime::memory::byte_len;
 use crate::{Result, error::Context};
 use rustix::io::{Errno, pwrite};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -71,8 +72,8 @@ fn images(bytecode: &Bytecode) -> Option<Box<[Image]>> {
         let Some((memory, offset)) = &segment.active else { continue };
         let bytes = &bytecode.bytes[segment.range.start as usize..segment.range.end as usize];
         let ty = bytecode.memories[*memory as usize];
-        let (at, size) = (constant(offset)?, u128::from(ty.limits.min) << ty.page_size_log2);
-        if *memory < bytecode.imported_memories || u128::from(at) + bytes.len() as u128 > size {
+        let (at, size) = (constant(offset)?, byte_len(&ty, ty.limits.min)?);
+        if *memory < bytecode.imported_memories || u128::from(at) + bytes.len() as u128 > size as u128 {
             return None;
         }
         segments.push((*memory, at, bytes));

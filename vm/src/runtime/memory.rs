@@ -3,6 +3,7 @@
 use crate::limits::Limiter;
 use crate::{Error, Result};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::param::page_size;
 use std::ptr;
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_jit::contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
@@ -131,12 +132,8 @@ fn reserve(len: usize) -> std::io::Result<Reservation> {
     Ok(Reservation { base: base.cast(), len })
 }
 
-fn page_size() -> usize {
-    rustix::param::page_size()
-}
-
 /// `pages` in bytes, if a `usize` holds it.
-fn byte_len(ty: &MemoryType, pages: u64) -> Option<usize> {
+pub(super) fn byte_len(ty: &MemoryType, pages: u64) -> Option<usize> {
     usize::try_from(u128::from(pages) << ty.page_size_log2).ok()
 }
 
