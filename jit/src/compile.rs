@@ -65,7 +65,10 @@ pub(crate) fn back_end(func: &Func<'_>, request: &Request<'_>, stats: &mut Compi
 pub(crate) fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
     let start = Instant::now();
     let mut counts = BuildStats::default();
-    let func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
+    let mut func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
+    if let Some(profile) = request.profile {
+        profile.weigh(&mut func);
+    }
     stats.phases.push(("build", start.elapsed().as_nanos() as u64));
     (stats.phis, stats.trivial_phis, stats.shared) = (counts.phis, counts.trivial_phis, counts.shared);
     Ok(func)

@@ -98,7 +98,7 @@ mod tests {
     fn stages(options: &Options) -> Vec<Section> {
         let module = validate::parse(wat::parse_str(LOOP).unwrap().into()).unwrap();
         let entry = Entry::Call;
-        explore(&Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, options })
+        explore(&Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, profile: None, options })
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::build::Refinements;
 use crate::contract::TrapSite;
 use crate::ir::Entry;
 use crate::opt::constprop::{Limits, Proved};
+use crate::profile::Profile;
 use crate::regalloc::Allocator;
 use weir_bytecode::Module;
 
@@ -77,6 +78,8 @@ pub struct Request<'a> {
     pub sig_ids: &'a [u32],
     /// Who compiles it.
     pub backend: Backend,
+    /// What was seen of it when it was interpreted.
+    pub profile: Option<&'a Profile>,
     /// How.
     pub options: &'a Options,
 }

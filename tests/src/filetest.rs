@@ -193,7 +193,7 @@ impl<'t> Test<'t> {
     fn section(&self, module: &Module, func: u32, entry: Entry, stage: &str) -> Result<String, String> {
         let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
         let options = &self.options;
-        let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, options };
+        let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, profile: None, options };
         let mut sections = explore(&request);
         match sections.iter().position(|section| section.stage == stage) {
             Some(found) => Ok(sections.swap_remove(found).text),

@@ -49,8 +49,15 @@ fn signature(func: &Func<'_>) -> Signature {
 /// Compiles `func` as Weir does and hands the bytes to the loader.
 fn define(loader: &mut JITModule, module: &Module, func: &Func<'_>) -> FuncId {
     let options = Options { verify: true, ..Options::default() };
-    let request =
-        Request { module, func: func.index, entry: func.entry, sig_ids: &[0], backend: Backend::Cranelift, options: &options };
+    let request = Request {
+        module,
+        func: func.index,
+        entry: func.entry,
+        sig_ids: &[0],
+        backend: Backend::Cranelift,
+        profile: None,
+        options: &options,
+    };
     let compiled = fallback::compile(func, &request, &mut CompileStats::default()).unwrap();
     assert!(compiled.relocs.is_empty(), "a pure function refers to nothing");
     let id = loader.declare_anonymous_function(&signature(func)).unwrap();

@@ -159,9 +159,8 @@ impl Module {
     /// # Ok::<(), weir::Error>(())
     /// ```
     pub fn profile(&self, func: u32) -> Option<Profile> {
-        let bytecode = self.bytecode();
-        let index = func.checked_sub(bytecode.imported_funcs)? as usize;
-        self.0.code.get(index)?.profile(bytecode, bytecode.bodies[index].get()?)
+        let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
+        self.0.code.get(index)?.profile()
     }
 
     /// Whether both are clones of one module.

@@ -161,6 +161,22 @@ impl<'a> Func<'a> {
         (inst.op, inst.aux, inst.imm, inst.args) = (op, 0, imm, args);
     }
 
+    /// Exchanges the successors of `block`, which ends with a branch, and with them its odds.
+    pub fn swap_arms(&mut self, block: Block) {
+        self.block_mut(block).succs.swap(0, 1);
+        let branch = self.terminator(block).expect("it ends with a branch");
+        let odds = &mut self.insts[branch.index()].imm;
+        if *odds != 0 {
+            *odds = 256 - *odds;
+        }
+    }
+
+    /// Says how often of 256 times `branch` goes to its first successor; 0 if that is not known.
+    pub fn set_odds(&mut self, branch: Value, odds: u8) {
+        debug_assert_eq!(self.op(branch), Op::Branch);
+        self.insts[branch.index()].imm = odds.into();
+    }
+
     /// A new instruction at the end of `block`.
     #[expect(clippy::too_many_arguments, reason = "they are the fields of an instruction and where it goes")]
     pub fn append(&mut self, block: Block, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {

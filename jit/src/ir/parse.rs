@@ -280,6 +280,7 @@ impl Pending {
                 self.aux = *op.ok_or_else(|| error(cursor.line, "an instruction on vectors", found))? as u32;
                 self.imm = cursor.optional_index("lane")?.into();
             }
+            Fields::Odds => self.imm = cursor.optional_index("odds")?.into(),
             Fields::Trap => {
                 let found = cursor.rest;
                 let word = cursor.word();

@@ -86,10 +86,10 @@ fn apply(func: &mut Func<'_>, block: Block, value: Value, rewrite: Rewrite) -> O
             func.become_op(value, op, 0, &[a, constant]);
             return Some(constant);
         }
-        BranchIf(condition) => func.become_op(value, Op::Branch, 0, &[condition]),
+        BranchIf(condition) => func.set_args(value, &[condition]),
         BranchUnless(condition) => {
-            func.become_op(value, Op::Branch, 0, &[condition]);
-            func.block_mut(block).succs.swap(0, 1);
+            func.set_args(value, &[condition]);
+            func.swap_arms(block);
         }
     }
     None

@@ -103,6 +103,12 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
             _ => k += 1,
         }
     }
+    // Those of what is led past it are no longer among them.
+    if threaded > 0
+        && let Some(branch) = func.terminator(block)
+    {
+        func.set_odds(branch, 0);
+    }
     threaded
 }
 

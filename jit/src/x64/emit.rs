@@ -740,7 +740,15 @@ mod tests {
         let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
         let options = Options { passes_off: vec!["memory".into()], ..Options::default() };
         let entry = Entry::Call;
-        let request = Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, options: &options };
+        let request = Request {
+            module: &module,
+            func: 0,
+            entry,
+            sig_ids: &[0],
+            backend: Backend::Native,
+            profile: None,
+            options: &options,
+        };
         let arena = Bump::new();
         let func = crate::compile::construct(&arena, &request, &mut CompileStats::default()).unwrap();
         let mut code = lower::lower(&func, &request).unwrap();

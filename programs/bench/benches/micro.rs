@@ -107,6 +107,7 @@ fn compiler(criterion: &mut Criterion) {
                 entry: Entry::Call,
                 sig_ids: &sig_ids,
                 backend: Backend::Native,
+                profile: None,
                 options: &options,
             };
             let compiled = compile(cx, black_box(&request)).expect("the own back end has code for it");

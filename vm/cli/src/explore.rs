@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Explore) -> Done {
     let mut found = false;
     for func in funcs {
         let entry = entry(args, module, func)?;
-        let sections = explore(&Request { module, func, entry, sig_ids: &sig_ids, backend, options: &options });
+        let sections = explore(&Request { module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options });
         if let Some(file) = &args.html {
             write_page(file, args, module, func, &sections)?;
             continue;

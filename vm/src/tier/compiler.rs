@@ -344,13 +344,15 @@ fn compile(
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
     let mut refusals = Vec::new();
+    let profile = module.func_code(func).profile();
     let order: &[Backend] = match backend {
         Backend::Native => &[Backend::Native, Backend::Cranelift],
         Backend::Cranelift => &[Backend::Cranelift],
     };
     for &backend in order {
         let bytecode: &Bytecode = &module.bytecode;
-        let request = Request { module: bytecode, func, entry, sig_ids: &module.sig_ids, backend, options };
+        let request =
+            Request { module: bytecode, func, entry, sig_ids: &module.sig_ids, backend, profile: profile.as_ref(), options };
         match CONTEXT.with_borrow_mut(|context| weir_jit::compile(context, &request)) {
             Ok(compiled) => return (Some(compiled), refusals),
             Err(refusal) => refusals.push(refusal),

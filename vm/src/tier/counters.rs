@@ -39,8 +39,8 @@ impl FuncCode {
         self.directions.store(counters.directions().cast_mut(), Ordering::Release);
     }
 
-    /// What was counted so far of the function, which is this one.
-    pub fn profile(&self, module: &Bytecode, body: &FuncBody) -> Option<Profile> {
-        Some(self.counters()?.snapshot(module, body))
+    /// What was counted so far, if it has begun to count.
+    pub fn profile(&self) -> Option<Profile> {
+        Some(self.counters()?.snapshot())
     }
 }

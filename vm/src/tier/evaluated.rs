@@ -77,7 +77,8 @@ impl Translation {
         let ModuleRecord { bytecode, sig_ids, engine, .. } = module;
         let options = &engine.config().compiler();
         // The back end is one that is not asked.
-        let request = Request { module: bytecode, func, entry: Entry::Call, sig_ids, backend: Backend::Native, options };
+        let request =
+            Request { module: bytecode, func, entry: Entry::Call, sig_ids, backend: Backend::Native, profile: None, options };
         let mut stats = CompileStats::default();
         let arena = Arena(Box::into_raw(Box::default()));
         // SAFETY: the arena lives until it is dropped, which is after the function.

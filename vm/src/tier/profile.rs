@@ -6,8 +6,9 @@
 //!
 //! Nothing here is exact when threads share a module: a count that another thread overwrites is lost.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use weir_bytecode::instrs::Instrs;
+use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
 use weir_jit::profile::{BranchProfile, CallProfile, Profile};
 
@@ -35,6 +36,8 @@ impl Count {
 pub(crate) struct Counters {
     /// One per entry of the side table. Those of `br`, `else` and `loop` count nothing.
     branches: Box<[Directions]>,
+    /// Whose the others are, ascending by pc: a snapshot, taken for each compilation, decodes nothing.
+    owners: Box<[Owner]>,
     /// Indirect calls, ascending by pc.
     calls: Box<[Site]>,
 }
@@ -45,6 +48,14 @@ pub(crate) struct Counters {
 pub(crate) struct Directions {
     pub taken: Count,
     pub passed: Count,
+}
+
+/// A conditional branch, and its entries in the side table.
+#[derive(Debug)]
+struct Owner {
+    pc: u32,
+    op: Opcode,
+    entries: Range<u32>,
 }
 
 /// An indirect call.
@@ -65,6 +76,10 @@ fn is_indirect_call(op: Opcode) -> bool {
     matches!(op, Opcode::CallIndirect | Opcode::CallRef | Opcode::ReturnCallIndirect | Opcode::ReturnCallRef)
 }
 
+fn is_conditional(op: Opcode) -> bool {
+    matches!(op, Opcode::BrIf | Opcode::BrOnNull | Opcode::BrOnNonNull | Opcode::If | Opcode::BrTable)
+}
+
 impl Counters {
     /// Those of a function of `module`, at 0.
     pub fn new(module: &Bytecode, body: &FuncBody) -> Counters {
@@ -72,11 +87,19 @@ impl Counters {
             let targets = std::array::from_fn(|_| (NOBODY.into(), Count::default()));
             Site { pc, targets, others: Count::default() }
         };
-        let instrs = Instrs::new(module, body.entry, body.end);
-        Counters {
-            branches: body.branches.iter().map(|_| Directions::default()).collect(),
-            calls: instrs.filter(|instr| is_indirect_call(instr.op)).map(|instr| site(instr.pc)).collect(),
+        let (mut owners, mut calls, mut next) = (Vec::new(), Vec::new(), 0);
+        for instr in Instrs::new(module, body.entry, body.end) {
+            let Instr { pc, op, .. } = instr;
+            let entries = next..next + instr.branch_entries() as u32;
+            next = entries.end;
+            if is_conditional(op) {
+                owners.push(Owner { pc, op, entries });
+            } else if is_indirect_call(op) {
+                calls.push(site(pc));
+            }
         }
+        let branches = body.branches.iter().map(|_| Directions::default()).collect();
+        Counters { branches, owners: owners.into(), calls: calls.into() }
     }
 
     /// The counts of the branch that owns entry 0, and behind them those of the others.
@@ -111,22 +134,20 @@ impl Counters {
         self.calls[i].others.bump();
     }
 
-    /// What was counted of the function, which is the one that `new` was given.
-    pub fn snapshot(&self, module: &Bytecode, body: &FuncBody) -> Profile {
-        let mut entries = self.branches.iter();
-        let mut branches = Vec::new();
-        for instr in Instrs::new(module, body.entry, body.end) {
-            let own: Vec<&Directions> = entries.by_ref().take(instr.branch_entries()).collect();
-            let ways: Box<[u32]> = match (instr.op, &own[..]) {
-                (Opcode::BrIf | Opcode::BrOnNull | Opcode::BrOnNonNull, [way]) => [way.taken.get(), way.passed.get()].into(),
+    /// What was counted.
+    pub fn snapshot(&self) -> Profile {
+        let branch = |owner: &Owner| {
+            let own = &self.branches[owner.entries.start as usize..owner.entries.end as usize];
+            let ways = match (owner.op, own) {
                 (Opcode::If, [way]) => [way.passed.get(), way.taken.get()].into(),
                 (Opcode::BrTable, labels) => labels.iter().map(|label| label.taken.get()).collect(),
-                _ => continue,
+                (_, ways) => ways.iter().flat_map(|way| [way.taken.get(), way.passed.get()]).collect(),
             };
-            branches.push(BranchProfile { pc: instr.pc, ways });
-        }
+            BranchProfile { pc: owner.pc, ways }
+        };
+        let branches = self.owners.iter().map(branch).collect();
         let calls = self.calls.iter().filter_map(Site::snapshot).collect();
-        Profile { branches: branches.into(), calls }
+        Profile { branches, calls }
     }
 }
 

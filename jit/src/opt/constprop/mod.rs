@@ -237,7 +237,7 @@ impl Rewriter<'_, '_, '_, '_> {
         }
         self.func.set_args(branch, &[tested]);
         if swap {
-            self.func.block_mut(block).succs.swap(0, 1);
+            self.func.swap_arms(block);
         }
     }
 }

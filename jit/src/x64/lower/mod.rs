@@ -124,9 +124,20 @@ impl Lower<'_, '_> {
             let insts = end..self.reversed.len() as u32;
             let succs = std::mem::take(&mut flow.succs[node]);
             let preds = std::mem::take(&mut flow.preds[node]);
-            self.code.blocks.push(CodeBlock { insts, succs, preds, params: Regs::new(), args, cold: flow.cold[node] });
+            let odds = match flow.origins[node] {
+                Origin::Block(block) => self.odds(block, &flow.targets[node]),
+                Origin::Edge(..) => None,
+            };
+            self.code.blocks.push(CodeBlock { insts, succs, preds, params: Regs::new(), args, cold: flow.cold[node], odds });
         }
         self.finish(flow)
+    }
+
+    /// How much of what comes to a block goes on to the first of its successors, if it ends with a branch whose odds are known.
+    fn odds(&self, block: Block, targets: &[u32]) -> Option<f32> {
+        let branch = self.func.terminator(block).map(|last| self.func.inst(last)).filter(|last| last.op == Op::Branch)?;
+        let first = branch.imm as f32 / 256.0;
+        (branch.imm != 0).then_some(if targets[0] == 0 { first } else { 1.0 - first })
     }
 
     /// Puts everything in forward order.

@@ -110,6 +110,7 @@ impl Guest {
             entry: func.entry,
             sig_ids: &self.sig_ids,
             backend: BACKEND.get(),
+            profile: None,
             options: &self.options,
         };
         let stats = &mut CompileStats::default();
