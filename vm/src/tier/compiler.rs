@@ -101,11 +101,13 @@ pub(super) struct Entries {
     pub osr_bodies: HashMap<u32, u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
     pub entry: EntryState,
     /// How often it had to give its code up, or found no room for it.
     pub setbacks: u32,
+    /// How often in a row there was no room.
+    pub failures: u32,
 }
 
 impl State {
@@ -117,8 +119,9 @@ impl State {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) enum EntryState {
+    #[default]
     Queued,
     /// Whether it was asked for since the last look at whether it is in use.
     Ready(Code, bool),
@@ -176,9 +179,9 @@ impl ModuleState {
         let policy = &engine.policy;
         let mut entries = module.tier.entries();
         let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
-        let mut setbacks = 0;
+        let mut queued = State::default();
         if let Some(state) = entries.states.get_mut(&(func, entry)) {
-            setbacks = state.setbacks;
+            queued = State { entry: EntryState::Queued, ..*state };
             state.used();
             match &mut state.entry {
                 EntryState::Ready(code, _) => {
@@ -206,10 +209,10 @@ impl ModuleState {
         };
         let state = match decision {
             Decision::Interpret(ticks) => return Found::Later(ticks),
-            Decision::Refuse => EntryState::Refused,
-            Decision::Compile(_) | Decision::Queue(_) => EntryState::Queued,
+            Decision::Refuse => State { entry: EntryState::Refused, ..queued },
+            Decision::Compile(_) | Decision::Queue(_) => queued,
         };
-        entries.states.insert((func, entry), State { entry: state, setbacks });
+        entries.states.insert((func, entry), state);
         if entry != Entry::Call {
             *entries.osr_bodies.entry(func).or_default() += 1;
         }
@@ -225,7 +228,7 @@ impl ModuleState {
                 Some(None) => Found::Later(policy.rest_ticks(bytes)),
                 // There may be at another call.
                 None => {
-                    module.tier.entries().set_back(policy, func, entry);
+                    module.tier.entries().set_back(policy, func, entry, 0);
                     Found::Later(policy.rest_ticks(bytes))
                 }
             },
@@ -245,10 +248,10 @@ impl ModuleState {
 }
 
 impl Entries {
-    /// Leaves an entry without code, to be compiled again after a rest.
-    pub(super) fn set_back(&mut self, policy: &Policy, func: u32, entry: Entry) {
+    /// Leaves an entry without code, to be compiled again after a rest; for want of room for the last `failures` times.
+    pub(super) fn set_back(&mut self, policy: &Policy, func: u32, entry: Entry, failures: u32) {
         let setbacks = self.states.get(&(func, entry)).map_or(0, |state| state.setbacks) + 1;
-        self.states.insert((func, entry), State { entry: EntryState::Resting(policy.rest(setbacks)), setbacks });
+        self.states.insert((func, entry), State { entry: EntryState::Resting(policy.rest(setbacks)), setbacks, failures });
         if let Some(bodies) = self.osr_bodies.get_mut(&func).filter(|_| entry != Entry::Call) {
             *bodies -= 1;
         }
@@ -286,12 +289,13 @@ fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, back
     let (compiled, refusals) = compile(module, func, entry, backend, &engine.options);
     let mut reasons: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
     let native = module.tier.native(module)?;
+    let State { setbacks, failures, .. } = module.tier.entries().states.get(&(func, entry)).copied().unwrap_or_default();
     // A second time nothing new would be told of one that finds no room.
-    let again = module.tier.entries().states.get(&(func, entry)).is_some_and(|state| state.setbacks > 0);
+    let again = setbacks > 0;
     let mut full = false;
     let installed = compiled.and_then(|compiled| {
         let mut placed = native.code.install(func, entry, &compiled);
-        if placed.is_err() && retire::make_room(module, compiled.code.len()) {
+        if placed.is_err() && retire::make_room(module, engine.policy.wanted(compiled.code.len(), failures)) {
             placed = native.code.install(func, entry, &compiled);
         }
         match placed {
@@ -316,7 +320,7 @@ fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, back
     let code = installed.map(|(code, _)| code);
     let mut entries = module.tier.entries();
     if full {
-        entries.set_back(&engine.policy, func, entry);
+        entries.set_back(&engine.policy, func, entry, failures + 1);
         return None;
     }
     if let Some(state) = entries.states.get_mut(&(func, entry)) {

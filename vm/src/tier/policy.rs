@@ -164,6 +164,12 @@ impl Policy {
         if self.stress.is_some() { 0 } else { 1 << setbacks.min(MAX_REST) }
     }
 
+    /// Bytes to free for `bytes` of code that found no room so many times in a row: twice as many each time, because what is freed may
+    /// lie in pieces that are too small, and what needs less takes of it.
+    pub(crate) fn wanted(&self, bytes: usize, failures: u32) -> usize {
+        bytes.saturating_mul(1 << failures.min(MAX_REST))
+    }
+
     /// Ticks between two such questions about a function with `bytes` of code: as many as it took to be compiled at first.
     pub(crate) fn rest_ticks(&self, bytes: u32) -> i32 {
         match self.threshold {

@@ -43,7 +43,7 @@ fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, func: u32, entry: E
     if entry == Entry::Call {
         demote(module, func);
     }
-    entries.set_back(&engine.tier.policy, func, entry);
+    entries.set_back(&engine.tier.policy, func, entry, 0);
     native.code.retire(code.0, || engine.guests.advance())
 }
 
@@ -163,7 +163,7 @@ pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
     let mut entries = module.tier.entries();
     let refused = entries.states.iter().filter(|((of, _), state)| *of == func && matches!(state.entry, EntryState::Refused));
     let refused: Vec<Entry> = refused.map(|(&(_, entry), _)| entry).collect();
-    refused.into_iter().for_each(|entry| entries.set_back(&engine.tier.policy, func, entry));
+    refused.into_iter().for_each(|entry| entries.set_back(&engine.tier.policy, func, entry, 0));
     drop(entries);
     if let Some(space) = engine.tier.space() {
         space.free_retired(|| engine.guests.oldest());
