@@ -42,9 +42,14 @@ pub struct Options {
     pub limits: Limits,
     /// What construction does beyond the plain algorithm.
     pub refinements: Refinements,
+    /// Bytes of code that an OSR body may hold again so that the loops around its entry are peeled.
+    pub peel_limit: u32,
     /// Fill in [`Compiled::lines`].
     pub lines: bool,
 }
+
+/// [`Options::peel_limit`], if nobody asks for another: what is compiled within some milliseconds.
+const PEEL_LIMIT: u32 = 8 << 10;
 
 impl Default for Options {
     fn default() -> Options {
@@ -60,6 +65,7 @@ impl Default for Options {
             rewrite_fuel: None,
             limits: Limits::default(),
             refinements: Refinements::ALL,
+            peel_limit: PEEL_LIMIT,
             lines: false,
         }
     }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A module is built first; `;; func: 2` picks one function instead of all, `;; osr: 0` the entry at its loop with this
-//! number, `;; fuel` and `;; poll` switch those on. Runs name a function by its export. With `WEIR_BLESS=1` in the
+//! number, `;; fuel` and `;; poll` switch those on, `;; merged` peels no loop. Runs name a function by its export. With `WEIR_BLESS=1` in the
 //! environment, what comes out replaces what is expected.
 
 use bumpalo::Bump;
@@ -99,6 +99,7 @@ impl<'t> Test<'t> {
                 Some(("osr", osr)) => test.osr = Some(osr.parse().map_err(|_| format!("no loop index: {osr}"))?),
                 None if line == "fuel" => test.options.fuel = true,
                 None if line == "poll" => test.options.poll = true,
+                None if line == "merged" => test.options.peel_limit = 0,
                 _ => {}
             }
         }

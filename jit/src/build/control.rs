@@ -77,6 +77,8 @@ pub(super) enum Kind {
     Block,
     /// The first arm of an `if`.
     If(Otherwise),
+    /// A `loop` around an OSR entry, on its first round: see [`osr`](super::osr). The label takes what the loop takes.
+    Again { pc: u32 },
     /// A `loop` with this header, whose parameters' phis start at `phis` among the label arguments.
     Loop { header: Block, phis: u32 },
 }
@@ -131,7 +133,13 @@ impl Builder<'_, '_> {
     }
 
     fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
-        tight::push(&mut self.frames, Frame { opened: (self.pc, from), ..Frame::new(kind, ty, height) });
+        let opened = (self.position(), from);
+        tight::push(&mut self.frames, Frame { opened, ..Frame::new(kind, ty, height) });
+    }
+
+    /// Where the instruction at hand is, in the order of translation.
+    pub(super) fn position(&self) -> u32 {
+        self.pc + self.rounds.back
     }
 
     /// Opens the loop at `pc`, in live code or where an OSR body begins.
@@ -240,12 +248,11 @@ impl Builder<'_, '_> {
             }
             Kind::Loop { header, phis } => {
                 self.close_loop(header, phis, frame.ty.arity(self.module).0 as u32, edges);
-                if self.block.is_none() {
-                    self.stack.truncate(frame.height());
-                }
-                return;
+                edges.clear();
+                edges.extend(self.first_exit());
             }
-            Kind::Block | Kind::If(Otherwise::Nothing) => {}
+            Kind::Again { pc } if !edges.is_empty() => return self.translate_again(pc, frame, edges),
+            Kind::Block | Kind::Again { .. } | Kind::If(Otherwise::Nothing) => {}
             // A missing second arm passes the parameters on.
             Kind::If(Otherwise::Edge(edge)) => edges.push(edge),
             Kind::If(Otherwise::Continue(block, args)) => {
@@ -261,18 +268,29 @@ impl Builder<'_, '_> {
             }
             return;
         }
-        if let Some(from) = self.block {
-            let args = self.label_args(results);
-            self.terminate(Op::Jump, 0, 0, &[]);
-            self.func.push_succ(from, PENDING);
-            edges.push(Edge { from, index: 0, args });
+        if self.block.is_some() {
+            edges.push(self.fall_through(results));
         }
         self.stack.truncate(frame.height());
         let block = self.enter_new_block(edges);
         self.pass_through(block, frame.opened);
+        self.join_operands(block, edges, results);
+    }
+
+    /// The edge from the block at hand into a label that ends here, with so many operands.
+    pub(super) fn fall_through(&mut self, operands: usize) -> Edge {
+        let from = self.here();
+        let args = self.label_args(operands);
+        self.terminate(Op::Jump, 0, 0, &[]);
+        self.func.push_succ(from, PENDING);
+        Edge { from, index: 0, args }
+    }
+
+    /// Pushes the operands that come with these edges, which are those of `block`.
+    pub(super) fn join_operands(&mut self, block: Block, edges: &[Edge], count: usize) {
         let mut args = Vec::new();
-        for i in 0..results as u32 {
-            let edges = if self.ssa.exhausted() { &edges[..1] } else { &edges[..] };
+        for i in 0..count as u32 {
+            let edges = if self.ssa.exhausted() { &edges[..1] } else { edges };
             args.clear();
             args.extend(edges.iter().map(|edge| self.label_args[(edge.args + i) as usize]));
             let ty = self.func.ty(args[0]);
@@ -284,9 +302,9 @@ impl Builder<'_, '_> {
     /// Lets what the structure that ends here does not assign come from where it was opened, unless an OSR entry is
     /// inside, or its opening was not translated.
     fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
-        let entered = self.vars.osr.as_ref().is_some_and(|osr| osr.within(open, self.pc));
+        let entered = self.merged().is_some_and(|merged| merged.within(open, self.pc));
         if outside != PENDING && self.options.refinements.regions && !entered {
-            let region = self.body.loops.len() as u32 + self.vars.joins.join(open, self.pc);
+            let region = self.body.loops.len() as u32 + self.vars.joins.join(open, self.position());
             self.ssa.begin_region(join, outside, region);
         }
     }
@@ -436,7 +454,7 @@ impl Builder<'_, '_> {
         let module = self.module;
         let frame = self.label(depth);
         let (params, results) = frame.ty.arity(module);
-        if matches!(frame.kind, Kind::Loop { .. }) { params } else { results }
+        if matches!(frame.kind, Kind::Loop { .. } | Kind::Again { .. }) { params } else { results }
     }
 
     /// The topmost operands, as the arguments of an edge.
@@ -494,7 +512,7 @@ impl Builder<'_, '_> {
     }
 
     /// The block that a label becomes when all its edges are known.
-    fn enter_new_block(&mut self, edges: &[Edge]) -> Block {
+    pub(super) fn enter_new_block(&mut self, edges: &[Edge]) -> Block {
         let block = self.func.create_block();
         for edge in edges {
             self.func.block_mut(edge.from).succs[edge.index as usize] = block;

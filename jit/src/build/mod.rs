@@ -29,7 +29,7 @@ use bumpalo::Bump;
 use control::{Edge, Edges, Frame};
 use definitions::NumberHash;
 use joins::Joins;
-use osr::Osr;
+use osr::{Osr, Rounds};
 pub use refinements::{Refinements, Search};
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, FuncType, Imm, Instrs, Module, Opcode, Trap, ValType};
@@ -116,6 +116,11 @@ pub fn build<'a>(
                 builder.skip(op);
             }
         }
+        if op == Opcode::End
+            && let Some(pc) = builder.rounds.again.take()
+        {
+            code = Instrs::new(module, pc, body.end);
+        }
         if builder.ssa.exhausted() {
             return Err(Refusal::Budget { what: "SSA construction", limit: work_limit(body) as usize });
         }
@@ -164,6 +169,7 @@ struct Builder<'a, 'm> {
     pc: u32,
     /// Index of the next fuel segment.
     segment: usize,
+    rounds: Rounds,
     /// Recent pure values, direct-mapped by hash, with their block.
     recent: Box<[(Block, Value)]>,
     /// What the walk itself counts.
@@ -249,7 +255,7 @@ impl braun::Variables for Variables<'_> {
 
     fn assigned(&self, region: u32, variable: u32) -> bool {
         match &self.osr {
-            Some(osr) if region == osr::ENCLOSING => osr.assigned(variable),
+            Some(Osr { merged: Some(merged), .. }) if region == osr::ENCLOSING => merged.assigned(variable),
             _ => match region.checked_sub(self.body.loops.len() as u32) {
                 Some(join) => self.joins.assigned(join, variable),
                 None => self.body.loops[region as usize].assigned.contains(variable),
@@ -293,6 +299,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             skipped: 0,
             pc: body.entry,
             segment: 0,
+            rounds: Rounds::default(),
             recent: vec![(Block(u32::MAX), Value(0)); numeric::RECENT].into(),
             stats: BuildStats::default(),
         }
@@ -312,8 +319,8 @@ impl<'a, 'm> Builder<'a, 'm> {
     }
 
     fn finish(mut self, stats: &mut BuildStats) -> Result<Func<'a>, Refusal> {
-        if let Some(osr) = &self.vars.osr {
-            if !osr.entered {
+        if let Some(merged) = self.merged() {
+            if !merged.entered {
                 return Err(Refusal::Untranslated { what: "entry into dead code" });
             }
             self.ssa.remove_unreachable(&mut self.func);
@@ -479,7 +486,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         match self.stack[index] {
             Operand::Value(value) => self.func.find(value),
             Operand::Slot(ty) => {
-                let (variable, block) = (self.slot_variable(index), self.here());
+                let block = if self.merged().is_some() { self.here() } else { Block::ENTRY };
+                let variable = self.slot_variable(index);
                 self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)
             }
         }
@@ -531,7 +539,7 @@ impl<'a, 'm> Builder<'a, 'm> {
     }
 
     fn write_local(&mut self, local: u32, value: Value) {
-        self.vars.joins.assign(local, self.pc);
+        self.vars.joins.assign(local, self.position());
         self.ssa.write_variable(local, self.here(), value);
     }
 

@@ -34,8 +34,9 @@ fn all_options() -> Options {
 fn each_form(text: &str, options: &Options, mut check: impl FnMut(u32, Entry, &str, BuildStats)) {
     let module = module(text);
     for (i, body) in module.bodies.iter().enumerate() {
-        let loops = body.loops.iter().map(|info| Entry::Osr(info.pc));
-        for entry in std::iter::once(Entry::Call).chain(loops) {
+        let merged = Options { peel_limit: 0, ..options.clone() };
+        let loops = body.loops.iter().flat_map(|info| [(Entry::Osr(info.pc), options), (Entry::Osr(info.pc), &merged)]);
+        for (entry, options) in std::iter::once((Entry::Call, options)).chain(loops) {
             let (arena, mut stats) = (Bump::new(), BuildStats::default());
             let index = module.imported_funcs + i as u32;
             let func = build(&arena, &module, index, entry, options, &mut stats).unwrap();

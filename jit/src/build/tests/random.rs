@@ -74,7 +74,7 @@ fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<(u64, u64
         Ok(Some(outcome)) => Ok(outcome),
         Err(trap) => Err(trap),
     };
-    let check = |entry, frame: &[u64], mut world: Sandbox| {
+    let check = |entry, frame: &[u64], mut world: Sandbox, options: &Options| {
         let arena = Bump::new();
         let func = built(&arena, module, FUNC, entry, options)?;
         let actual = match eval(&func, &mut world, &wide(frame.to_vec()), 10 * STEPS) {
@@ -90,10 +90,12 @@ fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<(u64, u64
         }
         Ok(())
     };
-    check(Entry::Call, args, sandbox())?;
+    check(Entry::Call, args, sandbox(), options)?;
+    let merged = Options { peel_limit: 0, ..options.clone() };
     let entries = arrivals.len() as u64;
     for (pc, frame, world) in arrivals {
-        check(Entry::Osr(pc), &frame, world)?;
+        check(Entry::Osr(pc), &frame, world.clone(), options)?;
+        check(Entry::Osr(pc), &frame, world, &merged)?;
     }
     Ok(((1 << 40) - expected_world.fuel.unwrap(), entries))
 }
