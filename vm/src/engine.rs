@@ -1,7 +1,9 @@
 //! What stores and modules share: settings, signature identities, the epoch.
 
+use crate::runtime::memory::Reservations;
 use crate::runtime::presence::Guests;
 use crate::runtime::signatures::Signatures;
+use crate::runtime::stack::Stacks;
 use crate::stats::Stats;
 use crate::{Config, Result, tier};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +29,10 @@ pub(crate) struct EngineRecord {
     pub config: Config,
     pub signatures: Signatures,
     pub epoch: AtomicU64,
+    /// Value stacks for its next stores,
+    pub stacks: Stacks,
+    /// and address space for their memories.
+    pub reservations: Reservations,
     /// Its stores.
     pub guests: Arc<Guests>,
     pub tier: tier::EngineState,
@@ -47,8 +53,15 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Engine> {
         tier::check(config)?;
         let tier = tier::EngineState::new(config)?;
-        let (signatures, epoch, guests) = (Signatures::default(), AtomicU64::new(0), Arc::default());
-        Ok(Engine(Arc::new(EngineRecord { config: config.clone(), signatures, epoch, guests, tier })))
+        Ok(Engine(Arc::new(EngineRecord {
+            config: config.clone(),
+            signatures: Signatures::default(),
+            epoch: AtomicU64::new(0),
+            stacks: Stacks::default(),
+            reservations: Reservations::default(),
+            guests: Arc::default(),
+            tier,
+        })))
     }
 
     /// Its settings.

@@ -83,7 +83,7 @@ impl<T: 'static> Store<T> {
     /// There is no address space for its value stack.
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let stack = Box::new(StackRecord::new(engine.config().value_stack_size)?);
+        let stack = Box::new(StackRecord::new(engine.config().value_stack_size, &engine.record().stacks)?);
         let record = Box::new(StoreRecord {
             ctx: StoreCtx {
                 fuel: 0,
@@ -217,13 +217,14 @@ impl<T: 'static> Drop for Store<T> {
         // this store.
         unsafe {
             let record = Box::from_raw(self.record.as_ptr());
+            let engine = record.engine.record();
             let Owned { owners, memories, tables, globals, externs, instances: _ } = &record.owned;
             owners.iter().for_each(|&owner| drop(Box::from_raw(owner)));
-            memories.iter().for_each(|&memory| drop(Box::from_raw(memory)));
+            memories.iter().for_each(|&memory| engine.reservations.put(*Box::from_raw(memory)));
             tables.iter().for_each(|&table| drop(Box::from_raw(table)));
             globals.iter().for_each(|&global| drop(Box::from_raw(global)));
             externs.iter().for_each(|&value| drop(Box::from_raw(value)));
-            drop(Box::from_raw(record.stack));
+            engine.stacks.put(*Box::from_raw(record.stack));
             (record.drop_data)(record.data);
         }
     }

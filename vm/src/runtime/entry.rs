@@ -41,7 +41,7 @@ pub(crate) unsafe fn invoke<R>(
         let stack = &raw mut (*(*store).stack).ctx;
         let args = (*stack).value_sp;
         if args.wrapping_add(words) > (*stack).value_limit {
-            return Err(Error::new(Trap::StackOverflow));
+            return Err(stack_overflow());
         }
         write(args);
         match dispatch(func, args, words) {
@@ -49,6 +49,12 @@ pub(crate) unsafe fn invoke<R>(
             _ => Err(failed(store)),
         }
     }
+}
+
+/// Out of the way of those who have room.
+#[cold]
+fn stack_overflow() -> Error {
+    Error::new(Trap::StackOverflow)
 }
 
 /// The error of a guest that has just failed.
@@ -73,6 +79,7 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
 ///
 /// # Safety
 /// As for [`invoke`], within an activation.
+#[inline]
 pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
     // SAFETY: the caller's promise.
     unsafe {
@@ -82,9 +89,21 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
             Owner::Instance(record) => record.module.record(),
         };
         let code = record.func_code(index).native.load(Ordering::Acquire);
-        if !code.is_null() {
-            return call_native(instance, index, code, args, words, false);
+        if code.is_null() {
+            return interpret(instance, index, args);
         }
+        call_native(instance, index, code, args, words, false)
+    }
+}
+
+/// Runs function `index` from the interpreter on.
+///
+/// # Safety
+/// As for [`dispatch`].
+#[inline(never)]
+unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
         match interp::run(instance, index, args) {
             Exit::Return => Status::Return,
             Exit::Trap => Status::Trap,
@@ -197,6 +216,7 @@ impl Activation {
     ///
     /// # Errors
     /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
+    #[inline]
     unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
         // SAFETY: the promise of `invoke`.
         unsafe {
@@ -208,7 +228,7 @@ impl Activation {
                 (*ctx).native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
                 (*store).presence.enter();
             } else if here < native_limit {
-                return Err(Error::new(Trap::StackOverflow));
+                return Err(stack_overflow());
             }
             (*store).activations += 1;
             Ok(Activation { store, native_limit, value_sp, boundary })

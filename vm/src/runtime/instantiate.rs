@@ -209,7 +209,10 @@ unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
             ElemMode::Active { table, offset } => unsafe {
                 let table = &mut *instance.table(*table);
                 let offset = address(table.ty.table64, evaluate(instance, offset));
-                table.write(offset, references(instance, segment))?;
+                match &segment.items {
+                    ElemItems::Funcs(funcs) => table.write_funcs(offset, instance.func_refs(funcs))?,
+                    ElemItems::Exprs(_) => table.write(offset, references(instance, segment))?,
+                }
             },
         }
         bulk::elem_drop(instance, i as u32);

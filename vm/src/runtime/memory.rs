@@ -4,7 +4,9 @@ use crate::limits::Limiter;
 use crate::{Error, Result};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
+use std::ops::Range;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_jit::contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
@@ -27,7 +29,13 @@ impl MemoryRecord {
     ///
     /// # Errors
     /// The size exceeds what this host can address or has, or a limit.
-    pub fn new(ty: MemoryType, guard_regions: bool, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<MemoryRecord> {
+    pub fn new(
+        ty: MemoryType,
+        guard_regions: bool,
+        kept: &Reservations,
+        limiter: Option<&mut Limiter>,
+        data: *mut (),
+    ) -> Result<MemoryRecord> {
         let too_large = || Error::msg(format!("a memory of {} pages is too large", ty.limits.min));
         let min = byte_len(&ty, ty.limits.min).ok_or_else(too_large)?;
         let declared_max = byte_len(&ty, ty.limits.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(max_addressable(&ty));
@@ -47,7 +55,7 @@ impl MemoryRecord {
                 (reserved, reserved)
             }
         };
-        let (reservation, max_len) = match reserve(reserved) {
+        let (reservation, max_len) = match kept.take(reserved, min).map_or_else(|| reserve(reserved), Ok) {
             Ok(reservation) => (reservation, max_len),
             Err(_) if !guarded => (reserve(min)?, min),
             Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
@@ -95,26 +103,25 @@ impl MemoryRecord {
         }
     }
 
-    /// Makes the first `len` bytes accessible.
+    /// Makes the first `len` bytes, of which there are no fewer now, accessible.
     fn commit(&mut self, len: usize) -> Result<()> {
-        let committed = self.len().next_multiple_of(page_size());
-        if len > committed {
-            let start = self.ctx.base.wrapping_add(committed);
-            let size = len.next_multiple_of(page_size()) - committed;
-            // SAFETY: the range lies within our own reservation, whose length is a multiple of the page size.
-            unsafe { mprotect(start.cast(), size, MprotectFlags::READ | MprotectFlags::WRITE)? };
-        }
-        debug_assert!(len <= self.reservation.len);
+        self.reservation.expose(len)?;
         self.ctx.len = len as u64;
         Ok(())
     }
 }
 
-/// Address space of our own, inaccessible at first.
+/// Address space of our own, inaccessible but for its beginning.
+#[derive(Debug)]
 struct Reservation {
     base: *mut u8,
     len: usize,
+    /// Bytes at the beginning that are accessible, whole pages.
+    exposed: usize,
 }
+
+// SAFETY: address space, which is whose the reservation is.
+unsafe impl Send for Reservation {}
 
 impl Drop for Reservation {
     fn drop(&mut self) {
@@ -123,13 +130,89 @@ impl Drop for Reservation {
     }
 }
 
+/// Address space of an engine for memories with guard regions, of no memory now and zero where it is accessible: what the next
+/// memory is of the same size needs no more system calls.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations(Mutex<Vec<Reservation>>);
+
+/// How many are kept.
+const KEPT_RESERVATIONS: usize = 16;
+
+impl Reservations {
+    /// One of `len` bytes, of which no more than the first `exposed` are accessible.
+    fn take(&self, len: usize, exposed: usize) -> Option<Reservation> {
+        let mut reservation = if len == GUARDED_RESERVATION { self.kept().pop()? } else { return None };
+        reservation.hide(exposed).ok()?;
+        Some(reservation)
+    }
+
+    /// Keeps the reservation of a memory that nobody has a pointer into any more.
+    pub fn put(&self, memory: MemoryRecord) {
+        let reservation = memory.reservation;
+        if reservation.len != GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) || reservation.clear().is_err() {
+            return;
+        }
+        let mut kept = self.kept();
+        if kept.len() < KEPT_RESERVATIONS {
+            kept.push(reservation);
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Reservation>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reservation {
+    /// Makes the first `len` bytes accessible.
+    fn expose(&mut self, len: usize) -> std::io::Result<()> {
+        let exposed = len.next_multiple_of(page_size()).max(self.exposed);
+        self.protect(self.exposed..exposed, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        self.exposed = exposed;
+        Ok(())
+    }
+
+    /// Makes what is beyond the first `len` bytes inaccessible.
+    fn hide(&mut self, len: usize) -> std::io::Result<()> {
+        let exposed = len.next_multiple_of(page_size()).min(self.exposed);
+        self.protect(exposed..self.exposed, MprotectFlags::empty())?;
+        self.exposed = exposed;
+        Ok(())
+    }
+
+    fn protect(&self, range: Range<usize>, flags: MprotectFlags) -> std::io::Result<()> {
+        debug_assert!(range.end <= self.len);
+        if !range.is_empty() {
+            // SAFETY: within a mapping of ours, whose length is a multiple of the page size; nobody has a pointer to what is
+            // made inaccessible.
+            unsafe { mprotect(self.base.wrapping_add(range.start).cast(), range.len(), flags)? };
+        }
+        Ok(())
+    }
+
+    /// Makes what is accessible zero, whatever was mapped there.
+    fn clear(&self) -> std::io::Result<()> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        if self.exposed > 0 {
+            // SAFETY: as for `protect`.
+            unsafe { mmap_anonymous(self.base.cast(), self.exposed, ProtFlags::READ | ProtFlags::WRITE, flags)? };
+        }
+        Ok(())
+    }
+}
+
+/// What one page table maps. Linux puts what is a multiple of it on such a boundary, where it shares no page table with its
+/// neighbours: unmapping it then takes a fifth of the time.
+const PAGE_TABLE: usize = 2 << 20;
+
 /// Inaccessible address space.
 fn reserve(len: usize) -> std::io::Result<Reservation> {
+    let unit = if len < PAGE_TABLE { page_size() } else { PAGE_TABLE };
     // An empty mapping is an error, and a memory of no size still needs a base.
-    let len = len.max(1).checked_next_multiple_of(page_size()).ok_or(std::io::ErrorKind::OutOfMemory)?;
+    let len = len.max(1).checked_next_multiple_of(unit).ok_or(std::io::ErrorKind::OutOfMemory)?;
     // SAFETY: a new mapping, wherever the system puts it.
     let base = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)? };
-    Ok(Reservation { base: base.cast(), len })
+    Ok(Reservation { base: base.cast(), len, exposed: 0 })
 }
 
 /// `pages` in bytes, if a `usize` holds it.
@@ -152,7 +235,32 @@ mod tests {
     }
 
     fn new(ty: MemoryType, guard_regions: bool) -> Result<MemoryRecord> {
-        MemoryRecord::new(ty, guard_regions, None, null_mut())
+        MemoryRecord::new(ty, guard_regions, &Reservations::default(), None, null_mut())
+    }
+
+    #[test]
+    fn reservations_are_kept_and_zeroed() {
+        let kept = Reservations::default();
+        let new =
+            |pages, guard_regions| MemoryRecord::new(memory32(pages, None), guard_regions, &kept, None, null_mut()).unwrap();
+        let (mut first, unguarded) = (new(1, true), new(1, false));
+        first.grow(2, None, null_mut()).unwrap();
+        let base = first.ctx.base;
+        // SAFETY: the memory has three pages.
+        unsafe { base.add(2 * 65536).write(7) };
+        kept.put(first);
+        kept.put(unguarded);
+        assert_eq!(kept.kept().len(), 1, "the other is of another size");
+        assert_ne!(new(1, false).ctx.base, base);
+        let mut again = new(1, true);
+        assert_eq!((again.ctx.base, again.reservation.exposed), (base, 65536), "the rest is guarded again");
+        again.grow(2, None, null_mut()).unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { base.add(2 * 65536).read() }, 0);
+        kept.put(again);
+        let many: Vec<MemoryRecord> = (0..2 * KEPT_RESERVATIONS).map(|_| new(0, true)).collect();
+        many.into_iter().for_each(|memory| kept.put(memory));
+        assert_eq!(kept.kept().len(), KEPT_RESERVATIONS);
     }
 
     #[test]

@@ -325,7 +325,7 @@ impl StoreRecord {
     pub fn add_memory(&mut self, ty: MemoryType) -> Result<*mut MemoryRecord> {
         self.check_counts(0, 1, 0)?;
         let guard_regions = self.engine.config().guards_memory();
-        let memory = MemoryRecord::new(ty, guard_regions, self.limiter.as_mut(), self.data)?;
+        let memory = MemoryRecord::new(ty, guard_regions, &self.engine.record().reservations, self.limiter.as_mut(), self.data)?;
         let memory = Box::into_raw(Box::new(memory));
         self.owned.memories.push(memory);
         Ok(memory)
@@ -400,16 +400,29 @@ impl InstanceRecord {
     /// The module has no such function.
     #[inline]
     pub fn func_ref(&self, func: u32) -> *const FuncRef {
-        if func < self.module.bytecode().imported_funcs {
-            self.tail::<FuncRef>(self.layout().import(func))
-        } else {
-            let func_ref = &self.func_refs[func as usize];
-            // SAFETY: nobody else reads it now, and nobody writes it a second time.
-            if unsafe { (*func_ref.as_ptr()).instance.is_null() } {
-                func_ref.set(self.make_func_ref(func));
-            }
-            func_ref.as_ptr()
+        let imported = self.module.bytecode().imported_funcs;
+        if func < imported { self.tail(self.layout().import(func)) } else { self.defined_func_ref(func) }
+    }
+
+    /// The references to these functions.
+    ///
+    /// # Panics
+    /// The module does not have one of them.
+    #[inline]
+    pub fn func_refs(&self, funcs: &[u32]) -> impl ExactSizeIterator<Item = *const FuncRef> {
+        let imported = self.module.bytecode().imported_funcs;
+        let func_ref = move |&func: &u32| if func < imported { self.func_ref(func) } else { self.defined_func_ref(func) };
+        funcs.iter().map(func_ref)
+    }
+
+    #[inline]
+    fn defined_func_ref(&self, func: u32) -> *const FuncRef {
+        let func_ref = &self.func_refs[func as usize];
+        // SAFETY: nobody else reads it now, and nobody writes it a second time.
+        if unsafe { (*func_ref.as_ptr()).instance.is_null() } {
+            func_ref.set(self.make_func_ref(func));
         }
+        func_ref.as_ptr()
     }
 
     #[inline(never)]

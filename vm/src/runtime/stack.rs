@@ -5,6 +5,7 @@ use memmap2::{MmapOptions, MmapRaw};
 #[cfg(target_os = "linux")]
 use std::cell::Cell;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_jit::contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
 /// The longest value stack, in words of 8 bytes.
@@ -15,31 +16,93 @@ pub(crate) const MAX_VALUE_WORDS: usize = 1 << 31;
 pub(crate) struct StackRecord {
     pub ctx: StackCtx,
     /// The overflow slots, then the values: what `ctx` points into.
-    _slots: MmapRaw,
+    slots: MmapRaw,
+}
+
+/// Value stacks of an engine that no store has now: mapping one and removing it would be half of what a small instance costs.
+/// What is in them has no meaning to who gets them: nothing reads a slot that it has not written.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// One with all the memory that it took: giving memory back costs more than all else that is done here.
+    whole: Option<MmapRaw>,
+    /// Some that keep [`KEPT_BYTES`] of it.
+    trimmed: Vec<MmapRaw>,
+}
+
+/// How many trimmed stacks are kept.
+const KEPT_STACKS: usize = 16;
+/// How much of a trimmed stack stays in memory.
+const KEPT_BYTES: usize = 64 << 10;
+/// How large a stack may be to be kept whole.
+const KEPT_WHOLE: usize = 8 << 20;
+
+impl Stacks {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<MmapRaw> {
+        let mut kept = self.kept();
+        kept.whole.take().or_else(|| kept.trimmed.pop())
+    }
+
+    /// Keeps a stack whose store is gone.
+    pub fn put(&self, stack: StackRecord) {
+        let slots = stack.slots;
+        let mut kept = self.kept();
+        if kept.whole.is_none() && slots.len() <= KEPT_WHOLE {
+            kept.whole = Some(slots);
+            return;
+        }
+        drop(kept);
+        if trim(&slots) {
+            let mut kept = self.kept();
+            if kept.trimmed.len() < KEPT_STACKS {
+                kept.trimmed.push(slots);
+            }
+        }
+    }
+}
+
+/// Gives back what was touched beyond [`KEPT_BYTES`].
+#[cfg(target_os = "linux")]
+fn trim(slots: &MmapRaw) -> bool {
+    use rustix::mm::{Advice, madvise};
+    let Some(rest) = slots.len().checked_sub(KEPT_BYTES) else { return true };
+    // SAFETY: of a mapping of ours, into which nothing points any more; it reads as zeros afterwards.
+    unsafe { madvise(slots.as_mut_ptr().add(KEPT_BYTES).cast(), rest, Advice::LinuxDontNeed).is_ok() }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn trim(_slots: &MmapRaw) -> bool {
+    false
 }
 
 impl StackRecord {
     /// A stack whose frames may fill `bytes` of values, or 16 GiB; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory
-    /// only where it is touched.
+    /// only where it is touched. One of the `kept`, which are all for as many bytes, if there is one.
     ///
     /// # Errors
     /// No address space.
-    pub fn new(bytes: usize) -> Result<StackRecord> {
-        let slots = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
-        let all = slots.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
-        let mapping = MmapOptions::new().len(all).no_reserve_swap().map_anon().context("mapping the value stack")?;
-        let mapping = MmapRaw::from(mapping);
-        let overflow = mapping.as_mut_ptr().cast::<u64>();
+    pub fn new(bytes: usize, kept: &Stacks) -> Result<StackRecord> {
+        let words = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
+        let all = words.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
+        let map = || MmapOptions::new().len(all).no_reserve_swap().map_anon().map(MmapRaw::from);
+        let slots = kept.take().map_or_else(map, Ok).context("mapping the value stack")?;
+        let overflow = slots.as_mut_ptr().cast::<u64>();
         let base = overflow.wrapping_add(OVERFLOW_SLOTS);
         let ctx = StackCtx {
             native_limit: 0,
             value_sp: base,
-            value_limit: base.wrapping_add(slots),
+            value_limit: base.wrapping_add(words),
             boundary: 0,
             overflow,
             dispatch: Dispatch { code: ptr::null(), args: ptr::null_mut(), instance: ptr::null_mut() },
         };
-        Ok(StackRecord { ctx, _slots: mapping })
+        Ok(StackRecord { ctx, slots })
     }
 }
 
@@ -137,6 +200,29 @@ fn thread_stack() -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stacks_are_kept_as_new_ones() {
+        let stacks = Stacks::default();
+        let stack = || StackRecord::new(1 << 20, &stacks).unwrap();
+        let [mut first, second] = [stack(), stack()];
+        let (base, limit) = (first.ctx.value_sp, first.ctx.value_limit);
+        assert_ne!(second.ctx.value_sp, base);
+        // SAFETY: the last slot that frames may fill.
+        unsafe { limit.sub(1).write(7) };
+        (first.ctx.value_sp, first.ctx.boundary) = (limit, 1);
+        stacks.put(second);
+        stacks.put(first);
+        // The other is the one that is kept whole.
+        let (_other, again) = (stack(), stack());
+        assert_eq!((again.ctx.value_sp, again.ctx.value_limit, again.ctx.boundary), (base, limit, 0));
+        // SAFETY: as above.
+        assert_eq!(unsafe { limit.sub(1).read() }, 0, "what lies deep was given back");
+        let many: Vec<StackRecord> = (0..2 * KEPT_STACKS).map(|_| stack()).collect();
+        many.into_iter().for_each(|stack| stacks.put(stack));
+        let kept = stacks.kept();
+        assert_eq!((kept.whole.is_some(), kept.trimmed.len()), (true, KEPT_STACKS));
+    }
 
     #[test]
     fn room_is_on_another_thread_if_need_be() {

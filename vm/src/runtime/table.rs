@@ -90,6 +90,19 @@ impl TableRecord {
         Ok(())
     }
 
+    /// Writes references to these functions, of the table's store; its elements are functions.
+    ///
+    /// # Errors
+    /// Out of bounds, before anything is written.
+    pub fn write_funcs(&mut self, index: u64, funcs: impl ExactSizeIterator<Item = *const FuncRef>) -> Result<(), Trap> {
+        let first = self.range(index, funcs.len() as u64)?;
+        for (i, func) in funcs.enumerate() {
+            // SAFETY: `range` has checked that the elements exist, and the functions do.
+            unsafe { first.add(i).write(func_entry(func)) };
+        }
+        Ok(())
+    }
+
     /// Appends `delta` elements, and answers how many there were; `None` and no change if that exceeds a limit.
     ///
     /// # Errors
@@ -138,14 +151,23 @@ impl TableRecord {
 
     /// What stands in the table for a reference of its element type.
     fn entry(&self, reference: u64) -> TableEntry {
-        let null = TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
         if reference == 0 || self.ty.element.heap == HeapType::Extern {
-            return null;
+            return TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
         }
         // SAFETY: a reference that is not null, of a type other than extern, points to a `FuncRef` of this store.
-        let func = unsafe { &*(reference as *const FuncRef) };
-        TableEntry { entry: func.entry, sig: func.sig, instance: func.instance, ..null }
+        unsafe { func_entry(reference as *const FuncRef) }
     }
+}
+
+/// What stands in a table for a function.
+///
+/// # Safety
+/// It exists.
+#[inline]
+unsafe fn func_entry(func: *const FuncRef) -> TableEntry {
+    // SAFETY: the caller's promise.
+    let &FuncRef { entry, sig, instance, .. } = unsafe { &*func };
+    TableEntry { entry, sig, padding: 0, instance, reference: func as u64 }
 }
 
 #[cfg(test)]

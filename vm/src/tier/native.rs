@@ -157,9 +157,14 @@ pub(crate) unsafe fn call_osr(instance: *mut InstanceCtx, func: u32, code: *cons
 #[inline]
 pub(crate) fn prepare_thread(engine: &Engine) -> Result<()> {
     match engine.record().tier.space() {
-        Some(space) => space.prepare_thread().map_err(Error::new),
+        Some(space) => space.prepare_thread().map_err(refused),
         None => Ok(()),
     }
+}
+
+#[cold]
+fn refused(error: std::io::Error) -> Error {
+    Error::new(error)
 }
 
 /// What happened in a module.

@@ -177,7 +177,7 @@ fn host_calls(engine: &Engine, name: &'static str, export: &str) -> Result<Work>
 fn instances(engine: &Engine, name: &'static str, wat: &str, call: bool) -> Result<Work> {
     let pre = linker(engine)?.instantiate_pre(&Module::new(engine, wat)?)?;
     let engine = engine.clone();
-    let mut run = move |n, call| {
+    let run = move |n, call| {
         for _ in 0..n {
             let mut store = Store::new(&engine, 0);
             let instance = pre.instantiate(&mut store).expect("it fits");
