@@ -169,6 +169,7 @@ struct Builder<'a, 'm> {
     pc: u32,
     /// Index of the next fuel segment.
     segment: usize,
+    /// Of the loops around an OSR entry.
     rounds: Rounds,
     /// Recent pure values, direct-mapped by hash, with their block.
     recent: Box<[(Block, Value)]>,
@@ -486,6 +487,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         match self.stack[index] {
             Operand::Value(value) => self.func.find(value),
             Operand::Slot(ty) => {
+                // In the peeled form nothing assigns it.
                 let block = if self.merged().is_some() { self.here() } else { Block::ENTRY };
                 let variable = self.slot_variable(index);
                 self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)

@@ -202,7 +202,7 @@ impl Reservation {
 }
 
 /// What one page table maps. Linux puts what is a multiple of it on such a boundary, where it shares no page table with its
-/// neighbours: unmapping it then takes a fifth of the time.
+/// neighbours, which unmapping it would have to look through.
 const PAGE_TABLE: usize = 2 << 20;
 
 /// Inaccessible address space.
