@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A module is built first; `;; func: 2` picks one function instead of all, `;; osr: 0` the entry at its loop with this
-//! number, `;; fuel` and `;; poll` switch those on, `;; merged` peels no loop. Runs name a function by its export. With `WEIR_BLESS=1` in the
-//! environment, what comes out replaces what is expected.
+//! number, `;; fuel` and `;; poll` switch those on, `;; merged` peels no loop. Runs name a function by its export. With
+//! `WEIR_BLESS=1` in the environment, what comes out replaces what is expected.
 
 use bumpalo::Bump;
 use std::fmt::Write;

@@ -302,7 +302,7 @@ impl Builder<'_, '_> {
     /// Lets what the structure that ends here does not assign come from where it was opened, unless an OSR entry is
     /// inside, or its opening was not translated.
     fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
-        let entered = self.merged().is_some_and(|merged| merged.within(open, self.pc));
+        let entered = self.vars.merged.as_ref().is_some_and(|merged| merged.within(open, self.pc));
         if outside != PENDING && self.options.refinements.regions && !entered {
             let region = self.body.loops.len() as u32 + self.vars.joins.join(open, self.position());
             self.ssa.begin_region(join, outside, region);

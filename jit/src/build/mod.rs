@@ -29,7 +29,7 @@ use bumpalo::Bump;
 use control::{Edge, Edges, Frame};
 use definitions::NumberHash;
 use joins::Joins;
-use osr::{Osr, Rounds};
+use osr::{Merged, Rounds};
 pub use refinements::{Refinements, Search};
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, FuncType, Imm, Instrs, Module, Opcode, Trap, ValType};
@@ -180,7 +180,8 @@ struct Builder<'a, 'm> {
 /// What the variables are: locals first, then, in an OSR body, operand slots.
 struct Variables<'m> {
     body: &'m FuncBody,
-    osr: Option<Osr<'m>>,
+    /// If the form is that of an OSR body that holds everything once.
+    merged: Option<Merged<'m>>,
     joins: Joins,
     /// What is to stand at the head of the entry block.
     leaders: Vec<Value>,
@@ -244,19 +245,19 @@ impl Constants {
 
 impl braun::Variables for Variables<'_> {
     fn initial(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value {
-        match &self.osr {
-            Some(osr) => {
-                let value = func.create(Op::OsrSlot, ty, 0, 0, osr.frame_slot(variable), &[]);
+        match func.entry {
+            Entry::Osr(_) => {
+                let value = func.create(Op::OsrSlot, ty, 0, 0, osr::frame_slot(self.body, variable), &[]);
                 self.leaders.push(value);
                 value
             }
-            None => self.constant(func, ty, 0),
+            Entry::Call => self.constant(func, ty, 0),
         }
     }
 
     fn assigned(&self, region: u32, variable: u32) -> bool {
-        match &self.osr {
-            Some(Osr { merged: Some(merged), .. }) if region == osr::ENCLOSING => merged.assigned(variable),
+        match &self.merged {
+            Some(merged) if region == osr::ENCLOSING => merged.assigned(self.body, variable),
             _ => match region.checked_sub(self.body.loops.len() as u32) {
                 Some(join) => self.joins.assigned(join, variable),
                 None => self.body.loops[region as usize].assigned.contains(variable),
@@ -278,7 +279,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
         ssa.reserve(blocks);
         let joins = Joins::new(body.locals.len());
-        let mut vars = Variables { body, osr: None, joins, leaders: Vec::new(), constants: Constants::new() };
+        let mut vars = Variables { body, merged: None, joins, leaders: Vec::new(), constants: Constants::new() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
         Builder {
@@ -320,7 +321,7 @@ impl<'a, 'm> Builder<'a, 'm> {
     }
 
     fn finish(mut self, stats: &mut BuildStats) -> Result<Func<'a>, Refusal> {
-        if let Some(merged) = self.merged() {
+        if let Some(merged) = &self.vars.merged {
             if !merged.entered {
                 return Err(Refusal::Untranslated { what: "entry into dead code" });
             }
@@ -488,7 +489,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             Operand::Value(value) => self.func.find(value),
             Operand::Slot(ty) => {
                 // In the peeled form nothing assigns it.
-                let block = if self.merged().is_some() { self.here() } else { Block::ENTRY };
+                let block = if self.vars.merged.is_some() { self.here() } else { Block::ENTRY };
                 let variable = self.slot_variable(index);
                 self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)
             }

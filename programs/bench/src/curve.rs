@@ -16,13 +16,17 @@ const CALIBRATION: Duration = Duration::from_secs(300);
 /// What the slowest peer may need before it begins.
 const START_UP: Duration = Duration::from_secs(10);
 
-/// How often a run is repeated for the median: short ones vary more and cost less.
-fn repeats(ms: f64) -> usize {
-    if ms < 500.0 { 5 } else { 1 }
+/// How often a point is measured for the median: short runs vary more and cost less.
+fn rounds(ms: f64) -> usize {
+    match ms {
+        ..500.0 => 15,
+        ..2000.0 => 5,
+        _ => 1,
+    }
 }
 
-/// Measures up to `longest`. The amounts are those that take the first peer, start-up subtracted, the milliseconds above. A
-/// peer that needs longer than the longest drops out.
+/// Measures up to `longest`. The amounts are those that take the first peer, start-up subtracted, the milliseconds above; the
+/// peers' runs take turns. A peer that needs longer than the longest drops out.
 ///
 /// # Errors
 /// The program's work can't be scaled, or the first peer fails.
@@ -35,10 +39,20 @@ pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Du
     }
     let mut lines: Vec<Line> = peers.iter().map(|peer| Line { peer: peer.name.into(), milliseconds: Vec::new() }).collect();
     for (work, step) in works.iter().zip(&steps) {
-        for (peer, line) in peers.iter().zip(&mut lines) {
-            let gone = line.milliseconds.last().is_some_and(|last| last.is_none_or(|ms| ms > milliseconds(longest)));
-            let point = if gone { None } else { point(runner, program, work, peer, *step, longest * 2 + START_UP) };
-            line.milliseconds.push(point);
+        let gone = |line: &Line| line.milliseconds.last().is_some_and(|last| last.is_none_or(|ms| ms > milliseconds(longest)));
+        // A peer's runs, until one fails.
+        let mut runs: Vec<Option<Vec<f64>>> = lines.iter().map(|line| (!gone(line)).then(Vec::new)).collect();
+        for _ in 0..rounds(*step) {
+            for (peer, runs) in peers.iter().zip(&mut runs) {
+                let Some(done) = runs else { continue };
+                match runner.run(program, work, peer, longest * 2 + START_UP) {
+                    Ok(run) => done.push(milliseconds(run.wall)),
+                    Err(_) => *runs = None,
+                }
+            }
+        }
+        for (runs, line) in runs.into_iter().zip(&mut lines) {
+            line.milliseconds.push(runs.and_then(|runs| summarize(&runs)).map(|summary| summary.median));
         }
     }
     Ok(Curve { program: program.name.clone(), amounts: works.iter().map(|work| work.args[0].clone()).collect(), lines })
@@ -50,11 +64,4 @@ fn scale(runner: &mut Runner, program: &Program, peer: &Peer) -> Result<f64, Ref
     wall(&program.small)?;
     let (small, large) = (wall(&program.small)?, wall(&program.large)?);
     Ok(1.0 / (large - small).max(1.0))
-}
-
-/// The median of a few runs; `None` if one failed.
-fn point(runner: &mut Runner, program: &Program, work: &Work, peer: &Peer, step: f64, timeout: Duration) -> Option<f64> {
-    let run = |_| runner.run(program, work, peer, timeout).ok().map(|run| milliseconds(run.wall));
-    let runs: Option<Vec<f64>> = (0..repeats(step)).map(run).collect();
-    summarize(&runs?).map(|summary| summary.median)
 }

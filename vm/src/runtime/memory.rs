@@ -1,12 +1,12 @@
 //! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
 
+use super::spare::Spare;
 use crate::limits::Limiter;
 use crate::{Error, Result};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
 use std::ops::Range;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_jit::contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
@@ -133,7 +133,7 @@ impl Drop for Reservation {
 /// Address space of an engine for memories with guard regions, of no memory now and zero where it is accessible: what the next
 /// memory is of the same size needs no more system calls.
 #[derive(Debug, Default)]
-pub(crate) struct Reservations(Mutex<Vec<Reservation>>);
+pub(crate) struct Reservations(Spare<Reservation, KEPT_RESERVATIONS>);
 
 /// How many are kept.
 const KEPT_RESERVATIONS: usize = 16;
@@ -141,25 +141,17 @@ const KEPT_RESERVATIONS: usize = 16;
 impl Reservations {
     /// One of `len` bytes, of which no more than the first `exposed` are accessible.
     fn take(&self, len: usize, exposed: usize) -> Option<Reservation> {
-        let mut reservation = if len == GUARDED_RESERVATION { self.kept().pop()? } else { return None };
+        let mut reservation = if len == GUARDED_RESERVATION { self.0.take()? } else { return None };
         reservation.hide(exposed).ok()?;
         Some(reservation)
     }
 
-    /// Keeps the reservation of a memory that nobody has a pointer into any more.
+    /// Keeps the reservation of a memory that nobody has a pointer into any more, or unmaps it.
     pub fn put(&self, memory: MemoryRecord) {
         let reservation = memory.reservation;
-        if reservation.len != GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) || reservation.clear().is_err() {
-            return;
+        if reservation.len == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
+            drop(self.0.put(reservation));
         }
-        let mut kept = self.kept();
-        if kept.len() < KEPT_RESERVATIONS {
-            kept.push(reservation);
-        }
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Vec<Reservation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -250,7 +242,7 @@ mod tests {
         unsafe { base.add(2 * 65536).write(7) };
         kept.put(first);
         kept.put(unguarded);
-        assert_eq!(kept.kept().len(), 1, "the other is of another size");
+        assert_eq!(kept.0.len(), 1, "the other is of another size");
         assert_ne!(new(1, false).ctx.base, base);
         let mut again = new(1, true);
         assert_eq!((again.ctx.base, again.reservation.exposed), (base, 65536), "the rest is guarded again");
@@ -260,7 +252,7 @@ mod tests {
         kept.put(again);
         let many: Vec<MemoryRecord> = (0..2 * KEPT_RESERVATIONS).map(|_| new(0, true)).collect();
         many.into_iter().for_each(|memory| kept.put(memory));
-        assert_eq!(kept.kept().len(), KEPT_RESERVATIONS);
+        assert_eq!(kept.0.len(), KEPT_RESERVATIONS);
     }
 
     #[test]

@@ -13,5 +13,6 @@ pub(crate) mod mismatch;
 pub(crate) mod presence;
 pub(crate) mod records;
 pub(crate) mod signatures;
+mod spare;
 pub(crate) mod stack;
 pub(crate) mod table;

@@ -400,8 +400,7 @@ impl InstanceRecord {
     /// The module has no such function.
     #[inline]
     pub fn func_ref(&self, func: u32) -> *const FuncRef {
-        let imported = self.module.bytecode().imported_funcs;
-        if func < imported { self.tail(self.layout().import(func)) } else { self.defined_func_ref(func) }
+        self.find_func_ref(func, self.module.bytecode().imported_funcs)
     }
 
     /// The references to these functions.
@@ -411,12 +410,15 @@ impl InstanceRecord {
     #[inline]
     pub fn func_refs(&self, funcs: &[u32]) -> impl ExactSizeIterator<Item = *const FuncRef> {
         let imported = self.module.bytecode().imported_funcs;
-        let func_ref = move |&func: &u32| if func < imported { self.func_ref(func) } else { self.defined_func_ref(func) };
-        funcs.iter().map(func_ref)
+        funcs.iter().map(move |&func| self.find_func_ref(func, imported))
     }
 
+    /// `func_ref`, of a module that imports so many functions.
     #[inline]
-    fn defined_func_ref(&self, func: u32) -> *const FuncRef {
+    fn find_func_ref(&self, func: u32, imported: u32) -> *const FuncRef {
+        if func < imported {
+            return self.tail(self.layout().import(func));
+        }
         let func_ref = &self.func_refs[func as usize];
         // SAFETY: nobody else reads it now, and nobody writes it a second time.
         if unsafe { (*func_ref.as_ptr()).instance.is_null() } {

@@ -1,11 +1,11 @@
 //! A stack: the value stack that interpreted frames live on, and the limits of the native stack beside it.
 
+use super::spare::Spare;
 use crate::{Result, error::Context};
 use memmap2::{MmapOptions, MmapRaw};
 #[cfg(target_os = "linux")]
 use std::cell::Cell;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_jit::contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
 /// The longest value stack, in words of 8 bytes.
@@ -22,14 +22,11 @@ pub(crate) struct StackRecord {
 /// Value stacks of an engine that no store has now: mapping one and removing it would be half of what a small instance costs.
 /// What is in them has no meaning to who gets them: nothing reads a slot that it has not written.
 #[derive(Debug, Default)]
-pub(crate) struct Stacks(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
+pub(crate) struct Stacks {
     /// One with all the memory that it took: giving memory back costs more than all else that is done here.
-    whole: Option<MmapRaw>,
+    whole: Spare<MmapRaw, 1>,
     /// Some that keep [`KEPT_BYTES`] of it.
-    trimmed: Vec<MmapRaw>,
+    trimmed: Spare<MmapRaw, KEPT_STACKS>,
 }
 
 /// How many trimmed stacks are kept.
@@ -40,29 +37,16 @@ const KEPT_BYTES: usize = 64 << 10;
 const KEPT_WHOLE: usize = 8 << 20;
 
 impl Stacks {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self) -> Option<MmapRaw> {
-        let mut kept = self.kept();
-        kept.whole.take().or_else(|| kept.trimmed.pop())
+        self.whole.take().or_else(|| self.trimmed.take())
     }
 
-    /// Keeps a stack whose store is gone.
+    /// Keeps a stack whose store is gone, or unmaps it.
     pub fn put(&self, stack: StackRecord) {
         let slots = stack.slots;
-        let mut kept = self.kept();
-        if kept.whole.is_none() && slots.len() <= KEPT_WHOLE {
-            kept.whole = Some(slots);
-            return;
-        }
-        drop(kept);
-        if trim(&slots) {
-            let mut kept = self.kept();
-            if kept.trimmed.len() < KEPT_STACKS {
-                kept.trimmed.push(slots);
-            }
+        let rest = if slots.len() <= KEPT_WHOLE { self.whole.put(slots) } else { Some(slots) };
+        if let Some(slots) = rest.filter(trim) {
+            drop(self.trimmed.put(slots));
         }
     }
 }
@@ -220,8 +204,7 @@ mod tests {
         assert_eq!(unsafe { limit.sub(1).read() }, 0, "what lies deep was given back");
         let many: Vec<StackRecord> = (0..2 * KEPT_STACKS).map(|_| stack()).collect();
         many.into_iter().for_each(|stack| stacks.put(stack));
-        let kept = stacks.kept();
-        assert_eq!((kept.whole.is_some(), kept.trimmed.len()), (true, KEPT_STACKS));
+        assert_eq!((stacks.whole.len(), stacks.trimmed.len()), (1, KEPT_STACKS));
     }
 
     #[test]

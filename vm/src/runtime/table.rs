@@ -68,13 +68,7 @@ impl TableRecord {
     /// # Errors
     /// Out of bounds, before anything is written.
     pub fn fill(&mut self, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
-        let entry = self.entry(reference);
-        let first = self.range(index, len)?;
-        for i in 0..len as usize {
-            // SAFETY: `range` has checked that the elements exist.
-            unsafe { first.add(i).write(entry) };
-        }
-        Ok(())
+        self.put(index, std::iter::repeat_n(self.entry(reference), len as usize))
     }
 
     /// Writes these elements.
@@ -82,12 +76,7 @@ impl TableRecord {
     /// # Errors
     /// Out of bounds, before anything is written.
     pub fn write(&mut self, index: u64, references: impl ExactSizeIterator<Item = u64>) -> Result<(), Trap> {
-        let first = self.range(index, references.len() as u64)?;
-        for (i, reference) in references.enumerate() {
-            // SAFETY: `range` has checked that the elements exist.
-            unsafe { first.add(i).write(self.entry(reference)) };
-        }
-        Ok(())
+        self.put(index, references.map(|reference| self.entry(reference)))
     }
 
     /// Writes references to these functions, of the table's store; its elements are functions.
@@ -95,10 +84,17 @@ impl TableRecord {
     /// # Errors
     /// Out of bounds, before anything is written.
     pub fn write_funcs(&mut self, index: u64, funcs: impl ExactSizeIterator<Item = *const FuncRef>) -> Result<(), Trap> {
-        let first = self.range(index, funcs.len() as u64)?;
-        for (i, func) in funcs.enumerate() {
-            // SAFETY: `range` has checked that the elements exist, and the functions do.
-            unsafe { first.add(i).write(func_entry(func)) };
+        // SAFETY: they exist.
+        self.put(index, funcs.map(|func| unsafe { func_entry(func) }))
+    }
+
+    /// Writes these entries. Inlined, so that the loop is one over what the entries come from.
+    #[inline]
+    fn put(&self, index: u64, entries: impl ExactSizeIterator<Item = TableEntry>) -> Result<(), Trap> {
+        let first = self.range(index, entries.len() as u64)?;
+        for (i, entry) in entries.enumerate() {
+            // SAFETY: `range` has checked that the elements exist.
+            unsafe { first.add(i).write(entry) };
         }
         Ok(())
     }

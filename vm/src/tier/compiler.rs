@@ -295,7 +295,7 @@ fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, back
     let mut full = false;
     let installed = compiled.and_then(|compiled| {
         let mut placed = native.code.install(func, entry, &compiled);
-        if placed.is_err() && retire::make_room(module, engine.policy.wanted(compiled.code.len(), failures)) {
+        if placed.is_err() && retire::make_room(module, policy::wanted(compiled.code.len(), failures)) {
             placed = native.code.install(func, entry, &compiled);
         }
         match placed {

@@ -41,6 +41,12 @@ pub(crate) fn osr_bodies(bytes: u32) -> u32 {
     (OSR_BYTES / bytes.max(1)).clamp(2, MAX_OSR_BODIES)
 }
 
+/// Bytes to free for `bytes` of code that found no room so many times in a row: twice as many each time, because what is freed may
+/// lie in pieces that are too small, and what needs less takes of it.
+pub(crate) fn wanted(bytes: usize, failures: u32) -> usize {
+    bytes.saturating_mul(1 << failures.min(MAX_REST))
+}
+
 /// How urgent it is to compile `bytes` of code: what is soon done keeps others waiting for less, and about as much has been
 /// spent interpreting either for each byte. A waiting loop runs now; a function may be called again.
 pub(crate) fn heat(bytes: u32, entry: Entry) -> u64 {
@@ -162,12 +168,6 @@ impl Policy {
     /// each time, so that what has no room in the long run costs little.
     pub(crate) fn rest(&self, setbacks: u32) -> u32 {
         if self.stress.is_some() { 0 } else { 1 << setbacks.min(MAX_REST) }
-    }
-
-    /// Bytes to free for `bytes` of code that found no room so many times in a row: twice as many each time, because what is freed may
-    /// lie in pieces that are too small, and what needs less takes of it.
-    pub(crate) fn wanted(&self, bytes: usize, failures: u32) -> usize {
-        bytes.saturating_mul(1 << failures.min(MAX_REST))
     }
 
     /// Ticks between two such questions about a function with `bytes` of code: as many as it took to be compiled at first.

@@ -12,9 +12,7 @@
 
 use super::super::control::{Frame, param_type};
 use super::super::{Builder, Operand};
-use super::prefix::Prefix;
 use crate::ir::{Block, Op, Type};
-use crate::request::Refusal;
 use weir_bytecode::instrs::BlockType;
 use weir_bytecode::sidetable::LocalSet;
 use weir_bytecode::{FuncBody, Imm, Instr, Instrs};
@@ -25,25 +23,16 @@ pub(in crate::build) const ENCLOSING: u32 = u32::MAX;
 /// What is known of the entry.
 pub(in crate::build) struct Merged<'m> {
     /// The `loop` opcodes around it and its own, ascending.
-    loops: Box<[u32]>,
+    loops: Vec<u32>,
     /// Whether it has been reached.
     pub entered: bool,
     /// What the outermost loop around the entry assigns, and so any of them.
     assigned_locals: &'m LocalSet,
-    /// Variables from here on are operands,
-    operands: u32,
-    /// and operands below these are below that loop. Nothing ever assigns them.
+    /// Operands below these are below that loop. Nothing ever assigns them.
     base: u32,
 }
 
-impl<'m> Merged<'m> {
-    /// The entry at the last of these loops.
-    pub(super) fn new(body: &'m FuncBody, loops: &[u32]) -> Merged<'m> {
-        let outermost = body.loop_at(loops[0]).expect("it is one of the body's");
-        let operands = body.locals.len() as u32;
-        Merged { loops: loops.into(), entered: false, assigned_locals: &outermost.assigned, operands, base: 0 }
-    }
-
+impl Merged<'_> {
     fn pc(&self) -> u32 {
         self.loops[self.loops.len() - 1]
     }
@@ -53,9 +42,9 @@ impl<'m> Merged<'m> {
         (open..end).contains(&self.pc())
     }
 
-    /// Whether a loop around the entry may write `variable`.
-    pub fn assigned(&self, variable: u32) -> bool {
-        match variable.checked_sub(self.operands) {
+    /// Whether a loop around the entry may write `variable` of this body.
+    pub fn assigned(&self, body: &FuncBody, variable: u32) -> bool {
+        match variable.checked_sub(body.locals.len() as u32) {
             Some(operand) => operand >= self.base,
             None => self.assigned_locals.contains(variable),
         }
@@ -63,33 +52,22 @@ impl<'m> Merged<'m> {
 }
 
 impl<'m> Builder<'_, 'm> {
-    /// Sets up the state at the loop at `outermost`, and opens it. Returns what follows.
-    pub(super) fn enter_merged(&mut self, outermost: u32) -> Result<Instrs<'m>, Refusal> {
-        let prefix = Prefix::walk(self.module, self.body, outermost)?;
-        self.frames = prefix.frames;
-        self.stack = prefix.operands.into_iter().map(Operand::Slot).collect();
-        let mut instrs = Instrs::new(self.module, outermost, self.body.end);
-        let Some(Instr { imm: Imm::Block(ty), .. }) = instrs.next() else { unreachable!("there is a `loop`") };
-        let base = (self.stack.len() - ty.arity(self.module).0) as u32;
-        if let Some(merged) = self.vars.osr.as_mut().and_then(|osr| osr.merged.as_mut()) {
-            merged.base = base;
-        }
+    /// Opens the outermost of these loops, which `instrs` begin with. The last one is the entry's.
+    pub(super) fn open_merged(&mut self, loops: Vec<u32>, instrs: &mut Instrs<'m>) {
+        let Some(Instr { pc, imm: Imm::Block(ty), .. }) = instrs.next() else { unreachable!("there is a `loop`") };
+        let outermost = self.body.loop_at(pc).expect("it is one of the body's");
+        let base = outermost.height - ty.arity(self.module).0 as u32;
+        self.vars.merged = Some(Merged { loops, entered: false, assigned_locals: &outermost.assigned, base });
         self.block = None;
-        self.pc = outermost;
+        self.pc = pc;
         self.open_loop(ty);
-        Ok(instrs)
-    }
-
-    /// What is known of the entry, if the form is this one.
-    pub(in crate::build) fn merged(&self) -> Option<&Merged<'m>> {
-        self.vars.osr.as_ref()?.merged.as_ref()
     }
 
     /// If the loop at hand is the one of the entry, adds the edge from the entry block to its header. Returns the
     /// edge's arguments.
     pub(in crate::build) fn osr_edge(&mut self, header: Block, ty: BlockType) -> Option<u32> {
         let pc = self.pc;
-        self.vars.osr.as_mut()?.merged.as_mut().filter(|merged| merged.pc() == pc)?.entered = true;
+        self.vars.merged.as_mut().filter(|merged| merged.pc() == pc)?.entered = true;
         self.func.append(Block::ENTRY, Op::Jump, Type::Void, pc, 0, 0, &[]);
         self.func.add_edge(Block::ENTRY, header);
         let start = self.label_args.len() as u32;
@@ -103,7 +81,7 @@ impl<'m> Builder<'_, 'm> {
 
     /// The region of the loop at hand, and the block whose variables pass through it. `from` leads to the loop.
     pub(in crate::build) fn region(&self, from: Option<Block>) -> (Block, u32) {
-        if self.merged().is_some_and(|merged| merged.loops.binary_search(&self.pc).is_ok()) {
+        if self.vars.merged.as_ref().is_some_and(|merged| merged.loops.binary_search(&self.pc).is_ok()) {
             return (Block::ENTRY, ENCLOSING);
         }
         let index = self.body.loops.partition_point(|info| info.pc < self.pc);
@@ -112,7 +90,7 @@ impl<'m> Builder<'_, 'm> {
 
     /// Before a block is opened that may hold the entry: makes variables of the operands below it.
     pub(in crate::build) fn operands_to_slots(&mut self) {
-        if self.merged().is_none_or(|merged| self.pc > merged.pc()) {
+        if self.vars.merged.as_ref().is_none_or(|merged| self.pc > merged.pc()) {
             return;
         }
         // Those below the innermost block became variables when that was opened.

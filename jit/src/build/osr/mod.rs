@@ -11,31 +11,20 @@ mod merged;
 mod peeled;
 mod prefix;
 
-pub(super) use merged::ENCLOSING;
+pub(super) use merged::{ENCLOSING, Merged};
 pub(super) use peeled::Rounds;
 
-use super::Builder;
+use super::{Builder, Operand};
 use crate::contract::FRAME_HEADER;
 use crate::request::Refusal;
-use merged::Merged;
+use prefix::Prefix;
 use weir_bytecode::{FuncBody, Instrs, Opcode};
 
-/// What an OSR body knows of its entry.
-pub(super) struct Osr<'m> {
-    /// Words of a slot of the frame.
-    words: u64,
-    /// Number of locals.
-    locals: u32,
-    /// If it is of this form.
-    pub merged: Option<Merged<'m>>,
-}
-
-impl Osr<'_> {
-    /// The slot, in words of 8 bytes, of the interpreter's frame that holds `variable` at the entry.
-    pub(super) fn frame_slot(&self, variable: u32) -> u64 {
-        let header = if variable < self.locals { 0 } else { FRAME_HEADER };
-        self.words * u64::from(variable) + u64::from(header)
-    }
+/// The slot, in words of 8 bytes, of the interpreter's frame of `body` that holds `variable` at the entry.
+pub(super) fn frame_slot(body: &FuncBody, variable: u32) -> u64 {
+    let words = 1 + u64::from(body.wide);
+    let header = if variable < body.locals.len() as u32 { 0 } else { FRAME_HEADER };
+    words * u64::from(variable) + u64::from(header)
 }
 
 impl<'m> Builder<'_, 'm> {
@@ -45,11 +34,16 @@ impl<'m> Builder<'_, 'm> {
     /// There is no such loop, or nothing arrives there.
     pub(super) fn enter_osr(&mut self, pc: u32) -> Result<Instrs<'m>, Refusal> {
         let loops = enclosing_loops(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
-        let (words, locals) = (1 + u64::from(self.body.wide), self.body.locals.len() as u32);
-        let small = self.is_small(&loops);
-        let merged = (!small).then(|| Merged::new(self.body, &loops));
-        self.vars.osr = Some(Osr { words, locals, merged });
-        if small { self.enter_peeled(pc) } else { self.enter_merged(loops[0]) }
+        let peeled = self.is_small(&loops);
+        let first = if peeled { pc } else { loops[0] };
+        let prefix = Prefix::walk(self.module, self.body, first)?;
+        self.frames = prefix.frames;
+        self.stack = prefix.operands.into_iter().map(Operand::Slot).collect();
+        let mut instrs = Instrs::new(self.module, first, self.body.end);
+        if !peeled {
+            self.open_merged(loops, &mut instrs);
+        }
+        Ok(instrs)
     }
 
     /// Whether the last of these loops, each in the one before it, may be peeled: how much is translated again is within the limit.

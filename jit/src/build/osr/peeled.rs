@@ -6,11 +6,8 @@
 //!
 //! The operands below the entry are in the frame. Nothing ever assigns them.
 
+use super::super::Builder;
 use super::super::control::{Edge, Frame};
-use super::super::{Builder, Operand};
-use super::prefix::Prefix;
-use crate::request::Refusal;
-use weir_bytecode::Instrs;
 
 /// How far the rounds have come.
 #[derive(Default)]
@@ -23,15 +20,7 @@ pub(in crate::build) struct Rounds {
     exits: Vec<(usize, Edge)>,
 }
 
-impl<'m> Builder<'_, 'm> {
-    /// Sets up the state at the loop at `pc`, which is translated next.
-    pub(super) fn enter_peeled(&mut self, pc: u32) -> Result<Instrs<'m>, Refusal> {
-        let prefix = Prefix::walk(self.module, self.body, pc)?;
-        self.frames = prefix.frames;
-        self.stack = prefix.operands.into_iter().map(Operand::Slot).collect();
-        Ok(Instrs::new(self.module, pc, self.body.end))
-    }
-
+impl Builder<'_, '_> {
     /// The first round of the loop at `pc` ends: goes back to it, with these edges.
     pub(in crate::build) fn translate_again(&mut self, pc: u32, frame: &Frame, edges: &[Edge]) {
         let (params, results) = frame.ty.arity(self.module);
