@@ -30,23 +30,14 @@ const MAX_RANGES: usize = 64;
 /// The first things in a lane that are not past: what most questions are about.
 #[derive(Debug)]
 struct Front {
-    /// When the first of them ends.
+    /// When one of them ends.
     stale: Point,
-    /// Where the first claim starts.
-    claimed: Point,
-    /// Where the first piece starts, and the piece.
-    taken: Point,
-    piece: Option<u32>,
-}
-
-impl Default for Front {
-    fn default() -> Front {
-        Front { stale: Point::NEVER, claimed: Point::NEVER, taken: Point::NEVER, piece: None }
-    }
+    /// The one that starts first.
+    first: Conflict,
 }
 
 /// One register.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lane<'a> {
     front: Front,
     /// Ranges of the pieces in it, without overlap, last first.
@@ -60,7 +51,8 @@ pub struct Lane<'a> {
 impl<'a> Lane<'a> {
     /// A register with these claims on it.
     pub fn new(claims: &'a [Range]) -> Lane<'a> {
-        let mut lane = Lane { claims, ..Lane::default() };
+        let front = Front { stale: Point::default(), first: Conflict::NONE };
+        let mut lane = Lane { front, taken: Vec::new(), claims, next_claim: 0 };
         lane.find_front();
         lane
     }
@@ -84,13 +76,15 @@ impl<'a> Lane<'a> {
     }
 
     fn find_front(&mut self) {
-        self.front = Front::default();
+        self.front = Front { stale: Point::NEVER, first: Conflict::NONE };
         if let Some(claim) = self.claims.get(self.next_claim) {
-            (self.front.claimed, self.front.stale) = (claim.start, claim.end);
+            self.front = Front { stale: claim.end, first: Conflict { at: claim.start, piece: None } };
         }
         if let Some(Taken { range, piece }) = self.taken.last() {
-            (self.front.taken, self.front.piece) = (range.start, Some(*piece));
             self.front.stale = self.front.stale.min(range.end);
+            if range.start < self.front.first.at {
+                self.front.first = Conflict { at: range.start, piece: Some(*piece) };
+            }
         }
     }
 
@@ -98,17 +92,12 @@ impl<'a> Lane<'a> {
     /// Mostly the first things there tell: nothing comes before the piece ends, or the register is taken where it starts.
     #[inline]
     pub fn conflict_from<R: Iterator<Item = Range>>(&self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
-        let Front { claimed, taken, piece, .. } = self.front;
-        if end <= claimed.min(taken) {
-            return Conflict::NONE;
+        let Conflict { at, piece } = self.front.first;
+        match at {
+            _ if end <= at => Conflict::NONE,
+            _ if at <= start => Conflict { at: start, piece },
+            _ => self.conflict(ranges(), None),
         }
-        if claimed <= start {
-            return Conflict { at: start, piece: None };
-        }
-        if taken <= start {
-            return Conflict { at: start, piece };
-        }
-        self.conflict(ranges(), None)
     }
 
     /// The first conflict of `ranges` with what is in the register, the piece `ignored` excepted.

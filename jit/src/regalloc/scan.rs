@@ -128,8 +128,12 @@ impl Scan<'_> {
             self.keep_in_memory(piece, start);
             return Ok(());
         }
-        self.find_candidates(piece);
         let hints = self.hints(piece);
+        if let Some(reg) = self.obvious(piece, &hints) {
+            self.take(piece, reg, None, Point::NEVER);
+            return Ok(());
+        }
+        self.find_candidates(piece);
         let choice = match self.best_free(piece, &hints) {
             Some((reg, 0.0)) => Choice::Take { reg, evict: None, until: Point::NEVER },
             free => {
@@ -152,17 +156,40 @@ impl Scan<'_> {
         self.pieces.get(piece).reg as usize
     }
 
+    /// The register that [`Scan::best_free`] would choose, if that is seen without asking the others: it is free, and nothing can speak
+    /// as much for another.
+    fn obvious(&mut self, piece: u32, hints: &Hints) -> Option<Reg> {
+        let (reg, weight) = hints.fixed.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let others = hints.fixed.iter().filter(|hint| hint.0 != reg).map(|hint| hint.1).fold(0.0, f32::max);
+        let pending: f32 = hints.pending.iter().map(|pending| pending.1).sum();
+        if weight <= others || self.unsaved.contains(reg) || !self.registers[self.class(piece)].contains(&reg) {
+            return None;
+        }
+        (self.is_free(piece, reg) && weight + self.expected(reg, hints) > others + pending).then_some(reg)
+    }
+
     fn find_candidates(&mut self, piece: u32) {
         let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
-        let class = self.intervals.regs[self.reg(piece)].class();
+        let class = self.class(piece);
         let (pieces, intervals) = (&self.pieces, self.intervals);
         self.candidates.clear();
-        for &reg in &self.registers[class as usize] {
+        self.candidates.extend(self.registers[class].iter().map(|&reg| {
             let lane = &mut self.lanes[reg.number()];
             lane.advance(start);
-            let conflict = lane.conflict_from(start, end, || pieces.ranges(intervals, piece));
-            self.candidates.push(Candidate { reg, conflict });
-        }
+            Candidate { reg, conflict: lane.conflict_from(start, end, || pieces.ranges(intervals, piece)) }
+        }));
+    }
+
+    /// Whether a register is free for the whole piece.
+    fn is_free(&mut self, piece: u32, reg: Reg) -> bool {
+        let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
+        let lane = &mut self.lanes[reg.number()];
+        lane.advance(start);
+        lane.conflict_from(start, end, || self.pieces.ranges(self.intervals, piece)).at >= end
+    }
+
+    fn class(&self, piece: u32) -> usize {
+        self.intervals.regs[self.reg(piece)].class() as usize
     }
 
     /// The best register that is free for the whole piece, and what must be paid for it: one where copies are saved; then one that
@@ -186,7 +213,11 @@ impl Scan<'_> {
     }
 
     /// What is saved by being in `reg` if related values that have no place yet get it too: as far as can be seen, they can.
+    #[inline]
     fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
+        if hints.pending.is_empty() {
+            return 0.0;
+        }
         let lane = &self.lanes[reg.number()];
         let is_free = |other: u32| {
             let ranges = self.intervals.ranges.get(other as usize);

@@ -104,7 +104,7 @@ impl Assigner<'_> {
         if let Some(slot) = newest.rev().find(|&slot| self.fits(reg, slot)) {
             return slot;
         }
-        self.lanes.push(Lane::default());
+        self.lanes.push(Lane::new(&[]));
         self.widths.push(width);
         self.ends.push(Point::default());
         self.lanes.len() as u32 - 1

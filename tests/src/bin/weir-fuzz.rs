@@ -1,15 +1,7 @@
-//! Compares random programs on all tiers and on wasmi, for as long as it is asked to.
-//!
-//! `weir-fuzz [--count N] [--seed S] [--smith] [--stress] [--tier NAME]… [--save DIR] [--trace]`: N programs with the seeds
-//! S, S + 1, …; `--smith` takes modules of wasm-smith, vectors included, in place of programs that always run; `--stress`
-//! adds a tier that switches at random, with random passes; `--tier` compares only tiers whose name contains NAME; `--save` writes programs on
-//! which engines differ; `--trace` prints each seed first, for runs that end in a crash.
-//!
-//! `weir-fuzz damage [--count N] [--seed S] [--tier NAME]… [--save DIR] [--trace]`: as many damaged modules, and the hostile
-//! ones; each must end in a result or in one clear error. `--trace` is for aborts, which nothing can catch.
-//!
-//! Exit code 1 if there were differences or failures.
+//! Compares random programs on all tiers and on wasmi, for as long as it is asked to. `--help` has the options.
 
+use clap::{Parser, Subcommand};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_tests::coverage::Coverage;
@@ -19,42 +11,85 @@ use weir_tests::generate::generate;
 use weir_tests::rng::Rng;
 use weir_tests::smith;
 
-struct Options {
-    /// Instead of comparing: bad input.
-    damage: bool,
-    count: u64,
-    seed: u64,
+const HELP: &str = "\
+Exit codes: 0 if nothing differed or failed, 1 if something did, 2 for wrong arguments.
+
+Examples:
+  weir-fuzz --count 1000 --stress            programs that always run, all tiers, switching at random
+  weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
+  weir-fuzz damage --count 10000             malformed and hostile modules";
+
+/// Compares random programs on all tiers and on wasmi.
+#[derive(Parser)]
+#[command(name = "weir-fuzz", version, after_help = HELP, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Option<Task>,
+    #[command(flatten)]
+    compare: Compare,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Instead: damaged modules, and hostile ones, each of which must end in a result or in one clear error
+    Damage(Options),
+}
+
+#[derive(clap::Args)]
+struct Compare {
+    #[command(flatten)]
+    options: Options,
+    /// Take modules of wasm-smith, vectors included, in place of programs that always run
+    #[arg(long)]
     smith: bool,
+    /// Add a tier that switches at random, with random passes
+    #[arg(long)]
     stress: bool,
+}
+
+#[derive(clap::Args)]
+struct Options {
+    /// How many programs
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    count: u64,
+    /// The first one's seed; the next ones follow
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    seed: u64,
+    /// Only tiers whose name contains this
+    #[arg(long = "tier", value_name = "NAME")]
     tiers: Vec<String>,
+    /// Write programs on which engines differ
+    #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+    /// Print each seed first, for runs that end in a crash
+    #[arg(long)]
     trace: bool,
 }
 
-fn options() -> Result<Options, String> {
-    let (tiers, save) = (Vec::new(), None);
-    let mut options = Options { damage: false, count: 1000, seed: 0, smith: false, stress: false, tiers, save, trace: false };
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
-        let number = |text: String| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
-        match arg.as_str() {
-            "damage" => options.damage = true,
-            "--count" => options.count = number(value()?)?,
-            "--seed" => options.seed = number(value()?)?,
-            "--smith" => options.smith = true,
-            "--stress" => options.stress = true,
-            "--tier" => options.tiers.push(value()?),
-            "--save" => options.save = Some(value()?.into()),
-            "--trace" => options.trace = true,
-            _ => return Err(format!("unknown option {arg}")),
-        }
+impl Options {
+    /// The seeds, each shown before it is used.
+    fn seeds(&self) -> impl Iterator<Item = u64> {
+        let end = self.seed.saturating_add(self.count);
+        (self.seed..end).inspect(move |seed| match self.trace {
+            true => eprintln!("seed {seed}"),
+            false => progress(&format!("{} of {}", seed - self.seed, self.count)),
+        })
     }
-    Ok(options)
 }
 
-fn subjects(options: &Options, seed: u64) -> Vec<Subject> {
-    let mut tiers = differential::tiers(options.stress.then_some(seed));
+/// Shows what is being done, in one line of a terminal.
+fn progress(text: &str) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        // What cannot be shown is no reason to stop.
+        let _ = write!(stderr, "\r\x1b[K{text}");
+        let _ = stderr.flush();
+    }
+}
+
+fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
+    let mut tiers = differential::tiers(compare.stress.then_some(seed));
+    let options = &compare.options;
     if !options.tiers.is_empty() {
         tiers.retain(|tier| options.tiers.iter().any(|name| tier.name.contains(name.as_str())));
     }
@@ -72,18 +107,16 @@ fn save(options: &Options, seed: u64, wasm: &[u8]) {
 }
 
 /// Compares modules of wasm-smith.
-fn fuzz_smith(options: &Options) -> ExitCode {
+fn fuzz_smith(compare: &Compare) -> ExitCode {
+    let options = &compare.options;
     let (mut modules, mut differences, mut total) = (0u64, 0u64, smith::Agreement::default());
     let mut coverage = Coverage::default();
-    for seed in options.seed..options.seed.saturating_add(options.count) {
-        if options.trace {
-            eprintln!("seed {seed}");
-        }
+    for seed in options.seeds() {
         let Some(wasm) = smith::module(seed) else { continue };
         modules += 1;
         // If it is invalid, the comparison says so.
         let _ = coverage.add(&wasm);
-        let configs: Vec<weir::Config> = (subjects(options, seed).into_iter())
+        let configs: Vec<weir::Config> = (subjects(compare, seed).into_iter())
             .filter_map(|subject| match subject.setup {
                 Setup::Weir(config) => Some(*config),
                 Setup::Wasmi => None,
@@ -93,11 +126,13 @@ fn fuzz_smith(options: &Options) -> ExitCode {
             Ok(agreement) => total += agreement,
             Err(difference) => {
                 differences += 1;
+                progress("");
                 println!("seed {seed}: {difference}");
                 save(options, seed, &wasm);
             }
         }
     }
+    progress("");
     println!("{modules} modules, {differences} differences; {} of {} calls returned", total.returned, total.calls);
     println!("compiled {} functions", total.compiled);
     println!("{coverage}");
@@ -115,6 +150,7 @@ fn damage(options: &Options) -> ExitCode {
         Ok(fate) => fates[fate as usize] += 1,
         Err(message) => {
             failures += 1;
+            progress("");
             println!("{what}, {}: {message}", engine.0);
             save(options, seed, wasm);
         }
@@ -127,52 +163,40 @@ fn damage(options: &Options) -> ExitCode {
             check(&name, u64::MAX, &wasm, engine);
         }
     }
-    for seed in options.seed..options.seed.saturating_add(options.count) {
-        if options.trace {
-            eprintln!("seed {seed}");
-        }
+    for seed in options.seeds() {
         // Several from each program, which costs more to make than to damage.
         let wasm = damaged::damage(&generate(seed / 16).wasm, &mut Rng::new(seed));
         check(&format!("seed {seed}"), seed, &wasm, &engines[seed as usize % engines.len()]);
     }
+    progress("");
     let [refused, unlinked, ran] = [Fate::Refused, Fate::Unlinked, Fate::Ran].map(|fate| fates[fate as usize]);
     println!("{failures} failures; {refused} modules refused, {unlinked} not instantiated, {ran} run");
     println!("{} MiB of memory at most", damaged::peak_memory().unwrap_or_default() >> 20);
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) if options.damage => return damage(&options),
-        Ok(options) => options,
-        Err(message) => {
-            eprintln!("weir-fuzz: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    if options.smith {
-        return fuzz_smith(&options);
-    }
+/// Compares programs that always run.
+fn fuzz(compare: &Compare) -> ExitCode {
+    let options = &compare.options;
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
     let mut coverage = Coverage::default();
-    for seed in options.seed..options.seed.saturating_add(options.count) {
-        if options.trace {
-            eprintln!("seed {seed}");
-        }
+    for seed in options.seeds() {
         let program = generate(seed);
         let _ = coverage.add(&program.wasm);
-        match differential::compare(&program, &subjects(&options, seed), seed.wrapping_mul(37) as u8) {
+        match differential::compare(&program, &subjects(compare, seed), seed.wrapping_mul(37) as u8) {
             Ok(agreement) => {
                 total += agreement;
                 long += u64::from(agreement.executed >= 1000);
             }
             Err(mismatch) => {
                 differences += 1;
+                progress("");
                 println!("seed {seed}: {mismatch}");
-                save(&options, seed, &program.wasm);
+                save(options, seed, &program.wasm);
             }
         }
     }
+    progress("");
     let Agreement { executed, calls, trapped, reached } = total;
     println!("{} programs, {differences} differences; {trapped} of {calls} calls trapped", options.count);
     println!("{long} programs executed 1,000 instructions or more, all together {executed}");
@@ -186,4 +210,13 @@ fn main() -> ExitCode {
     );
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match &arguments.task {
+        Some(Task::Damage(options)) => damage(options),
+        None if arguments.compare.smith => fuzz_smith(&arguments.compare),
+        None => fuzz(&arguments.compare),
+    }
 }
