@@ -100,6 +100,9 @@ const INTERPRETERS_SHARE: f64 = 0.05;
 /// Rounds of the interpreters' table.
 const INTERPRETERS_ROUNDS: u32 = 2;
 
+/// Rounds of the back ends' table, at most.
+const BACK_END_ROUNDS: u32 = 2;
+
 fn full(options: &Full) -> Done {
     let until = Instant::now() + Duration::from_secs(60 * options.minutes);
     let Selection { filter, .. } = &options.selection;
@@ -118,7 +121,7 @@ fn full(options: &Full) -> Done {
     for program in programs::find(&options.selection.programs, None)?.iter().filter(|program| {
         options.curves.contains(&program.name) && filter.as_ref().is_none_or(|filter| program.name.contains(filter))
     }) {
-        let without = ["weir-native", "weir-cranelift", "wasmtime-cached", "wasmtime-pulley", "wasm3", "node-no-liftoff"];
+        let without = ["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-cached", "wasmtime-pulley", "wasm3", "node-no-liftoff"];
         let drawn: Vec<Peer> = everybody.iter().filter(|peer| !without.contains(&peer.name)).cloned().collect();
         document.curves.push(curve::curve(&mut runner, program, &drawn, Duration::from_secs(10))?);
     }
@@ -128,7 +131,11 @@ fn full(options: &Full) -> Done {
     let slow = runner.table("Interpreters, small work", &small, &interpreters, 0, effort);
     let large: Vec<Job<'_>> = programs.iter().map(|program| Job { program, work: program.large.clone() }).collect();
     let effort = Effort { rounds: options.rounds, until: Some(until), metrics: true, timeout };
-    document.tables = vec![runner.table("Compilers, large work", &large, &compiled, 0, effort), slow];
+    let compilers = runner.table("Compilers, large work", &large, &compiled, 0, effort);
+    // Those named, if any were, are in the other tables.
+    let back_ends = if options.selection.peers.is_empty() { peers::present(peers::BACK_ENDS) } else { Vec::new() };
+    let effort = Effort { rounds: options.rounds.min(BACK_END_ROUNDS), until: None, ..effort };
+    document.tables = vec![compilers, slow, runner.table("Back ends, large work", &large, &back_ends, 0, effort)];
     document.tables.retain(|table| !table.peers.is_empty() && !table.rows.is_empty());
     // Last, because it reads whole modules: what is started after that has the peak memory of this process as its own, as Linux
     // counts it over `exec`.

@@ -34,6 +34,7 @@ enum How {
 const PEERS: &[(&str, &str, How)] = &[
     ("weir-auto", "weir", How::Flags(&["run"])),
     ("weir-native", "weir", How::Flags(&["run", "--tier=native"])),
+    ("weir-regalloc2", "weir", How::Flags(&["run", "--tier=native", "--allocator=regalloc2"])),
     ("weir-cranelift", "weir", How::Flags(&["run", "--tier=cranelift"])),
     ("weir-interp", "weir", How::Flags(&["run", "--tier=interp"])),
     ("wasmtime", "wasmtime", How::Flags(&["run", "-Ccache=n"])),
@@ -54,7 +55,10 @@ const PEERS: &[(&str, &str, How)] = &[
 pub const COMPILED: &[&str] =
     &["weir-auto", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
 
-/// Those that don't.
+/// Ways of making the same code, all before it runs: of each back end, and of each allocator of ours.
+pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-precompiled"];
+
+/// Those that don't compile.
 pub const INTERPRETERS: &[&str] = &["weir-interp", "wasmtime-pulley", "wasmi", "wasm3"];
 
 /// Runs argv[1] as a WASI program with the rest as its arguments.
