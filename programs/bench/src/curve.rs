@@ -19,7 +19,7 @@ const START_UP: Duration = Duration::from_secs(10);
 /// How often a point is measured for the median: short runs vary more and cost less.
 fn rounds(ms: f64) -> usize {
     match ms {
-        ..500.0 => 15,
+        ..100.0 => 15,
         ..2000.0 => 5,
         _ => 1,
     }
