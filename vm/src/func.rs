@@ -8,6 +8,7 @@ use crate::runtime::stack::{read_slot, write_slot};
 use crate::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::{Engine, Error, FuncType, Result, Val, ValType};
+use smallvec::SmallVec;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use weir_bytecode::FuncType as PlainType;
@@ -143,6 +144,7 @@ impl Func {
     }
 
     /// The reference, which exists because the store with this identity does.
+    #[inline]
     pub(crate) fn in_store(&self, id: u64) -> *mut FuncRef {
         assert_eq!(self.store, id, "a function was used with a store that is not its own");
         self.func.as_ptr()
@@ -171,6 +173,9 @@ fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
     }
 }
 
+/// So many parameters and results of a host function need no allocation, which would take half of the time of a call.
+const FEW_VALUES: usize = 8;
+
 /// A host function whose type is known only when it is made.
 pub(crate) fn dynamic<T: 'static>(
     ty: PlainType,
@@ -181,13 +186,13 @@ pub(crate) fn dynamic<T: 'static>(
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
         // SAFETY: `entry::host_call` gives a live store whose data is a `T`, and slots with the parameters.
         let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
-        let params: Vec<Val> = (signature.params.iter().enumerate())
+        let params = (signature.params.iter().enumerate())
             // SAFETY: as above.
-            .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), id, ty) })
-            .collect();
+            .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), id, ty) });
         let default = |ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
-        let mut results: Vec<Val> = signature.results.iter().map(default).collect();
-        func(caller, &params, &mut results)?;
+        let mut values: SmallVec<[Val; FEW_VALUES]> = params.chain(signature.results.iter().map(default)).collect();
+        let (params, results) = values.split_at_mut(signature.params.len());
+        func(caller, params, results)?;
         for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
             let bits = result.to_bits(id, ty).map_err(|error| error.context("the result of a host function"))?;
             // SAFETY: as above, and there are as many slots as results.

@@ -216,17 +216,15 @@ impl Activation {
     ///
     /// # Errors
     /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
-    #[inline]
+    // Inlined: a result that came back in memory would be copied in other sizes than it was written, which processors wait for.
+    #[inline(always)]
     unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
         // SAFETY: the promise of `invoke`.
         unsafe {
             let here = approximate_stack_pointer();
-            let ctx = &raw mut (*(*store).stack).ctx;
-            let StackCtx { native_limit, value_sp, boundary, .. } = *ctx;
+            let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
             if (*store).activations == 0 {
-                tier::prepare_thread(&(*store).engine)?;
-                (*ctx).native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
-                (*store).presence.enter();
+                enter_guest(store, here)?;
             } else if here < native_limit {
                 return Err(stack_overflow());
             }
@@ -234,6 +232,20 @@ impl Activation {
             Ok(Activation { store, native_limit, value_sp, boundary })
         }
     }
+}
+
+/// The outermost activation begins, with the native stack at about `here`.
+///
+/// # Safety
+/// As for [`invoke`].
+unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        tier::prepare_thread(&(*store).engine)?;
+        (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
+        (*store).presence.enter();
+    }
+    Ok(())
 }
 
 impl Drop for Activation {

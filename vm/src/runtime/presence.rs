@@ -60,12 +60,14 @@ impl Presence {
     }
 
     /// The outermost activation begins.
+    #[inline]
     pub fn enter(&self) {
         self.since.store(self.guests.now.load(Ordering::Acquire), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
     /// It ends.
+    #[inline]
     pub fn leave(&self) {
         self.since.store(0, Ordering::Release);
     }
