@@ -30,7 +30,7 @@ const MAX_RANGES: usize = 64;
 /// The first things in a lane that are not past: what most questions are about.
 #[derive(Debug)]
 struct Front {
-    /// When one of them ends.
+    /// When the first of them ends.
     stale: Point,
     /// The one that starts first.
     first: Conflict,

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 const HELP: &str = "\
 Peers: weir-auto, weir-native, weir-regalloc2, weir-cranelift, weir-interp (the weir binary beside this one), wasmtime,
 wasmtime-precompiled, wasmtime-cached, wasmtime-winch, wasmtime-pulley, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff,
-and native (the source compiled by cc, rustc or Zig). A peer's binary is looked for on the PATH, unless an environment variable names it:
-WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
+and native (the source compiled by cc, rustc or Zig). A peer's binary is looked for on the PATH, unless an environment variable
+names it: WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
 
 Examples:
   weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes
-  weir-bench full                                     everything, in half an hour, into BENCHMARKS.md
+  weir-bench full                                     everything, in three quarters of an hour, into BENCHMARKS.md
   weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
   weir-bench compare old.json new.json                what changed beyond noise
   weir-bench counts fib --against before.json         instructions by callgrind, and how they changed";
