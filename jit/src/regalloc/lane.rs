@@ -36,6 +36,23 @@ struct Front {
     first: Conflict,
 }
 
+impl Front {
+    #[inline]
+    fn of(claim: Option<&Range>, taken: Option<&Taken>) -> Front {
+        let mut front = Front { stale: Point::NEVER, first: Conflict::NONE };
+        if let Some(claim) = claim {
+            front = Front { stale: claim.end, first: Conflict { at: claim.start, piece: None } };
+        }
+        if let Some(Taken { range, piece }) = taken {
+            front.stale = front.stale.min(range.end);
+            if range.start < front.first.at {
+                front.first = Conflict { at: range.start, piece: Some(*piece) };
+            }
+        }
+        front
+    }
+}
+
 /// One register.
 #[derive(Debug)]
 pub struct Lane<'a> {
@@ -51,10 +68,7 @@ pub struct Lane<'a> {
 impl<'a> Lane<'a> {
     /// A register with these claims on it.
     pub fn new(claims: &'a [Range]) -> Lane<'a> {
-        let front = Front { stale: Point::default(), first: Conflict::NONE };
-        let mut lane = Lane { front, taken: Vec::new(), claims, next_claim: 0 };
-        lane.find_front();
-        lane
+        Lane { front: Front::of(claims.first(), None), taken: Vec::new(), claims, next_claim: 0 }
     }
 
     /// Forgets what ends at or before `now`.
@@ -76,16 +90,7 @@ impl<'a> Lane<'a> {
     }
 
     fn find_front(&mut self) {
-        self.front = Front { stale: Point::NEVER, first: Conflict::NONE };
-        if let Some(claim) = self.claims.get(self.next_claim) {
-            self.front = Front { stale: claim.end, first: Conflict { at: claim.start, piece: None } };
-        }
-        if let Some(Taken { range, piece }) = self.taken.last() {
-            self.front.stale = self.front.stale.min(range.end);
-            if range.start < self.front.first.at {
-                self.front.first = Conflict { at: range.start, piece: Some(*piece) };
-            }
-        }
+        self.front = Front::of(self.claims.get(self.next_claim), self.taken.last());
     }
 
     /// The first conflict of a piece from `start`, to which the lane has advanced, to `end` with what is in the register.

@@ -40,20 +40,9 @@ pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Du
     let mut lines: Vec<Line> = peers.iter().map(|peer| Line { peer: peer.name.into(), milliseconds: Vec::new() }).collect();
     for (work, step) in works.iter().zip(&steps) {
         let gone = |line: &Line| line.milliseconds.last().is_some_and(|last| last.is_none_or(|ms| ms > milliseconds(longest)));
-        // A peer's runs, until one fails.
-        let mut runs: Vec<Option<Vec<f64>>> = lines.iter().map(|line| (!gone(line)).then(Vec::new)).collect();
-        for _ in 0..rounds(*step) {
-            for (peer, runs) in peers.iter().zip(&mut runs) {
-                let Some(done) = runs else { continue };
-                match runner.run(program, work, peer, longest * 2 + START_UP) {
-                    Ok(run) => done.push(milliseconds(run.wall)),
-                    Err(_) => *runs = None,
-                }
-            }
-        }
-        for (runs, line) in runs.into_iter().zip(&mut lines) {
-            line.milliseconds.push(runs.and_then(|runs| summarize(&runs)).map(|summary| summary.median));
-        }
+        let drawn: Vec<Option<&Peer>> = peers.iter().zip(&lines).map(|(peer, line)| (!gone(line)).then_some(peer)).collect();
+        let medians = medians(runner, program, work, &drawn, rounds(*step), longest * 2 + START_UP);
+        lines.iter_mut().zip(medians).for_each(|(line, median)| line.milliseconds.push(median));
     }
     Ok(Curve { program: program.name.clone(), amounts: works.iter().map(|work| work.args[0].clone()).collect(), lines })
 }
@@ -64,4 +53,26 @@ fn scale(runner: &mut Runner, program: &Program, peer: &Peer) -> Result<f64, Ref
     wall(&program.small)?;
     let (small, large) = (wall(&program.small)?, wall(&program.large)?);
     Ok(1.0 / (large - small).max(1.0))
+}
+
+/// Of each peer the median of so many runs, which take turns; `None` if it has dropped out or one failed.
+fn medians(
+    runner: &mut Runner,
+    program: &Program,
+    work: &Work,
+    peers: &[Option<&Peer>],
+    rounds: usize,
+    timeout: Duration,
+) -> Vec<Option<f64>> {
+    let mut runs: Vec<Option<Vec<f64>>> = peers.iter().map(|peer| peer.map(|_| Vec::new())).collect();
+    for _ in 0..rounds {
+        for (peer, runs) in peers.iter().zip(&mut runs) {
+            let (Some(peer), Some(done)) = (peer, runs.as_mut()) else { continue };
+            match runner.run(program, work, peer, timeout) {
+                Ok(run) => done.push(milliseconds(run.wall)),
+                Err(_) => *runs = None,
+            }
+        }
+    }
+    runs.into_iter().map(|runs| Some(summarize(&runs?)?.median)).collect()
 }

@@ -55,7 +55,7 @@ const PEERS: &[(&str, &str, How)] = &[
 pub const COMPILED: &[&str] =
     &["weir-auto", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
 
-/// Ways of making the same code, all before it runs: of each back end, and of each allocator of ours.
+/// Code of each back end, and of our own with each allocator, all made before it runs.
 pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-precompiled"];
 
 /// Those that don't compile.

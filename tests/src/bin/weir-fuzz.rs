@@ -96,7 +96,10 @@ fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
     tiers
 }
 
-fn save(options: &Options, seed: u64, wasm: &[u8]) {
+/// Prints what was found, and saves the module.
+fn report(options: &Options, seed: u64, wasm: &[u8], finding: &str) {
+    progress("");
+    println!("{finding}");
     if let Some(dir) = &options.save {
         let path = dir.join(format!("{seed}.wasm"));
         match std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, wasm)) {
@@ -126,9 +129,7 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
             Ok(agreement) => total += agreement,
             Err(difference) => {
                 differences += 1;
-                progress("");
-                println!("seed {seed}: {difference}");
-                save(options, seed, &wasm);
+                report(options, seed, &wasm, &format!("seed {seed}: {difference}"));
             }
         }
     }
@@ -150,9 +151,7 @@ fn damage(options: &Options) -> ExitCode {
         Ok(fate) => fates[fate as usize] += 1,
         Err(message) => {
             failures += 1;
-            progress("");
-            println!("{what}, {}: {message}", engine.0);
-            save(options, seed, wasm);
+            report(options, seed, wasm, &format!("{what}, {}: {message}", engine.0));
         }
     };
     for (name, wasm) in damaged::hostile() {
@@ -190,9 +189,7 @@ fn fuzz(compare: &Compare) -> ExitCode {
             }
             Err(mismatch) => {
                 differences += 1;
-                progress("");
-                println!("seed {seed}: {mismatch}");
-                save(options, seed, &program.wasm);
+                report(options, seed, &program.wasm, &format!("seed {seed}: {mismatch}"));
             }
         }
     }

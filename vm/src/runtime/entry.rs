@@ -234,20 +234,6 @@ impl Activation {
     }
 }
 
-/// The outermost activation begins, with the native stack at about `here`.
-///
-/// # Safety
-/// As for [`invoke`].
-unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        tier::prepare_thread(&(*store).engine)?;
-        (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
-        (*store).presence.enter();
-    }
-    Ok(())
-}
-
 impl Drop for Activation {
     #[inline]
     fn drop(&mut self) {
@@ -263,6 +249,20 @@ impl Drop for Activation {
             }
         }
     }
+}
+
+/// The outermost activation begins, with the native stack at about `here`.
+///
+/// # Safety
+/// As for [`invoke`].
+unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        tier::prepare_thread(&(*store).engine)?;
+        (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
+        (*store).presence.enter();
+    }
+    Ok(())
 }
 
 /// An address in the caller's frame or just below it.
