@@ -2,12 +2,13 @@
 
 use crate::rng::Rng;
 use bumpalo::Bump;
+use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::{Opcode, Trap};
 use weir_jit::analysis::{Cfg, Dominators};
 use weir_jit::ir::{Block, Entry, Fields, Func, Op, Type, Value};
 
 /// Types of values.
-pub const TYPES: [Type; 5] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::Ref];
+pub const TYPES: [Type; 6] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::Ref];
 
 /// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so
 /// that a world can end every run.
@@ -36,24 +37,28 @@ pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     func
 }
 
-/// A constant of type `ty`, an interesting one or any.
-pub fn constant(rng: &mut Rng, ty: Type) -> u64 {
+/// The wide slot of a constant of type `ty`, an interesting one or any.
+pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
     let bits = rng.bits();
     let small = i64::from(rng.below(5)) - 2;
-    match (ty, rng.below(4)) {
+    let slot = match (ty, rng.below(4)) {
+        (Type::V128, 0) => return u128::from(bits) << 64 | u128::from(rng.bits()),
+        (Type::V128, 1) => return u128::from(small as u32) * (u128::MAX / u128::from(u32::MAX)),
+        (Type::V128, 2) => return u128::from((small as f64).to_bits()) << 64,
         (Type::I32, 0) => bits & 0xFFFF_FFFF,
         (Type::I32, 1) => 1 << rng.below(32),
         (Type::I32, _) => u64::from(small as u32),
         (Type::I64, 0) => bits,
         (Type::I64, 1) => 1 << rng.below(64),
-        (Type::I64, _) => small as u64,
+        (Type::I64 | Type::V128, _) => small as u64,
         (Type::F32, 0) => bits & 0xFFFF_FFFF,
         (Type::F32, _) => (small as f32).to_bits().into(),
         // Null, which is the only reference that is a constant.
         (Type::Ref, _) => 0,
         (_, 0) => bits,
         _ => (small as f64).to_bits(),
-    }
+    };
+    slot.into()
 }
 
 /// Blocks and edges; blocks that the entry does not reach get no edges.
@@ -97,12 +102,27 @@ struct Filler<'r> {
 }
 
 impl Filler<'_> {
-    fn emit(&mut self, func: &mut Func<'_>, block: Block, op: Op, ty: Type, (aux, imm): (u32, u64), args: &[Value]) {
+    fn emit(&mut self, func: &mut Func<'_>, block: Block, op: Op, ty: Type, (aux, imm): (u32, u64), args: &[Value]) -> Value {
         self.pc += 1;
         let value = func.append(block, op, ty, self.pc, aux, imm, args);
         if ty != Type::Void {
             self.available[block.index()].push(value);
         }
+        value
+    }
+
+    fn constant(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
+        let slot = constant(self.rng, ty);
+        self.constant_of(func, block, ty, slot)
+    }
+
+    fn constant_of(&mut self, func: &mut Func<'_>, block: Block, ty: Type, slot: u128) -> Value {
+        let (low, high) = (slot as u64, (slot >> 64) as u64);
+        if high == 0 {
+            return self.emit(func, block, Op::Const, ty, (0, low), &[]);
+        }
+        let halves = [low, high].map(|half| self.emit(func, block, Op::Const, Type::I64, (0, half), &[]));
+        self.emit(func, block, Op::Vector, Type::V128, (Opcode::V128Const as u32, 0), &halves)
     }
 
     /// A value of type `ty` that is available at the end of `block`, rather a recent one.
@@ -124,12 +144,7 @@ impl Filler<'_> {
 
     /// A value for an operand: like `value`, or a constant made for it.
     fn operand(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
-        if !self.rng.one_in(4) {
-            return self.value(func, block, ty);
-        }
-        let bits = constant(self.rng, ty);
-        self.emit(func, block, Op::Const, ty, (0, bits), &[]);
-        *self.available[block.index()].last().expect("the constant has just been made")
+        if self.rng.one_in(4) { self.constant(func, block, ty) } else { self.value(func, block, ty) }
     }
 
     fn fill(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
@@ -165,29 +180,26 @@ impl Filler<'_> {
 
     fn instruction(&mut self, func: &mut Func<'_>, block: Block) {
         let none = (0, 0);
+        let ty = *self.rng.pick(&TYPES);
         match self.rng.below(32) {
             0..3 => {
-                let ty = *self.rng.pick(&TYPES);
-                let bits = constant(self.rng, ty);
-                self.emit(func, block, Op::Const, ty, (0, bits), &[]);
+                self.constant(func, block, ty);
             }
             3 => {
                 let args = [self.value(func, block, Type::I32)];
                 self.emit(func, block, Op::Eqz, Type::I32, none, &args);
             }
             4 => {
-                let ty = *self.rng.pick(&TYPES);
                 let args = [self.value(func, block, Type::I32), self.value(func, block, ty), self.value(func, block, ty)];
                 self.emit(func, block, Op::Select, ty, none, &args);
             }
             5 => {
-                let ty = *self.rng.pick(&TYPES);
                 let args = [self.value(func, block, ty)];
                 let global = self.rng.below(3);
                 self.emit(func, block, Op::GlobalSet, Type::Void, (global, 0), &args);
             }
             6 => {
-                let (ty, global) = (*self.rng.pick(&TYPES), self.rng.below(3));
+                let global = self.rng.below(3);
                 self.emit(func, block, Op::GlobalGet, ty, (global, 0), &[]);
             }
             7 => self.call(func, block),
@@ -198,8 +210,30 @@ impl Filler<'_> {
             }
             10..13 => self.access(func, block),
             13 | 14 => self.table(func, block),
+            15..18 => self.vector(func, block),
             _ => self.numeric(func, block),
         }
+    }
+
+    /// Any instruction on vectors that accesses no memory.
+    fn vector(&mut self, func: &mut Func<'_>, block: Block) {
+        let (opcode, signature) = loop {
+            let opcode = *self.rng.pick(Opcode::ALL);
+            match opcode.signature() {
+                Some(signature) if opcode.is_vector() && opcode != Opcode::V128Const => break (opcode, signature),
+                _ => {}
+            }
+        };
+        let mut args: Vec<Value> = signature.operands.iter().map(|&ty| self.operand(func, block, ty.into())).collect();
+        let lane = match opcode.immediates() {
+            Immediates::Lane => self.rng.below(lanes(opcode)),
+            _ => 0,
+        };
+        if opcode == Opcode::I8x16Shuffle {
+            let picked = constant(self.rng, Type::V128) & u128::from_le_bytes([31; 16]);
+            args.push(self.constant_of(func, block, Type::V128, picked));
+        }
+        self.emit(func, block, Op::Vector, signature.result.into(), (opcode as u32, lane.into()), &args);
     }
 
     /// Any operation that stands for a numeric instruction, load or store.
@@ -216,7 +250,7 @@ impl Filler<'_> {
     fn row(&mut self, wanted: impl Fn(Op) -> bool) -> (Op, Type, Type) {
         loop {
             let opcode = *self.rng.pick(Opcode::ALL);
-            let fits = |&(op, operand, _): &(Op, Type, Type)| wanted(op) && operand != Type::Ref && !opcode.is_vector();
+            let fits = |&(op, operand, _): &(Op, Type, Type)| wanted(op) && operand != Type::Ref;
             if let Some(found) = Op::from_opcode(opcode).filter(fits) {
                 break found;
             }
@@ -247,8 +281,7 @@ impl Filler<'_> {
         }
         let address = self.value(func, block, Type::I32);
         if !self.rng.one_in(20) {
-            self.emit(func, block, Op::Const, Type::I32, (0, 0xFF), &[]);
-            let bound = self.available[block.index()][self.available[block.index()].len() - 1];
+            let bound = self.emit(func, block, Op::Const, Type::I32, (0, 0xFF), &[]);
             self.emit(func, block, Op::And, Type::I32, (0, 0), &[address, bound]);
         }
         let address = self.available[block.index()].iter().rev().copied().find(|&value| func.ty(value) == Type::I32);
@@ -264,14 +297,13 @@ impl Filler<'_> {
             })
             .collect();
         let ty = *self.rng.pick(&[Type::Void, Type::I32, Type::F64]);
-        if self.rng.one_in(2) {
+        let call = if self.rng.one_in(2) {
             args.push(self.value(func, block, Type::I32));
-            self.emit(func, block, Op::CallIndirect, ty, (2, 1), &args);
+            self.emit(func, block, Op::CallIndirect, ty, (2, 1), &args)
         } else {
-            self.emit(func, block, Op::Call, ty, (7, 0), &args);
-        }
+            self.emit(func, block, Op::Call, ty, (7, 0), &args)
+        };
         if ty != Type::Void {
-            let &call = self.available[block.index()].last().expect("the call has just been made");
             for number in 1..1 + u64::from(self.rng.below(3)) {
                 let ty = *self.rng.pick(&TYPES);
                 self.emit(func, block, Op::Result, ty, (0, number), &[call]);
@@ -285,15 +317,15 @@ impl Filler<'_> {
             0 => self.emit(func, block, Op::MemorySize, Type::I32, (0, 0), &[]),
             1 => {
                 let args = [index(self, func)];
-                self.emit(func, block, Op::MemoryGrow, Type::I32, (0, 0), &args);
+                self.emit(func, block, Op::MemoryGrow, Type::I32, (0, 0), &args)
             }
             2 => self.emit(func, block, Op::DataDrop, Type::Void, (0, 0), &[]),
             kind => {
                 let args = [index(self, func), index(self, func), index(self, func)];
                 let op = if kind == 3 { Op::MemoryFill } else { Op::MemoryCopy };
-                self.emit(func, block, op, Type::Void, (0, 0), &args);
+                self.emit(func, block, op, Type::Void, (0, 0), &args)
             }
-        }
+        };
     }
 
     /// An operation on references or on tables, of which the second has no element.
@@ -302,8 +334,7 @@ impl Filler<'_> {
         let reference = self.value(func, block, Type::Ref);
         let mut index = |this: &mut Self| {
             let bits = this.rng.below(10).into();
-            this.emit(func, block, Op::Const, Type::I32, (0, bits), &[]);
-            *this.available[block.index()].last().expect("the constant has just been made")
+            this.emit(func, block, Op::Const, Type::I32, (0, bits), &[])
         };
         let [a, b, c] = [index(self), index(self), index(self)];
         match self.rng.below(9) {
@@ -316,7 +347,7 @@ impl Filler<'_> {
             6 => self.emit(func, block, Op::TableFill, Type::Void, (table, 0), &[a, reference, b]),
             7 => self.emit(func, block, Op::TableCopy, Type::Void, (0, table.into()), &[a, b, c]),
             _ => self.emit(func, block, Op::ElemDrop, Type::Void, (0, 0), &[]),
-        }
+        };
     }
 
     fn terminator(&mut self, func: &mut Func<'_>, block: Block) {
@@ -333,4 +364,11 @@ impl Filler<'_> {
         };
         self.emit(func, block, op, Type::Void, (aux, 0), &args);
     }
+}
+
+/// How many lanes the shape in an instruction's name has: `f32x4` 4.
+fn lanes(opcode: Opcode) -> u32 {
+    let (shape, _) = opcode.mnemonic().split_once('.').expect("a shape stands before the point");
+    let (_, lanes) = shape.split_once('x').expect("an instruction with a lane has a shape");
+    lanes.parse().expect("a number stands behind the x")
 }

@@ -29,7 +29,7 @@ fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> 
     let mut rng = Rng::new(seed ^ 0xA5A5);
     (0..4)
         .map(|_| {
-            let args = TYPES.map(|ty| constant(&mut rng, ty).into());
+            let args = TYPES.map(|ty| constant(&mut rng, ty));
             let mut world = Sandbox { polls: Some(30), fuel: Some(60), ..Sandbox::default() };
             let end = eval(func, &mut world, &args, 100_000);
             (end, world)

@@ -4,7 +4,8 @@
 //! instruction must find each operand it reads where the assignment says so, destroys what it writes, and leaves the
 //! new values there. Where paths meet, a place holds what it holds on all of them. A slot of 8 bytes never holds a
 //! wide value, whatever is copied there. A definition, met again in a loop, is a new value: the old one is nowhere
-//! any more. States only ever lose facts on the way to the fixed point, on which all errors are reported.
+//! any more. States only ever lose facts on the way to the fixed point, on which all errors are reported. Between blocks
+//! only facts about live values are kept: memory grows with what is live at the heads of blocks, and so does time.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,21 +63,24 @@ pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), Wrong>
         return Err(Wrong::Shape);
     }
     let usable = client.preferred().union(client.others());
-    let checker = Checker { client, assignment, usable, wide: wide_regs(client) };
+    let checker = Checker { client, assignment, usable, wide: wide_regs(client), live: live_in(client) };
     for inst in 0..client.num_insts() {
         checker.constraints(inst)?;
     }
     let entries = checker.entries();
-    for (block, state) in entries.into_iter().enumerate() {
-        if let Some(mut state) = state {
-            checker.block(block, &mut state, &mut |wrong| Err(wrong))?;
+    for (block, facts) in entries.iter().enumerate() {
+        if let Some(facts) = facts {
+            checker.block(block, &mut State::new(facts), &mut |wrong| Err(wrong))?;
         }
     }
     Ok(())
 }
 
+/// What is known at the head of a block: which place holds the value of which virtual register, ascending.
+type Facts = Vec<(PlaceKey, u32)>;
+
 /// Which virtual registers' values the places hold, both ways.
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Default)]
 struct State {
     at: BTreeMap<PlaceKey, BTreeSet<usize>>,
     places: BTreeMap<usize, BTreeSet<PlaceKey>>,
@@ -93,6 +97,12 @@ fn key(place: Place) -> PlaceKey {
 }
 
 impl State {
+    fn new(facts: &Facts) -> State {
+        let mut state = State::default();
+        facts.iter().for_each(|&(place, reg)| state.add(place, reg as usize));
+        state
+    }
+
     fn holds(&self, place: PlaceKey, reg: usize) -> bool {
         self.at.get(&place).is_some_and(|held| held.contains(&reg))
     }
@@ -122,19 +132,6 @@ impl State {
         self.destroy(to);
         held.into_iter().filter(|&reg| fits(reg)).for_each(|reg| self.add(to, reg));
     }
-
-    /// Keeps what `other` holds too; answers whether anything was lost.
-    fn meet(&mut self, other: &State) -> bool {
-        let mut lost = Vec::new();
-        for (&place, held) in &self.at {
-            lost.extend(held.iter().filter(|&&reg| !other.holds(place, reg)).map(|&reg| (place, reg)));
-        }
-        for (place, reg) in &lost {
-            self.at.get_mut(place).expect("just seen").remove(reg);
-            self.places.get_mut(reg).expect("both ways").remove(place);
-        }
-        !lost.is_empty()
-    }
 }
 
 struct Checker<'a, C> {
@@ -143,22 +140,28 @@ struct Checker<'a, C> {
     usable: RegSet,
     /// By virtual register, whether its value is wide.
     wide: Vec<bool>,
+    /// By block, what is live at its head.
+    live: Vec<Vec<u32>>,
 }
 
 impl<C: Client> Checker<'_, C> {
-    /// The states at the heads of the blocks that can be reached.
-    fn entries(&self) -> Vec<Option<State>> {
-        let mut entries: Vec<Option<State>> = vec![None; self.client.num_blocks()];
-        entries[0] = Some(State::default());
+    /// What is known at the heads of the blocks that can be reached.
+    fn entries(&self) -> Vec<Option<Facts>> {
+        let mut entries: Vec<Option<Facts>> = vec![None; self.client.num_blocks()];
+        entries[0] = Some(Facts::new());
         let mut work = BTreeSet::from([0]);
         while let Some(block) = work.pop_first() {
-            let mut state = entries[block].clone().expect("it was reached");
+            let mut state = State::new(entries[block].as_ref().expect("it was reached"));
             self.block(block, &mut state, &mut |_| Ok(())).expect("errors are passed over");
             for &succ in self.client.succs(block) {
                 let succ = succ as usize;
                 let passed = self.along_edge(block, succ, &state);
                 let changed = match &mut entries[succ] {
-                    Some(known) => known.meet(&passed),
+                    Some(known) => {
+                        let before = known.len();
+                        known.retain(|fact| passed.binary_search(fact).is_ok());
+                        known.len() < before
+                    }
                     unknown => {
                         *unknown = Some(passed);
                         true
@@ -172,17 +175,17 @@ impl<C: Client> Checker<'_, C> {
         entries
     }
 
-    /// Parameters are where their arguments were.
-    fn along_edge(&self, block: usize, succ: usize, state: &State) -> State {
-        let mut passed = state.clone();
-        let params = self.client.params(succ);
-        params.iter().for_each(|param| passed.forget(param.index()));
-        for (param, arg) in params.iter().zip(self.client.args(block)) {
-            for &place in state.places.get(&arg.index()).into_iter().flatten() {
-                passed.add(place, param.index());
-            }
+    /// Parameters are where their arguments were, what is live stays where it was.
+    fn along_edge(&self, block: usize, succ: usize, state: &State) -> Facts {
+        let params = self.client.params(succ).iter().map(|param| param.index());
+        let passed = params.zip(self.client.args(block).iter().map(|arg| arg.index()));
+        let kept = self.live[succ].iter().map(|&reg| (reg as usize, reg as usize));
+        let mut facts = Facts::new();
+        for (to, from) in passed.chain(kept) {
+            facts.extend(state.places.get(&from).into_iter().flatten().map(|&place| (place, to as u32)));
         }
-        passed
+        facts.sort_unstable();
+        facts
     }
 
     /// Executes a block.
@@ -292,6 +295,38 @@ fn wide_regs(client: &impl Client) -> Vec<bool> {
     (0..client.num_insts()).flat_map(|inst| client.operands(inst)).for_each(|operand| note(operand.reg));
     (0..client.num_blocks()).flat_map(|block| client.params(block)).for_each(|&param| note(param));
     wide
+}
+
+/// By block, the virtual registers that are live at its head, without its parameters; each list ascending. Found as
+/// [`crate::analysis::liveness`] does on the IR, which has other blocks. Facts about the others are dropped: an error
+/// here can cause errors to be reported, never to be missed.
+fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
+    let mut home = vec![usize::MAX; client.num_regs()];
+    let mut uses = Vec::new();
+    for block in 0..client.num_blocks() {
+        client.params(block).iter().for_each(|param| home[param.index()] = block);
+        uses.extend(client.args(block).iter().map(|arg| (arg.index(), block)));
+        for operand in client.insts(block).flat_map(|inst| client.operands(inst as usize)) {
+            match operand.role {
+                Role::Def => home[operand.reg.index()] = block,
+                Role::Use => uses.push((operand.reg.index(), block)),
+            }
+        }
+    }
+    uses.sort_unstable();
+    uses.dedup();
+    let mut live: Vec<Vec<u32>> = vec![Vec::new(); client.num_blocks()];
+    let mut work = Vec::new();
+    for (reg, block) in uses {
+        work.push(block);
+        while let Some(block) = work.pop() {
+            if home[reg] != block && live[block].last() != Some(&(reg as u32)) {
+                live[block].push(reg as u32);
+                work.extend(client.preds(block).iter().map(|&pred| pred as usize));
+            }
+        }
+    }
+    live
 }
 
 fn is(operand: &Operand, role: Role, position: Position) -> bool {

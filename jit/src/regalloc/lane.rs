@@ -93,10 +93,11 @@ impl<'a> Lane<'a> {
         self.front = Front::of(self.claims.get(self.next_claim), self.taken.last());
     }
 
-    /// The first conflict of a piece from `start`, to which the lane has advanced, to `end` with what is in the register.
+    /// Advances to `start`, and answers the first conflict of a piece from there to `end` with what is in the register.
     /// Mostly the first things there tell: nothing comes before the piece ends, or the register is taken where it starts.
     #[inline]
-    pub fn conflict_from<R: Iterator<Item = Range>>(&self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
+    pub fn conflict_from<R: Iterator<Item = Range>>(&mut self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
+        self.advance(start);
         let Conflict { at, piece } = self.front.first;
         match at {
             _ if end <= at => Conflict::NONE,

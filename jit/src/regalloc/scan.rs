@@ -175,7 +175,6 @@ impl Scan<'_> {
         self.candidates.clear();
         self.candidates.extend(self.registers[class].iter().map(|&reg| {
             let lane = &mut self.lanes[reg.number()];
-            lane.advance(start);
             Candidate { reg, conflict: lane.conflict_from(start, end, || pieces.ranges(intervals, piece)) }
         }));
     }
@@ -184,7 +183,6 @@ impl Scan<'_> {
     fn is_free(&mut self, piece: u32, reg: Reg) -> bool {
         let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
         let lane = &mut self.lanes[reg.number()];
-        lane.advance(start);
         lane.conflict_from(start, end, || self.pieces.ranges(self.intervals, piece)).at >= end
     }
 
