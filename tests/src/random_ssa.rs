@@ -13,18 +13,36 @@ pub const TYPES: [Type; 6] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::
 /// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so
 /// that a world can end every run.
 pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
+    filled(arena, rng, any_target, Filler::fill)
+}
+
+/// The same of hardly more than phis and branches, on a few conditions and on phis of constants: what is decided in one
+/// place decides much elsewhere. Some blocks make a call, so that it shows which way control went.
+pub fn branches<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
+    filled(arena, rng, near_target, Filler::fill_sparsely)
+}
+
+/// A function with edges to where `target` says, whose blocks `fill` fills.
+fn filled<'a, 'r>(
+    arena: &'a Bump,
+    rng: &'r mut Rng,
+    target: Target,
+    fill: fn(&mut Filler<'r>, &mut Func<'_>, Block, bool),
+) -> Func<'a> {
     let results: Vec<Type> = (0..rng.below(4)).map(|_| *rng.pick(&TYPES)).collect();
     let mut func = Func::new(arena, 0, Entry::Call, TYPES, results);
-    control_flow(&mut func, rng);
+    control_flow(&mut func, rng, target);
     let cfg = Cfg::compute(&func);
     let dom = Dominators::compute(&func, &cfg);
-    let mut filler = Filler { rng, pc: 0, available: vec![Vec::new(); func.num_blocks()], accessed: None };
+    let none = vec![Vec::new(); func.num_blocks()];
+    let mut filler = Filler { rng, pc: 0, available: none.clone(), tested: none, accessed: None };
     for &block in dom.preorder() {
         if let Some(idom) = dom.idom(block) {
             filler.available[block.index()] = filler.available[idom.index()].clone();
+            filler.tested[block.index()] = filler.tested[idom.index()].clone();
         }
         let loops = func.block(block).preds.iter().any(|&pred| cfg.position(pred) >= cfg.position(block));
-        filler.fill(&mut func, block, loops);
+        fill(&mut filler, &mut func, block, loops);
     }
     for &block in cfg.order() {
         let phis: Vec<Value> = func.phis(block).collect();
@@ -61,18 +79,27 @@ pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
     slot.into()
 }
 
+/// A successor for a block, one of so many.
+type Target = fn(&mut Rng, usize, usize) -> usize;
+
+/// Mostly forward, so that most functions get somewhere.
+fn any_target(rng: &mut Rng, block: usize, count: usize) -> usize {
+    let from = if rng.one_in(4) { 1 } else { (block + 1).min(count - 1) };
+    from + rng.below((count - from) as u32) as usize
+}
+
+/// One of the next three blocks, so that there are many joins; rarely any.
+fn near_target(rng: &mut Rng, block: usize, count: usize) -> usize {
+    if rng.one_in(16) { any_target(rng, block, count) } else { (block + 1 + rng.below(3) as usize).min(count - 1) }
+}
+
 /// Blocks and edges; blocks that the entry does not reach get no edges.
-fn control_flow(func: &mut Func<'_>, rng: &mut Rng) {
+fn control_flow(func: &mut Func<'_>, rng: &mut Rng, target: Target) {
     let count = 1 + rng.below(10) as usize;
     let succs: Vec<Vec<usize>> = (0..count)
         .map(|block| {
             let degree = if count == 1 { 0 } else { *rng.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 4]) };
-            // Mostly forward, so that most functions get somewhere.
-            let succ = |rng: &mut Rng| {
-                let from = if rng.one_in(4) { 1 } else { (block + 1).min(count - 1) };
-                from + rng.below((count - from) as u32) as usize
-            };
-            (0..degree).map(|_| succ(rng)).collect()
+            (0..degree).map(|_| target(rng, block, count)).collect()
         })
         .collect();
     let mut reachable = vec![false; count];
@@ -97,6 +124,8 @@ struct Filler<'r> {
     pc: u32,
     /// Values that dominate the end of each block.
     available: Vec<Vec<Value>>,
+    /// Conditions of branches that dominate the end of each block, its own included.
+    tested: Vec<Vec<Value>>,
     /// The last access: its block, address and offset.
     accessed: Option<(Block, Value, u64)>,
 }
@@ -147,11 +176,45 @@ impl Filler<'_> {
         if self.rng.one_in(4) { self.constant(func, block, ty) } else { self.value(func, block, ty) }
     }
 
+    fn params(&mut self, func: &mut Func<'_>) {
+        for (i, ty) in TYPES.into_iter().enumerate() {
+            self.emit(func, Block::ENTRY, Op::Param, ty, (0, i as u64), &[]);
+        }
+    }
+
+    /// [`branches`]
+    fn fill_sparsely(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
+        let mut own = None;
+        if block == Block::ENTRY {
+            self.params(func);
+            let [number, wide] = [Type::I32, Type::I64].map(|ty| self.value(func, block, ty));
+            let [_, one] = [0, 1].map(|bit| self.constant_of(func, block, Type::I32, bit));
+            let wrapped = self.emit(func, block, Op::Wrap, Type::I32, (0, 0), &[wide]);
+            let bits = [number, wrapped].map(|number| self.emit(func, block, Op::And, Type::I32, (0, 0), &[number, one]));
+            self.tested[block.index()].extend(bits);
+        } else if self.rng.one_in(2) {
+            // For this block's branch alone.
+            let phi = self.emit(func, block, Op::Phi, Type::I32, (0, 0), &[]);
+            self.available[block.index()].retain(|&value| value != phi);
+            own = Some(phi);
+        }
+        if loops {
+            self.emit(func, block, Op::Poll, Type::Void, (0, 0), &[]);
+        }
+        if self.rng.one_in(3) {
+            self.emit(func, block, Op::Call, Type::Void, (block.index() as u32, 0), &[]);
+        }
+        if func.block(block).succs.len() == 2 {
+            let condition = own.unwrap_or_else(|| *self.rng.pick(&self.tested[block.index()]));
+            self.emit(func, block, Op::Branch, Type::Void, (0, 0), &[condition]);
+        } else {
+            self.terminator(func, block);
+        }
+    }
+
     fn fill(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
         if block == Block::ENTRY {
-            for (i, ty) in TYPES.into_iter().enumerate() {
-                self.emit(func, block, Op::Param, ty, (0, i as u64), &[]);
-            }
+            self.params(func);
         } else {
             for _ in 0..self.rng.below(4) {
                 let ty = *self.rng.pick(&TYPES);
@@ -350,6 +413,17 @@ impl Filler<'_> {
         };
     }
 
+    /// A condition to branch on, often one that has been branched on before.
+    fn condition(&mut self, func: &Func<'_>, block: Block) -> Value {
+        let tested = &self.tested[block.index()];
+        if !tested.is_empty() && self.rng.one_in(2) {
+            return *self.rng.pick(tested);
+        }
+        let condition = self.value(func, block, Type::I32);
+        self.tested[block.index()].push(condition);
+        condition
+    }
+
     fn terminator(&mut self, func: &mut Func<'_>, block: Block) {
         let (op, args, aux) = match func.block(block).succs.len() {
             0 if self.rng.one_in(8) => (Op::Trap, vec![], Trap::UnreachableCodeReached as u32),
@@ -359,7 +433,7 @@ impl Filler<'_> {
                 (Op::Return, results.into_iter().map(|ty| self.value(func, block, ty)).collect(), 0)
             }
             1 => (Op::Jump, vec![], 0),
-            2 if !self.rng.one_in(8) => (Op::Branch, vec![self.value(func, block, Type::I32)], 0),
+            2 if !self.rng.one_in(8) => (Op::Branch, vec![self.condition(func, block)], 0),
             _ => (Op::BrTable, vec![self.value(func, block, Type::I32)], 0),
         };
         self.emit(func, block, op, Type::Void, (aux, 0), &args);

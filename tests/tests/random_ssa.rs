@@ -4,8 +4,8 @@ use bumpalo::Bump;
 use weir_bytecode::Trap;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Op, Outcome, Stop, Value, eval, parse, print, verify};
-use weir_jit::opt::{self, Analysis, Changed, Context, Pass, gvn, passes, phis, simplify};
-use weir_tests::random_ssa::{TYPES, constant, function};
+use weir_jit::opt::{self, Analysis, Changed, Context, Pass, constprop, gvn, passes, phis, simplify, threading};
+use weir_tests::random_ssa::{TYPES, branches, constant, function};
 use weir_tests::rng::Rng;
 
 const FUNCTIONS: u64 = 1000;
@@ -24,6 +24,9 @@ fn random_functions_are_well_formed_and_survive_text() {
     }
 }
 
+/// What makes a function of a random sequence.
+type Make = for<'a> fn(&'a Bump, &mut Rng) -> Func<'a>;
+
 /// Everything that can be observed of a few runs.
 fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> {
     let mut rng = Rng::new(seed ^ 0xA5A5);
@@ -38,8 +41,8 @@ fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> 
 }
 
 /// The function of `seed` after `passes` with rewrite fuel, and how many rewrites there were.
-fn transformed<'a>(arena: &'a Bump, seed: u64, passes: &[&Pass], fuel: u64) -> (Func<'a>, u64) {
-    let mut func = function(arena, &mut Rng::new(seed));
+fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&Pass], fuel: u64) -> (Func<'a>, u64) {
+    let mut func = make(arena, &mut Rng::new(seed));
     let mut cx = Context { verify: true, ..Context::default() };
     cx.fuel.set(Some(fuel));
     for pass in passes {
@@ -50,11 +53,18 @@ fn transformed<'a>(arena: &'a Bump, seed: u64, passes: &[&Pass], fuel: u64) -> (
 }
 
 /// A rewrite of the first `made` that turns what is as `expected` into what is not.
-fn bisect(arena: &Bump, seed: u64, passes: &[&Pass], made: u64, expected: &[(Result<Outcome, Stop>, Sandbox)]) -> u64 {
+fn bisect(
+    arena: &Bump,
+    make: Make,
+    seed: u64,
+    passes: &[&Pass],
+    made: u64,
+    expected: &[(Result<Outcome, Stop>, Sandbox)],
+) -> u64 {
     let (mut right, mut wrong) = (0, made);
     while wrong - right > 1 {
         let middle = right + (wrong - right) / 2;
-        match observe(&transformed(arena, seed, passes, middle).0, seed) == expected {
+        match observe(&transformed(arena, make, seed, passes, middle).0, seed) == expected {
             true => right = middle,
             false => wrong = middle,
         }
@@ -64,19 +74,19 @@ fn bisect(arena: &Bump, seed: u64, passes: &[&Pass], made: u64, expected: &[(Res
 
 /// Checks that `passes` keep what functions do, and returns how many rewrites they made. A failure is narrowed down to
 /// the first rewrite that causes it.
-fn keep_meaning(passes: &[&Pass]) -> u64 {
+fn keep_meaning(make: Make, passes: &[&Pass]) -> u64 {
     let mut rewrites = 0;
     for seed in 0..FUNCTIONS {
         let arena = Bump::new();
-        let expected = observe(&function(&arena, &mut Rng::new(seed)), seed);
-        let (func, made) = transformed(&arena, seed, passes, u64::MAX);
+        let expected = observe(&make(&arena, &mut Rng::new(seed)), seed);
+        let (func, made) = transformed(&arena, make, seed, passes, u64::MAX);
         rewrites += made;
         if observe(&func, seed) == expected {
             continue;
         }
-        let culprit = bisect(&arena, seed, passes, made, &expected);
-        let (before, _) = transformed(&arena, seed, passes, culprit - 1);
-        let (after, _) = transformed(&arena, seed, passes, culprit);
+        let culprit = bisect(&arena, make, seed, passes, made, &expected);
+        let (before, _) = transformed(&arena, make, seed, passes, culprit - 1);
+        let (after, _) = transformed(&arena, make, seed, passes, culprit);
         panic!("seed {seed}, rewrite {culprit} of {made} is wrong: before\n{before}\nafter\n{after}");
     }
     rewrites
@@ -85,14 +95,23 @@ fn keep_meaning(passes: &[&Pass]) -> u64 {
 #[test]
 fn every_pass_keeps_meaning() {
     for pass in passes::ORDER {
-        let rewrites = keep_meaning(&[pass]);
+        let rewrites = keep_meaning(function, &[pass]);
         assert!(rewrites > FUNCTIONS / 100, "{} made only {rewrites} rewrites", pass.name);
     }
 }
 
 #[test]
 fn all_passes_together_keep_meaning() {
-    keep_meaning(passes::ORDER);
+    keep_meaning(function, passes::ORDER);
+}
+
+#[test]
+fn branches_keep_meaning() {
+    for pass in [&threading::PASS, &opt::branches::PASS, &constprop::PASS] {
+        let rewrites = keep_meaning(branches, &[pass]);
+        assert!(rewrites > FUNCTIONS / 20, "{} made only {rewrites} rewrites", pass.name);
+    }
+    keep_meaning(branches, passes::ORDER);
 }
 
 /// The properties above mean something only if the functions get somewhere.
@@ -139,12 +158,12 @@ fn rewrite_fuel_bisects_a_fault_to_one_rewrite() {
     for seed in 0..FUNCTIONS {
         let arena = Bump::new();
         let expected = observe(&function(&arena, &mut Rng::new(seed)), seed);
-        let (func, made) = transformed(&arena, seed, &passes, u64::MAX);
+        let (func, made) = transformed(&arena, function, seed, &passes, u64::MAX);
         if observe(&func, seed) == expected {
             continue;
         }
-        let culprit = bisect(&arena, seed, &passes, made, &expected);
-        let [before, after] = [culprit - 1, culprit].map(|fuel| print(&transformed(&arena, seed, &passes, fuel).0));
+        let culprit = bisect(&arena, function, seed, &passes, made, &expected);
+        let [before, after] = [culprit - 1, culprit].map(|fuel| print(&transformed(&arena, function, seed, &passes, fuel).0));
         let changed: Vec<_> = before.lines().zip(after.lines()).filter(|(before, after)| before != after).collect();
         let [(was, is)] = changed[..] else { panic!("seed {seed}: more than one line differs: {changed:?}") };
         assert_eq!(was.replace("rotl", "rotr"), is, "seed {seed}");

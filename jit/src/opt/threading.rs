@@ -13,8 +13,12 @@
 //! would make it irreducible. Who is led past a charge makes it before, so that all are charged what they were, after the
 //! same effects; only a block that cannot go elsewhere can do that.
 //!
+//! Dominators are not computed again after a change. What a block dominated it still does, unless control has been led past that
+//! block: then, and only then, is there a way around it. So such blocks prove nothing any more.
+//!
 //! It runs after constant propagation, which turns conditions into the predicates they depend on, and before the passes
-//! that take away unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify).
+//! that take away unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify), as edges are
+//! moved only between blocks of few.
 //! Bodík, Gupta, Soffa, "Interprocedural Conditional Branch Elimination" (1997) discuss the general form.
 
 use super::branches::remove_unreachable;
@@ -27,6 +31,8 @@ pub const PASS: Pass = Pass { name: "threading", run, needs: &[Analysis::Cfg, An
 
 /// Edges into a block that are looked at.
 const MAX_EDGES: usize = 32;
+/// Edges out of a block, or into it, among which one is moved.
+const MAX_NEIGHBOURS: usize = 256;
 /// Blocks up the dominator tree in which a branch on a condition is looked for.
 const MAX_STEPS: usize = 8;
 
@@ -38,8 +44,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
     exclude_used_elsewhere(func, cfg, &mut candidate);
     let mut changed = 0;
+    let mut bypassed = vec![false; func.num_blocks()];
     for &block in cfg.order().iter().filter(|block| candidate[block.index()]) {
-        changed += thread(func, cx, block);
+        changed += thread(func, cx, block, &mut bypassed);
     }
     if changed > 0 {
         remove_unreachable(func);
@@ -85,19 +92,31 @@ fn exclude_used_elsewhere(func: &Func<'_>, cfg: &Cfg, candidate: &mut [bool]) {
 }
 
 /// Leads the edges into `block` past it that decide its branch.
-fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
+fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [bool]) -> u32 {
+    // More may have been led here.
+    if func.block(block).preds.len() > MAX_EDGES {
+        return 0;
+    }
     let (mut threaded, mut k) = (0, 0);
     let charged = charge(func, block).is_some();
     while k < func.block(block).preds.len() {
         let pred = func.block(block).preds[k];
+        if func.block(pred).succs.len() > MAX_NEIGHBOURS {
+            k += 1;
+            continue;
+        }
         let edge = edge_from(func, block, k);
-        let goes = goes(func, cx.dom(), block, k, (pred, edge));
+        let goes = goes(func, cx.dom(), bypassed, block, k, (pred, edge));
         let target = goes.map(|holds| func.block(block).succs[usize::from(!holds)]);
         let can_pay = !charged || func.block(pred).succs.len() == 1;
+        // Two edges between the same blocks are told apart by their order, which a new one would upset.
+        let can_take = |target: Block| {
+            target != block && !func.block(pred).succs.contains(&target) && func.block(target).preds.len() < MAX_NEIGHBOURS
+        };
         match target {
-            // Two edges between the same blocks are told apart by their order, which a new one would upset.
-            Some(target) if target != block && can_pay && !func.block(pred).succs.contains(&target) && cx.spend() => {
+            Some(target) if can_pay && can_take(target) && cx.spend() => {
                 redirect(func, block, k, (pred, edge), target);
+                bypassed[block.index()] = true;
                 threaded += 1;
             }
             _ => k += 1,
@@ -109,7 +128,22 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
     {
         func.set_odds(branch, 0);
     }
+    if func.block(block).preds.is_empty() {
+        unlink(func, block);
+    }
     threaded
+}
+
+/// Takes `block`, into which no edge leads any more, from the predecessors of its successors: in a row of branches on
+/// one condition each would otherwise come to have all those before it for predecessors.
+fn unlink(func: &mut Func<'_>, block: Block) {
+    let few = |succ: &Block| func.block(*succ).preds.len() <= MAX_NEIGHBOURS;
+    let succs = func.block(block).succs.to_vec();
+    if succs.iter().all(few) {
+        succs.into_iter().for_each(|succ| func.retain_preds(succ, |pred| pred != block));
+        func.block_mut(block).insts.clear();
+        func.block_mut(block).succs.clear();
+    }
 }
 
 /// Index of the edge into `block` from its predecessor `k` in the successors of that predecessor.
@@ -121,7 +155,14 @@ fn edge_from(func: &Func<'_>, block: Block, k: usize) -> usize {
 }
 
 /// Whether the condition of the branch in `block` holds for control that comes along edge `k`.
-fn goes(func: &Func<'_>, dom: &Dominators, block: Block, k: usize, (pred, edge): (Block, usize)) -> Option<bool> {
+fn goes(
+    func: &Func<'_>,
+    dom: &Dominators,
+    bypassed: &[bool],
+    block: Block,
+    k: usize,
+    (pred, edge): (Block, usize),
+) -> Option<bool> {
     let branch = func.terminator(block)?;
     let condition = func.args(branch)[0];
     let is_own = func.op(condition) == Op::Phi && func.phis(block).any(|phi| phi == condition);
@@ -140,7 +181,10 @@ fn goes(func: &Func<'_>, dom: &Dominators, block: Block, k: usize, (pred, edge):
     let mut at = pred;
     for _ in 0..MAX_STEPS {
         let above = dom.idom(at)?;
-        if let [only] = func.block(at).preds[..]
+        // Whoever comes along the edge comes through its predecessor, whatever was led past that.
+        let dominates = at == pred || !bypassed[at.index()];
+        if dominates
+            && let [only] = func.block(at).preds[..]
             && only == above
             && tests(above).is_some()
         {

@@ -45,15 +45,6 @@ impl Flow {
         flow
     }
 
-    /// Which argument of the phis in `block`'s successor number `k` belongs to that edge.
-    pub fn phi_index(func: &Func<'_>, block: Block, k: usize) -> usize {
-        let succs = &func.block(block).succs;
-        let occurrence = succs[..k].iter().filter(|&&succ| succ == succs[k]).count();
-        let preds = func.block(succs[k]).preds.iter().enumerate();
-        let mut entries = preds.filter(|&(_, &pred)| pred == block);
-        entries.nth(occurrence).expect("preds hold one entry per edge").0
-    }
-
     fn with_edges_split(func: &Func<'_>) -> Flow {
         let reachable = reachable(func);
         let mut incoming = vec![0u32; func.num_blocks()];
@@ -71,26 +62,22 @@ impl Flow {
         for &block in &reachable {
             let from = node[block.index()] as usize;
             let succs = &func.block(block).succs;
+            let twins = twins(func, block);
             for (k, succ) in succs.iter().enumerate() {
-                let target = if succs.len() > 1 && incoming[succ.index()] > 1 {
-                    let twin = (0..k).find(|&other| succs[other] == *succ && same_arguments(func, block, other, k));
-                    match twin {
-                        Some(other) => flow.succs[from][flow.targets[from][other] as usize],
-                        None => {
-                            let edge = flow.add(Origin::Edge(block, k as u32));
-                            flow.succs[edge as usize].push(node[succ.index()]);
-                            flow.targets[edge as usize].push(0);
-                            edge
-                        }
-                    }
-                } else {
-                    node[succ.index()]
-                };
-                let index = flow.succs[from].iter().position(|&s| s == target).unwrap_or_else(|| {
-                    flow.succs[from].push(target);
-                    flow.succs[from].len() - 1
-                });
-                flow.targets[from].push(index as u32);
+                if twins[k] < k {
+                    let index = flow.targets[from][twins[k]];
+                    flow.targets[from].push(index);
+                    continue;
+                }
+                let mut target = node[succ.index()];
+                if succs.len() > 1 && incoming[succ.index()] > 1 {
+                    target = flow.add(Origin::Edge(block, k as u32));
+                    flow.succs[target as usize].push(node[succ.index()]);
+                    flow.targets[target as usize].push(0);
+                }
+                let index = flow.succs[from].len() as u32;
+                flow.targets[from].push(index);
+                flow.succs[from].push(target);
             }
         }
         flow
@@ -253,9 +240,25 @@ fn reachable(func: &Func<'_>) -> Vec<Block> {
     found
 }
 
-/// Whether two edges from `block` to one successor carry the same phi arguments.
-fn same_arguments(func: &Func<'_>, block: Block, a: usize, b: usize) -> bool {
-    let succ = func.block(block).succs[a];
-    let (a, b) = (Flow::phi_index(func, block, a), Flow::phi_index(func, block, b));
-    func.phis(succ).all(|phi| func.args(phi)[a] == func.args(phi)[b])
+/// For each edge from `block`, the first that leads to the same successor with the same phi arguments. Tables have many.
+fn twins(func: &Func<'_>, block: Block) -> SmallVec<[usize; 4]> {
+    let succs = &func.block(block).succs;
+    let mut twins: SmallVec<[usize; 4]> = (0..succs.len()).collect();
+    let mut by_succ = twins.clone();
+    by_succ.sort_by_key(|&k| succs[k]);
+    for edges in by_succ.chunk_by(|&a, &b| succs[a] == succs[b]).filter(|edges| edges.len() > 1) {
+        let succ = succs[edges[0]];
+        let preds = func.block(succ).preds.iter().enumerate();
+        let indices = preds.filter(|&(_, &pred)| pred == block).map(|(index, _)| index);
+        // The first edges of their kind, and which arguments of the phis are theirs.
+        let mut firsts: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+        for (&k, index) in edges.iter().zip(indices) {
+            let same = |other: usize| func.phis(succ).all(|phi| func.args(phi)[other] == func.args(phi)[index]);
+            match firsts.iter().find(|&&(_, other)| same(other)) {
+                Some(&(first, _)) => twins[k] = first,
+                None => firsts.push((k, index)),
+            }
+        }
+    }
+    twins
 }

@@ -113,13 +113,12 @@ impl<'l> Lower<'l, '_> {
         self.load_overflow(&overflow);
     }
 
-    /// The results of a call that are used, by index.
+    /// The results of the call being selected that are used, by index.
     fn results(&self, call: Value) -> Vec<Option<Value>> {
         let used = |value: Value| Some(value).filter(|value| !self.regs[value.index()].is_none());
         let mut results = vec![used(call)];
-        let insts = &self.func.block(self.block).insts;
-        let behind = insts.iter().skip_while(|&&value| value != call).skip(1);
-        for &value in behind.take_while(|&&value| self.func.op(value) == Op::Result) {
+        let behind = &self.func.block(self.block).insts[self.position + 1..];
+        for &value in behind.iter().take_while(|&&value| self.func.op(value) == Op::Result) {
             let index = self.func.inst(value).imm as usize;
             results.resize(results.len().max(index + 1), None);
             results[index] = used(value);

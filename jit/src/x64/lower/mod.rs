@@ -31,6 +31,7 @@ use crate::ir::{Block, Effect, Entry, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::{Refusal, Request};
 use facts::Facts;
+use smallvec::SmallVec;
 
 /// Selects instructions for `func`.
 ///
@@ -59,6 +60,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         reversed: Vec::with_capacity(2 * func.num_values()),
         pending: Vec::with_capacity(32),
         block: Block::ENTRY,
+        position: 0,
         effects: 0,
         pc: 0,
         memory_base: pinned_base.unwrap_or(Reg::NONE),
@@ -83,8 +85,9 @@ struct Lower<'l, 'a> {
     reversed: Vec<Inst>,
     /// Code of the value being selected, first instruction first.
     pending: Vec<Inst>,
-    /// Where that value stands.
+    /// Where that value stands: the block, and the index in it.
     block: Block,
+    position: usize,
     effects: u32,
     pc: u32,
     /// Holds memory 0's base, if asked for.
@@ -164,8 +167,9 @@ impl Lower<'_, '_> {
         self.block = block;
         let func = self.func;
         let mut args = Regs::new();
-        for &value in func.block(block).insts.iter().rev() {
+        for (position, &value) in func.block(block).insts.iter().enumerate().rev() {
             let inst = func.inst(value);
+            self.position = position;
             self.pc = inst.pc;
             self.effects = self.facts.effects_before[value.index()];
             match inst.op {
@@ -181,15 +185,14 @@ impl Lower<'_, '_> {
 
     /// A jump along an edge that passes arguments.
     fn lower_jump(&mut self, block: Block, k: usize) -> Regs {
-        let succ = self.func.block(block).succs[k];
-        let index = Flow::phi_index(self.func, block, k);
         let func = self.func;
         let mut args = Regs::new();
-        for phi in func.phis(succ) {
-            if self.facts.is_live_phi(phi) {
-                self.reg(phi);
-                args.push(self.reg(func.args(phi)[index]));
-            }
+        let mut live = func.phis(func.block(block).succs[k]).filter(|&phi| self.facts.is_live_phi(phi)).peekable();
+        // A block may have many predecessors to search.
+        let index = live.peek().map_or(0, |_| func.edge(block, k).1);
+        for phi in live.collect::<SmallVec<[Value; 8]>>() {
+            self.reg(phi);
+            args.push(self.reg(func.args(phi)[index]));
         }
         self.push(Inst::new(Asm::Jmp, Width::Q));
         args
