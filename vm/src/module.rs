@@ -232,15 +232,14 @@ fn read_file(path: &Path) -> Result<Contents> {
 /// The binary format of a module in either format. What is no text is left to validation, which says what it expects.
 #[cfg(feature = "wat")]
 fn binary<'a>(bytes: &'a [u8], path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !bytes.starts_with(b"\0asm") => wat::parse_str(text).map(Cow::Owned).map_err(|mut error| {
-            if let Some(path) = path {
-                error.set_path(path);
-            }
-            error.into()
-        }),
-        _ => Ok(Cow::Borrowed(bytes)),
-    }
+    let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(bytes).ok() };
+    let Some(text) = text else { return Ok(Cow::Borrowed(bytes)) };
+    wat::parse_str(text).map(Cow::Owned).map_err(|mut error| {
+        if let Some(path) = path {
+            error.set_path(path);
+        }
+        error.into()
+    })
 }
 
 #[cfg(not(feature = "wat"))]
