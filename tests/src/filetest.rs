@@ -11,12 +11,19 @@
 //! ```
 //!
 //! A module is built first; `;; func: 2` picks one function instead of all, `;; osr: 0` the entry at its loop with this
-//! number, `;; fuel` and `;; poll` switch those on, `;; merged` peels no loop. Runs name a function by its export. With
-//! `WEIR_BLESS=1` in the environment, what comes out replaces what is expected.
+//! number, `;; fuel` and `;; poll` switch those on, `;; merged` peels no loop. Any other line that begins with `;;` is an
+//! error; a comment begins with `;;;`.
+//!
+//! Runs name a function by its export; where the stage shows machine code, they are executed by the native back end too.
+//! The arguments of a run of SSA entered at a loop are its slots. With `WEIR_BLESS=1` in the environment, the output
+//! replaces what is expected.
+
+pub mod head;
 
 use bumpalo::Bump;
+use head::{Head, SHOWN};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weir::error::Context as _;
 use weir::{Config, Engine, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
@@ -27,108 +34,114 @@ use weir_jit::ir::print::write_bits;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval, parse, print, verify};
 use weir_jit::opt::{self, Context, passes};
-use weir_jit::{Backend, Options, Request};
+use weir_jit::{Backend, Request};
 
 /// Line between input and output.
 const EXPECT: &str = ";; expect";
-/// Stages whose output is a section of [`explore()`].
-const SHOWN: [&str; 6] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "asm"];
 /// Instructions that a run of SSA may take.
 const STEPS: u64 = 1_000_000;
 /// Fuel that a run of a module may take.
 const FUEL: u64 = 1_000_000;
 
-/// Checks the filetest at `path`, or if `bless`, rewrites what it expects.
-///
-/// # Errors
-/// What differs, or is wrong with the file.
-pub fn check(path: &Path, bless: bool) -> Result<(), String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let (input, expected) = match text.split_once(&format!("\n{EXPECT}\n")) {
-        Some((input, expected)) => (input.to_string() + "\n", uncomment(expected)),
-        None => (text.clone(), String::new()),
-    };
-    let test = Test::new(&input)?;
-    // The own back end exists on its own processor only.
-    let machine = test.stages.iter().any(|stage| matches!(*stage, "lower" | "regalloc" | "asm"));
-    if machine && !cfg!(target_arch = "x86_64") {
-        return Ok(());
+/// A filetest: its input, its directives, and the output expected of it.
+pub struct Filetest {
+    path: PathBuf,
+    input: String,
+    expected: Option<String>,
+}
+
+impl Filetest {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or what is expected is not made of comments.
+    pub fn read(path: &Path) -> Result<Filetest, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let (input, expected) = match text.split_once(&format!("\n{EXPECT}\n")) {
+            Some((input, expected)) => (input.to_string() + "\n", Some(uncomment(expected)?)),
+            None => (text, None),
+        };
+        Ok(Filetest { path: path.into(), input, expected })
     }
-    let actual = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("ssa") => test.ssa()?,
-        Some("wat") => test.wat()?,
-        other => return Err(format!("a filetest ends in .ssa or .wat, not {other:?}")),
-    };
-    if actual == expected {
-        return Ok(());
+
+    /// Its directives.
+    ///
+    /// # Errors
+    /// As [`Head::parse`].
+    pub fn head(&self) -> Result<Head<'_>, String> {
+        Head::parse(&self.input, self.extension())
     }
-    if bless {
-        let new = format!("{input}{EXPECT}\n{}", comment(&actual));
-        return std::fs::write(path, new).map_err(|error| error.to_string());
+
+    fn extension(&self) -> &str {
+        self.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
     }
-    Err(format!("expected:\n{expected}\nfound:\n{actual}\nWEIR_BLESS=1 accepts what was found"))
+
+    /// Checks the output and the runs, or if `bless`, rewrites the output that is expected.
+    ///
+    /// # Errors
+    /// What differs, or is wrong with the file.
+    pub fn check(&self, bless: bool) -> Result<(), String> {
+        let test = Test { input: &self.input, head: self.head()? };
+        let actual = if self.extension() == "ssa" { test.ssa()? } else { test.wat()? };
+        if self.expected.as_ref() == Some(&actual) {
+            return Ok(());
+        }
+        if bless {
+            let new = format!("{}{EXPECT}\n{}", self.input, comment(&actual));
+            return std::fs::write(&self.path, new).map_err(|error| error.to_string());
+        }
+        let expected = self.expected.as_deref().unwrap_or("(no line `;; expect`)\n");
+        Err(format!("expected:\n{expected}\nfound:\n{actual}\nWEIR_BLESS=1 accepts what was found"))
+    }
 }
 
 fn comment(text: &str) -> String {
     text.lines().map(|line| format!(";; {line}").trim_end().to_string() + "\n").collect()
 }
 
-fn uncomment(text: &str) -> String {
-    text.lines().map(|line| line.strip_prefix(";; ").unwrap_or_default().to_string() + "\n").collect()
+fn uncomment(text: &str) -> Result<String, String> {
+    let line = |line: &str| match line.strip_prefix(";; ") {
+        Some(line) => Ok(line.to_string() + "\n"),
+        None if line == ";;" => Ok("\n".into()),
+        None => Err(format!("after `{EXPECT}` every line begins with `;; `: {line}")),
+    };
+    text.lines().map(line).collect()
 }
 
-/// What the head of a file says.
-#[derive(Default)]
+/// A filetest that runs.
 struct Test<'t> {
     input: &'t str,
-    stages: Vec<&'t str>,
-    runs: Vec<&'t str>,
-    func: Option<u32>,
-    osr: Option<usize>,
-    options: Options,
+    head: Head<'t>,
 }
 
-impl<'t> Test<'t> {
-    fn new(input: &'t str) -> Result<Test<'t>, String> {
-        let mut test = Test { input, ..Test::default() };
-        for line in input.lines().filter_map(|line| line.strip_prefix(";; ")) {
-            match line.split_once(": ").map(|(key, value)| (key, value.trim())) {
-                Some(("test", stages)) => test.stages = stages.split_whitespace().collect(),
-                Some(("run", run)) => test.runs.push(run),
-                Some(("func", func)) => test.func = Some(func.parse().map_err(|_| format!("no function index: {func}"))?),
-                Some(("osr", osr)) => test.osr = Some(osr.parse().map_err(|_| format!("no loop index: {osr}"))?),
-                None if line == "fuel" => test.options.fuel = true,
-                None if line == "poll" => test.options.poll = true,
-                None if line == "merged" => test.options.peel_limit = 0,
-                _ => {}
-            }
-        }
-        if test.stages.is_empty() { Err("no line `;; test: stage`".into()) } else { Ok(test) }
-    }
-
+impl Test<'_> {
     /// Output for a function in SSA.
     fn ssa(&self) -> Result<String, String> {
         let arena = Bump::new();
         let mut func = parse(&arena, self.input).map_err(|error| error.to_string())?;
-        if self.stages == ["verify"] {
+        if self.head.stages == ["verify"] {
             return Ok(verify(&func, None).map_or_else(|error| error.to_string(), |()| "ok".into()) + "\n");
         }
         if parse(&arena, &print(&func)).as_ref() != Ok(&func) {
             return Err(format!("this text is not parsed to the function that it prints:\n{func}"));
         }
-        if self.stages == ["print"] {
+        self.run_ssa(&func)?;
+        if self.head.stages == ["print"] {
             return Ok(print(&func));
         }
-        self.run_ssa(&func)?;
         self.passes(&mut func, None)?;
         self.run_ssa(&func)?;
         Ok(print(&func))
     }
 
     fn run_ssa(&self, func: &Func<'_>) -> Result<(), String> {
-        for run in &self.runs {
+        for run in &self.head.runs {
             let (_, args, expected) = split_run(run)?;
-            let args: Vec<u128> = arguments(&args, &func.params)?.into_iter().map(u128::from).collect();
+            let types = match func.entry {
+                Entry::Call => func.params.to_vec(),
+                Entry::Osr(_) => vec![Type::I64; args.len()],
+            };
+            let args: Vec<u128> = arguments(&args, &types)?.into_iter().map(u128::from).collect();
             let found = match eval(func, &mut Sandbox::default(), &args, STEPS) {
                 Ok(Outcome::Return(results)) => show(results.iter().map(|&bits| bits as u64).zip(func.results.iter().copied())),
                 Ok(outcome) => return Err(format!("run {run}: {outcome:?}")),
@@ -147,7 +160,7 @@ impl<'t> Test<'t> {
         };
         well_formed(func, "construction")?;
         let mut cx = Context { module, ..Context::default() };
-        for stage in &self.stages {
+        for stage in &self.head.stages {
             match *stage {
                 "build" => {}
                 stage if SHOWN.contains(&stage) => {}
@@ -168,32 +181,35 @@ impl<'t> Test<'t> {
         let module = validate::parse(bytes.into()).map_err(|error| error.to_string())?;
         let defined = module.imported_funcs..module.funcs.len() as u32;
         let mut text = String::new();
-        for func in defined.filter(|func| self.func.is_none_or(|only| only == *func)) {
-            let entry = match (self.osr, module.body(func)) {
+        for func in defined.filter(|func| self.head.func.is_none_or(|only| only == *func)) {
+            let entry = match (self.head.osr, module.body(func)) {
                 (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
                 _ => Entry::Call,
             };
-            if let [stage] = self.stages[..]
+            if let [stage] = self.head.stages[..]
                 && SHOWN.contains(&stage)
             {
                 text += &self.section(&module, func, entry, stage)?;
                 continue;
             }
             let arena = Bump::new();
-            let mut ssa = build(&arena, &module, func, entry, &self.options, &mut BuildStats::default())
+            let mut ssa = build(&arena, &module, func, entry, &self.head.options, &mut BuildStats::default())
                 .map_err(|refusal| refusal.to_string())?;
             self.passes(&mut ssa, Some(&module))?;
             write!(text, "{ssa}").map_err(|error| error.to_string())?;
         }
         self.run_module(&[])?;
-        self.run_module(&self.stages)?;
+        self.run_module(&self.head.stages)?;
+        if self.head.needs_machine() {
+            self.run_with(Config::new().tier(Tier::Native))?;
+        }
         Ok(text)
     }
 
     /// What one stage of the compilation for x86-64 looks like.
     fn section(&self, module: &Module, func: u32, entry: Entry, stage: &str) -> Result<String, String> {
         let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
-        let options = &self.options;
+        let options = &self.head.options;
         let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, profile: None, options };
         let mut sections = explore(&request);
         match sections.iter().position(|section| section.stage == stage) {
@@ -205,12 +221,15 @@ impl<'t> Test<'t> {
     /// Evaluates the runs after those of the passes that are among `stages`, in the optimiser's order.
     fn run_module(&self, stages: &[&str]) -> Result<(), String> {
         let off = passes::ORDER.iter().map(|pass| pass.name).filter(|name| !stages.contains(name) && !stages.contains(&"opt"));
-        let mut config = Config::new();
-        config.tier(Tier::Ssa).passes_off(&off.collect::<Vec<_>>());
-        config.consume_fuel(self.options.fuel).epoch_interruption(self.options.poll);
-        for run in &self.runs {
+        self.run_with(Config::new().tier(Tier::Ssa).passes_off(&off.collect::<Vec<_>>()))
+    }
+
+    /// Executes the runs, each in a new instance.
+    fn run_with(&self, config: &mut Config) -> Result<(), String> {
+        config.consume_fuel(self.head.options.fuel).epoch_interruption(self.head.options.poll);
+        for run in &self.head.runs {
             let (name, args, expected) = split_run(run)?;
-            let found = call(&config, self.input, &name, &args).map_err(|error| format!("run {run}: {error:#}"))?;
+            let found = call(config, self.input, &name, &args).map_err(|error| format!("run {run}: {error:#}"))?;
             compare(run, expected, &found, &name)?;
         }
         Ok(())
@@ -242,10 +261,16 @@ fn call(config: &Config, text: &str, name: &str, args: &[String]) -> weir::Resul
     let args = arguments(args, &types).map_err(weir::Error::msg)?;
     let args: Vec<Val> = args.into_iter().zip(&types).map(|(bits, &ty)| value(bits, ty)).collect();
     let mut results = vec![Val::I32(0); ty.results().len()];
-    match func.call(&mut store, &args, &mut results) {
-        Ok(()) => Ok(show(results.iter().map(bits).zip(ty.results().map(Type::from)))),
-        Err(error) => Ok(format!("trap {}", error.downcast::<Trap>()?)),
+    let found = match func.call(&mut store, &args, &mut results) {
+        Ok(()) => show(results.iter().map(bits).zip(ty.results().map(Type::from))),
+        Err(error) => format!("trap {}", error.downcast::<Trap>()?),
+    };
+    let functions = module.stats().functions;
+    if let Some(fallback) = functions.fallbacks.first() {
+        return Err(weir::Error::msg(format!("function {} ran on another tier: {}", fallback.func, fallback.reason)));
     }
+    weir::ensure!(functions.native + functions.evaluated > 0, "no function was compiled");
+    Ok(found)
 }
 
 fn value(bits: u64, ty: Type) -> Val {

@@ -11,6 +11,19 @@ pub mod rng;
 pub mod smith;
 pub mod spec;
 
+/// Whether tests rewrite what they expect instead of comparing it: `WEIR_BLESS=1` in the environment.
+///
+/// # Panics
+/// The variable has a value other than `1`, `0` and the empty string.
+pub fn blessing() -> bool {
+    match std::env::var("WEIR_BLESS") {
+        Ok(value) if value == "1" => true,
+        Ok(value) if value.is_empty() || value == "0" => false,
+        Err(std::env::VarError::NotPresent) => false,
+        other => panic!("WEIR_BLESS is 1, 0 or unset, not {other:?}"),
+    }
+}
+
 /// The README's Rust examples, run as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -169,7 +169,7 @@ fn text_programs() {
         }
         let binary = wat::parse_file(&text).expect("valid text");
         let committed = text.with_extension("wasm");
-        if std::env::var_os("WEIR_BLESS").is_some() {
+        if weir_tests::blessing() {
             fs::write(&committed, &binary).expect("writable");
         }
         let same = fs::read(&committed).is_ok_and(|bytes| bytes == binary);

@@ -68,7 +68,7 @@ fn run_here(module: &str, args: &[&str], input: &str, (folder, opened_as): (&Pat
 /// The text is that of this file of `tests/real`.
 fn assert_expected(text: &str, file: &str) {
     let path = root().join("tests/real").join(file);
-    if std::env::var_os("WEIR_BLESS").is_some() {
+    if weir_tests::blessing() {
         fs::write(&path, text).expect("a writable folder");
     }
     assert_eq!(text, fs::read_to_string(path).expect("what is expected"), "{file}");

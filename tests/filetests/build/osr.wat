@@ -1,7 +1,7 @@
 ;; test: build
 ;; osr: 1
-;; Entered at the inner loop: the rest of its round and of the outer loop's come first, then both loops as they are. Everything live
-;; comes from the frame.
+;;; Entered at the inner loop: the rest of its round and of the outer loop's come first, then both loops as they are. Everything live
+;;; comes from the frame.
 (module
   (func (export "f") (param i32 i32) (result i32)
     (local i32 i32)

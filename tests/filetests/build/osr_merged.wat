@@ -1,7 +1,7 @@
 ;; test: build
 ;; osr: 1
 ;; merged
-;; Entered at the inner loop: the outer header has no forward edge, and everything live comes from the frame.
+;;; Entered at the inner loop: the outer header has no forward edge, and everything live comes from the frame.
 (module
   (func (export "f") (param i32 i32) (result i32)
     (local i32 i32)
