@@ -1,6 +1,6 @@
 //! The pipeline.
 
-use crate::build::{BuildStats, build};
+use crate::construct::{BuildStats, build};
 use crate::ir::Func;
 use crate::opt;
 use bumpalo::Bump;
@@ -53,7 +53,7 @@ pub fn translate<'a>(
 pub(crate) fn back_end(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats) -> Result<Compiled, Refusal> {
     match request.backend {
         #[cfg(feature = "cranelift")]
-        Backend::Cranelift => crate::fallback::compile(func, request, stats),
+        Backend::Cranelift => crate::cranelift::compile(func, request, stats),
         #[cfg(not(feature = "cranelift"))]
         Backend::Cranelift => {
             Err(Refusal::Unsupported { backend: Backend::Cranelift, what: "anything: it is not built in".into() })
@@ -67,7 +67,7 @@ pub(crate) fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut 
     let mut counts = BuildStats::default();
     let mut func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
     if let Some(profile) = request.profile {
-        profile.weigh(&mut func);
+        crate::profile::weigh(profile, &mut func);
     }
     stats.phases.push(("build", start.elapsed().as_nanos() as u64));
     (stats.phis, stats.trivial_phis, stats.shared) = (counts.phis, counts.trivial_phis, counts.shared);

@@ -1,15 +1,14 @@
 //! From one function's bytecode to machine code: `(Module, function, profile) → Compiled`. This crate knows nothing of the
 //! virtual machine that runs the result: it maps no memory, takes no lock and does no I/O.
 //!
-//! Read [`compile`] first: it is the pipeline from top to bottom. [`contract`] is what compiled code assumes of the runtime.
+//! Read [`compile`] first: it is the pipeline from top to bottom. [`weir_contract`] is what compiled code assumes of the runtime.
 
 pub mod analysis;
-pub mod build;
 pub mod compile;
-pub mod contract;
-pub mod explore;
+pub mod construct;
 #[cfg(feature = "cranelift")]
-pub mod fallback;
+pub mod cranelift;
+pub mod explore;
 pub mod ir;
 pub mod opt;
 pub mod profile;

@@ -1,12 +1,12 @@
 //! What goes into a compilation and what comes out: plain data, which every stage names and none owns.
 
-use crate::build::Refinements;
-use crate::contract::TrapSite;
+use crate::construct::Refinements;
 use crate::ir::Entry;
 use crate::opt::constprop::{Limits, Proved};
-use crate::profile::Profile;
 use crate::regalloc::Allocator;
 use weir_bytecode::Module;
+use weir_contract::TrapSite;
+use weir_contract::profile::Profile;
 
 /// Which back end turns SSA into machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,7 +26,7 @@ pub struct Options {
     pub poll: bool,
     /// Memories have guard regions, whose faults become traps; needs `signals`.
     pub guard_regions: bool,
-    /// Code may fault where it traps, because signal handlers stand by; without, it calls [`Helper::Raise`](crate::contract::Helper).
+    /// Code may fault where it traps, because signal handlers stand by; without, it calls [`Helper::Raise`](weir_contract::Helper).
     pub signals: bool,
     /// Replace NaNs whose bits the specification leaves open by the canonical one.
     pub canonical_nans: bool,

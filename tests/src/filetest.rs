@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use weir::error::Context as _;
 use weir::{Config, Engine, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
-use weir_jit::build::{BuildStats, build};
+use weir_jit::construct::{BuildStats, build};
 use weir_jit::explore::explore;
 use weir_jit::ir::parse::parse_bits;
 use weir_jit::ir::print::write_bits;

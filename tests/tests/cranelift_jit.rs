@@ -17,7 +17,7 @@ use weir_jit::compile::{CompileStats, Options};
 use weir_jit::ir::eval::{Outcome, eval};
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse};
-use weir_jit::{Backend, Request, fallback};
+use weir_jit::{Backend, Request, cranelift};
 
 /// Reads arguments from slots and writes results to the same slots.
 type Entry = unsafe extern "sysv64" fn(slots: *mut u64);
@@ -58,7 +58,7 @@ fn define(loader: &mut JITModule, module: &Module, func: &Func<'_>) -> FuncId {
         profile: None,
         options: &options,
     };
-    let compiled = fallback::compile(func, &request, &mut CompileStats::default()).unwrap();
+    let compiled = cranelift::compile(func, &request, &mut CompileStats::default()).unwrap();
     assert!(compiled.relocs.is_empty(), "a pure function refers to nothing");
     let id = loader.declare_anonymous_function(&signature(func)).unwrap();
     loader.define_function_bytes(id, 16, &compiled.code, &[]).unwrap();

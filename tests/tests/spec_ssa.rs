@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use weir_bytecode::validate;
 use weir_jit::Options;
-use weir_jit::build::{BuildStats, build};
+use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, parse, print, verify};
 use weir_tests::spec;
 

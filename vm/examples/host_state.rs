@@ -1,5 +1,5 @@
 //! Host functions that work on the embedder's own data and on the guest's memory:
-//! `cargo run -p weir --example host_state`.
+//! `cargo run -p weir-vm --example host_state`.
 
 use std::collections::BTreeMap;
 use weir::error::Context;

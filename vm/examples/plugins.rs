@@ -1,5 +1,5 @@
 //! A host for plug-ins that nobody trusts: each gets so much memory, so much fuel and so much time, fails alone, and is
-//! replaced while the host runs: `cargo run -p weir --example plugins`.
+//! replaced while the host runs: `cargo run -p weir-vm --example plugins`.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;

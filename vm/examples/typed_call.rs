@@ -1,4 +1,4 @@
-//! Loads a module and calls functions whose types Rust knows: `cargo run -p weir --example typed_call`.
+//! Loads a module and calls functions whose types Rust knows: `cargo run -p weir-vm --example typed_call`.
 
 use weir::{Engine, Instance, Module, Result, Store};
 

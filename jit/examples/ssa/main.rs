@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use weir_bytecode::{Module, validate};
-use weir_jit::build::{BuildStats, Refinements, Search, build};
 use weir_jit::compile::{Compiled, Context, Refusal, compile};
+use weir_jit::construct::{BuildStats, Refinements, Search, build};
 use weir_jit::ir::{Entry, parse, print, verify};
 use weir_jit::{Backend, Options, Request};
 

@@ -5,8 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weir_bytecode::Module;
 use weir_jit::Options;
-use weir_jit::build::{BuildStats, build};
 use weir_jit::compile::Refusal;
+use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::Entry;
 
 /// The middle one of these numbers.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use weir_bytecode::Module;
 use weir_jit::Options;
 use weir_jit::analysis::{Cfg, Dominators};
-use weir_jit::build::{BuildStats, build};
+use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, Func};
 use weir_jit::opt::constprop::{Limits, Proved, solve};
 use weir_jit::opt::{self, PassStats, passes};

@@ -11,6 +11,7 @@ use crate::tight;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::Opcode;
+use weir_contract::Entry;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -79,15 +80,6 @@ pub struct BlockData<'a> {
     pub insts: List<'a, Value>,
     /// Successors, as the terminator orders them.
     pub succs: List<'a, Block>,
-}
-
-/// How a function is entered.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Entry {
-    /// By a call, with parameters.
-    Call,
-    /// By the interpreter, at the `loop` opcode at this offset, with its frame.
-    Osr(u32),
 }
 
 /// A function in SSA form.

@@ -13,9 +13,10 @@ pub mod sandbox;
 pub mod verify;
 
 pub use eval::{Callee, Outcome, Stop, World, eval};
-pub use func::{Block, Entry, Func, Inst, Value};
+pub use func::{Block, Func, Inst, Value};
 pub use list::{Args, List};
 pub use ops::{Effect, Fields, Op, Type, vector_opcode};
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use verify::{VerifyError, verify};
+pub use weir_contract::Entry;

@@ -5,10 +5,11 @@
 //! without ceasing to mean a function is an error here; everything else is the verifier's business, so that malformed
 //! functions can be written down for its tests.
 
-use super::func::{Block, Entry, Func, Value};
+use super::func::{Block, Func, Value};
 use super::ops::{Fields, Op, Type};
 use bumpalo::Bump;
 use weir_bytecode::{Opcode, Trap};
+use weir_contract::Entry;
 
 /// Why text is not a function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

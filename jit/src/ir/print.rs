@@ -17,10 +17,11 @@
 //! that nothing branches to, and the numbers of void instructions, which nothing can refer to. Numbers are the
 //! function's own, so a value keeps its name from stage to stage.
 
-use super::func::{Block, Entry, Func, Value};
+use super::func::{Block, Func, Value};
 use super::ops::{Fields, Op, Type, vector_opcode};
 use std::fmt::{self, Display, Formatter, Write};
 use weir_bytecode::Trap;
+use weir_contract::Entry;
 
 /// The text of `func`.
 pub fn print(func: &Func<'_>) -> String {

@@ -18,7 +18,7 @@
 //!
 //! The first violation is reported. This is the one file of `ir` that uses an analysis: dominance.
 
-use super::func::{Block, Entry, Func, Value};
+use super::func::{Block, Func, Value};
 use super::ops::{Effect, Fields, Op, Type, vector_opcode};
 use super::print;
 use crate::analysis::{Cfg, Dominators};
@@ -26,6 +26,7 @@ use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;
 use weir_bytecode::types::FuncType;
+use weir_contract::Entry;
 
 /// What is wrong with a function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -3,26 +3,26 @@
 //! [`client`] is what an allocator may ask about the code. The allocator is a linear scan on SSA form with splitting:
 //!
 //! 1. [`intervals`]: where each value is mentioned, and during which ranges it is live; [`costs`]: what a copy costs where;
-//! 2. [`scan`]: cuts intervals into [`pieces`] and gives each a register or leaves it in memory, with a [`lane`] for each
+//! 2. [`scan`]: cuts intervals into [`segments`] and gives each a register or leaves it in memory, with a [`register_file`] for each
 //!    register;
 //! 3. [`resolve`]: copies where a value changes its place, put into order by [`parallel`], and [`slots`] for what is in memory.
 //!
-//! [`checker`] proves an answer right. [`borrowed`] is the crate `regalloc2` behind the same questions, for comparison.
+//! [`checker`] proves an answer right. [`regalloc2`] is the crate `regalloc2` behind the same questions, for comparison.
 //! No step is recursive. Time and memory are proportional to the code, its live ranges and the splits, with a logarithm for
 //! searches; the tests in `scale` hold it to that.
 
-pub mod borrowed;
 pub mod checker;
 pub mod client;
 mod costs;
-mod homes;
 mod intervals;
-mod lane;
+mod locations;
 mod parallel;
-mod pieces;
 mod point;
+pub mod regalloc2;
+mod register_file;
 mod resolve;
 mod scan;
+mod segments;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -54,7 +54,7 @@ pub enum Allocator {
 pub fn allocate(client: &impl Client, allocator: Allocator, verify: bool) -> Result<Assignment, Impossible> {
     let assignment = match allocator {
         Allocator::Own => own(client)?,
-        Allocator::Regalloc2 => borrowed::allocate(client, verify)?,
+        Allocator::Regalloc2 => regalloc2::allocate(client, verify)?,
     };
     if verify && let Err(wrong) = checker::check(client, &assignment) {
         panic!("the allocation is wrong: {wrong}");

@@ -6,11 +6,11 @@
 //! Windmills with Coq", JAR 2008.)
 
 use super::client::{Class, Client, Move, Place, Reg, RegSet, SlotWidth};
-use super::homes::Homes;
 use super::intervals::Intervals;
-use super::pieces::Home;
+use super::locations::Homes;
 use super::point::{Point, Range};
 use super::resolve::Copy;
+use super::segments::Home;
 
 /// Puts groups of copies, ascending by key, into order.
 pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {

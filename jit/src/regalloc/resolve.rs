@@ -8,11 +8,11 @@
 
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::costs::Costs;
-use super::homes::Homes;
 use super::intervals::{Intervals, Origin, reused_by};
+use super::locations::Homes;
 use super::parallel::{self, Scratch};
-use super::pieces::{Home, Pieces};
 use super::point::Point;
+use super::segments::{Home, Pieces};
 use super::slots;
 
 /// A group of copies that are executed at once.

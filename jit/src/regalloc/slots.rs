@@ -4,9 +4,9 @@
 
 use super::client::SlotWidth;
 use super::intervals::{Intervals, Origin};
-use super::lane::{Conflict, Lane};
-use super::pieces::{Home, Pieces};
 use super::point::Point;
+use super::register_file::{Conflict, Lane};
+use super::segments::{Home, Pieces};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,8 +1,8 @@
 //! Registers: names, who preserves them, and where arguments and results travel, from the contract.
 
-use crate::contract::{self, Place};
 use crate::regalloc::{Class, Reg, RegSet};
 use weir_bytecode::ValType;
+use weir_contract::{self, Place};
 
 /// `rax`
 pub const RAX: Reg = Reg::int(0);
@@ -17,7 +17,7 @@ pub const RBP: Reg = Reg::int(5);
 /// `rdi`, which holds the interpreter's frame when an OSR body is entered.
 pub const RDI: Reg = Reg::int(7);
 /// The instance.
-pub const INSTANCE: Reg = Reg::int(contract::PINNED_REG);
+pub const INSTANCE: Reg = Reg::int(weir_contract::PINNED_REG);
 /// Where a call through a reference finds it: no argument travels here and the epilogue leaves it alone.
 pub const CALLEE: Reg = Reg::int(11);
 
@@ -44,8 +44,8 @@ pub const CALLER_SAVED: RegSet = {
 pub const CALLEE_SAVED: RegSet = {
     let mut set = RegSet::EMPTY;
     let mut i = 0;
-    while i < contract::PRESERVED_REGS.len() {
-        set = set.with(Reg::int(contract::PRESERVED_REGS[i]));
+    while i < weir_contract::PRESERVED_REGS.len() {
+        set = set.with(Reg::int(weir_contract::PRESERVED_REGS[i]));
         i += 1;
     }
     set
@@ -65,12 +65,12 @@ pub enum Travel {
 
 /// Where parameters travel.
 pub fn params(types: &[ValType]) -> impl Iterator<Item = Travel> + '_ {
-    contract::param_places(types).map(|place| travel(place, &contract::INT_ARG_REGS))
+    weir_contract::param_places(types).map(|place| travel(place, &weir_contract::INT_ARG_REGS))
 }
 
 /// Where results travel.
 pub fn results(types: &[ValType]) -> impl Iterator<Item = Travel> + '_ {
-    contract::result_places(types).map(|place| travel(place, &contract::INT_RESULT_REGS))
+    weir_contract::result_places(types).map(|place| travel(place, &weir_contract::INT_RESULT_REGS))
 }
 
 fn travel(place: Place, ints: &[u8]) -> Travel {

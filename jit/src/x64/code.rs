@@ -3,10 +3,10 @@
 use super::abi;
 use super::flow::Blocks;
 use super::insts::{Asm, Inst};
-use crate::contract::Helper;
 use crate::regalloc::{Class, Operand, Reg, RegSet};
 use smallvec::SmallVec;
 use std::ops::Range;
+use weir_contract::Helper;
 
 /// What a block defines or passes on: mostly little.
 pub type Regs = SmallVec<[Reg; 4]>;

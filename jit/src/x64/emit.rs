@@ -12,12 +12,12 @@ use super::encode::Bytes;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, Inst, Mem, Rm, STORED, Width};
 use super::layout::Order;
-use crate::contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
+use weir_contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite};
 
 mod sequences;
 

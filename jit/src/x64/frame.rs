@@ -11,9 +11,9 @@
 use super::abi;
 use super::code::Code;
 use super::insts::{Inst, Mem, Width};
-use crate::contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 use crate::regalloc::{Assignment, Class, Place, Reg, SlotWidth};
 use crate::request::{Backend, Refusal};
+use weir_contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 
 /// See the head of this file.
 #[derive(Debug)]

@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
+use weir_contract::Entry;
+use weir_contract::{Helper, HelperAddress, TrapSite};
 use weir_jit::compile::TrapEntry;
-use weir_jit::contract::{Helper, HelperAddress, TrapSite};
-use weir_jit::ir::Entry;
 use weir_jit::{Backend, Compiled};
 
 /// Whatever identifies a module to the caller; comes back in [`Site::module`].
@@ -177,7 +177,7 @@ impl CodeSpace {
         let mut freed = 0;
         for Retired { code, freed: of_module, .. } in retired.extract_if(.., |retired| retired.since <= oldest) {
             // SAFETY: it was taken out of all tables before `since`; the activations that there are began later, or, with the barrier
-            // between, found the tables without it. Nothing else refers to code: see the head of `runtime::presence`.
+            // between, found the tables without it. Nothing else refers to code: see the head of `records::presence`.
             let bytes = unsafe { code.free(&self.arena) };
             of_module.fetch_add(bytes as u64, Ordering::Relaxed);
             freed += bytes;
@@ -242,7 +242,7 @@ impl CodeSpace {
     /// What the trap at native address `pc` means, and where it is.
     ///
     /// # Safety
-    /// `pc` is a [`weir_jit::contract::StoreCtx::trap_pc`] of this engine, in code that is still there.
+    /// `pc` is a [`weir_contract::StoreCtx::trap_pc`] of this engine, in code that is still there.
     pub unsafe fn trap_at(&self, pc: usize) -> Option<(Site, TrapSite)> {
         // SAFETY: the caller's promise.
         let (info, offset) = unsafe { self.info_at(pc)? };

@@ -1,5 +1,5 @@
 //! The stubs through which Rust and native code call each other, generated per signature shape. What they do is
-//! specified at the head of `weir_jit::contract`.
+//! specified at the head of `weir_contract`.
 //!
 //! The frame of an `enter` stub, which is a boundary; the landing pad unwinds to it from anywhere:
 //!
@@ -20,7 +20,7 @@ use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
 use weir_bytecode::FuncType;
-use weir_jit::contract::{
+use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx, param_places,
     result_places, slot_words,
 };
@@ -39,7 +39,7 @@ pub(crate) type ToRust = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, f
 /// [`Status::Trap`] to a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
 pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize);
 
-/// What is behind [`Helper::Poll`](weir_jit::contract::Helper::Poll): a [`Status`].
+/// What is behind [`Helper::Poll`](weir_contract::Helper::Poll): a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
 
 /// What is behind a helper that grows something: the memory's or table's index and two numbers.

@@ -14,10 +14,10 @@ use std::cell::RefCell;
 use std::mem::offset_of;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
-use weir_jit::compile::{CompileStats, Reloc};
-use weir_jit::contract::{
+use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
+use weir_jit::compile::{CompileStats, Reloc};
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;

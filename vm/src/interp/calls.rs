@@ -5,13 +5,13 @@ use super::control::Meter;
 use super::dispatch::{End, State, Step};
 use super::frame::{self, Body, Header, Scope};
 use super::{Exit, decode, lazy};
-use crate::runtime::entry;
-use crate::runtime::records::{HostRecord, Owner, instance_of, owner_of, store_of, take_failure};
+use crate::exec::entry;
+use crate::records::store::{HostRecord, Owner, instance_of, owner_of, store_of, take_failure};
 use crate::tier::{self, Next};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
-use weir_jit::contract::{FuncRef, NULL_SIG, StackCtx, Status, slot_words};
+use weir_contract::{FuncRef, NULL_SIG, StackCtx, Status, slot_words};
 
 /// A function to call.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Branches through the side table, and what is metered where control flows: polls and fuel.
 
 use super::frame::{Body, Scope, move_down};
-use crate::runtime::records::charge;
+use crate::records::store::charge;
 use std::sync::atomic::Ordering;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Opcode, Trap};
-use weir_jit::contract::StoreCtx;
+use weir_contract::StoreCtx;
 
 /// Takes the branch that owns the entry at `stp`: pc, `stp` and `sp` at its target.
 ///

@@ -4,7 +4,7 @@
 //! fp → local 0 … local n-1 | Header | operand 0 … operand max-1
 //! ```
 //!
-//! as [`weir_jit::contract`] says. A slot is one *word* of 8 bytes, or two in a *wide* function, where values may be
+//! as [`weir_contract`] says. A slot is one *word* of 8 bytes, or two in a *wide* function, where values may be
 //! v128; a number or a reference is then in the first of the two, and the other is unspecified. Where a function
 //! calls one of the other width, arguments and results are laid out anew in their place, so that a frame always
 //! begins where its arguments were and its results belong. The [`Header`] holds what returning needs: the state of
@@ -12,17 +12,17 @@
 //! next frame outward.
 
 use super::memory::address_mask;
-use crate::error::MAX_FRAMES;
-use crate::runtime::records::{Failure, InstanceRecord, ModuleRecord, instance_of, store_of};
-use crate::runtime::stack::MAX_VALUE_WORDS;
-use crate::runtime::table::TableRecord;
+use crate::api::error::MAX_FRAMES;
+use crate::records::stack::MAX_VALUE_WORDS;
+use crate::records::store::{Failure, InstanceRecord, ModuleRecord, instance_of, store_of};
+use crate::records::table::TableRecord;
 use crate::tier::counters::FuncCode;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
 use weir_bytecode::module::FuncBody;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Module as Bytecode, Trap};
-use weir_jit::contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx, StoreCtx, slot_words};
+use weir_contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx, StoreCtx, slot_words};
 
 /// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
 /// record, which owns it.

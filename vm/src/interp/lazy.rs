@@ -7,7 +7,7 @@
 use super::Exit;
 use super::dispatch::{End, State, Step};
 use super::frame::{self, Body, Scope};
-use crate::runtime::records::{Failure, ModuleRecord, instance_of, store_of};
+use crate::records::store::{Failure, ModuleRecord, instance_of, store_of};
 use crate::tier;
 use crate::tier::counters::FuncCode;
 use crate::{Error, Module};

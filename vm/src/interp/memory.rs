@@ -3,12 +3,12 @@
 //! A load or store with one-byte immediates, which means memory 0 and an offset below 128, is inline; others are out of line.
 
 use super::decode;
-use crate::runtime::bulk;
-use crate::runtime::records::{InstanceRecord, instance_of};
+use crate::records::bulk;
+use crate::records::store::{InstanceRecord, instance_of};
 use weir_bytecode::semantics::{Access, access};
 use weir_bytecode::types::MemoryType;
 use weir_bytecode::{Opcode, Trap};
-use weir_jit::contract::InstanceCtx;
+use weir_contract::InstanceCtx;
 
 /// What the opcode with code `code` does to memory.
 const fn access_of(code: u16) -> Access {

@@ -15,7 +15,7 @@
 //! - the operands it takes are there, of the types it takes, and what it pushes stays below the frame's end;
 //! - `stp` is the entry of the next branch or loop of the body, and that entry's target is such a pc.
 //!
-//! Contexts and records obey `runtime::records`: they live as long as the store, never move, and no reference into one
+//! Contexts and records obey `records::store`: they live as long as the store, never move, and no reference into one
 //! is held across a call of the guest or of the host. Frames end at or below `StackCtx::value_limit`.
 
 mod calls;
@@ -37,11 +37,11 @@ pub(crate) use calls::element;
 pub(crate) use frame::Scope;
 pub(crate) use lazy::Bodies;
 
-use crate::runtime::records::{Failure, StoreRecord, instance_of, store_of};
+use crate::records::store::{Failure, StoreRecord, instance_of, store_of};
 use control::Meter;
 use dispatch::{End, State};
 use weir_bytecode::Trap;
-use weir_jit::contract::{InstanceCtx, StackCtx};
+use weir_contract::{InstanceCtx, StackCtx};
 
 /// How an activation ends.
 #[derive(Debug)]

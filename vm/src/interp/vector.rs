@@ -6,7 +6,7 @@ use super::dispatch::code;
 use super::memory::{View, mem_arg};
 use weir_bytecode::semantics::vector::{self, Wide};
 use weir_bytecode::{Trap, for_each_lane, for_each_lane_access, for_each_vector, for_each_vector_load};
-use weir_jit::contract::InstanceCtx;
+use weir_contract::InstanceCtx;
 
 /// Words of a slot.
 const WORDS: usize = 2;

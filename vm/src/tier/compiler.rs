@@ -7,9 +7,9 @@ use super::queue::{Job, Queue};
 use super::record::Record;
 use super::retire;
 use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
-use crate::runtime::helpers::{HELPERS, HOOKS};
-use crate::runtime::records::ModuleRecord;
-use crate::runtime::stack::with_room;
+use crate::exec::helpers::{HELPERS, HOOKS};
+use crate::records::stack::with_room;
+use crate::records::store::ModuleRecord;
 use crate::{Config, Result, Tier};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -17,8 +17,8 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use weir_bytecode::Module as Bytecode;
+use weir_contract::Entry;
 use weir_jit::compile::{Context, Options};
-use weir_jit::ir::Entry;
 use weir_jit::{Backend, Compiled, Refusal, Request};
 
 /// What the tiers keep per engine.

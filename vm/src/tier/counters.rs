@@ -4,7 +4,7 @@ use super::profile::{Counters, Directions};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use weir_bytecode::{FuncBody, Module as Bytecode};
-use weir_jit::profile::Profile;
+use weir_contract::profile::Profile;
 
 /// Execution state of one function of a module.
 #[derive(Debug)]

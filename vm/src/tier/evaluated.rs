@@ -9,18 +9,18 @@
 
 use super::Next;
 use super::world::Guest;
+use crate::exec::entry::call_host;
 use crate::interp::{self, Exit};
-use crate::runtime::entry::call_host;
-use crate::runtime::records::{Failure, ModuleRecord, Owner, instance_of, owner_of, store_of};
-use crate::runtime::stack::{read_slot, with_room, write_slot};
+use crate::records::stack::{read_slot, with_room, write_slot};
+use crate::records::store::{Failure, ModuleRecord, Owner, instance_of, owner_of, store_of};
 use bumpalo::Bump;
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use weir_bytecode::Trap;
+use weir_contract::{FuncRef, InstanceCtx, Status, slot_words};
 use weir_jit::compile::{CompileStats, translate};
-use weir_jit::contract::{FuncRef, InstanceCtx, Status, slot_words};
 use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
 use weir_jit::{Backend, Refusal, Request};
 

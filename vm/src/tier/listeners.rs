@@ -2,13 +2,13 @@
 
 use super::compiler::Code;
 use super::perf::Perf;
-use crate::events::{Callback, TierEvent, TierEventKind};
-use crate::runtime::records::ModuleRecord;
+use crate::api::events::{Callback, TierEvent, TierEventKind};
+use crate::records::store::ModuleRecord;
 use crate::{Config, Error, Module, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use weir_jit::ir::Entry;
+use weir_contract::Entry;
 use weir_jit::{Backend, Compiled};
 
 /// Who is told.

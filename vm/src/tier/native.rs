@@ -6,15 +6,15 @@ use super::compiler::{Found, NativeModule};
 use super::evaluated;
 use super::retire;
 pub(crate) use super::unwind::on_unwind;
-use crate::runtime::records::{InstanceRecord, ModuleRecord, instance_of};
-use crate::stats::Stats;
+use crate::api::stats::Stats;
+use crate::records::store::{InstanceRecord, ModuleRecord, instance_of};
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use weir_bytecode::{FuncBody, FuncType, Module as Bytecode};
-use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
-use weir_jit::ir::Entry;
+use weir_contract::Entry;
+use weir_contract::{Helper, HelperAddress, InstanceCtx, Status};
 
 /// Whether this build and host can do what the settings ask for.
 ///

@@ -5,10 +5,10 @@
 //! more than twice the better choice (the ski-rental argument; the same shape as SpiderMonkey's and JavaScriptCore's
 //! counters). While a compilation is under way the function asks again every [`POLL_TICKS`].
 
-use crate::config::{Config, Tier};
+use crate::api::config::{Config, Tier};
 use std::sync::Mutex;
+use weir_contract::Entry;
 use weir_jit::Backend;
-use weir_jit::ir::Entry;
 
 /// Ticks between two questions while code is being made.
 pub(crate) const POLL_TICKS: i32 = 256;

@@ -2,14 +2,14 @@
 
 use super::record::Record;
 use super::{Next, evaluated};
-use crate::runtime::records::{InstanceRecord, ModuleRecord};
-use crate::stats::Stats;
+use crate::api::stats::Stats;
+use crate::records::store::{InstanceRecord, ModuleRecord};
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use weir_bytecode::{FuncType, Module as Bytecode};
-use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status};
+use weir_contract::{Helper, HelperAddress, InstanceCtx, Status};
 
 /// What the tiers keep per engine.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! What the interpreter counts of a function that has grown warm: see [`weir_jit::profile`], which is what comes out.
+//! What the interpreter counts of a function that has grown warm: see [`weir_contract::profile`], which is what comes out.
 //!
 //! Branches count by the index of their entry in the side table, which the interpreter has at hand; indirect calls, which own
 //! none, are found by pc, which costs a short search beside a call through a table. The counts stand apart from the side
@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
-use weir_jit::profile::{BranchProfile, CallProfile, Profile};
+use weir_contract::profile::{BranchProfile, CallProfile, Profile};
 
 /// How many functions an indirect call tells apart: more than speculation could use.
 const TARGETS: usize = 3;

@@ -1,11 +1,11 @@
 //! What the tiers did, for `--stats`.
 
-use crate::runtime::records::ModuleRecord;
-use crate::stats::{Fallback, GateStats, Stats, TierUp};
+use crate::api::stats::{Fallback, GateStats, Stats, TierUp};
+use crate::records::store::ModuleRecord;
 use crate::tier;
 use std::collections::BTreeMap;
+use weir_contract::Entry;
 use weir_jit::compile::{CompileStats, add_to};
-use weir_jit::ir::Entry;
 use weir_jit::{Backend, Compiled, Refusal};
 
 /// Everything that was compiled or evaluated, in a module or in an engine.

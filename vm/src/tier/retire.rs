@@ -10,11 +10,11 @@
 
 use super::compiler::{Body, Code, Entries, EntryState, ModuleState, State};
 use super::policy;
-use crate::runtime::records::ModuleRecord;
+use crate::records::store::ModuleRecord;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use weir_jit::ir::Entry;
+use weir_contract::Entry;
 
 /// Points function `func` at its code. The module's entries are locked, and there the code is ready.
 pub(super) fn promote(module: &ModuleRecord, func: u32, code: Code) {

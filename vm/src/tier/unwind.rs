@@ -2,9 +2,9 @@
 
 use crate::Module;
 use crate::code::CodeSpace;
-use crate::runtime::records::{Failure, ModuleRecord, instance_of, store_of};
+use crate::records::store::{Failure, ModuleRecord, instance_of, store_of};
 use weir_bytecode::Trap;
-use weir_jit::contract::{InstanceCtx, TrapSite};
+use weir_contract::{InstanceCtx, TrapSite};
 
 /// What the landing pad calls before it unwinds: adds the native frames to the failure, which for a trap of native code
 /// is made here.

@@ -1,14 +1,14 @@
 //! An instance as the evaluator sees it: [`World`] over the store's own records.
 
+use crate::exec::entry::{deadline_reached, dispatch};
 use crate::interp;
-use crate::runtime::bulk;
-use crate::runtime::entry::{deadline_reached, dispatch};
-use crate::runtime::records::{Failure, InstanceRecord, charge, instance_of, store_of, take_failure};
-use crate::runtime::stack::{read_slot, write_slot};
+use crate::records::bulk;
+use crate::records::stack::{read_slot, write_slot};
+use crate::records::store::{Failure, InstanceRecord, charge, instance_of, store_of, take_failure};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::{FuncType, Trap};
-use weir_jit::contract::{FuncRef, InstanceCtx, Status, call_words, slot_words};
+use weir_contract::{FuncRef, InstanceCtx, Status, call_words, slot_words};
 use weir_jit::ir::{Callee, World};
 
 /// A running instance.

@@ -3,13 +3,13 @@
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
 use super::{Cold, Emitter};
-use crate::contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 use crate::regalloc::Reg;
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, STORED, Trunc, Width};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
+use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 
 impl Emitter<'_> {
     pub(super) fn sequence(&mut self, inst: &Inst) {

@@ -1,7 +1,6 @@
 //! Selection of calls, tail calls, returns and calls of the runtime's helpers.
 
 use super::{Lower, Travel, class};
-use crate::contract::{Helper, InstanceCtx, StackCtx};
 use crate::ir::{Effect, Entry, Op, Type, Value};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::x64::abi;
@@ -9,6 +8,7 @@ use crate::x64::code::{RegList, Target};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
+use weir_contract::{Helper, InstanceCtx, StackCtx};
 
 impl<'l> Lower<'l, '_> {
     pub(super) fn push_list(&mut self, op: Asm, list: RegList) {

@@ -1,13 +1,13 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
 use super::{Lower, width};
-use crate::contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
+use weir_contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
 
 /// From this number of accesses on, memory 0's base has a register of its own. Left to the allocator, a range as long as the
 /// function is split around every bottleneck and reloaded for almost every access.

@@ -26,12 +26,12 @@ use super::abi::{self, Travel};
 use super::code::{Code, CodeBlock, RegList, Regs, Target};
 use super::flow::{Flow, Origin};
 use super::insts::{Asm, Inst, Mem, Rm, Width};
-use crate::contract::Layout;
 use crate::ir::{Block, Effect, Entry, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::{Refusal, Request};
 use facts::Facts;
 use smallvec::SmallVec;
+use weir_contract::Layout;
 
 /// Selects instructions for `func`.
 ///

@@ -1,13 +1,13 @@
 //! Selection of what is done with tables and references. Bulk operations are with the other calls of helpers.
 
 use super::{Lower, width};
-use crate::contract::{Helper, TableCtx, TableEntry};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
+use weir_contract::{Helper, TableCtx, TableEntry};
 
 impl Lower<'_, '_> {
     /// The address of a table's element; behind the end, it traps with `trap`.

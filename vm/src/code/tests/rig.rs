@@ -5,7 +5,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::Module;
-use weir_jit::contract::{
+use weir_contract::{
     Dispatch, FuncRef, GUARDED_RESERVATION, Helper, HelperAddress, InstanceCtx, Layout, MemoryCtx, NULL_SIG, OVERFLOW_SLOTS,
     StackCtx, Status, StoreCtx, TableCtx, TableEntry,
 };

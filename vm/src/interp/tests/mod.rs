@@ -8,7 +8,7 @@ mod metering;
 mod opcodes;
 mod vectors;
 
-use crate::typed::{WasmParams, WasmResults};
+use crate::api::typed::{WasmParams, WasmResults};
 use crate::{Config, Engine, Error, Instance, Module, Result, Store, Tier, Trap};
 
 fn config() -> Config {

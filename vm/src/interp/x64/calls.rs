@@ -2,10 +2,10 @@
 
 use super::super::frame::{Body, Header, Scope};
 use super::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, poll};
-use crate::runtime::table::TableRecord;
+use crate::records::table::TableRecord;
 use crate::tier::counters::FuncCode;
 use std::mem::offset_of;
-use weir_jit::contract::{FuncRef, TableEntry};
+use weir_contract::{FuncRef, TableEntry};
 
 /// The body of function `ecx`, if it is the instance's own, in `rcx`.
 macro_rules! body {

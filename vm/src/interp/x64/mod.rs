@@ -41,7 +41,7 @@ use crate::Config;
 use std::arch::naked_asm;
 use std::mem::offset_of;
 use weir_bytecode::sidetable::BranchEntry;
-use weir_jit::contract::StoreCtx;
+use weir_contract::StoreCtx;
 
 /// Code that is jumped to with the registers as the head of this file says, and is no function.
 type Handler = unsafe extern "sysv64" fn();

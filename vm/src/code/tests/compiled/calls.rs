@@ -3,8 +3,8 @@
 use super::super::rig::World;
 use super::{Guest, OUTSIDE};
 use weir_bytecode::Trap;
+use weir_contract::{InstanceCtx, MAX_NATIVE_FRAME, TableEntry};
 use weir_jit::Refusal;
-use weir_jit::contract::{InstanceCtx, MAX_NATIVE_FRAME, TableEntry};
 use weir_jit::ir::eval::Callee;
 
 /// `i32 f64 i64 f32` over and over: beyond 12 integers and 16 floats in all, so both classes overflow.

@@ -3,7 +3,7 @@
 use super::{Guest, OUTSIDE, Options};
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
-use weir_jit::contract::Helper;
+use weir_contract::Helper;
 
 fn loops_and_phis_that_swap() {
     let mut guest = Guest::new("(module (func (param i32 i64 i64) (result i64 i64) unreachable))");

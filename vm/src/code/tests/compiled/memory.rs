@@ -3,7 +3,7 @@
 use super::super::rig::PAGE;
 use super::{Guest, OUTSIDE, Options};
 use weir_bytecode::Trap;
-use weir_jit::contract::Helper;
+use weir_contract::Helper;
 
 /// Memory 0 has 32-bit addresses, memory 1 has 64-bit addresses.
 const MEMORIES: &str = "(module (memory 1) (memory i64 1)

@@ -35,10 +35,10 @@ use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use weir_bytecode::{Module, Trap, ValType};
+use weir_contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
 use weir_jit::compile::{CompileStats, Options, Refusal};
-use weir_jit::contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
 #[cfg(feature = "cranelift")]
-use weir_jit::fallback;
+use weir_jit::cranelift;
 use weir_jit::ir::eval::{Callee, Outcome, Stop, World as _, eval};
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse, verify};
@@ -116,7 +116,7 @@ impl Guest {
         let stats = &mut CompileStats::default();
         match request.backend {
             #[cfg(feature = "cranelift")]
-            Backend::Cranelift => fallback::compile(func, &request, stats),
+            Backend::Cranelift => cranelift::compile(func, &request, stats),
             _ => x64::compile(func, &request, stats),
         }
     }
@@ -233,7 +233,7 @@ fn same(ty: Type, actual: u64, expected: u64) -> bool {
 }
 
 /// An "interpreted" function.
-fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> weir_jit::contract::Outcome {
+fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> weir_contract::Outcome {
     OUTSIDE.with_borrow_mut(|outside| {
         let ty = outside.module.func_type(func);
         // SAFETY: the arguments are there, and room for the results.

@@ -1,0 +1,517 @@
+//! What compiled code assumes of the runtime. Both engines obey this file; the vm proves its side with compile-time
+//! `offset_of!` equalities, and both back ends and every stub read their numbers from here.
+//!
+//! # The three contexts
+//!
+//! [`InstanceCtx`] is what code runs *in*: its address is in the pinned register for as long as code of that instance
+//! runs. [`StoreCtx`] is shared by all instances of a store: fuel, deadline, trap payload. [`StackCtx`] is one native
+//! stack together with its value stack: limits and the chain of boundaries. It is replaced as a unit when execution
+//! moves to another stack. None of the three ever moves in memory while its store lives.
+//!
+//! # Entry cells and stubs
+//!
+//! Each function defined in a module has one *cell*, an atomic code pointer shared by all instances of the module,
+//! and one permanent *entry stub*, `jmp [cell]`. The cell holds the address of compiled code or of the function's
+//! *interpreter thunk*. Installing code is one store to the cell; nothing else is ever patched. Code of the same
+//! module calls `call [rip + cell]`; a [`FuncRef`] and a [`TableEntry`] hold the stub.
+//!
+//! # Calling convention
+//!
+//! It is Cranelift's `Tail` with a pinned register, so that code of both back ends calls each other directly:
+//!
+//! - `r15` holds the callee's `*mut InstanceCtx` at entry. A function may return with *another* instance in it if it,
+//!   or something it tail-called, made a tail call to another instance. The caller therefore restores `r15` after
+//!   every call of an import or through a table, and after every other call too if its module has
+//!   `foreign_tail_calls`. It never needs to otherwise.
+//! - Integers and references in `rdi rsi rdx rcx r8 r9`, floats and vectors in `xmm0`–`xmm7`, each class counted on its
+//!   own. i32 arguments and results: the upper half of the register is *unspecified*.
+//! - Results in `rax rcx rdx rsi rdi r8 r9 r10` and `xmm0`–`xmm7`.
+//! - What finds no register goes through [`StackCtx::overflow`], an array of 8-byte slots: parameter (result) `i` of
+//!   the signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters (results) is a v128,
+//!   written immediately before the call (return) and read by the callee in its entry block before anything else (by
+//!   the caller right after the call). No argument is ever on the native stack, so a tail call is always a jump, in
+//!   constant stack, whatever the two signatures.
+//! - `rbx r12 r13 r14 rbp` are preserved; everything else is clobbered. `rbp` is always a frame pointer:
+//!   `[rbp]` is the caller's and `[rbp + 8]` the return address.
+//! - `rsp` is 16-byte aligned at the call.
+//!
+//! # The value stack and the interpreter's frame
+//!
+//! Slots of 8 bytes, growing upward. i32 and f32 occupy the low half of a slot, *upper half unspecified*. A reference is
+//! a pointer, null is 0. A frame is
+//!
+//! ```text
+//! fp → local 0 … local n-1 | FRAME_HEADER slots | operand 0 … operand max-1
+//! ```
+//!
+//! where locals `0..params` are the caller's topmost operands in place, and on return the results are moved to `fp`,
+//! which is again the top of the caller's operands. In a *wide* function ([`weir_bytecode::FuncBody::wide`]) all
+//! slots of locals and operands have 16 bytes, and everything but a v128 is in the first 8. The header belongs to the
+//! vm. [`StackCtx::value_sp`] is the first free slot whenever code that is not the interpreter runs; there are always
+//! [`VALUE_STACK_RESERVE`] slots above it.
+//!
+//! # Crossing between engines
+//!
+//! *Rust → native* goes through an `enter` stub, one per signature (see the vm's `code/stubs`): it saves Rust's
+//! callee-saved registers, links itself into the chain of boundaries ([`StackCtx::boundary`]), loads the arguments
+//! from value-stack slots, and stores the results to the same place. There, parameters have slots of 16 bytes if one
+//! of them is a v128, else of 8, whether the function is wide or not; and so have results, likewise on their own
+//! account: [`slot_words`]. *Native → Rust* (an interpreted function) goes through a thunk and a `to_rust` stub, one per
+//! signature: it stores the arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]: loads the results, or
+//! unwinds to the innermost boundary, or pops itself and dispatches. A host function has a `host` stub, one per
+//! signature too, which does the same but for dispatching, and calls the function itself: [`HostCtx::call`].
+//!
+//! # Tail calls and OSR across tiers, in constant stack
+//!
+//! Compiled code tail-calls by restoring its caller's frame and jumping to the callee's cell. The interpreter
+//! replaces its frame if the callee is interpreted too. Otherwise, and likewise when a loop has OSR code, it depends
+//! on which frame does it. The *base* frame of an activation of the interpreter (the one that a `to_rust` stub or the host
+//! entered) never calls: it returns [`Status::Dispatch`] and the stub, already popped, jumps. A frame above it has
+//! its interpreted caller in the same activation, so it is popped and the code is *called* through an `enter` stub with
+//! the frame's place for its results. Either way nothing is left behind on the native stack.
+//!
+//! # OSR entry
+//!
+//! An OSR body is code for (function, loop header). It is entered with `rdi` = the interpreter frame's `fp` and
+//! `r15` as usual, reads its live locals and operands from the frame in its entry block before anything that
+//! traps, calls or charges, and returns the function's results like any call. The instruction it starts with is the
+//! `loop` opcode: the header's fuel has *not* been charged and its poll has not been done when it is entered.
+//!
+//! # Traps
+//!
+//! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and stands in the trap table of
+//! its [`crate::Compiled`]. The signal handler finds it there, writes [`StoreCtx::trap_pc`] and
+//! [`StoreCtx::trap_fp`], and resumes in the landing pad: `rsp` from [`StackCtx::boundary`], the boundary unlinked,
+//! status [`Status::Trap`] returned to the Rust code that entered. Before the native frames go, the landing pad calls a hook
+//! of the vm's below them, which takes the backtrace. It never skips a Rust frame: Rust below native code
+//! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper has put the trap's reason
+//! into [`StoreCtx::trap`] before the `ud2`.
+//!
+//! Where no signal handlers may be installed (`Options::signals` off), nothing faults: what would be a `ud2` is a call of
+//! [`Helper::Raise`], divisors are checked, and so is every access. Then the trap site is the byte before the return
+//! address of that call, and the helper does what else handler and landing pad do.
+//!
+//! # Fuel
+//!
+//! With fuel on, the head of each segment (see `weir_bytecode::sidetable::Segment`) does
+//! `fuel -= cost; if fuel < 0 { trap OutOfFuel }`, before any effect of the segment; nothing is refunded, the
+//! counter stays negative. A bulk operation (`memory.copy` …, `memory.grow` excepted) charges `length / 64` more
+//! in its helper, before its effect. Off, no code is emitted.
+//!
+//! # Polls
+//!
+//! With polls on, function entry (first thing) and every `loop` opcode (before its fuel charge) call [`Helper::Poll`]
+//! if `*epoch >= deadline`. It decides whether the code goes on or traps; the host may use the store meanwhile, so a poll
+//! is a write of everything that a call may write.
+
+pub mod profile;
+
+use std::sync::atomic::AtomicU64;
+use weir_bytecode::module::Module;
+use weir_bytecode::types::{FuncType, MemoryType, ValType, has_vector};
+
+/// What code runs in: see the head of this file. The fixed part is followed by three tails, laid out by [`Layout`].
+#[repr(C)]
+#[derive(Debug)]
+pub struct InstanceCtx {
+    /// Fuel, deadline, trap payload.
+    pub store: *mut StoreCtx,
+    /// The stack that runs now.
+    pub stack: *mut StackCtx,
+    /// `memories[0]`'s base, which never changes; null without memories.
+    pub memory0_base: *mut u8,
+    /// Functions that native code calls back, in the order of [`Helper`].
+    pub helpers: *const [HelperAddress; Helper::COUNT],
+    /// The vm's own record of this instance.
+    pub owner: *mut (),
+}
+
+/// What a host function runs in, which has no tails: the instance of the [`FuncRef`]s that refer to it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct HostCtx {
+    /// The fixed part.
+    pub instance: InstanceCtx,
+    /// The address of the function, by C's convention, of two pointers: it is given this context, and slots for its arguments and
+    /// results that are at `value_sp` or below. It reads all arguments before it calls anything that could use the value
+    /// stack, and writes its results when that is over; so nobody has to put `value_sp` above the slots. It returns
+    /// [`Status::Return`] or [`Status::Trap`] and does not unwind.
+    pub call: *const u8,
+}
+
+/// The address of a helper.
+pub type HelperAddress = *const u8;
+
+/// One per store.
+#[repr(C)]
+#[derive(Debug)]
+pub struct StoreCtx {
+    /// Fuel left; negative once it ran out.
+    pub fuel: i64,
+    /// The engine's epoch counter.
+    pub epoch: *const AtomicU64,
+    /// A poll traps once the epoch has reached this; `u64::MAX` for never.
+    pub deadline: u64,
+    /// Native address of the instruction that trapped.
+    pub trap_pc: usize,
+    /// Frame pointer (`rbp`) of the code that trapped.
+    pub trap_fp: usize,
+    /// The trap that a helper asks for, as `Trap as u64`; [`TrapSite::Stored`] refers to it.
+    pub trap: u64,
+    /// What a trap was about: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], written just before.
+    pub operand: u64,
+}
+
+/// One per stack.
+#[repr(C)]
+#[derive(Debug)]
+pub struct StackCtx {
+    /// The lowest `rsp` that compiled code may have in its body. At least [`NATIVE_STACK_RESERVE`] bytes below it are
+    /// there for stubs, helpers and host functions.
+    pub native_limit: usize,
+    /// First free slot of the value stack.
+    pub value_sp: *mut u64,
+    /// Frames must end at or below this.
+    pub value_limit: *mut u64,
+    /// The innermost `enter` stub's saved `rsp`, 0 if none: at `[boundary]` lies the previous boundary, and above it what
+    /// that stub saved.
+    pub boundary: usize,
+    /// Slots for arguments and results without a register; [`OVERFLOW_SLOTS`] of them.
+    pub overflow: *mut u64,
+    /// Where a [`Status::Dispatch`] goes.
+    pub dispatch: Dispatch,
+}
+
+/// The target of a dispatch, read by the `reenter` stubs.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Dispatch {
+    /// Code to jump to.
+    pub code: *const u8,
+    /// Its arguments' slots, or the interpreter frame for an OSR body.
+    pub args: *mut u64,
+    /// The instance to run it in.
+    pub instance: *mut InstanceCtx,
+}
+
+/// A function as a reference: one per function and instance, made when first needed, never moved.
+#[repr(C)]
+#[derive(Debug)]
+pub struct FuncRef {
+    /// Entry stub; null where there is no native code at all.
+    pub entry: *const u8,
+    /// Engine-wide identity of its type.
+    pub sig: u32,
+    /// Its index in its instance.
+    pub index: u32,
+    /// The instance it runs in.
+    pub instance: *mut InstanceCtx,
+}
+
+/// An element of a function table: a copy of the [`FuncRef`]'s fields beside the reference itself, so that
+/// `call_indirect` needs one cache line. An element of any other table uses only `reference`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TableEntry {
+    /// [`FuncRef::entry`]; null for null.
+    pub entry: *const u8,
+    /// [`FuncRef::sig`]; [`NULL_SIG`] for null, which no function has.
+    pub sig: u32,
+    /// Nothing.
+    pub padding: u32,
+    /// [`FuncRef::instance`]; null for null.
+    pub instance: *mut InstanceCtx,
+    /// The `*const FuncRef`, or the host's reference, or 0 for null.
+    pub reference: u64,
+}
+
+/// The signature of a null table element.
+pub const NULL_SIG: u32 = u32::MAX;
+
+/// A table.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TableCtx {
+    /// First element; moves when the table grows.
+    pub entries: *mut TableEntry,
+    /// Number of elements.
+    pub len: u64,
+}
+
+/// A linear memory.
+#[repr(C)]
+#[derive(Debug)]
+pub struct MemoryCtx {
+    /// First byte; never moves.
+    pub base: *mut u8,
+    /// Size in bytes, now.
+    pub len: u64,
+}
+
+/// Slots between an interpreter frame's locals and its operands.
+pub const FRAME_HEADER: u32 = 4;
+/// Slots of 8 bytes that are always free above [`StackCtx::value_sp`]: enough for the parameters or results of any
+/// signature, of which the specification's implementations allow 1,000.
+pub const VALUE_STACK_RESERVE: usize = 2048;
+/// Length of [`StackCtx::overflow`]: the specification's implementations allow 1,000 parameters and 1,000 results.
+pub const OVERFLOW_SLOTS: usize = 2048;
+/// Bytes of native stack below [`StackCtx::native_limit`].
+pub const NATIVE_STACK_RESERVE: usize = 128 << 10;
+/// Native frames larger than this are refused by the compiler: the reserve must hold a frame that skipped or
+/// has not reached its check.
+pub const MAX_NATIVE_FRAME: usize = 32 << 10;
+/// Functions that call nothing and whose frame is at most this big need no stack check.
+pub const UNCHECKED_LEAF_FRAME: usize = 4 << 10;
+
+/// How many integer arguments travel in registers.
+pub const INT_ARGS: usize = 6;
+/// How many float arguments travel in registers.
+pub const FLOAT_ARGS: usize = 8;
+/// How many integer results travel in registers.
+pub const INT_RESULTS: usize = 8;
+/// How many float results travel in registers.
+pub const FLOAT_RESULTS: usize = 8;
+
+/// x86-64 encodings of the integer argument registers: rdi rsi rdx rcx r8 r9.
+pub const INT_ARG_REGS: [u8; INT_ARGS] = [7, 6, 2, 1, 8, 9];
+/// x86-64 encodings of the integer result registers: rax rcx rdx rsi rdi r8 r9 r10.
+pub const INT_RESULT_REGS: [u8; INT_RESULTS] = [0, 1, 2, 6, 7, 8, 9, 10];
+/// x86-64 encoding of the pinned register, r15.
+pub const PINNED_REG: u8 = 15;
+/// x86-64 encodings of the registers that a callee preserves: rbx r12 r13 r14 (and rbp).
+pub const PRESERVED_REGS: [u8; 4] = [3, 12, 13, 14];
+
+/// Where a parameter or a result travels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// The n-th integer register of its list.
+    Int(u8),
+    /// `xmm` n.
+    Float(u8),
+    /// Slot n of [`StackCtx::overflow`].
+    Overflow(u32),
+}
+
+/// The places of parameters.
+pub fn param_places(types: &[ValType]) -> impl Iterator<Item = Place> + '_ {
+    places(types, INT_ARGS, FLOAT_ARGS)
+}
+
+/// The places of results.
+pub fn result_places(types: &[ValType]) -> impl Iterator<Item = Place> + '_ {
+    places(types, INT_RESULTS, FLOAT_RESULTS)
+}
+
+fn places(types: &[ValType], ints: usize, floats: usize) -> impl Iterator<Item = Place> + '_ {
+    let (mut int, mut float) = (0, 0);
+    let words = slot_words(types) as u32;
+    types.iter().enumerate().map(move |(i, ty)| {
+        let (used, limit) = match ty {
+            ValType::F32 | ValType::F64 | ValType::V128 => (&mut float, floats),
+            ValType::I32 | ValType::I64 | ValType::Ref(_) => (&mut int, ints),
+        };
+        if *used == limit {
+            return Place::Overflow(i as u32 * words);
+        }
+        *used += 1;
+        let n = (*used - 1) as u8;
+        match ty {
+            ValType::F32 | ValType::F64 | ValType::V128 => Place::Float(n),
+            ValType::I32 | ValType::I64 | ValType::Ref(_) => Place::Int(n),
+        }
+    })
+}
+
+/// How many words of 8 bytes the slot of each parameter, or of each result, has where engines meet.
+pub fn slot_words(types: &[ValType]) -> usize {
+    1 + usize::from(has_vector(types))
+}
+
+/// Words of all slots of a call where engines meet: the results take the place of the arguments.
+pub fn call_words(ty: &FuncType) -> usize {
+    let words = |types: &[ValType]| types.len() * slot_words(types);
+    words(&ty.params).max(words(&ty.results))
+}
+
+/// Offsets of the tails of an [`InstanceCtx`], which depend on the module: pointers to memories, pointers to tables,
+/// global slots, pointers to the imported functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    memories: u32,
+    tables: u32,
+    globals: u32,
+    imports: u32,
+    imported_globals: u32,
+    size: u32,
+}
+
+impl Layout {
+    /// The layout of `module`'s instances.
+    pub fn of(module: &Module) -> Layout {
+        let memories = size_of::<InstanceCtx>() as u32;
+        let tables = memories + 8 * module.memories.len() as u32;
+        let globals = (tables + 8 * module.tables.len() as u32).next_multiple_of(16);
+        let imports = globals + 16 * module.globals.len() as u32;
+        let size = imports + 8 * module.imported_funcs;
+        Layout { memories, tables, globals, imports, imported_globals: module.imported_globals, size }
+    }
+
+    /// Bytes of an instance's context; it is 16-byte aligned.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Offset of the `*mut MemoryCtx` of memory `i`.
+    pub fn memory(&self, i: u32) -> u32 {
+        self.memories + 8 * i
+    }
+
+    /// Offset of the `*mut TableCtx` of table `i`.
+    pub fn table(&self, i: u32) -> u32 {
+        self.tables + 8 * i
+    }
+
+    /// Offset of the 16-byte slot of global `i`: its value, or for an imported global (see
+    /// [`Layout::global_is_pointer`]) a pointer to the slot that has it.
+    pub fn global(&self, i: u32) -> u32 {
+        self.globals + 16 * i
+    }
+
+    /// Whether the slot of global `i` holds a pointer.
+    pub fn global_is_pointer(&self, i: u32) -> bool {
+        i < self.imported_globals
+    }
+
+    /// Offset of the `*const FuncRef` of imported function `i`.
+    pub fn import(&self, i: u32) -> u32 {
+        self.imports + 8 * i
+    }
+}
+
+/// How an access proves that it is in bounds. This table is the only place that decides.
+///
+/// | memory | offset | strategy |
+/// |---|---|---|
+/// | 32-bit, 64 KiB pages, guard regions on | below 2³¹ | `Guard` |
+/// | the same | 2³¹ and above | `Explicit` |
+/// | 64-bit, or other page sizes, or guard regions off | any | `Explicit` |
+///
+/// Imported and own memories do not differ: every memory of an engine with guard regions on is reserved whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bounds {
+    /// `base + zero-extended address + offset` stays within [`GUARDED_RESERVATION`]: the page protection decides.
+    Guard,
+    /// Compare `address + offset + width`, computed without wrap-around, with [`MemoryCtx::len`].
+    Explicit,
+}
+
+/// Bytes of address space that a guarded memory reserves: 4 GiB of addresses, 2 GiB of offsets, the width of an access
+/// rounded up to a page.
+pub const GUARDED_RESERVATION: usize = (6 << 30) + (64 << 10);
+
+impl Bounds {
+    /// The strategy for an access to a memory of type `ty` at constant `offset`, with guard regions on or off.
+    pub fn of(ty: &MemoryType, offset: u64, guard_regions: bool) -> Bounds {
+        let guarded = guard_regions && !ty.memory64 && ty.page_size_log2 == 16;
+        if guarded && offset < 1 << 31 { Bounds::Guard } else { Bounds::Explicit }
+    }
+}
+
+/// What Rust answers to a `to_rust` stub, in `rax` and `rdx`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// What to do.
+    pub status: Status,
+    /// For [`Status::Dispatch`]: the `reenter` stub to jump to.
+    pub target: *const u8,
+}
+
+/// See [`Outcome`]; `enter` stubs return it as well.
+#[repr(u64)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// The results are in their slots, at `value_sp`.
+    Return = 0,
+    /// Unwind to the innermost boundary. The reason is known to the Rust code that asked for it, or in [`StoreCtx`].
+    Trap = 1,
+    /// Pop the stub and jump to `target`, which finds the rest in [`StackCtx::dispatch`].
+    Dispatch = 2,
+}
+
+/// What a trap site stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TrapSite {
+    /// This trap.
+    Trap(weir_bytecode::Trap),
+    /// The trap in [`StoreCtx::trap`].
+    Stored,
+}
+
+macro_rules! helpers {
+    ($($(#[doc = $doc:literal])* $name:ident ($($param:ident)*) $(-> $result:ident)?;)*) => {
+        /// Functions of the vm that compiled code calls. Convention: System V, first argument the `*mut InstanceCtx`,
+        /// then those listed. One with a `-> Status` result returns 0, or 1 with the reason in [`StoreCtx::trap`].
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(usize)]
+        pub enum Helper {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Helper {
+            /// Every helper.
+            pub const ALL: &'static [Helper] = &[$(Helper::$name,)*];
+            /// How many there are.
+            pub const COUNT: usize = Helper::ALL.len();
+
+            /// How many arguments follow the instance.
+            pub fn arity(self) -> usize {
+                match self {
+                    $(Helper::$name => <[&str]>::len(&[$(stringify!($param),)*]),)*
+                }
+            }
+        }
+    };
+}
+
+helpers! {
+    /// Whether the code goes on, which has reached the deadline. Unlike other helpers it leaves every register but `rax`
+    /// as it was, and may be called with any alignment of the stack.
+    Poll() -> Status;
+    /// Grows a memory by `delta` pages: the old size in pages, or -1. u32 memory index, u64 delta. It may unwind instead.
+    MemoryGrow(memory delta) -> u64;
+    /// `memory.fill`. u32 memory, u64 address, u32 byte, u64 length.
+    MemoryFill(memory address byte len) -> Status;
+    /// `memory.copy`. u32 destination and u32 source memory packed as `dst | src << 32`, u64 to, u64 from, u64 length.
+    MemoryCopy(memories to from len) -> Status;
+    /// `memory.init`. u32 memory and u32 segment packed as `memory | segment << 32`, u64 to, u32 from, u32 length.
+    MemoryInit(memory_segment to from len) -> Status;
+    /// `data.drop`. u32 segment.
+    DataDrop(segment) -> Status;
+    /// `table.set`. u32 table, u64 index, u64 reference.
+    TableSet(table index reference) -> Status;
+    /// `table.grow`: the old size, or -1. u32 table, u64 reference, u64 delta. It may unwind instead.
+    TableGrow(table reference delta) -> u64;
+    /// `table.fill`. u32 table, u64 index, u64 reference, u64 length.
+    TableFill(table index reference len) -> Status;
+    /// `table.copy`. Tables packed as `dst | src << 32`, u64 to, u64 from, u64 length.
+    TableCopy(tables to from len) -> Status;
+    /// `table.init`. `table | segment << 32`, u64 to, u32 from, u32 length.
+    TableInit(table_segment to from len) -> Status;
+    /// `elem.drop`. u32 segment.
+    ElemDrop(segment) -> Status;
+    /// Traps, for the reason that the trap table has for the byte before its return address. It needs no aligned stack, keeps to
+    /// no convention and does not return.
+    Raise();
+    /// `ref.func`: the `*const FuncRef`. u32 function.
+    RefFunc(func) -> u64;
+}
+
+/// How a function is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Entry {
+    /// By a call, with parameters.
+    Call,
+    /// By the interpreter, at the `loop` opcode at this offset, with its frame.
+    Osr(u32),
+}

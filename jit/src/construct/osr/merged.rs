@@ -1,0 +1,105 @@
+//! An OSR body that holds everything once.
+//!
+//! Translation starts at the outermost loop around the entry, and what stands before that is walked for the types on the operand
+//! stack only. The headers of the loops around the entry have no edge from outside, or only one from inside the outermost of them,
+//! and yet they are reached, from behind the entry. What nothing comes back to is taken out in the end.
+//!
+//! Two things differ from the ordinary form until the entry has been passed:
+//! - A local is unchanged at the header of such a loop only if *none* of them assigns it, since the code before the
+//!   entry runs after it, on the next round of an outer loop. Then its value is the one in the frame.
+//! - An operand below a block that may hold the entry is there in two ways, computed on the path through the code and
+//!   found in the frame. It becomes a variable, [`Operand::Slot`], read where it is popped.
+
+use super::super::control::{Frame, param_type};
+use super::super::{Builder, Operand};
+use crate::ir::{Block, Op, Type};
+use weir_bytecode::instrs::BlockType;
+use weir_bytecode::sidetable::LocalSet;
+use weir_bytecode::{FuncBody, Imm, Instr, Instrs};
+
+/// The region of the loops around the entry, and of the loop of the entry itself.
+pub(in crate::construct) const ENCLOSING: u32 = u32::MAX;
+
+/// What is known of the entry.
+pub(in crate::construct) struct Merged<'m> {
+    /// The `loop` opcodes around it and its own, ascending.
+    loops: Vec<u32>,
+    /// Whether it has been reached.
+    pub entered: bool,
+    /// What the outermost loop around the entry assigns, and so any of them.
+    assigned_locals: &'m LocalSet,
+    /// Operands below these are below that loop. Nothing ever assigns them.
+    base: u32,
+}
+
+impl Merged<'_> {
+    fn pc(&self) -> u32 {
+        self.loops[self.loops.len() - 1]
+    }
+
+    /// Whether the entry is from `open` to `end`.
+    pub fn within(&self, open: u32, end: u32) -> bool {
+        (open..end).contains(&self.pc())
+    }
+
+    /// Whether a loop around the entry may write `variable` of this body.
+    pub fn assigned(&self, body: &FuncBody, variable: u32) -> bool {
+        match variable.checked_sub(body.locals.len() as u32) {
+            Some(operand) => operand >= self.base,
+            None => self.assigned_locals.contains(variable),
+        }
+    }
+}
+
+impl<'m> Builder<'_, 'm> {
+    /// Opens the outermost of these loops, which `instrs` begin with. The last one is the entry's.
+    pub(super) fn open_merged(&mut self, loops: Vec<u32>, instrs: &mut Instrs<'m>) {
+        let Some(Instr { pc, imm: Imm::Block(ty), .. }) = instrs.next() else { unreachable!("there is a `loop`") };
+        let outermost = self.body.loop_at(pc).expect("it is one of the body's");
+        let base = outermost.height - ty.arity(self.module).0 as u32;
+        self.vars.merged = Some(Merged { loops, entered: false, assigned_locals: &outermost.assigned, base });
+        self.block = None;
+        self.pc = pc;
+        self.open_loop(ty);
+    }
+
+    /// If the loop at hand is the one of the entry, adds the edge from the entry block to its header. Returns the
+    /// edge's arguments.
+    pub(in crate::construct) fn osr_edge(&mut self, header: Block, ty: BlockType) -> Option<u32> {
+        let pc = self.pc;
+        self.vars.merged.as_mut().filter(|merged| merged.pc() == pc)?.entered = true;
+        self.func.append(Block::ENTRY, Op::Jump, Type::Void, pc, 0, 0, &[]);
+        self.func.add_edge(Block::ENTRY, header);
+        let start = self.label_args.len() as u32;
+        for i in 0..ty.arity(self.module).0 {
+            let (variable, ty) = (self.slot_variable(self.stack.len() + i), param_type(self.module, ty, i));
+            let value = self.ssa.read_variable(&mut self.func, &mut self.vars, variable, Block::ENTRY, ty);
+            self.label_args.push(value);
+        }
+        Some(start)
+    }
+
+    /// The region of the loop at hand, and the block whose variables pass through it. `from` leads to the loop.
+    pub(in crate::construct) fn region(&self, from: Option<Block>) -> (Block, u32) {
+        if self.vars.merged.as_ref().is_some_and(|merged| merged.loops.binary_search(&self.pc).is_ok()) {
+            return (Block::ENTRY, ENCLOSING);
+        }
+        let index = self.body.loops.partition_point(|info| info.pc < self.pc);
+        (from.expect("a loop is opened in live code"), index as u32)
+    }
+
+    /// Before a block is opened that may hold the entry: makes variables of the operands below it.
+    pub(in crate::construct) fn operands_to_slots(&mut self) {
+        if self.vars.merged.as_ref().is_none_or(|merged| self.pc > merged.pc()) {
+            return;
+        }
+        // Those below the innermost block became variables when that was opened.
+        let height = self.frames.last().map_or(0, Frame::height);
+        for i in height..self.stack.len() {
+            if let Operand::Value(value) = self.stack[i] {
+                self.ssa.write_variable(self.slot_variable(i), self.here(), value);
+                self.stack[i] = Operand::Slot(self.func.ty(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The form of a function that the interpreter enters at a loop, with its frame.
+//!
+//! The entry block loads what is live from the frame, a slot when it is first asked for, and leads to the loop's header.
+//! Structured code can come back only to the loops around the entry; there are two forms, by what is done about that:
+//! - [`peeled`]: what is around the entry is translated as the rest of a round, and then once more as the loop that it is. The loops
+//!   nest as they do in the source.
+//! - [`merged`]: everything is translated once. Then the loops around the entry and its own are one, which whoever weighs blocks or
+//!   looks for what does not change in a loop has to take for as hot as the innermost. For what would be too much to copy.
+
+mod merged;
+mod peeled;
+mod prefix;
+
+pub(super) use merged::{ENCLOSING, Merged};
+pub(super) use peeled::Rounds;
+
+use super::{Builder, Operand};
+use crate::request::Refusal;
+use prefix::Prefix;
+use weir_bytecode::{FuncBody, Instrs, Opcode};
+use weir_contract::FRAME_HEADER;
+
+/// The slot, in words of 8 bytes, of the interpreter's frame of `body` that holds `variable` at the entry.
+pub(super) fn frame_slot(body: &FuncBody, variable: u32) -> u64 {
+    let words = 1 + u64::from(body.wide);
+    let header = if variable < body.locals.len() as u32 { 0 } else { FRAME_HEADER };
+    words * u64::from(variable) + u64::from(header)
+}
+
+impl<'m> Builder<'_, 'm> {
+    /// Sets up the state at the loop at `pc`. Returns what is to be translated first.
+    ///
+    /// # Errors
+    /// There is no such loop, or nothing arrives there.
+    pub(super) fn enter_osr(&mut self, pc: u32) -> Result<Instrs<'m>, Refusal> {
+        let loops = enclosing_loops(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
+        let peeled = self.is_small(&loops);
+        let first = if peeled { pc } else { loops[0] };
+        let prefix = Prefix::walk(self.module, self.body, first)?;
+        self.frames = prefix.frames;
+        self.stack = prefix.operands.into_iter().map(Operand::Slot).collect();
+        let mut instrs = Instrs::new(self.module, first, self.body.end);
+        if !peeled {
+            self.open_merged(loops, &mut instrs);
+        }
+        Ok(instrs)
+    }
+
+    /// Whether the last of these loops, each in the one before it, may be peeled: how much is translated again is within the limit.
+    fn is_small(&self, loops: &[u32]) -> bool {
+        let around = &loops[..loops.len() - 1];
+        let Some(&outermost) = around.first() else { return true };
+        let mut rest = self.options.peel_limit;
+        // The opcodes of the structures that are open.
+        let mut open = Vec::new();
+        for instr in Instrs::new(self.module, outermost, self.body.end) {
+            match instr.op {
+                Opcode::Block | Opcode::If | Opcode::Loop => open.push(instr.pc),
+                Opcode::End => {
+                    let start = open.pop().expect("validated code nests");
+                    if around.binary_search(&start).is_ok() {
+                        match rest.checked_sub(instr.pc - start) {
+                            Some(less) => rest = less,
+                            None => return false,
+                        }
+                    }
+                    if open.is_empty() {
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+            if instr.pc - outermost > self.options.peel_limit {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The opcodes of the loop at `pc` and of those that hold it, ascending.
+fn enclosing_loops(body: &FuncBody, pc: u32) -> Option<Vec<u32>> {
+    let mut info = body.loop_at(pc)?;
+    let mut pcs = vec![pc];
+    while let Some(parent) = info.parent {
+        info = &body.loops[parent as usize];
+        pcs.push(info.pc);
+    }
+    pcs.reverse();
+    Some(pcs)
+}

@@ -1,0 +1,259 @@
+//! Calls, tail calls, helpers, and how arguments and results travel.
+
+use super::{Translator, clif_type, trap_code};
+use crate::ir::{Entry, Func, Type, Value};
+use crate::request::Refusal;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self as clif, AbiParam, ExternalName, GlobalValueData, InstBuilder, Signature, UserExternalName, types,
+};
+use cranelift_codegen::isa::CallConv;
+use std::mem::offset_of;
+use weir_bytecode::{FuncType, Trap, ValType};
+use weir_contract::{FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places};
+
+/// What a call jumps to, and the instance to put into the pinned register first if it is another.
+struct Target {
+    code: clif::Value,
+    instance: Option<clif::Value>,
+}
+
+/// The values of `types` that travel in registers, as CLIF parameters.
+fn in_registers(types: &[ValType], places: impl Iterator<Item = Place>) -> Vec<AbiParam> {
+    let in_register = |(ty, place): (&ValType, Place)| match place {
+        Place::Int(_) | Place::Float(_) => Some(AbiParam::new(clif_type(Type::from(*ty)))),
+        Place::Overflow(_) => None,
+    };
+    types.iter().zip(places).filter_map(in_register).collect()
+}
+
+fn signature(ty: &FuncType) -> Result<Signature, Refusal> {
+    let mut signature = Signature::new(CallConv::Tail);
+    signature.params = in_registers(&ty.params, param_places(&ty.params));
+    signature.returns = in_registers(&ty.results, result_places(&ty.results));
+    Ok(signature)
+}
+
+/// The CLIF signature under which `func`, of type `ty`, is entered.
+pub(super) fn entry_signature(func: &Func<'_>, ty: &FuncType) -> Result<Signature, Refusal> {
+    let mut signature = signature(ty)?;
+    if matches!(func.entry, Entry::Osr(_)) {
+        signature.params = vec![AbiParam::new(types::I64)];
+    }
+    Ok(signature)
+}
+
+impl<'t> Translator<'t, '_> {
+    /// `call`
+    pub(super) fn call(&mut self, value: Value) -> Result<Option<clif::Value>, Refusal> {
+        let callee = self.func.inst(value).aux;
+        let target = self.direct(callee);
+        self.call_target(target, self.request.module.funcs[callee as usize], self.func.args(value))
+    }
+
+    /// `call_indirect`
+    pub(super) fn call_indirect(&mut self, value: Value) -> Result<Option<clif::Value>, Refusal> {
+        let (target, args) = self.indirect(value);
+        self.call_target(target, self.func.inst(value).aux, args)
+    }
+
+    /// `return_call`
+    pub(super) fn return_call(&mut self, value: Value) -> Result<(), Refusal> {
+        let callee = self.func.inst(value).aux;
+        let target = self.direct(callee);
+        self.tail_call_target(target, self.request.module.funcs[callee as usize], self.func.args(value))
+    }
+
+    /// `return_call_indirect`
+    pub(super) fn return_call_indirect(&mut self, value: Value) -> Result<(), Refusal> {
+        let (target, args) = self.indirect(value);
+        self.tail_call_target(target, self.func.inst(value).aux, args)
+    }
+
+    /// `call_ref`
+    pub(super) fn call_ref(&mut self, value: Value) -> Result<Option<clif::Value>, Refusal> {
+        let (target, args) = self.referenced(value);
+        self.call_target(target, self.func.inst(value).aux, args)
+    }
+
+    /// `return_call_ref`
+    pub(super) fn return_call_ref(&mut self, value: Value) -> Result<(), Refusal> {
+        let (target, args) = self.referenced(value);
+        self.tail_call_target(target, self.func.inst(value).aux, args)
+    }
+
+    /// `return`
+    pub(super) fn return_(&mut self, value: Value) {
+        let results = &self.request.module.func_type(self.func.index).results;
+        let values = self.pass(results, result_places(results), self.func.args(value));
+        self.b.ins().return_(&values);
+    }
+
+    /// Calls a target of the module's type `ty` and returns the first result; all of them are in `results`.
+    fn call_target(&mut self, target: Target, ty: u32, args: &[Value]) -> Result<Option<clif::Value>, Refusal> {
+        let module = self.request.module;
+        let FuncType { params, results } = &module.types[ty as usize];
+        let signature = self.signature(ty)?;
+        let args = self.pass(params, param_places(params), args);
+        if let Some(instance) = target.instance {
+            self.b.ins().set_pinned_reg(instance);
+        }
+        let call = self.b.ins().call_indirect(signature, target.code, &args);
+        let registers = self.b.inst_results(call).to_vec();
+        if target.instance.is_some() || module.foreign_tail_calls {
+            self.b.ins().set_pinned_reg(self.instance);
+        }
+        self.results = self.receive(results, result_places(results), &registers);
+        Ok(self.results.first().copied())
+    }
+
+    fn tail_call_target(&mut self, target: Target, ty: u32, args: &[Value]) -> Result<(), Refusal> {
+        let params = &self.request.module.types[ty as usize].params;
+        let signature = self.signature(ty)?;
+        let args = self.pass(params, param_places(params), args);
+        if let Some(instance) = target.instance {
+            self.b.ins().set_pinned_reg(instance);
+        }
+        self.b.ins().return_call_indirect(signature, target.code, &args);
+        Ok(())
+    }
+
+    /// Sends `values` of `types`: writes the overflow slots and returns what goes into registers.
+    fn pass(&mut self, types: &[ValType], places: impl Iterator<Item = Place>, values: &[Value]) -> Vec<clif::Value> {
+        debug_assert_eq!(types.len(), values.len());
+        let mut overflow = None;
+        let mut registers = Vec::with_capacity(values.len());
+        for (&value, place) in values.iter().zip(places) {
+            let value = self.get(value);
+            let Place::Overflow(slot) = place else {
+                registers.push(value);
+                continue;
+            };
+            let base = *overflow.get_or_insert_with(|| self.overflow());
+            let flags = self.runtime_flags();
+            self.b.ins().store(flags, value, base, 8 * slot as i32);
+        }
+        registers
+    }
+
+    /// Receives values of `types`, given those that came in registers.
+    pub(super) fn receive(
+        &mut self,
+        types: &[ValType],
+        places: impl Iterator<Item = Place>,
+        registers: &[clif::Value],
+    ) -> Vec<clif::Value> {
+        let mut registers = registers.iter();
+        let mut overflow = None;
+        let receive = |(&ty, place)| match place {
+            Place::Int(_) | Place::Float(_) => *registers.next().expect("the signature has one for each"),
+            Place::Overflow(slot) => {
+                let base = *overflow.get_or_insert_with(|| self.overflow());
+                self.load_runtime(clif_type(Type::from(ty)), base, 8 * slot as usize)
+            }
+        };
+        types.iter().zip(places).map(receive).collect()
+    }
+
+    /// The overflow slots.
+    fn overflow(&mut self) -> clif::Value {
+        let stack = self.stack_ctx();
+        self.load_runtime(types::I64, stack, offset_of!(StackCtx, overflow))
+    }
+
+    fn signature(&mut self, ty: u32) -> Result<clif::SigRef, Refusal> {
+        if let Some(&signature) = self.signatures.get(&ty) {
+            return Ok(signature);
+        }
+        let signature = self.b.import_signature(signature(&self.request.module.types[ty as usize])?);
+        self.signatures.insert(ty, signature);
+        Ok(signature)
+    }
+
+    /// A function of this module by its cell, an imported one by its reference.
+    fn direct(&mut self, callee: u32) -> Target {
+        if callee >= self.request.module.imported_funcs {
+            let cell = self.cell(callee);
+            let cell = self.b.ins().symbol_value(types::I64, cell);
+            return Target { code: self.load_runtime(types::I64, cell, 0), instance: None };
+        }
+        let reference = self.load_fixed(types::I64, self.instance, self.layout.import(callee) as usize);
+        self.referred(reference)
+    }
+
+    /// The function that the last argument refers to, and the arguments without it.
+    fn referenced(&mut self, value: Value) -> (Target, &'t [Value]) {
+        let func = self.func;
+        let (&reference, args) = func.args(value).split_last().expect("the reference is the last argument");
+        let reference = self.get(reference);
+        (self.referred(reference), args)
+    }
+
+    /// What a `*const FuncRef` points to. It is not null where this stands.
+    fn referred(&mut self, reference: clif::Value) -> Target {
+        Target {
+            code: self.load_runtime(types::I64, reference, offset_of!(FuncRef, entry)),
+            instance: Some(self.load_runtime(types::I64, reference, offset_of!(FuncRef, instance))),
+        }
+    }
+
+    fn cell(&mut self, callee: u32) -> clif::GlobalValue {
+        let b = &mut self.b;
+        *self.cells.entry(callee).or_insert_with(|| {
+            let name = b.func.declare_imported_user_function(UserExternalName::new(0, callee));
+            b.create_global_value(GlobalValueData::Symbol {
+                name: ExternalName::user(name),
+                offset: 0.into(),
+                // The cell is within reach of a pc-relative displacement.
+                colocated: true,
+                tls: false,
+            })
+        })
+    }
+
+    /// An element of a table, checked, and the arguments without the index.
+    fn indirect(&mut self, value: Value) -> (Target, &'t [Value]) {
+        let func = self.func;
+        let inst = func.inst(value);
+        let (&index, args) = func.args(value).split_last().expect("the index is the last argument");
+        let entry = self.table_entry(inst.imm as u32, index, Trap::UndefinedElement);
+
+        let found = self.load_runtime(types::I32, entry, offset_of!(TableEntry, sig));
+        let expected = self.b.ins().iconst(types::I32, i64::from(self.request.sig_ids[inst.aux as usize]));
+        let differs = self.b.ins().icmp(IntCC::NotEqual, found, expected);
+        let [wrong, right] = [self.b.create_block(), self.b.create_block()];
+        self.b.ins().brif(differs, wrong, &[], right, &[]);
+        self.b.set_cold_block(wrong);
+        self.b.switch_to_block(wrong);
+        let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(NULL_SIG));
+        self.trap_if(is_null, trap_code(Trap::IndirectCallToNull));
+        let store = self.store_ctx();
+        let flags = self.runtime_flags();
+        self.b.ins().store(flags, entry, store, offset_of!(StoreCtx, operand) as i32);
+        self.trap(trap_code(Trap::BadSignature));
+        self.b.switch_to_block(right);
+
+        let target = Target {
+            code: self.load_runtime(types::I64, entry, offset_of!(TableEntry, entry)),
+            instance: Some(self.load_runtime(types::I64, entry, offset_of!(TableEntry, instance))),
+        };
+        (target, args)
+    }
+
+    /// Calls a helper with 64-bit arguments.
+    pub(super) fn call_helper(&mut self, helper: Helper, args: &[clif::Value]) -> clif::Value {
+        debug_assert_eq!(args.len(), helper.arity());
+        let b = &mut self.b;
+        let signature = *self.helpers.entry(args.len()).or_insert_with(|| {
+            let mut signature = Signature::new(CallConv::SystemV);
+            signature.params = vec![AbiParam::new(types::I64); args.len() + 1];
+            signature.returns = vec![AbiParam::new(types::I64)];
+            b.import_signature(signature)
+        });
+        let helpers = self.load_fixed(types::I64, self.instance, offset_of!(InstanceCtx, helpers));
+        let code = self.load_fixed(types::I64, helpers, 8 * helper as usize);
+        let args: Vec<_> = std::iter::once(self.instance).chain(args.iter().copied()).collect();
+        let call = self.b.ins().call_indirect(signature, code, &args);
+        self.b.inst_results(call)[0]
+    }
+}

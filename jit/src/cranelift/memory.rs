@@ -1,0 +1,188 @@
+//! Linear memories and globals.
+
+use super::{STORED, Translator, clif_type, trap_code};
+use crate::ir::{Op, Type, Value};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
+use std::mem::offset_of;
+use weir_bytecode::Trap;
+use weir_contract::{Bounds, Helper, InstanceCtx, MemoryCtx};
+
+impl Translator<'_, '_> {
+    /// A load or a store.
+    pub(super) fn access(&mut self, value: Value) -> Option<clif::Value> {
+        let inst = self.func.inst(value);
+        let operand = self.func.operand_type(value);
+        let width = inst.op.access_width(operand).expect("an access has a width");
+        let (address, offset, flags) = self.address(inst.aux, self.arg(value, 0), inst.imm, width);
+        let stored = inst.args.get(1).map(|&stored| self.get(stored));
+        let ins = self.b.ins();
+        if let Some(stored) = stored {
+            match (inst.op, operand) {
+                (Op::Store8, _) => ins.istore8(flags, stored, address, offset),
+                (Op::Store16, _) => ins.istore16(flags, stored, address, offset),
+                (Op::Store32, _) => ins.istore32(flags, stored, address, offset),
+                _ => ins.store(flags, stored, address, offset),
+            };
+            return None;
+        }
+        let ty = clif_type(operand);
+        if inst.ty == Type::V128 && width < 16 {
+            let number = ins.load(if width == 4 { types::I32 } else { types::I64 }, flags, address, offset);
+            return Some(self.zero_extended(number));
+        }
+        Some(match inst.op {
+            Op::Load8S => ins.sload8(ty, flags, address, offset),
+            Op::Load8U => ins.uload8(ty, flags, address, offset),
+            Op::Load16S => ins.sload16(ty, flags, address, offset),
+            Op::Load16U => ins.uload16(ty, flags, address, offset),
+            Op::Load32S => ins.sload32(flags, address, offset),
+            Op::Load32U => ins.uload32(flags, address, offset),
+            _ => ins.load(ty, flags, address, offset),
+        })
+    }
+
+    /// The native address of an access of `width` bytes, in bounds or guarded, with an offset to be added by the access itself.
+    fn address(&mut self, memory: u32, index: clif::Value, offset: u64, width: u32) -> (clif::Value, i32, MemFlagsData) {
+        let ty = self.request.module.memories[memory as usize];
+        let out_of_bounds = trap_code(Trap::MemoryOutOfBounds);
+        let flags = MemFlagsData::new().with_alias_region(Some(self.heap));
+        let index = self.widen(self.index_type(memory), index);
+        let base = self.memory_base(memory);
+        if Bounds::of(&ty, offset, self.request.options.guard_regions) == Bounds::Guard {
+            let address = self.b.ins().iadd(base, index);
+            return (address, offset as i32, flags.with_trap_code(Some(out_of_bounds)));
+        }
+        let len = self.memory_len(memory);
+        let outside = match offset.checked_add(width.into()) {
+            // No memory is that big.
+            None => self.b.ins().iconst(types::I8, 1),
+            Some(reach) => {
+                let reach = self.b.ins().iconst(types::I64, reach as i64);
+                let end = match ty.memory64 {
+                    true if self.request.options.signals => self.b.ins().uadd_overflow_trap(index, reach, out_of_bounds),
+                    true => {
+                        let end = self.b.ins().iadd(index, reach);
+                        let wraps = self.b.ins().icmp(IntCC::UnsignedLessThan, end, index);
+                        self.trap_if(wraps, out_of_bounds);
+                        end
+                    }
+                    // Both are well below 2⁶³.
+                    false => self.b.ins().iadd(index, reach),
+                };
+                self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, len)
+            }
+        };
+        self.trap_if(outside, out_of_bounds);
+        let address = self.b.ins().iadd(base, index);
+        let offset = self.b.ins().iconst(types::I64, offset as i64);
+        let address = self.b.ins().iadd(address, offset);
+        // What runs ahead of the check by speculation reads at null.
+        let null = self.b.ins().iconst(types::I64, 0);
+        let address = self.b.ins().select_spectre_guard(outside, null, address);
+        (address, 0, flags.with_notrap())
+    }
+
+    /// The type of addresses in `memory`.
+    fn index_type(&self, memory: u32) -> Type {
+        if self.request.module.memories[memory as usize].memory64 { Type::I64 } else { Type::I32 }
+    }
+
+    fn memory_ctx(&mut self, memory: u32) -> clif::Value {
+        self.load_fixed(types::I64, self.instance, self.layout.memory(memory) as usize)
+    }
+
+    fn memory_base(&mut self, memory: u32) -> clif::Value {
+        if memory == 0 {
+            return self.load_fixed(types::I64, self.instance, offset_of!(InstanceCtx, memory0_base));
+        }
+        let ctx = self.memory_ctx(memory);
+        self.load_fixed(types::I64, ctx, offset_of!(MemoryCtx, base))
+    }
+
+    /// Size in bytes.
+    fn memory_len(&mut self, memory: u32) -> clif::Value {
+        let ctx = self.memory_ctx(memory);
+        self.load_runtime(types::I64, ctx, offset_of!(MemoryCtx, len))
+    }
+
+    pub(super) fn memory_size(&mut self, memory: u32) -> clif::Value {
+        let len = self.memory_len(memory);
+        let page = self.request.module.memories[memory as usize].page_size_log2;
+        let pages = self.b.ins().ushr_imm_u(len, i64::from(page));
+        self.narrow(memory, pages)
+    }
+
+    pub(super) fn memory_grow(&mut self, value: Value) -> clif::Value {
+        let memory = self.func.inst(value).aux;
+        let delta = self.widen(self.index_type(memory), self.arg(value, 0));
+        let index = self.b.ins().iconst(types::I64, i64::from(memory));
+        let old = self.call_helper(Helper::MemoryGrow, &[index, delta]);
+        self.narrow(memory, old)
+    }
+
+    /// A number of pages as a value of `memory`'s index type.
+    fn narrow(&mut self, memory: u32, pages: clif::Value) -> clif::Value {
+        match self.index_type(memory) {
+            Type::I32 => self.b.ins().ireduce(types::I32, pages),
+            _ => pages,
+        }
+    }
+
+    /// A bulk operation: a helper with the immediates packed into its first argument.
+    pub(super) fn bulk(&mut self, value: Value) -> Option<clif::Value> {
+        let inst = self.func.inst(value);
+        let both = u64::from(inst.aux) | inst.imm << 32;
+        let (helper, immediates) = match inst.op {
+            Op::MemoryFill => (Helper::MemoryFill, u64::from(inst.aux)),
+            Op::MemoryCopy => (Helper::MemoryCopy, both),
+            Op::MemoryInit => (Helper::MemoryInit, both),
+            Op::DataDrop => (Helper::DataDrop, inst.imm),
+            Op::TableSet => (Helper::TableSet, u64::from(inst.aux)),
+            Op::TableFill => (Helper::TableFill, u64::from(inst.aux)),
+            Op::TableCopy => (Helper::TableCopy, both),
+            Op::TableInit => (Helper::TableInit, both),
+            op => {
+                debug_assert_eq!(op, Op::ElemDrop);
+                (Helper::ElemDrop, inst.imm)
+            }
+        };
+        let mut args = vec![self.b.ins().iconst(types::I64, immediates as i64)];
+        for &arg in inst.args.iter() {
+            args.push(self.widen(self.func.ty(arg), self.get(arg)));
+        }
+        let status = self.call_helper(helper, &args);
+        self.trap_if(status, STORED);
+        None
+    }
+
+    pub(super) fn global_get(&mut self, global: u32, ty: Type) -> clif::Value {
+        let (base, offset) = self.global_slot(global);
+        let flags = if self.request.module.globals[global as usize].mutable {
+            self.global_flags()
+        } else {
+            MemFlagsData::trusted().with_readonly().with_can_move()
+        };
+        self.b.ins().load(clif_type(ty), flags, base, offset)
+    }
+
+    pub(super) fn global_set(&mut self, global: u32, value: clif::Value) -> Option<clif::Value> {
+        let (base, offset) = self.global_slot(global);
+        let flags = self.global_flags();
+        self.b.ins().store(flags, value, base, offset);
+        None
+    }
+
+    fn global_flags(&self) -> MemFlagsData {
+        MemFlagsData::trusted().with_alias_region(Some(self.globals))
+    }
+
+    /// Base and offset of the slot that holds `global`.
+    fn global_slot(&mut self, global: u32) -> (clif::Value, i32) {
+        let offset = self.layout.global(global);
+        if self.layout.global_is_pointer(global) {
+            return (self.load_fixed(types::I64, self.instance, offset as usize), 0);
+        }
+        (self.instance, offset as i32)
+    }
+}

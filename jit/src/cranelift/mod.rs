@@ -1,0 +1,336 @@
+//! The second back end: SSA to Cranelift.
+//!
+//! [`compile`] translates a function to CLIF, one to one, and lets Cranelift do the rest; what comes out obeys
+//! [`weir_contract`] like the own back end's code. Phis become block parameters, values stay values; the calling
+//! convention is Cranelift's `Tail` with a pinned register, and what finds no register in it travels through
+//! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
+//! [`numeric`], [`vector`], [`memory`], [`tables`], [`calls`] and [`control`].
+//!
+//! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is the loader of one test only. Its memory
+//! provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot work on two
+//! views of the same memory; it drops the trap tables, calls by symbol instead of through cells, and frees everything or
+//! nothing.
+
+mod calls;
+mod control;
+mod memory;
+mod numeric;
+mod tables;
+mod target;
+mod traps;
+mod vector;
+
+use crate::analysis::cfg::Cfg;
+use crate::ir::{Func, Op, Type, Value};
+use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, Request, TrapEntry};
+use cranelift_codegen::binemit::Reloc as RelocKind;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self as clif, AliasRegion, AliasRegionData, ExternalName, InstBuilder, MemFlagsData, SourceLoc, TrapCode, types,
+};
+use cranelift_codegen::{CodegenError, CompiledCode, Context, FinalizedRelocTarget};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::time::Instant;
+use weir_bytecode::Trap;
+use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, TrapSite, UNCHECKED_LEAF_FRAME};
+
+/// Compiles `func` with Cranelift.
+///
+/// # Errors
+/// [`Refusal::Unsupported`] for what has no translation or on a host that Cranelift has no code for here, and
+/// [`Refusal::Budget`] if the function or its frame is too big.
+///
+/// # Panics
+/// If `request.options.verify` is on and the CLIF is malformed.
+pub fn compile(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats) -> Result<Compiled, Refusal> {
+    let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
+    let compiled = attempt(func, request, stats, !is_leaf)?;
+    let (compiled, frame) = match compiled {
+        (_, frame) if is_leaf && frame > UNCHECKED_LEAF_FRAME => attempt(func, request, stats, true)?,
+        done => done,
+    };
+    if frame > MAX_NATIVE_FRAME {
+        return Err(Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
+    }
+    Ok(compiled)
+}
+
+/// Compiles with or without a stack check; also returns the size of the frame.
+fn attempt(
+    func: &Func<'_>,
+    request: &Request<'_>,
+    stats: &mut CompileStats,
+    check_stack: bool,
+) -> Result<(Compiled, usize), Refusal> {
+    let isa = target::isa(request.options.verify)?;
+    let mut cx = Context::new();
+    let start = Instant::now();
+    translate(func, request, check_stack, &mut cx, isa)?;
+    stats.phases.push(("clif", start.elapsed().as_nanos() as u64));
+
+    let start = Instant::now();
+    if let Err(error) = cx.compile(isa, &mut ControlPlane::default()) {
+        return Err(match error.inner {
+            CodegenError::Verifier(errors) => panic!("malformed CLIF for function {}: {errors}\n{}", func.index, error.func),
+            CodegenError::CodeTooLarge => Refusal::Budget { what: "the code", limit: u32::MAX as usize },
+            error => unsupported(error.to_string()),
+        });
+    }
+    stats.phases.push(("cranelift", start.elapsed().as_nanos() as u64));
+    let code = cx.compiled_code().expect("it was just compiled");
+    extract(code, &cx.func, request, stats)
+}
+
+fn unsupported(what: String) -> Refusal {
+    Refusal::Unsupported { backend: Backend::Cranelift, what }
+}
+
+/// Every value in a block.
+fn values<'f>(func: &'f Func<'_>) -> impl Iterator<Item = Value> + 'f {
+    func.blocks().flat_map(|block| func.block(block).insts.iter().copied())
+}
+
+/// Takes what is needed out of Cranelift's result.
+fn extract(
+    code: &CompiledCode,
+    func: &clif::Function,
+    request: &Request<'_>,
+    stats: &CompileStats,
+) -> Result<(Compiled, usize), Refusal> {
+    let buffer = &code.buffer;
+    let locations = buffer.get_srclocs_sorted();
+    // Pc of the instruction that the byte at `offset` belongs to.
+    let pc = |offset: u32| {
+        let i = locations.partition_point(|location| location.end <= offset);
+        locations.get(i).filter(|location| location.start <= offset).map_or(0, |location| location.loc.bits())
+    };
+    let relocs = buffer
+        .relocs()
+        .iter()
+        .map(|reloc| match (&reloc.target, reloc.kind) {
+            (FinalizedRelocTarget::ExternalName(ExternalName::User(name)), RelocKind::X86CallPCRel4) => {
+                Ok(Reloc { offset: reloc.offset, func: func.params.user_named_funcs()[*name].index, addend: reloc.addend as i32 })
+            }
+            // A library call, for want of a processor feature.
+            (target, kind) => Err(unsupported(format!("a relocation {kind} to {target:?}"))),
+        })
+        .collect::<Result<_, _>>()?;
+    let mut traps: Vec<TrapEntry> = buffer
+        .traps()
+        .iter()
+        .map(|trap| TrapEntry { offset: trap.offset, site: trap_site(trap.code), pc: pc(trap.offset) })
+        .collect();
+    let mut calls: Vec<(u32, u32)> = buffer.call_sites().map(|call| (call.ret_addr, pc(call.ret_addr - 1))).collect();
+    calls.sort_unstable();
+    if !request.options.signals {
+        // Which of them call the helper that traps is not known any more, and need not be.
+        let site = TrapSite::Stored;
+        traps.extend(calls.iter().map(|&(offset, pc)| TrapEntry { offset: offset - 1, site, pc }));
+    }
+    traps.sort_by_key(|trap| trap.offset);
+    let frame = buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
+    let lines = match request.options.lines {
+        true => locations.iter().flat_map(|at| [(at.start, at.loc.bits()), (at.end, 0)]).collect(),
+        false => Vec::new(),
+    };
+    let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), stats.clone());
+    Ok((Compiled { backend, code, relocs, traps, calls, lines, stats }, frame))
+}
+
+/// The code of a trap: its own discriminant. Cranelift also has codes of its own for what its instructions trap with.
+fn trap_code(trap: Trap) -> TrapCode {
+    TrapCode::unwrap_user(trap as u8)
+}
+
+/// [`TrapSite::Stored`]
+const STORED: TrapCode = TrapCode::unwrap_user(128);
+
+fn trap_site(code: TrapCode) -> TrapSite {
+    TrapSite::Trap(match code {
+        STORED => return TrapSite::Stored,
+        TrapCode::STACK_OVERFLOW => Trap::StackOverflow,
+        TrapCode::INTEGER_OVERFLOW => Trap::IntegerOverflow,
+        TrapCode::HEAP_OUT_OF_BOUNDS => Trap::MemoryOutOfBounds,
+        TrapCode::INTEGER_DIVISION_BY_ZERO => Trap::IntegerDivisionByZero,
+        TrapCode::BAD_CONVERSION_TO_INTEGER => Trap::BadConversionToInteger,
+        user => Trap::from_code(user.as_raw().get()).expect("no other codes are used"),
+    })
+}
+
+/// The CLIF type of a value of type `ty`.
+fn clif_type(ty: Type) -> clif::Type {
+    match ty {
+        Type::I32 => types::I32,
+        Type::I64 | Type::Ref => types::I64,
+        Type::F32 => types::F32,
+        Type::F64 => types::F64,
+        Type::V128 => types::I8X16,
+        Type::Void => unreachable!("a void instruction has no value"),
+    }
+}
+
+/// Writes the CLIF of `func` into `cx`.
+fn translate(
+    func: &Func<'_>,
+    request: &Request<'_>,
+    check_stack: bool,
+    cx: &mut Context,
+    isa: &dyn cranelift_codegen::isa::TargetIsa,
+) -> Result<(), Refusal> {
+    let mut frontend = FunctionBuilderContext::new();
+    cx.func.signature = calls::entry_signature(func, request.module.func_type(func.index))?;
+    let mut b = FunctionBuilder::new(&mut cx.func, &mut frontend);
+    let cfg = Cfg::compute(func);
+    let blocks = func.blocks().map(|_| b.create_block()).collect();
+    let mut region = |user_id, description: &'static str| {
+        b.func.dfg.alias_regions.insert(AliasRegionData { user_id, description: description.into() })
+    };
+    let mut translator = Translator {
+        func,
+        request,
+        layout: Layout::of(request.module),
+        heap: region(0, "memories"),
+        globals: region(1, "globals"),
+        runtime: region(2, "contexts, tables and overflow slots"),
+        // Replaced before anything reads it.
+        instance: clif::Value::from_u32(0),
+        params: Vec::new(),
+        values: vec![None; func.num_values()],
+        results: Vec::new(),
+        blocks,
+        cells: HashMap::new(),
+        signatures: HashMap::new(),
+        helpers: HashMap::new(),
+        b,
+    };
+    translator.enter(check_stack);
+    for &block in cfg.order() {
+        translator.block(block)?;
+    }
+    translator.b.seal_all_blocks();
+    translator.b.finalize(isa.frontend_config());
+    Ok(())
+}
+
+/// The state of a translation.
+struct Translator<'t, 'a> {
+    func: &'t Func<'a>,
+    request: &'t Request<'t>,
+    layout: Layout,
+    b: FunctionBuilder<'t>,
+    /// Linear memories. Any two of them may be the same.
+    heap: AliasRegion,
+    globals: AliasRegion,
+    /// Everything that belongs to the vm.
+    runtime: AliasRegion,
+    /// The `*mut InstanceCtx`, as found in the pinned register at entry.
+    instance: clif::Value,
+    /// The parameters, or the frame pointer of an OSR body.
+    params: Vec<clif::Value>,
+    /// What translated values have become; definitions come before uses in reverse postorder.
+    values: Vec<Option<clif::Value>>,
+    /// All results of the last call.
+    results: Vec<clif::Value>,
+    blocks: Vec<clif::Block>,
+    /// The cells that have been referred to, by function.
+    cells: HashMap<u32, clif::GlobalValue>,
+    /// By type index.
+    signatures: HashMap<u32, clif::SigRef>,
+    /// Signatures of helpers, by number of arguments.
+    helpers: HashMap<usize, clif::SigRef>,
+}
+
+impl Translator<'_, '_> {
+    fn get(&self, value: Value) -> clif::Value {
+        self.values[value.index()].expect("definitions come before uses")
+    }
+
+    /// Argument `i` of `value`.
+    fn arg(&self, value: Value, i: usize) -> clif::Value {
+        self.get(self.func.args(value)[i])
+    }
+
+    fn set_pc(&mut self, pc: u32) {
+        self.b.set_srcloc(SourceLoc::new(pc));
+    }
+
+    /// Translates one instruction that is no phi and no terminator.
+    fn inst(&mut self, value: Value) -> Result<(), Refusal> {
+        let inst = self.func.inst(value);
+        self.set_pc(inst.pc);
+        let result = match inst.op {
+            Op::Const => Some(self.constant(inst.ty, inst.imm)),
+            Op::Param => Some(self.params[inst.imm as usize]),
+            Op::OsrSlot => Some(self.osr_slot(inst.imm, inst.ty)),
+            Op::Select => {
+                let [condition, if_set, if_zero] = [0, 1, 2].map(|i| self.arg(value, i));
+                Some(self.b.ins().select(condition, if_set, if_zero))
+            }
+            Op::Result => Some(self.results[inst.imm as usize]),
+            Op::Call => self.call(value)?,
+            Op::CallIndirect => self.call_indirect(value)?,
+            Op::CallRef => self.call_ref(value)?,
+            Op::NonNull => {
+                let reference = self.arg(value, 0);
+                let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, reference, 0);
+                self.trap_if(is_null, trap_code(Trap::NullReference));
+                Some(reference)
+            }
+            Op::Fuel => self.charge(inst.imm),
+            Op::Poll => self.poll(),
+            Op::GlobalGet => Some(self.global_get(inst.aux, inst.ty)),
+            Op::GlobalSet => self.global_set(inst.aux, self.arg(value, 0)),
+            Op::MemorySize => Some(self.memory_size(inst.aux)),
+            Op::MemoryGrow => Some(self.memory_grow(value)),
+            Op::RefFunc => Some(self.ref_func(inst.aux)),
+            Op::TableGet => Some(self.table_get(value)),
+            Op::TableSize => Some(self.table_size(inst.aux)),
+            Op::TableGrow => Some(self.table_grow(value)),
+            op if op.is_call() => self.bulk(value),
+            Op::Vector => Some(self.vector(value)?),
+            op if op.access_width(self.func.operand_type(value)).is_some() => self.access(value),
+            _ => Some(self.numeric(value)?),
+        };
+        self.values[value.index()] = result;
+        Ok(())
+    }
+
+    fn constant(&mut self, ty: Type, bits: u64) -> clif::Value {
+        match ty {
+            Type::F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
+            Type::F64 => self.b.ins().f64const(f64::from_bits(bits)),
+            Type::V128 => self.vector_constant(bits.into()),
+            _ => self.b.ins().iconst(clif_type(ty), bits as i64),
+        }
+    }
+
+    /// Flags of an access to what belongs to the vm.
+    fn runtime_flags(&self) -> MemFlagsData {
+        MemFlagsData::trusted().with_alias_region(Some(self.runtime))
+    }
+
+    /// Loads a field of the vm's that may change whenever code outside of this function runs.
+    fn load_runtime(&mut self, ty: clif::Type, base: clif::Value, offset: usize) -> clif::Value {
+        let flags = self.runtime_flags();
+        self.b.ins().load(ty, flags, base, offset as i32)
+    }
+
+    /// Loads a field of the vm's that never changes. The load may be shared and moved.
+    fn load_fixed(&mut self, ty: clif::Type, base: clif::Value, offset: usize) -> clif::Value {
+        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+        self.b.ins().load(ty, flags, base, offset as i32)
+    }
+
+    /// The `*mut StoreCtx`.
+    fn store_ctx(&mut self) -> clif::Value {
+        self.load_fixed(types::I64, self.instance, offset_of!(InstanceCtx, store))
+    }
+
+    /// The `*mut StackCtx`.
+    fn stack_ctx(&mut self) -> clif::Value {
+        self.load_runtime(types::I64, self.instance, offset_of!(InstanceCtx, stack))
+    }
+}

@@ -1,0 +1,83 @@
+//! Traps: instructions of Cranelift's that fault, or where there are no signal handlers a call of [`Helper::Raise`].
+
+use super::{STORED, Translator, trap_code};
+use crate::ir::Op;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{self as clif, InstBuilder, TrapCode, types};
+use std::mem::offset_of;
+use weir_bytecode::{Trap, semantics};
+use weir_contract::{Helper, StoreCtx};
+
+impl Translator<'_, '_> {
+    /// Ends the block at hand.
+    pub(super) fn trap(&mut self, code: TrapCode) {
+        if !self.request.options.signals {
+            if code != STORED {
+                let store = self.store_ctx();
+                let flags = self.runtime_flags();
+                let trap = self.b.ins().iconst(types::I64, i64::from(code.as_raw().get()));
+                self.b.ins().store(flags, trap, store, offset_of!(StoreCtx, trap) as i32);
+            }
+            self.call_helper(Helper::Raise, &[]);
+        }
+        self.b.ins().trap(code);
+    }
+
+    /// Traps if `condition` is not 0.
+    pub(super) fn trap_if(&mut self, condition: clif::Value, code: TrapCode) {
+        if self.request.options.signals {
+            self.b.ins().trapnz(condition, code);
+            return;
+        }
+        let [wrong, right] = [(); 2].map(|()| self.b.create_block());
+        self.b.ins().brif(condition, wrong, &[], right, &[]);
+        self.b.set_cold_block(wrong);
+        self.b.switch_to_block(wrong);
+        self.trap(code);
+        self.b.switch_to_block(right);
+    }
+
+    /// Where there are no signal handlers: checks a division beforehand, for which Cranelift's instructions would fault.
+    pub(super) fn check_division(&mut self, op: Op, a: clif::Value, b: clif::Value) {
+        if self.request.options.signals {
+            return;
+        }
+        let by_zero = self.b.ins().icmp_imm_u(IntCC::Equal, b, 0);
+        self.trap_if(by_zero, trap_code(Trap::IntegerDivisionByZero));
+        if op == Op::DivS {
+            let ty = self.b.func.dfg.value_type(a);
+            let least = self.b.ins().iconst(ty, if ty == types::I32 { i64::from(i32::MIN as u32) } else { i64::MIN });
+            let is_least = self.b.ins().icmp(IntCC::Equal, a, least);
+            let by_minus_one = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
+            let overflows = self.b.ins().band(is_least, by_minus_one);
+            self.trap_if(overflows, trap_code(Trap::IntegerOverflow));
+        }
+    }
+
+    /// The same for the truncation of a float to an integer of type `ty`.
+    pub(super) fn check_truncation(&mut self, signed: bool, ty: clif::Type, a: clif::Value) {
+        if self.request.options.signals {
+            return;
+        }
+        // The bounds, which are exclusive, are f64 whatever `a` is: every f32 is one.
+        let from = self.b.func.dfg.value_type(a);
+        let a = if from == types::F32 { self.b.ins().fpromote(types::F64, a) } else { a };
+        let is_nan = self.b.ins().fcmp(FloatCC::Unordered, a, a);
+        self.trap_if(is_nan, trap_code(Trap::BadConversionToInteger));
+        let (above, below) = truncation_range(signed, ty);
+        for (condition, bound) in [(FloatCC::LessThanOrEqual, above), (FloatCC::GreaterThanOrEqual, below)] {
+            let bound = self.b.ins().f64const(bound);
+            let outside = self.b.ins().fcmp(condition, a, bound);
+            self.trap_if(outside, trap_code(Trap::IntegerOverflow));
+        }
+    }
+}
+
+fn truncation_range(signed: bool, ty: clif::Type) -> (f64, f64) {
+    match (signed, ty == types::I32) {
+        (true, true) => semantics::I32_RANGE,
+        (false, true) => semantics::U32_RANGE,
+        (true, false) => semantics::I64_RANGE,
+        (false, false) => semantics::U64_RANGE,
+    }
+}

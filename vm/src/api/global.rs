@@ -1,0 +1,96 @@
+//! Globals as the embedder sees them.
+
+use crate::api::store::{AsContext, AsContextMut};
+use crate::records::store::GlobalRecord;
+use crate::{Error, GlobalType, Result, Val};
+use std::ptr::NonNull;
+
+/// A global of a store. A handle, valid as long as the store.
+///
+/// ```
+/// use weir::{Engine, Global, GlobalType, Mutability, Store, Val, ValType};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let counter = Global::new(&mut store, GlobalType::new(ValType::I32, Mutability::Var), Val::I32(1))?;
+/// counter.set(&mut store, Val::I32(2))?;
+/// assert_eq!(counter.get(&store).i32(), Some(2));
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Global {
+    store: u64,
+    /// 16 bytes.
+    slot: NonNull<u64>,
+    ty: GlobalType,
+}
+
+// SAFETY: the slot is only reached through a borrow of its store.
+unsafe impl Send for Global {}
+// SAFETY: as above.
+unsafe impl Sync for Global {}
+
+impl Global {
+    /// A global with this value.
+    ///
+    /// # Errors
+    /// The value is not of the global's type.
+    pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
+        let store = store.as_context_mut();
+        let bits = value.to_bits(store.id(), ty.value)?;
+        let record = Box::into_raw(Box::new(GlobalRecord { slot: [bits as u64, (bits >> 64) as u64] }));
+        // SAFETY: the store is borrowed, and no reference into it is held; the record was made above.
+        unsafe {
+            (*store.record()).owned.globals.push(record);
+            Ok(Global::from_raw(store.id(), (&raw mut (*record).slot).cast(), ty))
+        }
+    }
+
+    /// Its type.
+    pub fn ty(&self, store: impl AsContext) -> GlobalType {
+        self.in_store(store.as_context().id());
+        self.ty
+    }
+
+    /// Its value.
+    pub fn get(&self, store: impl AsContext) -> Val {
+        let id = store.as_context().id();
+        let slot = self.in_store(id);
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes with a value of its
+        // type.
+        unsafe {
+            let bits = u128::from(slot.read()) | u128::from(slot.add(1).read()) << 64;
+            Val::from_bits(bits, id, self.ty.value)
+        }
+    }
+
+    /// Replaces its value.
+    ///
+    /// # Errors
+    /// It is not mutable, or the value is not of its type.
+    pub fn set(&self, mut store: impl AsContextMut, value: Val) -> Result<()> {
+        let id = store.as_context_mut().id();
+        let slot = self.in_store(id);
+        if !self.ty.mutable {
+            return Err(Error::msg("the global is not mutable"));
+        }
+        let bits = value.to_bits(id, self.ty.value)?;
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes.
+        unsafe {
+            slot.write(bits as u64);
+            slot.add(1).write((bits >> 64) as u64);
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The slot belongs to the store with identity `store` and has a value of that type.
+    pub(crate) unsafe fn from_raw(store: u64, slot: *mut u64, ty: GlobalType) -> Global {
+        Global { store, slot: NonNull::new(slot).expect("a slot is not at address 0"), ty }
+    }
+
+    /// The slot, which exists because the store with this identity does.
+    pub(crate) fn in_store(&self, id: u64) -> *mut u64 {
+        assert_eq!(self.store, id, "a global was used with a store that is not its own");
+        self.slot.as_ptr()
+    }
+}

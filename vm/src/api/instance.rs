@@ -1,0 +1,161 @@
+//! Instances as the embedder sees them.
+
+use crate::api::externs::{Export, Extern};
+use crate::api::linker::{check_engine, check_import};
+use crate::api::store::{AsContext, AsContextMut, StoreContext};
+use crate::api::typed::{TypedFunc, WasmParams, WasmResults};
+use crate::exec::instantiate::{Import, instantiate};
+use crate::records::store::{InstanceRecord, instance_of};
+use crate::{Error, Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table};
+use std::ptr::NonNull;
+use weir_contract::InstanceCtx;
+
+/// An instance of a module. A handle, valid as long as the store.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (func (export "add") (param i32 i32) (result i32)
+///             (i32.add (local.get 0) (local.get 1))))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let add = instance.get_typed_func::<(i32, i32), i32>(&mut store, "add")?;
+/// assert_eq!(add.call(&mut store, (40, 2))?, 42);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Instance {
+    store: u64,
+    ctx: NonNull<InstanceCtx>,
+}
+
+// SAFETY: the context is only reached through a borrow of its store.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+impl Instance {
+    /// Instantiates a module with imports given in the module's order, and runs its start function. [`crate::Linker`]
+    /// finds imports by name.
+    ///
+    /// # Errors
+    /// A [`LinkError`] if the imports are not what the module imports; a [`Trap`](crate::Trap) if an active segment
+    /// does not fit or the start function traps, in which case what was written to imported memories and tables
+    /// before stays; whatever the start function's host functions return.
+    ///
+    /// # Panics
+    /// An import belongs to another store; or with the panic of a host function.
+    pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
+        let store = store.as_context_mut();
+        check_engine(&store, module)?;
+        let expected = module.bytecode().imports.len();
+        if imports.len() != expected {
+            return Err(LinkError::Count { expected, found: imports.len() }.into());
+        }
+        let imports = (module.bytecode().imports.iter().zip(imports))
+            .map(|(import, &item)| check_import(&store, module, import, item))
+            .collect::<Result<Vec<Import>>>()?;
+        Instance::link(store, module, imports)
+    }
+
+    /// Instantiates a module of the store's engine with imports that were checked.
+    pub(crate) fn link(mut store: impl AsContextMut, module: &Module, imports: Vec<Import>) -> Result<Instance> {
+        let store = store.as_context_mut();
+        // SAFETY: the store is borrowed, and the imports were checked against it and the module.
+        let ctx = unsafe { instantiate(store.record(), module, imports)? };
+        Ok(Instance { store: store.id(), ctx })
+    }
+
+    /// Its module.
+    pub fn module<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a Module {
+        // SAFETY: the store is borrowed for `'a`.
+        unsafe { &self.record(store.into().id()).module }
+    }
+
+    /// The export `name`.
+    pub fn get_export(&self, store: impl AsContext, name: &str) -> Option<Extern> {
+        let id = store.as_context().id();
+        // SAFETY: the store is borrowed.
+        unsafe {
+            let instance = self.record(id);
+            Some(Extern::of_instance(instance, instance.module.record().export(name)?, id))
+        }
+    }
+
+    /// The export that was looked up in the instance's module; `None` if it is of another module.
+    ///
+    /// ```
+    /// use weir::{Engine, Instance, Module, Store};
+    ///
+    /// let engine = Engine::default();
+    /// let module = Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 7)))"#)?;
+    /// let export = module.get_export_index("f").expect("it exports `f`");
+    /// let mut store = Store::new(&engine, ());
+    /// for _ in 0..3 {
+    ///     let instance = Instance::new(&mut store, &module, &[])?;
+    ///     let f = instance.get_module_export(&mut store, &export).and_then(|item| item.into_func()).expect("a function");
+    ///     assert_eq!(f.typed::<(), i32>(&store)?.call(&mut store, ())?, 7);
+    /// }
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn get_module_export(&self, store: impl AsContext, export: &ModuleExport) -> Option<Extern> {
+        let id = store.as_context().id();
+        // SAFETY: the store is borrowed.
+        unsafe {
+            let instance = self.record(id);
+            Some(Extern::of_instance(instance, export.of(&instance.module)?, id))
+        }
+    }
+
+    /// All exports, in order.
+    pub fn exports<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> impl ExactSizeIterator<Item = Export<'a>> {
+        let id = store.into().id();
+        // SAFETY: the store is borrowed for `'a`.
+        let instance: &'a InstanceRecord = unsafe { self.record(id) };
+        instance.module.bytecode().exports.iter().map(move |export| {
+            // SAFETY: as above.
+            Export::new(&export.name, unsafe { Extern::of_instance(instance, export.item, id) })
+        })
+    }
+
+    /// The function exported as `name`.
+    pub fn get_func(&self, store: impl AsContext, name: &str) -> Option<Func> {
+        self.get_export(store, name)?.into_func()
+    }
+
+    /// The function exported as `name`, with its type known to Rust.
+    ///
+    /// # Errors
+    /// There is none, or it has another type.
+    pub fn get_typed_func<P: WasmParams, R: WasmResults>(&self, store: impl AsContext, name: &str) -> Result<TypedFunc<P, R>> {
+        let func = self.get_func(&store, name).ok_or_else(|| Error::msg(format!("no function is exported as `{name}`")))?;
+        func.typed(store).map_err(|error| error.context(format!("the function exported as `{name}`")))
+    }
+
+    /// The memory exported as `name`.
+    pub fn get_memory(&self, store: impl AsContext, name: &str) -> Option<Memory> {
+        self.get_export(store, name)?.into_memory()
+    }
+
+    /// The table exported as `name`.
+    pub fn get_table(&self, store: impl AsContext, name: &str) -> Option<Table> {
+        self.get_export(store, name)?.into_table()
+    }
+
+    /// The global exported as `name`.
+    pub fn get_global(&self, store: impl AsContext, name: &str) -> Option<Global> {
+        self.get_export(store, name)?.into_global()
+    }
+
+    /// # Safety
+    /// The store with this identity lives for `'a`.
+    unsafe fn record<'a>(&self, id: u64) -> &'a InstanceRecord {
+        assert_eq!(self.store, id, "an instance was used with a store that is not its own");
+        // SAFETY: the caller's promise.
+        unsafe { instance_of(self.ctx.as_ptr()) }
+    }
+}

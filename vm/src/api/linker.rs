@@ -1,0 +1,506 @@
+//! Finding imports by name.
+
+use crate::api::error::Context;
+use crate::api::externs::Extern;
+use crate::api::func::dynamic;
+use crate::api::instance::Instance;
+use crate::api::store::{AsContext, AsContextMut};
+use crate::api::typed::IntoFunc;
+use crate::api::types::{ExternType, FuncType, ImportType};
+use crate::exec::instantiate::Import;
+use crate::records::host::EngineFunc;
+use crate::records::signatures::{canonical_table, canonical_value};
+use crate::records::store::HostFunc;
+use crate::{Caller, Engine, Error, Func, GlobalType, LinkError, Module, Result, UnknownImportError, Val};
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use weir_bytecode::module::{ExternType as IndexedType, Import as ModuleImport};
+use weir_bytecode::types::Limits;
+
+/// Names, and what modules get that import them.
+///
+/// ```
+/// use weir::{Caller, Engine, Linker, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (import "host" "add" (func $add (param i32)))
+///         (func (export "run") (call $add (i32.const 2)) (call $add (i32.const 3))))
+/// "#)?;
+/// let mut linker = Linker::new(&engine);
+/// linker.func_wrap("host", "add", |mut caller: Caller<'_, i32>, n: i32| *caller.data_mut() += n)?;
+/// let mut store = Store::new(&engine, 0);
+/// let instance = linker.instantiate(&mut store, &module)?;
+/// instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
+/// assert_eq!(*store.data(), 5);
+/// # Ok::<(), weir::Error>(())
+/// ```
+pub struct Linker<T: 'static> {
+    engine: Engine,
+    definitions: HashMap<Box<str>, HashMap<Box<str>, Definition>>,
+    allow_shadowing: bool,
+    marker: PhantomData<fn(T)>,
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Definition {
+    /// An item of a store.
+    Extern(Extern),
+    /// A host function of no store, usable in all.
+    Host(Arc<HostFunc>),
+}
+
+impl Definition {
+    /// An item of the store, which a host function is given to.
+    fn to_extern<T: 'static>(&self, mut store: impl AsContextMut<Data = T>) -> Extern {
+        match self {
+            Definition::Extern(item) => *item,
+            Definition::Host(func) => Func::from_host(store.as_context_mut(), func.clone()).into(),
+        }
+    }
+}
+
+impl<T: 'static> Default for Linker<T> {
+    /// A linker that knows no names, of an engine of its own.
+    fn default() -> Linker<T> {
+        Linker::new(&Engine::default())
+    }
+}
+
+impl<T: 'static> Clone for Linker<T> {
+    fn clone(&self) -> Self {
+        let Linker { engine, definitions, allow_shadowing, marker } = self;
+        Linker { engine: engine.clone(), definitions: definitions.clone(), allow_shadowing: *allow_shadowing, marker: *marker }
+    }
+}
+
+impl<T: 'static> Linker<T> {
+    /// A linker that knows no names.
+    pub fn new(engine: &Engine) -> Linker<T> {
+        Linker { engine: engine.clone(), definitions: HashMap::new(), allow_shadowing: false, marker: PhantomData }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Whether a name may be defined again, which replaces what it stood for. Off at first.
+    pub fn allow_shadowing(&mut self, allow: bool) -> &mut Linker<T> {
+        self.allow_shadowing = allow;
+        self
+    }
+
+    /// Defines a name as an item of a store; only for instances in that store.
+    ///
+    /// # Errors
+    /// The name is already defined.
+    pub fn define(
+        &mut self,
+        _store: impl AsContext<Data = T>,
+        module: &str,
+        name: &str,
+        item: impl Into<Extern>,
+    ) -> Result<&mut Linker<T>> {
+        self.insert(module, name, Definition::Extern(item.into()))
+    }
+
+    /// Defines a name as a host function out of a closure over Rust types: see [`IntoFunc`].
+    ///
+    /// # Errors
+    /// The name is already defined.
+    pub fn func_wrap<P, R>(&mut self, module: &str, name: &str, func: impl IntoFunc<T, P, R>) -> Result<&mut Linker<T>> {
+        self.insert(module, name, Definition::Host(func.into_func().0))
+    }
+
+    /// Defines a name as a host function of any type: see [`Func::new`](crate::Func::new).
+    ///
+    /// # Errors
+    /// The name is already defined.
+    pub fn func_new(
+        &mut self,
+        module: &str,
+        name: &str,
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<&mut Linker<T>> {
+        self.insert(module, name, Definition::Host(dynamic(ty.0, func)))
+    }
+
+    /// Defines a name of the empty module as an item of a store.
+    ///
+    /// # Errors
+    /// The name is already defined.
+    pub fn define_name(
+        &mut self,
+        store: impl AsContext<Data = T>,
+        name: &str,
+        item: impl Into<Extern>,
+    ) -> Result<&mut Linker<T>> {
+        self.define(store, "", name, item)
+    }
+
+    /// Defines the exports of an instance under a module name.
+    ///
+    /// # Errors
+    /// One of the names is already defined.
+    pub fn instance(&mut self, store: impl AsContext<Data = T>, module: &str, instance: Instance) -> Result<&mut Linker<T>> {
+        for export in instance.exports(store.as_context()) {
+            self.insert(module, export.name(), Definition::Extern(export.into_extern()))?;
+        }
+        Ok(self)
+    }
+
+    /// Instantiates a module and defines its exports under a module name. A reactor, which is initialised by
+    /// `_initialize`, is instantiated now; a command, which has a `_start`, anew at every call of one of its functions.
+    ///
+    /// # Errors
+    /// As [`Linker::instantiate`]; the reactor's initialisation fails; a name is already defined.
+    pub fn module(&mut self, mut store: impl AsContextMut<Data = T>, name: &str, module: &Module) -> Result<&mut Linker<T>> {
+        if module.get_export("_start").is_some_and(|ty| ty.func().is_some()) {
+            return self.command(name, module);
+        }
+        let instance = self.instantiate(&mut store, module)?;
+        if let Some(initialize) = instance.get_func(&mut store, "_initialize") {
+            initialize.typed::<(), ()>(&store)?.call(&mut store, ()).context("initialising the module")?;
+        }
+        self.instance(store, name, instance)
+    }
+
+    fn command(&mut self, name: &str, module: &Module) -> Result<&mut Linker<T>> {
+        let pre = self.instantiate_pre(module)?;
+        for export in module.exports() {
+            let (pre, function, ty) = (pre.clone(), export.name().to_owned(), export.ty());
+            let Some(ty) = ty.func() else { continue };
+            self.func_new(name, export.name(), ty.clone(), move |mut caller, params, results| {
+                let instance = pre.instantiate(&mut caller)?;
+                let func = instance.get_func(&mut caller, &function).context("a command lost its export")?;
+                func.call(&mut caller, params, results)
+            })?;
+        }
+        Ok(self)
+    }
+
+    /// Defines a name as what another stands for.
+    ///
+    /// # Errors
+    /// The name is already defined, or the other is not.
+    pub fn alias(&mut self, module: &str, name: &str, as_module: &str, as_name: &str) -> Result<&mut Linker<T>> {
+        let definition = self.known(module, name)?.clone();
+        self.insert(as_module, as_name, definition)
+    }
+
+    /// Defines under a module name all that is defined under another.
+    ///
+    /// # Errors
+    /// A name is already defined.
+    pub fn alias_module(&mut self, module: &str, as_module: &str) -> Result<()> {
+        for (name, definition) in self.definitions.get(module).cloned().unwrap_or_default() {
+            self.insert(as_module, &name, definition)?;
+        }
+        Ok(())
+    }
+
+    /// Defines every function that a module imports and that is not defined as one that fails when it is called.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()> {
+        for unknown in self.unknown_imports(module) {
+            if let ExternType::Func(ty) = unknown.ty() {
+                let error = unknown.clone();
+                self.func_new(unknown.module(), unknown.name(), ty, move |_, _, _| Err(error.clone().into()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Defines every function that a module imports and that is not defined as one that returns zeros and nulls.
+    ///
+    /// # Errors
+    /// An undefined import is no function, or a result of it has no default.
+    pub fn define_unknown_imports_as_default_values(
+        &mut self,
+        _store: impl AsContextMut<Data = T>,
+        module: &Module,
+    ) -> Result<()> {
+        for unknown in self.unknown_imports(module) {
+            match unknown.ty() {
+                ExternType::Func(ty) if ty.results().all(|ty| Val::default_for_ty(&ty).is_some()) => {
+                    self.func_new(unknown.module(), unknown.name(), ty, |_, _, _| Ok(()))?;
+                }
+                _ => return Err(Error::new(unknown).context("there is no default value")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The imports of a module that are not defined.
+    fn unknown_imports(&self, module: &Module) -> Vec<UnknownImportError> {
+        let imports = module.bytecode().imports.iter();
+        let unknown = imports.filter(|import| self.definition(&import.module, &import.name).is_none());
+        unknown.map(|import| unknown_import(module, import)).collect()
+    }
+
+    /// What a name stands for. A host function is given to the store first.
+    ///
+    /// # Errors
+    /// It is not defined.
+    pub fn get(&self, store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Result<Extern> {
+        Ok(self.known(module, name)?.to_extern(store))
+    }
+
+    /// What the name of an import stands for, whatever its type.
+    pub fn get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Option<Extern> {
+        Some(self.definition(import.module(), import.name())?.to_extern(store))
+    }
+
+    /// The function by which a module is run: its export without a name, or `_start`, or one that does nothing.
+    ///
+    /// # Errors
+    /// What has the name is no function.
+    pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func> {
+        for name in ["", "_start"] {
+            if let Some(definition) = self.definition(module, name) {
+                let func = definition.to_extern(&mut store).into_func();
+                return func.with_context(|| format!("`{module}::{name}` is no function"));
+            }
+        }
+        Ok(Func::wrap(store, || {}))
+    }
+
+    /// Module, name and item of every definition, in no order.
+    pub fn iter<'a: 'p, 'p>(
+        &'a self,
+        mut store: impl AsContextMut<Data = T> + 'p,
+    ) -> impl Iterator<Item = (&'a str, &'a str, Extern)> + 'p {
+        let names =
+            self.definitions.iter().flat_map(|(module, names)| names.iter().map(move |(name, item)| (module, name, item)));
+        names.map(move |(module, name, item)| (&**module, &**name, item.to_extern(&mut store)))
+    }
+
+    /// Instantiates a module with what its imports' names stand for, and runs its start function.
+    ///
+    /// # Errors
+    /// As [`Instance::new`]; an [`UnknownImportError`] if an import is not defined.
+    ///
+    /// # Panics
+    /// As [`Instance::new`].
+    pub fn instantiate(&self, store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
+        self.instantiate_pre(module)?.instantiate(store)
+    }
+
+    /// Looks a module's imports up, to instantiate it many times.
+    ///
+    /// # Errors
+    /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`] if a host function is not what is imported.
+    pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
+        let item = |import: &ModuleImport| match self.definition(&import.module, &import.name) {
+            None => Err(unknown_import(module, import).into()),
+            Some(Definition::Extern(item)) => Ok(Item::Extern(*item)),
+            Some(Definition::Host(func)) => Ok(Item::Host(check_host(module, import, func)?)),
+        };
+        let imports = module.bytecode().imports.iter().map(item).collect::<Result<_>>()?;
+        Ok(InstancePre { module: module.clone(), imports, marker: PhantomData })
+    }
+
+    fn definition(&self, module: &str, name: &str) -> Option<&Definition> {
+        self.definitions.get(module)?.get(name)
+    }
+
+    fn known(&self, module: &str, name: &str) -> Result<&Definition> {
+        self.definition(module, name).with_context(|| format!("`{module}::{name}` is not defined"))
+    }
+
+    fn insert(&mut self, module: &str, name: &str, definition: Definition) -> Result<&mut Linker<T>> {
+        if !self.allow_shadowing && self.definition(module, name).is_some() {
+            return Err(Error::msg(format!("`{module}::{name}` is already defined")));
+        }
+        self.definitions.entry(module.into()).or_default().insert(name.into(), definition);
+        Ok(self)
+    }
+}
+
+/// A module and what its imports' names stand for: [`Linker::instantiate_pre`]. Usable from any thread.
+///
+/// ```
+/// use weir::{Engine, Linker, Module, Store};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (import "host" "id" (func $id (result i32)))
+///         (func (export "id") (result i32) (call $id)))
+/// "#)?;
+/// let mut linker = Linker::new(&engine);
+/// linker.func_wrap("host", "id", |caller: weir::Caller<'_, i32>| *caller.data())?;
+/// let pre = linker.instantiate_pre(&module)?;
+/// std::thread::scope(|scope| {
+///     for id in 0..3 {
+///         let pre = &pre;
+///         scope.spawn(move || {
+///             let mut store = Store::new(pre.module().engine(), id);
+///             let instance = pre.instantiate(&mut store).unwrap();
+///             let func = instance.get_typed_func::<(), i32>(&mut store, "id").unwrap();
+///             assert_eq!(func.call(&mut store, ()).unwrap(), id);
+///         });
+///     }
+/// });
+/// # Ok::<(), weir::Error>(())
+/// ```
+pub struct InstancePre<T: 'static> {
+    module: Module,
+    imports: Box<[Item]>,
+    marker: PhantomData<fn(T)>,
+}
+
+/// What an import stands for.
+#[derive(Clone)]
+enum Item {
+    /// An item of a store, to be checked when it is known what it is then.
+    Extern(Extern),
+    /// A host function of the import's type.
+    Host(EngineFunc),
+}
+
+impl<T: 'static> Clone for InstancePre<T> {
+    fn clone(&self) -> Self {
+        InstancePre { module: self.module.clone(), imports: self.imports.clone(), marker: PhantomData }
+    }
+}
+
+impl<T: 'static> InstancePre<T> {
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Instantiates the module and runs its start function.
+    ///
+    /// # Errors
+    /// As [`Instance::new`].
+    ///
+    /// # Panics
+    /// As [`Instance::new`].
+    pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
+        let store = store.as_context_mut();
+        check_engine(&store, &self.module)?;
+        let imports = (self.module.bytecode().imports.iter().zip(&self.imports))
+            .map(|(import, item)| match item {
+                Item::Extern(item) => check_import(&store, &self.module, import, *item),
+                Item::Host(func) => Ok(Import::Host(func.clone())),
+            })
+            .collect::<Result<Vec<Import>>>()?;
+        Instance::link(store, &self.module, imports)
+    }
+}
+
+fn unknown_import(module: &Module, import: &ModuleImport) -> UnknownImportError {
+    UnknownImportError::new(&import.module, &import.name, expected_type(module, import))
+}
+
+/// The type of an import, types that it refers to by their engine-wide identities.
+fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
+    let sig_ids = &module.record().sig_ids;
+    match &import.ty {
+        IndexedType::Func(index) => {
+            let sig = sig_ids[*index as usize];
+            ExternType::Func(FuncType((*module.engine().record().signatures.get(sig)).clone()))
+        }
+        IndexedType::Table(ty) => ExternType::Table(canonical_table(*ty, sig_ids)),
+        IndexedType::Memory(ty) => ExternType::Memory(*ty),
+        IndexedType::Global(ty) => ExternType::Global(GlobalType { value: canonical_value(ty.value, sig_ids), ..*ty }),
+    }
+}
+
+/// Whether the module may be instantiated in the store at all.
+///
+/// # Errors
+/// They belong to different engines.
+pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
+    match Engine::same(store.as_context().engine(), module.engine()) {
+        true => Ok(()),
+        false => Err(Error::msg("the module and the store belong to different engines")),
+    }
+}
+
+/// What an import of a module of the store's engine becomes.
+///
+/// # Errors
+/// [`LinkError::Incompatible`]
+///
+/// # Panics
+/// The definition is an item of another store.
+pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &ModuleImport, item: Extern) -> Result<Import> {
+    let id = store.as_context().id();
+    let fits = match (&import.ty, item) {
+        (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),
+        _ => matches(&expected_type(module, import), &item.current_type(store)),
+    };
+    if !fits {
+        return Err(incompatible(module, import, &item.current_type(store)));
+    }
+    Ok(match item {
+        Extern::Func(func) => match func.host(id) {
+            Some(host) => Import::Host(host),
+            None => Import::Func(func.in_store(id)),
+        },
+        Extern::Table(table) => Import::Table(table.in_store(id)),
+        Extern::Memory(memory) => Import::Memory(memory.in_store(id)),
+        Extern::Global(global) => Import::Global(global.in_store(id)),
+    })
+}
+
+/// The host function that an import becomes, in stores of the module's engine.
+///
+/// # Errors
+/// [`LinkError::Incompatible`]
+fn check_host(module: &Module, import: &ModuleImport, func: &Arc<HostFunc>) -> Result<EngineFunc> {
+    if let IndexedType::Func(index) = import.ty {
+        let sig = module.record().sig_ids[index as usize];
+        let func = EngineFunc::new(module.engine(), func.clone());
+        if func.sig() == sig {
+            return Ok(func);
+        }
+    }
+    Err(incompatible(module, import, &ExternType::Func(FuncType(func.ty.clone()))))
+}
+
+fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> Error {
+    let (expected, found) = (expected_type(module, import).to_string(), found.to_string());
+    let (module, name) = (import.module.to_string(), import.name.to_string());
+    LinkError::Incompatible { module, name, expected, found }.into()
+}
+
+/// Whether what was found may serve as what is expected; functions are compared elsewhere. Both have engine-wide type
+/// identities; a memory's or table's minimal size is the size that it has now.
+fn matches(expected: &ExternType, found: &ExternType) -> bool {
+    match (expected, found) {
+        (ExternType::Table(expected), ExternType::Table(found)) => {
+            expected.element == found.element && expected.table64 == found.table64 && limits_match(expected.limits, found.limits)
+        }
+        (ExternType::Memory(expected), ExternType::Memory(found)) => {
+            expected.memory64 == found.memory64
+                && expected.shared == found.shared
+                && expected.page_size_log2 == found.page_size_log2
+                && limits_match(expected.limits, found.limits)
+        }
+        (ExternType::Global(expected), ExternType::Global(found)) => {
+            expected.mutable == found.mutable
+                && (expected.value == found.value || !expected.mutable && found.value.matches(&expected.value))
+        }
+        _ => false,
+    }
+}
+
+fn limits_match(expected: Limits, found: Limits) -> bool {
+    let max_matches = match (expected.max, found.max) {
+        (None, _) => true,
+        (Some(expected), Some(found)) => found <= expected,
+        (Some(_), None) => false,
+    };
+    found.min >= expected.min && max_matches
+}

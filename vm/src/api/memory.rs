@@ -1,0 +1,181 @@
+//! Linear memories as the embedder sees them.
+
+use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
+use crate::records::memory::MemoryRecord;
+use crate::records::store::StoreRecord;
+use crate::{Error, MemoryType, Result};
+use std::ptr::NonNull;
+use std::slice;
+
+/// A linear memory of a store. A handle, valid as long as the store.
+///
+/// ```
+/// use weir::{Engine, Memory, MemoryType, Store};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let memory = Memory::new(&mut store, MemoryType::new(1, None))?;
+/// memory.write(&mut store, 8, b"weir")?;
+/// assert_eq!(&memory.data(&store)[8..12], b"weir");
+/// assert_eq!(memory.grow(&mut store, 1)?, 1);
+/// assert_eq!(memory.size(&store), 2);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    store: u64,
+    record: NonNull<MemoryRecord>,
+}
+
+// SAFETY: the record is only reached through a borrow of its store.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+/// A read or write that reaches past a memory's end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{len} bytes at {offset:#x} are not within a memory of {size} bytes")]
+pub struct MemoryAccessError {
+    /// Where it began.
+    pub offset: usize,
+    /// How long it was.
+    pub len: usize,
+    /// How big the memory was.
+    pub size: usize,
+}
+
+impl Memory {
+    /// A zeroed memory of the type's minimal size.
+    ///
+    /// # Errors
+    /// The host has not that much, or the store's limits forbid it.
+    pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
+        let store = store.as_context_mut();
+        // SAFETY: the store is borrowed, and no reference into it is held.
+        let record = unsafe { (*store.record()).add_memory(ty)? };
+        // SAFETY: the memory has just been made there.
+        Ok(unsafe { Memory::from_raw(store.id(), record) })
+    }
+
+    /// Its type, as it was made: for the size that it has now see [`Memory::size`].
+    pub fn ty(&self, store: impl AsContext) -> MemoryType {
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        unsafe { (*self.in_store(store.as_context().id())).ty }
+    }
+
+    /// Its type for linking: the size that it has now in the place of the minimal size.
+    pub(crate) fn current_type(&self, store: impl AsContext) -> MemoryType {
+        // SAFETY: as for `ty`.
+        unsafe { (*self.in_store(store.as_context().id())).current_type() }
+    }
+
+    /// Its bytes.
+    pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
+        // SAFETY: `in_store` proves that it exists; neither guest nor host writes to it, or shrinks it, while the
+        // store is borrowed.
+        unsafe {
+            let memory = &*self.in_store(store.into().id());
+            slice::from_raw_parts(memory.ctx.base, memory.len())
+        }
+    }
+
+    /// Its bytes.
+    pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
+        // SAFETY: `in_store` proves that it exists; nobody else reaches it while the store is borrowed.
+        unsafe {
+            let memory = &*self.in_store(store.into().id());
+            slice::from_raw_parts_mut(memory.ctx.base, memory.len())
+        }
+    }
+
+    /// Its bytes and the embedder's data.
+    pub fn data_and_store_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> (&'a mut [u8], &'a mut T) {
+        let store = store.into();
+        // SAFETY: as for `data_mut`; the embedder's data lies elsewhere than a memory.
+        let data = unsafe {
+            let memory = &*self.in_store(store.id());
+            slice::from_raw_parts_mut(memory.ctx.base, memory.len())
+        };
+        (data, store.into_data_mut())
+    }
+
+    /// Address of its first byte. The memory never moves.
+    pub fn data_ptr(&self, store: impl AsContext) -> *mut u8 {
+        // SAFETY: `in_store` proves that it exists.
+        unsafe { (*self.in_store(store.as_context().id())).ctx.base }
+    }
+
+    /// Copies bytes out of it.
+    ///
+    /// # Errors
+    /// They are not all within it; nothing is copied then.
+    pub fn read(&self, store: impl AsContext, offset: usize, buffer: &mut [u8]) -> Result<(), MemoryAccessError> {
+        let data = self.data(&store);
+        let range = checked(data.len(), offset, buffer.len())?;
+        buffer.copy_from_slice(&data[range]);
+        Ok(())
+    }
+
+    /// Copies bytes into it.
+    ///
+    /// # Errors
+    /// They are not all within it; nothing is copied then.
+    pub fn write(&self, mut store: impl AsContextMut, offset: usize, buffer: &[u8]) -> Result<(), MemoryAccessError> {
+        let data = self.data_mut(&mut store);
+        let range = checked(data.len(), offset, buffer.len())?;
+        data[range].copy_from_slice(buffer);
+        Ok(())
+    }
+
+    /// Size in pages.
+    pub fn size(&self, store: impl AsContext) -> u64 {
+        // SAFETY: `in_store` proves that it exists.
+        unsafe { (*self.in_store(store.as_context().id())).pages() }
+    }
+
+    /// Size in bytes.
+    pub fn data_size(&self, store: impl AsContext) -> usize {
+        // SAFETY: `in_store` proves that it exists.
+        unsafe { (*self.in_store(store.as_context().id())).len() }
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self, store: impl AsContext) -> u64 {
+        self.ty(store).page_size()
+    }
+
+    /// log2 of the bytes of a page.
+    pub fn page_size_log2(&self, store: impl AsContext) -> u8 {
+        self.ty(store).page_size_log2()
+    }
+
+    /// Adds zeroed pages; the old size in pages.
+    ///
+    /// # Errors
+    /// The memory's maximum, the store's limits or the host forbid it; nothing changes then.
+    pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
+        let store = store.as_context_mut();
+        let record: *mut StoreRecord = store.record();
+        // SAFETY: `in_store` proves that it exists; the store is borrowed.
+        let grown = unsafe { (*self.in_store(store.id())).grow(delta, (*record).limiter.as_mut(), (*record).data)? };
+        grown.ok_or_else(|| Error::msg(format!("the memory cannot grow by {delta} pages")))
+    }
+
+    /// # Safety
+    /// The memory belongs to the store with identity `store`.
+    pub(crate) unsafe fn from_raw(store: u64, record: *mut MemoryRecord) -> Memory {
+        Memory { store, record: NonNull::new(record).expect("a record is not at address 0") }
+    }
+
+    /// The record, which exists because the store with this identity does.
+    pub(crate) fn in_store(&self, id: u64) -> *mut MemoryRecord {
+        assert_eq!(self.store, id, "a memory was used with a store that is not its own");
+        self.record.as_ptr()
+    }
+}
+
+fn checked(size: usize, offset: usize, len: usize) -> Result<std::ops::Range<usize>, MemoryAccessError> {
+    match offset.checked_add(len) {
+        Some(end) if end <= size => Ok(offset..end),
+        _ => Err(MemoryAccessError { offset, len, size }),
+    }
+}

@@ -1,0 +1,20 @@
+//! The public API: handles over the records, and the wiring of the layers below.
+
+pub(crate) mod config;
+pub(crate) mod engine;
+pub mod error;
+pub(crate) mod events;
+pub(crate) mod externs;
+pub(crate) mod func;
+pub(crate) mod global;
+pub(crate) mod instance;
+pub(crate) mod limits;
+pub(crate) mod linker;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod stats;
+pub(crate) mod store;
+pub(crate) mod table;
+pub(crate) mod typed;
+pub(crate) mod types;
+pub(crate) mod value;

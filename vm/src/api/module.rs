@@ -1,0 +1,249 @@
+//! A module: validated once, instantiated any number of times.
+
+use crate::api::error::Context;
+use crate::api::stats::Stats;
+use crate::records::image::Images;
+use crate::records::store::ModuleRecord;
+use crate::{Engine, Result, interp, tier};
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+use weir_bytecode::module::{ExternIndex, ExternType as IndexedType};
+use weir_bytecode::{Module as Bytecode, validate};
+use weir_contract::Layout;
+use weir_contract::profile::Profile;
+
+use crate::api::types::{ExportType, ExternType, FuncType, ImportType};
+
+/// A loaded and validated module. Cheap to clone; clones are the same module.
+///
+/// ```
+/// use weir::{Engine, Module};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"(module (func (export "f")))"#)?;
+/// assert_eq!(module.exports().next().unwrap().name(), "f");
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Module(Arc<ModuleRecord>);
+
+/// An export of a module: [`Module::get_export_index`].
+#[derive(Clone, Debug)]
+pub struct ModuleExport {
+    module: Module,
+    item: ExternIndex,
+}
+
+impl ModuleExport {
+    /// The item, if it is one of this module.
+    pub(crate) fn of(&self, module: &Module) -> Option<ExternIndex> {
+        Module::same(&self.module, module).then_some(self.item)
+    }
+}
+
+impl Module {
+    /// A handle of a record.
+    pub(crate) fn of(record: Arc<ModuleRecord>) -> Module {
+        Module(record)
+    }
+
+    /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only
+    /// the private copy is validated and run.
+    ///
+    /// # Errors
+    /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed, invalid or need what Weir lacks; the
+    /// parser's error if the text is malformed.
+    pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        Module::from_binary(engine, &binary(bytes.as_ref(), None)?)
+    }
+
+    /// The same from a file.
+    ///
+    /// # Errors
+    /// As [`Module::new`], and if the file cannot be read.
+    pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        read_file(path)
+            .and_then(|bytes| Module::from_binary(engine, &binary(&bytes, Some(path))?))
+            .with_context(|| format!("loading {}", path.display()))
+    }
+
+    /// A module from the binary format.
+    ///
+    /// # Errors
+    /// As [`Module::new`].
+    pub fn from_binary(engine: &Engine, bytes: &[u8]) -> Result<Module> {
+        let started = std::time::Instant::now();
+        let config = engine.config();
+        let bytecode = validate::parse_with(bytes.into(), config.validation(config.lazy_validation))?;
+        let validate_ns = started.elapsed().as_nanos() as u64;
+        let layout = Layout::of(&bytecode);
+        let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
+        let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
+        exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
+        let code = tier::new_code(engine, &bytecode);
+        let bodies = interp::Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel);
+        let tier = tier::ModuleState::new(engine, &bytecode);
+        let (engine, images) = (engine.clone(), Images::default());
+        Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, images, validate_ns, tier })))
+    }
+
+    /// Checks that a module is valid, all of its functions included.
+    ///
+    /// # Errors
+    /// As [`Module::new`].
+    pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
+        validate::parse_with(bytes.into(), engine.config().validation(false))?;
+        Ok(())
+    }
+
+    /// The name that the module's name section gives it.
+    pub fn name(&self) -> Option<&str> {
+        self.bytecode().name.as_deref()
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// What it imports, in order.
+    pub fn imports(&self) -> impl ExactSizeIterator<Item = ImportType<'_>> {
+        let types = &self.bytecode().types;
+        self.bytecode().imports.iter().map(|import| {
+            let ty = match &import.ty {
+                IndexedType::Func(index) => FuncType(types[*index as usize].clone()).into(),
+                IndexedType::Table(ty) => ExternType::Table(*ty),
+                IndexedType::Memory(ty) => ExternType::Memory(*ty),
+                IndexedType::Global(ty) => ExternType::Global(*ty),
+            };
+            ImportType::new(&import.module, &import.name, ty)
+        })
+    }
+
+    /// What it exports, in order.
+    pub fn exports(&self) -> impl ExactSizeIterator<Item = ExportType<'_>> {
+        self.bytecode().exports.iter().map(|export| ExportType::new(&export.name, self.item_type(export.item)))
+    }
+
+    /// The type of the export `name`.
+    pub fn get_export(&self, name: &str) -> Option<ExternType> {
+        Some(self.item_type(self.0.export(name)?))
+    }
+
+    /// The export `name`, looked up once to be found in many instances: see
+    /// [`Instance::get_module_export`](crate::Instance::get_module_export).
+    pub fn get_export_index(&self, name: &str) -> Option<ModuleExport> {
+        Some(ModuleExport { module: self.clone(), item: self.0.export(name)? })
+    }
+
+    /// What happened so far in this module.
+    pub fn stats(&self) -> Stats {
+        tier::module_stats(self)
+    }
+
+    /// What the interpreter has counted so far of function `func`, by its index in the module; `None` if it is imported or has not
+    /// run long enough, or if profiling is off ([`Config::profile`](crate::Config::profile)).
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Instance, Module, Store, Tier};
+    ///
+    /// let engine = Engine::new(Config::new().tier(Tier::Interpreter).profile(true))?;
+    /// let module = Module::new(&engine, r#"(module
+    ///     (func (export "count") (param i32)
+    ///         (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#)?;
+    /// let mut store = Store::new(&engine, ());
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    /// instance.get_typed_func::<i32, ()>(&mut store, "count")?.call(&mut store, 10)?;
+    /// assert_eq!(*module.profile(0).unwrap().branches[0].ways, [9, 1]);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn profile(&self, func: u32) -> Option<Profile> {
+        let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
+        self.0.code.get(index)?.profile()
+    }
+
+    /// Whether both are clones of one module.
+    pub fn same(a: &Module, b: &Module) -> bool {
+        Arc::ptr_eq(&a.0, &b.0)
+    }
+
+    fn item_type(&self, item: ExternIndex) -> ExternType {
+        let bytecode = self.bytecode();
+        match item {
+            ExternIndex::Func(i) => FuncType(bytecode.func_type(i).clone()).into(),
+            ExternIndex::Table(i) => ExternType::Table(bytecode.tables[i as usize].ty),
+            ExternIndex::Memory(i) => ExternType::Memory(bytecode.memories[i as usize]),
+            ExternIndex::Global(i) => ExternType::Global(bytecode.globals[i as usize]),
+        }
+    }
+
+    /// The module as plain data: what validation found out, by index.
+    pub fn bytecode(&self) -> &Bytecode {
+        &self.0.bytecode
+    }
+
+    /// A handle to the module whose record this is.
+    ///
+    /// # Safety
+    /// `record` came out of a `Module`'s `Arc`, and an instance of that module lives.
+    #[cfg(feature = "jit")]
+    pub(crate) unsafe fn from_running(record: *const ModuleRecord) -> Module {
+        // SAFETY: the caller's promise: the count is at least one, and becomes one more.
+        unsafe {
+            Arc::increment_strong_count(record);
+            Module(Arc::from_raw(record))
+        }
+    }
+
+    pub(crate) fn record(&self) -> &Arc<ModuleRecord> {
+        &self.0
+    }
+}
+
+/// The file's contents, mapped for reading; `/dev/stdin` and the like, which cannot be mapped, are read.
+enum Contents {
+    Mapped(memmap2::Mmap),
+    Read(Vec<u8>),
+}
+
+impl std::ops::Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Contents::Mapped(map) => map,
+            Contents::Read(bytes) => bytes,
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<Contents> {
+    let file = std::fs::File::open(path)?;
+    // SAFETY: the mapping is only ever copied, to private memory, before anything is validated. Another process that
+    // writes the file meanwhile changes what is copied, nothing more; one that truncates it may end this process by
+    // SIGBUS, as with any mapped file.
+    match unsafe { memmap2::Mmap::map(&file) } {
+        Ok(map) => Ok(Contents::Mapped(map)),
+        Err(_) => Ok(Contents::Read(std::fs::read(path)?)),
+    }
+}
+
+/// The binary format of a module in either format. What is no text is left to validation, which says what it expects.
+#[cfg(feature = "wat")]
+fn binary<'a>(bytes: &'a [u8], path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
+    let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(bytes).ok() };
+    let Some(text) = text else { return Ok(Cow::Borrowed(bytes)) };
+    wat::parse_str(text).map(Cow::Owned).map_err(|mut error| {
+        if let Some(path) = path {
+            error.set_path(path);
+        }
+        error.into()
+    })
+}
+
+#[cfg(not(feature = "wat"))]
+fn binary<'a>(bytes: &'a [u8], _path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
+    Ok(Cow::Borrowed(bytes))
+}

@@ -1,0 +1,439 @@
+//! A store: the embedder's data and everything that instances are made of.
+
+use crate::api::limits::{Limiter, ResourceLimiter};
+use crate::records::presence::Presence;
+use crate::records::stack::StackRecord;
+use crate::records::store::{Owned, StoreRecord};
+use crate::{Engine, Error, Result};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use weir_contract::StoreCtx;
+
+/// Holds instances, their memories, tables and globals, host functions, and the embedder's `T`. All of it is freed
+/// when the store is dropped, nothing earlier.
+///
+/// ```
+/// use weir::{Engine, Store};
+///
+/// let mut store = Store::new(&Engine::default(), vec![1, 2]);
+/// store.data_mut().push(3);
+/// assert_eq!(store.into_data(), [1, 2, 3]);
+/// ```
+pub struct Store<T: 'static> {
+    record: NonNull<StoreRecord>,
+    marker: PhantomData<T>,
+}
+
+// SAFETY: the store owns everything that its records point to, except what its engine and modules share, which is
+// `Sync`. Host functions and host values are `Send`.
+unsafe impl<T: Send> Send for Store<T> {}
+// SAFETY: what a shared borrow allows only reads.
+unsafe impl<T: Sync> Sync for Store<T> {}
+
+/// What to do about running code that has reached its deadline: see [`Store::epoch_deadline_callback`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum UpdateDeadline {
+    /// Let it trap with [`Trap::Interrupt`](crate::Trap::Interrupt).
+    Interrupt,
+    /// Let it go on until the engine's epoch has advanced by this much from now.
+    Continue(u64),
+}
+
+/// A shared borrow of a [`Store`].
+pub struct StoreContext<'a, T: 'static> {
+    record: NonNull<StoreRecord>,
+    marker: PhantomData<&'a T>,
+}
+
+/// An exclusive borrow of a [`Store`], as host functions have it too.
+pub struct StoreContextMut<'a, T: 'static> {
+    record: NonNull<StoreRecord>,
+    marker: PhantomData<&'a mut T>,
+}
+
+/// What lends a store for reading: a [`Store`], a [`Caller`](crate::Caller), and references to them.
+pub trait AsContext {
+    /// The embedder's data.
+    type Data: 'static;
+
+    /// The store.
+    fn as_context(&self) -> StoreContext<'_, Self::Data>;
+}
+
+/// What lends a store.
+pub trait AsContextMut: AsContext {
+    /// The store.
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, Self::Data>;
+}
+
+impl<T: 'static> Store<T> {
+    /// An empty store.
+    ///
+    /// # Panics
+    /// There is no address space for its value stack: see [`Store::try_new`].
+    pub fn new(engine: &Engine, data: T) -> Store<T> {
+        Store::try_new(engine, data).expect("a store needs address space for its value stack")
+    }
+
+    /// An empty store.
+    ///
+    /// # Errors
+    /// There is no address space for its value stack.
+    pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        let stack = Box::new(StackRecord::new(engine.config().value_stack_size, &engine.record().stacks)?);
+        let record = Box::new(StoreRecord {
+            ctx: StoreCtx {
+                fuel: 0,
+                epoch: &raw const engine.record().epoch,
+                deadline: u64::MAX,
+                trap_pc: 0,
+                trap_fp: 0,
+                trap: 0,
+                operand: 0,
+            },
+            engine: engine.clone(),
+            stack: Box::into_raw(stack),
+            failure: None,
+            activations: 0,
+            presence: Presence::new(&engine.record().guests),
+            data: Box::into_raw(Box::new(data)).cast(),
+            drop_data: drop_data::<T>,
+            limiter: None,
+            on_deadline: None,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            owned: Owned::default(),
+        });
+        Ok(Store { record: NonNull::from(Box::leak(record)), marker: PhantomData })
+    }
+
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        self.as_context().into_data()
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        self.as_context_mut().into_data_mut()
+    }
+
+    /// Frees the store, but for the embedder's data.
+    pub fn into_data(self) -> T {
+        let record = self.record.as_ptr();
+        // SAFETY: nobody else refers to the store; its data came from a `Box<T>`, and is not freed a second time.
+        let data = unsafe {
+            (*record).drop_data = |_| ();
+            Box::from_raw((*record).data.cast::<T>())
+        };
+        drop(self);
+        *data
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        // SAFETY: a record's engine never changes.
+        unsafe { &(*self.record.as_ptr()).engine }
+    }
+
+    /// How much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn get_fuel(&self) -> Result<u64> {
+        self.as_context().get_fuel()
+    }
+
+    /// Sets how much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        self.as_context_mut().set_fuel(fuel)
+    }
+
+    /// Makes running code trap with [`Trap::Interrupt`](crate::Trap::Interrupt) once the engine's epoch has advanced
+    /// by `ticks_beyond_current` from now. A new store has no deadline.
+    pub fn set_epoch_deadline(&mut self, ticks_beyond_current: u64) {
+        self.as_context_mut().set_epoch_deadline(ticks_beyond_current);
+    }
+
+    /// Makes running code trap at the deadline. That is so at first; see [`Store::epoch_deadline_callback`].
+    pub fn epoch_deadline_trap(&mut self) {
+        self.as_context_mut().epoch_deadline_trap();
+    }
+
+    /// Asks `callback`, each time that running code has reached the deadline, whether it may go on. It may use the store,
+    /// and call the guest.
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Instance, Module, Store, UpdateDeadline};
+    ///
+    /// let mut config = Config::new();
+    /// config.epoch_interruption(true);
+    /// let engine = Engine::new(&config)?;
+    /// let module = Module::new(&engine, r#"(module (func (export "spin") (loop (br 0))))"#)?;
+    /// let mut store = Store::new(&engine, 0);
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    ///
+    /// store.set_epoch_deadline(0);
+    /// store.epoch_deadline_callback(|mut store| {
+    ///     *store.data_mut() += 1;
+    ///     Ok(if *store.data() < 3 { UpdateDeadline::Continue(0) } else { UpdateDeadline::Interrupt })
+    /// });
+    /// let spin = instance.get_typed_func::<(), ()>(&mut store, "spin")?;
+    /// assert!(spin.call(&mut store, ()).is_err());
+    /// assert_eq!(*store.data(), 3);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn epoch_deadline_callback(
+        &mut self,
+        mut callback: impl FnMut(StoreContextMut<'_, T>) -> Result<UpdateDeadline> + Send + Sync + 'static,
+    ) {
+        // SAFETY: whoever calls it gives the record of this store, whose data is a `T`, and holds no reference into it.
+        let callback = move |record: *mut StoreRecord| callback(unsafe { StoreContextMut::from_raw(record) });
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).on_deadline = Some(Box::new(callback)) };
+    }
+
+    /// Finds, in the embedder's data, who is to be asked before memories and tables are made or grow.
+    pub fn limiter(&mut self, limiter: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static) {
+        // SAFETY: whoever asks the limiter passes the store's data and holds no reference to it.
+        let limiter = unsafe { Limiter::new(limiter) };
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).limiter = Some(limiter) };
+    }
+}
+
+unsafe fn drop_data<T>(data: *mut ()) {
+    // SAFETY: the caller gives up the pointer, which came from a `Box<T>`.
+    drop(unsafe { Box::from_raw(data.cast::<T>()) });
+}
+
+impl<T: 'static> Drop for Store<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointers came from boxes, are freed once, and no handle dereferences them without a borrow of
+        // this store.
+        unsafe {
+            let record = Box::from_raw(self.record.as_ptr());
+            let engine = record.engine.record();
+            let Owned { owners, memories, tables, globals, externs, instances: _ } = &record.owned;
+            owners.iter().for_each(|&owner| drop(Box::from_raw(owner)));
+            memories.iter().for_each(|&memory| engine.reservations.put(*Box::from_raw(memory)));
+            tables.iter().for_each(|&table| drop(Box::from_raw(table)));
+            globals.iter().for_each(|&global| drop(Box::from_raw(global)));
+            externs.iter().for_each(|&value| drop(Box::from_raw(value)));
+            engine.stacks.put(*Box::from_raw(record.stack));
+            (record.drop_data)(record.data);
+        }
+    }
+}
+
+impl<T: std::fmt::Debug + 'static> std::fmt::Debug for Store<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("data", self.data()).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: 'static> StoreContext<'a, T> {
+    /// The embedder's data.
+    pub fn data(&self) -> &'a T {
+        self.into_data()
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &'a Engine {
+        // SAFETY: a record's engine never changes, and the store is borrowed for `'a`.
+        unsafe { &(*self.record.as_ptr()).engine }
+    }
+
+    /// How much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn get_fuel(&self) -> Result<u64> {
+        fuel_is_on(self.engine())?;
+        // SAFETY: the store is borrowed. The counter is negative once fuel ran out.
+        Ok(u64::try_from(unsafe { (*self.record.as_ptr()).ctx.fuel }).unwrap_or(0))
+    }
+
+    pub(crate) fn into_data(self) -> &'a T {
+        // SAFETY: the data is a `T`, and the store is borrowed for `'a`.
+        unsafe { &*(*self.record.as_ptr()).data.cast::<T>() }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).id }
+    }
+}
+
+impl<T: 'static> Clone for StoreContext<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: 'static> Copy for StoreContext<'_, T> {}
+
+impl<'a, T: 'static> StoreContextMut<'a, T> {
+    /// Borrows a store by its record.
+    ///
+    /// # Safety
+    /// The store's data is a `T`, the store lives for `'a`, and nobody else uses it or its data meanwhile.
+    pub(crate) unsafe fn from_raw(record: *mut StoreRecord) -> StoreContextMut<'a, T> {
+        // SAFETY: a record is not at address 0.
+        StoreContextMut { record: unsafe { NonNull::new_unchecked(record) }, marker: PhantomData }
+    }
+
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        self.as_context().into_data()
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        self.as_context_mut().into_data_mut()
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &'a Engine {
+        // SAFETY: a record's engine never changes, and the store is borrowed for `'a`.
+        unsafe { &(*self.record.as_ptr()).engine }
+    }
+
+    /// How much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn get_fuel(&self) -> Result<u64> {
+        self.as_context().get_fuel()
+    }
+
+    /// Sets how much fuel is left; at most `i64::MAX` counts.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        fuel_is_on(self.engine())?;
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).ctx.fuel = i64::try_from(fuel).unwrap_or(i64::MAX) };
+        Ok(())
+    }
+
+    /// See [`Store::set_epoch_deadline`].
+    pub fn set_epoch_deadline(&mut self, ticks_beyond_current: u64) {
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).set_deadline(ticks_beyond_current) };
+    }
+
+    /// See [`Store::epoch_deadline_trap`].
+    pub fn epoch_deadline_trap(&mut self) {
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).on_deadline = None };
+    }
+
+    pub(crate) fn into_data_mut(self) -> &'a mut T {
+        // SAFETY: the data is a `T`, and the store is borrowed for `'a`.
+        unsafe { &mut *(*self.record.as_ptr()).data.cast::<T>() }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        // SAFETY: the store is borrowed.
+        unsafe { (*self.record.as_ptr()).id }
+    }
+
+    pub(crate) fn record(&self) -> *mut StoreRecord {
+        self.record.as_ptr()
+    }
+}
+
+fn fuel_is_on(engine: &Engine) -> Result<()> {
+    match engine.config().consume_fuel {
+        true => Ok(()),
+        false => Err(Error::msg("the engine does not consume fuel: see Config::consume_fuel")),
+    }
+}
+
+impl<T: 'static> AsContext for Store<T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        StoreContext { record: self.record, marker: PhantomData }
+    }
+}
+
+impl<T: 'static> AsContextMut for Store<T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        StoreContextMut { record: self.record, marker: PhantomData }
+    }
+}
+
+impl<T: 'static> AsContext for StoreContext<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        StoreContext { record: self.record, marker: PhantomData }
+    }
+}
+
+impl<T: 'static> AsContext for StoreContextMut<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        StoreContext { record: self.record, marker: PhantomData }
+    }
+}
+
+impl<T: 'static> AsContextMut for StoreContextMut<'_, T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        StoreContextMut { record: self.record, marker: PhantomData }
+    }
+}
+
+impl<'a, C: AsContext> From<&'a C> for StoreContext<'a, C::Data> {
+    fn from(store: &'a C) -> StoreContext<'a, C::Data> {
+        store.as_context()
+    }
+}
+
+impl<'a, C: AsContext> From<&'a mut C> for StoreContext<'a, C::Data> {
+    fn from(store: &'a mut C) -> StoreContext<'a, C::Data> {
+        C::as_context(store)
+    }
+}
+
+impl<'a, T: 'static> From<StoreContextMut<'a, T>> for StoreContext<'a, T> {
+    fn from(store: StoreContextMut<'a, T>) -> StoreContext<'a, T> {
+        StoreContext { record: store.record, marker: PhantomData }
+    }
+}
+
+impl<'a, C: AsContextMut> From<&'a mut C> for StoreContextMut<'a, C::Data> {
+    fn from(store: &'a mut C) -> StoreContextMut<'a, C::Data> {
+        store.as_context_mut()
+    }
+}
+
+impl<C: AsContext> AsContext for &C {
+    type Data = C::Data;
+
+    fn as_context(&self) -> StoreContext<'_, C::Data> {
+        C::as_context(self)
+    }
+}
+
+impl<C: AsContext> AsContext for &mut C {
+    type Data = C::Data;
+
+    fn as_context(&self) -> StoreContext<'_, C::Data> {
+        C::as_context(self)
+    }
+}
+
+impl<C: AsContextMut> AsContextMut for &mut C {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, C::Data> {
+        C::as_context_mut(self)
+    }
+}

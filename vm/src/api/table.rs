@@ -1,0 +1,145 @@
+//! Tables as the embedder sees them.
+
+use crate::api::store::{AsContext, AsContextMut};
+use crate::api::value::Ref;
+use crate::records::store::StoreRecord;
+use crate::records::table::TableRecord;
+use crate::{Error, Result, TableType, ValType};
+use std::ptr::{self, NonNull};
+
+/// A table of a store. A handle, valid as long as the store.
+///
+/// ```
+/// use weir::{Engine, Ref, RefType, Store, Table, TableType};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let table = Table::new(&mut store, TableType::new(RefType::FUNCREF, 2, None), Ref::Func(None))?;
+/// assert!(table.get(&store, 1).unwrap().is_null());
+/// assert!(table.get(&store, 2).is_none());
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    store: u64,
+    record: NonNull<TableRecord>,
+}
+
+// SAFETY: the record is only reached through a borrow of its store.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// A table of the type's minimal size, filled with a reference.
+    ///
+    /// # Errors
+    /// It is too large, the store's limits forbid it, or `init` is not of its element type.
+    pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
+        let store = store.as_context_mut();
+        let init = init.to_slot(store.id(), ty.element)?;
+        // SAFETY: the store is borrowed, and no reference into it is held.
+        let record = unsafe { (*store.record()).add_table(ty, init)? };
+        // SAFETY: the table has just been made there.
+        Ok(unsafe { Table::from_raw(store.id(), record) })
+    }
+
+    /// Its type, as it was made: for the size that it has now see [`Table::size`].
+    pub fn ty(&self, store: impl AsContext) -> TableType {
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        unsafe { (*self.in_store(store.as_context().id())).ty }
+    }
+
+    /// Its type for linking: the size that it has now in the place of the minimal size.
+    pub(crate) fn current_type(&self, store: impl AsContext) -> TableType {
+        // SAFETY: as for `ty`.
+        unsafe { (*self.in_store(store.as_context().id())).current_type() }
+    }
+
+    /// Number of elements.
+    pub fn size(&self, store: impl AsContext) -> u64 {
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        unsafe { (*self.in_store(store.as_context().id())).ctx.len }
+    }
+
+    /// The element at `index`, or `None` past the end.
+    pub fn get(&self, store: impl AsContext, index: u64) -> Option<Ref> {
+        let id = store.as_context().id();
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed. Its elements are of its element type.
+        unsafe {
+            let table = &*self.in_store(id);
+            Some(Ref::from_slot(table.get(index).ok()?, id, table.ty.element))
+        }
+    }
+
+    /// Replaces the element at `index`.
+    ///
+    /// # Errors
+    /// `index` is past the end, or the reference is not of the table's element type.
+    pub fn set(&self, store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
+        self.fill(store, index, value, 1)
+    }
+
+    /// Copies `len` elements from one table, beginning at `src`, to another or the same, beginning at `dst`.
+    ///
+    /// # Errors
+    /// Some are past an end, or the element types differ; nothing changes then.
+    pub fn copy(mut store: impl AsContextMut, to: &Table, dst: u64, from: &Table, src: u64, len: u64) -> Result<()> {
+        let id = store.as_context_mut().id();
+        let (to, from) = (to.in_store(id), from.in_store(id));
+        // SAFETY: `in_store` proves that they exist, and the store is borrowed; both ranges are checked, and may overlap.
+        unsafe {
+            let (target, source) = ((*to).ty.element, (*from).ty.element);
+            if !source.matches(&target) {
+                let [target, source] = [target, source].map(ValType::Ref);
+                return Err(Error::msg(format!("type mismatch: elements of {source} for a table of {target}")));
+            }
+            let to = (*to).range(dst, len)?;
+            let from = (*from).range(src, len)?;
+            ptr::copy(from, to, len as usize);
+        }
+        Ok(())
+    }
+
+    /// Replaces `len` elements.
+    ///
+    /// # Errors
+    /// Some are past the end, or the reference is not of the table's element type; nothing changes then.
+    pub fn fill(&self, mut store: impl AsContextMut, index: u64, value: Ref, len: u64) -> Result<()> {
+        let id = store.as_context_mut().id();
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        unsafe {
+            let table = &mut *self.in_store(id);
+            let value = value.to_slot(id, table.ty.element)?;
+            Ok(table.fill(index, value, len)?)
+        }
+    }
+
+    /// Appends `delta` elements; the old size.
+    ///
+    /// # Errors
+    /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type;
+    /// nothing changes then.
+    pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
+        let store = store.as_context_mut();
+        let record: *mut StoreRecord = store.record();
+        // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        let grown = unsafe {
+            let table = &mut *self.in_store(store.id());
+            let init = init.to_slot(store.id(), table.ty.element)?;
+            table.grow(delta, init, (*record).limiter.as_mut(), (*record).data)?
+        };
+        grown.ok_or_else(|| Error::msg(format!("the table cannot grow by {delta} elements")))
+    }
+
+    /// # Safety
+    /// The table belongs to the store with identity `store`.
+    pub(crate) unsafe fn from_raw(store: u64, record: *mut TableRecord) -> Table {
+        Table { store, record: NonNull::new(record).expect("a record is not at address 0") }
+    }
+
+    /// The record, which exists because the store with this identity does.
+    pub(crate) fn in_store(&self, id: u64) -> *mut TableRecord {
+        assert_eq!(self.store, id, "a table was used with a store that is not its own");
+        self.record.as_ptr()
+    }
+}

@@ -1,0 +1,401 @@
+//! Functions whose types Rust knows: calls without checks, and closures as host functions.
+
+use crate::api::func::Caller;
+use crate::api::store::AsContextMut;
+use crate::api::value::{Ref, V128};
+use crate::exec::entry;
+use crate::records::stack::{read_slot, write_slot};
+use crate::records::store::{HostFunc, StoreRecord};
+use crate::{Error, ExternRef, Func, RefType, Result, ValType};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use weir_bytecode::FuncType;
+use weir_contract::InstanceCtx;
+
+/// A Rust type that stands for one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`], `Option<Func>` for
+/// `funcref` and `Option<ExternRef>` for `externref`.
+pub trait WasmTy: Copy + Send + Sealed {
+    /// Words of 8 bytes that it takes in a slot.
+    #[doc(hidden)]
+    const WORDS: usize = 1;
+
+    /// The value type.
+    #[doc(hidden)]
+    fn ty() -> ValType;
+
+    /// What stands for it in a slot of the store with this identity.
+    #[doc(hidden)]
+    fn into_bits(self, store: u64) -> u128;
+
+    /// The value that a slot stands for.
+    ///
+    /// # Safety
+    /// It is of this type and of a store with this identity.
+    #[doc(hidden)]
+    unsafe fn from_bits(bits: u128, store: u64) -> Self;
+}
+
+/// Keeps others from implementing the traits whose safety this module answers for.
+pub trait Sealed {}
+
+macro_rules! numbers {
+    ($($ty:ty, $val:ident, $value:ident => $to:expr, $bits:ident => $from:expr;)*) => {
+        $(
+            impl Sealed for $ty {}
+
+            impl WasmTy for $ty {
+                fn ty() -> ValType {
+                    ValType::$val
+                }
+
+                fn into_bits(self, _store: u64) -> u128 {
+                    let $value = self;
+                    u128::from($to)
+                }
+
+                unsafe fn from_bits($bits: u128, _store: u64) -> $ty {
+                    $from
+                }
+            }
+        )*
+    };
+}
+
+numbers! {
+    i32, I32, value => value as u32, bits => bits as i32;
+    u32, I32, value => value, bits => bits as u32;
+    i64, I64, value => value as u64, bits => bits as i64;
+    u64, I64, value => value, bits => bits as u64;
+    f32, F32, value => value.to_bits(), bits => f32::from_bits(bits as u32);
+    f64, F64, value => value.to_bits(), bits => f64::from_bits(bits as u64);
+}
+
+impl Sealed for V128 {}
+
+impl WasmTy for V128 {
+    const WORDS: usize = 2;
+
+    fn ty() -> ValType {
+        ValType::V128
+    }
+
+    fn into_bits(self, _store: u64) -> u128 {
+        self.into()
+    }
+
+    unsafe fn from_bits(bits: u128, _store: u64) -> V128 {
+        bits.into()
+    }
+}
+
+impl Sealed for Option<Func> {}
+
+impl WasmTy for Option<Func> {
+    fn ty() -> ValType {
+        ValType::FUNCREF
+    }
+
+    fn into_bits(self, store: u64) -> u128 {
+        self.map_or(0, |func| func.in_store(store) as u128)
+    }
+
+    unsafe fn from_bits(bits: u128, store: u64) -> Option<Func> {
+        // SAFETY: the caller's promise.
+        match unsafe { Ref::from_slot(bits as u64, store, RefType::FUNCREF) } {
+            Ref::Func(func) => func,
+            Ref::Extern(_) => None,
+        }
+    }
+}
+
+impl Sealed for Option<ExternRef> {}
+
+impl WasmTy for Option<ExternRef> {
+    fn ty() -> ValType {
+        ValType::EXTERNREF
+    }
+
+    fn into_bits(self, store: u64) -> u128 {
+        self.map_or(0, |value| value.in_store(store) as u128)
+    }
+
+    unsafe fn from_bits(bits: u128, store: u64) -> Option<ExternRef> {
+        // SAFETY: the caller's promise.
+        match unsafe { Ref::from_slot(bits as u64, store, RefType::EXTERNREF) } {
+            Ref::Extern(value) => value,
+            Ref::Func(_) => None,
+        }
+    }
+}
+
+/// Arguments: a [`WasmTy`] or a tuple of up to sixteen.
+pub trait WasmParams: Send {
+    /// How many.
+    #[doc(hidden)]
+    const COUNT: usize;
+
+    /// Words of each one's slot: see [`slot_words`](weir_contract::slot_words).
+    #[doc(hidden)]
+    const WORDS: usize;
+
+    /// Their types.
+    #[doc(hidden)]
+    fn types() -> Vec<ValType>;
+
+    /// Writes them to the first slots.
+    ///
+    /// # Safety
+    /// There are as many slots as types.
+    #[doc(hidden)]
+    unsafe fn write(self, slots: *mut u64, store: u64);
+}
+
+/// Results: a [`WasmTy`] or a tuple of up to sixteen.
+pub trait WasmResults: WasmParams {
+    /// Reads them from the first slots.
+    ///
+    /// # Safety
+    /// Values of those types are in the slots, of a store with this identity.
+    #[doc(hidden)]
+    unsafe fn read(slots: *const u64, store: u64) -> Self;
+}
+
+/// What a host function may return: [`WasmResults`], or a `Result` of them whose error ends the guest's execution and
+/// reaches whoever called it.
+pub trait WasmRet {
+    /// The results.
+    #[doc(hidden)]
+    type Results: WasmResults;
+
+    /// The results or the error.
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Results>;
+}
+
+impl<R: WasmResults> WasmRet for R {
+    type Results = R;
+
+    fn into_result(self) -> Result<R> {
+        Ok(self)
+    }
+}
+
+impl<R: WasmResults> WasmRet for Result<R, Error> {
+    type Results = R;
+
+    fn into_result(self) -> Result<R> {
+        self
+    }
+}
+
+impl<V: WasmTy> WasmParams for V {
+    const COUNT: usize = 1;
+    const WORDS: usize = V::WORDS;
+
+    fn types() -> Vec<ValType> {
+        vec![V::ty()]
+    }
+
+    unsafe fn write(self, slots: *mut u64, store: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { write_slot(slots, V::WORDS, self.into_bits(store)) };
+    }
+}
+
+impl<V: WasmTy> WasmResults for V {
+    unsafe fn read(slots: *const u64, store: u64) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { V::from_bits(read_slot(slots, V::WORDS), store) }
+    }
+}
+
+/// A closure that can be a host function: up to sixteen parameters that are [`WasmTy`]s, before them a
+/// [`Caller`] if it wants one, and a [`WasmRet`].
+///
+/// ```
+/// use weir::{Caller, Engine, Error, Func, Store};
+///
+/// let mut store = Store::new(&Engine::default(), 0u64);
+/// Func::wrap(&mut store, || 42i32);
+/// Func::wrap(&mut store, |mut caller: Caller<'_, u64>, n: u64| *caller.data_mut() += n);
+/// Func::wrap(&mut store, |a: f64, b: f64| -> Result<(f64, f64), Error> { Ok((b, a)) });
+/// ```
+pub trait IntoFunc<T, Params, Results>: Send + Sync + 'static {
+    /// The host function.
+    #[doc(hidden)]
+    fn into_func(self) -> HostFunction;
+}
+
+/// A host function that is not in a store yet.
+#[doc(hidden)]
+pub struct HostFunction(pub(crate) Arc<HostFunc>);
+
+macro_rules! tuples {
+    ($($($name:ident)*;)*) => {
+        $(tuple!($($name)*);)*
+    };
+}
+
+macro_rules! tuple {
+    ($($name:ident)*) => {
+        #[allow(non_snake_case, unused_variables, unused_mut, unused_assignments)]
+        impl<$($name: WasmTy),*> WasmParams for ($($name,)*) {
+            const COUNT: usize = <[&str]>::len(&[$(stringify!($name)),*]);
+            const WORDS: usize = if false $(|| $name::WORDS == 2)* { 2 } else { 1 };
+
+            fn types() -> Vec<ValType> {
+                vec![$($name::ty()),*]
+            }
+
+            unsafe fn write(self, slots: *mut u64, store: u64) {
+                let ($($name,)*) = self;
+                let mut slot = slots;
+                $(
+                    // SAFETY: the caller's promise.
+                    unsafe { write_slot(slot, Self::WORDS, $name.into_bits(store)) };
+                    slot = slot.wrapping_add(Self::WORDS);
+                )*
+            }
+        }
+
+        #[allow(unused_variables, unused_mut, unused_assignments, clippy::unused_unit)]
+        impl<$($name: WasmTy),*> WasmResults for ($($name,)*) {
+            unsafe fn read(slots: *const u64, store: u64) -> Self {
+                let mut slot = slots;
+                ($({
+                    // SAFETY: the caller's promise.
+                    let value = unsafe { $name::from_bits(read_slot(slot, Self::WORDS), store) };
+                    slot = slot.wrapping_add(Self::WORDS);
+                    value
+                },)*)
+            }
+        }
+
+        #[allow(non_snake_case)]
+        impl<T: 'static, F, $($name: WasmTy,)* R: WasmRet> IntoFunc<T, ($($name,)*), R> for F
+        where
+            F: Fn($($name),*) -> R + Send + Sync + 'static,
+        {
+            fn into_func(self) -> HostFunction {
+                host_function::<T, ($($name,)*), R>(move |_, ($($name,)*)| self($($name),*))
+            }
+        }
+
+        #[allow(non_snake_case)]
+        impl<T: 'static, F, $($name: WasmTy,)* R: WasmRet> IntoFunc<T, (Caller<'_, T>, $($name,)*), R> for F
+        where
+            F: Fn(Caller<'_, T>, $($name),*) -> R + Send + Sync + 'static,
+        {
+            fn into_func(self) -> HostFunction {
+                host_function::<T, ($($name,)*), R>(move |caller, ($($name,)*)| self(caller, $($name),*))
+            }
+        }
+    };
+}
+
+tuples! {
+    ;
+    A1;
+    A1 A2;
+    A1 A2 A3;
+    A1 A2 A3 A4;
+    A1 A2 A3 A4 A5;
+    A1 A2 A3 A4 A5 A6;
+    A1 A2 A3 A4 A5 A6 A7;
+    A1 A2 A3 A4 A5 A6 A7 A8;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16;
+}
+
+/// Makes a host function that takes its parameters from the slots and leaves its results there.
+fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
+    func: impl Fn(Caller<'_, T>, P) -> R + Send + Sync + 'static,
+) -> HostFunction {
+    let ty = FuncType { params: P::types().into(), results: R::Results::types().into() };
+    let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
+        // SAFETY: `entry::host_call` gives a live store whose data is a `T`, the parameters in the slots, and room
+        // for the results.
+        unsafe {
+            let id = (*store).id;
+            let params = P::read(slots, id);
+            func(Caller::new(store, importer), params).into_result()?.write(slots, id);
+        }
+        Ok(())
+    };
+    HostFunction(Arc::new(HostFunc::new(ty, call)))
+}
+
+/// A [`Func`] whose type Rust knows. The type is checked when it is made, not when it is called.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store, TypedFunc};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module (func (export "swap") (param i32 f64) (result f64 i32) (local.get 1) (local.get 0)))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let swap: TypedFunc<(i32, f64), (f64, i32)> = instance.get_typed_func(&mut store, "swap")?;
+/// assert_eq!(swap.call(&mut store, (1, 2.5))?, (2.5, 1));
+/// assert!(instance.get_typed_func::<(f64, i32), (f64, i32)>(&mut store, "swap").is_err());
+/// # Ok::<(), weir::Error>(())
+/// ```
+pub struct TypedFunc<P, R> {
+    func: Func,
+    marker: PhantomData<fn(P) -> R>,
+}
+
+impl<P, R> Clone for TypedFunc<P, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P, R> Copy for TypedFunc<P, R> {}
+
+impl<P, R> std::fmt::Debug for TypedFunc<P, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("TypedFunc").field(&self.func).finish()
+    }
+}
+
+impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
+    /// A function whose type was checked.
+    pub(crate) fn new(func: Func) -> TypedFunc<P, R> {
+        TypedFunc { func, marker: PhantomData }
+    }
+
+    /// The function.
+    pub fn func(&self) -> &Func {
+        &self.func
+    }
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// A [`Trap`](crate::Trap), with a backtrace; the error of a host function that was called on the way.
+    ///
+    /// # Panics
+    /// With the panic of a host function; or if it, or an argument, belongs to another store.
+    pub fn call(&self, mut store: impl AsContextMut, params: P) -> Result<R> {
+        let store = store.as_context_mut();
+        let id = store.id();
+        let func = self.func.in_store(id);
+        // SAFETY: the store is borrowed, the function belongs to it, and its type was checked when this handle was
+        // made.
+        unsafe {
+            let words = const {
+                let (params, results) = (P::COUNT * P::WORDS, R::COUNT * R::WORDS);
+                if params > results { params } else { results }
+            };
+            entry::invoke(store.record(), func, words, |args| params.write(args, id), |args| R::read(args, id))
+        }
+    }
+}

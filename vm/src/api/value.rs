@@ -1,0 +1,515 @@
+//! Values that cross between Rust and the guest.
+
+use crate::api::store::{AsContext, AsContextMut, StoreContext};
+use crate::records::store::{ExternRecord, StoreRecord};
+use crate::{Error, Func, HeapType, RefType, Result, ValType};
+use std::any::Any;
+use std::ptr::NonNull;
+use weir_contract::FuncRef;
+
+/// A WebAssembly value. Floats are given as bits, so that NaNs survive.
+#[derive(Clone, Copy, Debug)]
+pub enum Val {
+    /// An i32.
+    I32(i32),
+    /// An i64.
+    I64(i64),
+    /// An f32, as bits.
+    F32(u32),
+    /// An f64, as bits.
+    F64(u64),
+    /// A v128.
+    V128(V128),
+    /// A reference to a function, or null.
+    FuncRef(Option<Func>),
+    /// A reference to a host value, or null.
+    ExternRef(Option<Rooted<ExternRef>>),
+}
+
+/// A reference to a `T` that the store keeps. Weir's references need no rooting: they live as long as their store.
+pub type Rooted<T> = T;
+
+macro_rules! numbers {
+    ($($variant:ident $get:ident $unwrap:ident $ty:ty, $bits:ident => $value:expr;)*) => {
+        impl Val {
+            $(
+                #[doc = concat!("The value, if it is [`Val::", stringify!($variant), "`].")]
+                pub fn $get(&self) -> Option<$ty> {
+                    match *self {
+                        Val::$variant($bits) => Some($value),
+                        _ => None,
+                    }
+                }
+
+                #[doc = concat!("The value of a [`Val::", stringify!($variant), "`].")]
+                ///
+                /// # Panics
+                /// It is something else.
+                pub fn $unwrap(&self) -> $ty {
+                    self.$get().unwrap_or_else(|| panic!(concat!("expected ", stringify!($variant), ", found {:?}"), self))
+                }
+            )*
+        }
+    };
+}
+
+numbers! {
+    I32 i32 unwrap_i32 i32, value => value;
+    I64 i64 unwrap_i64 i64, value => value;
+    F32 f32 unwrap_f32 f32, bits => f32::from_bits(bits);
+    F64 f64 unwrap_f64 f64, bits => f64::from_bits(bits);
+    V128 v128 unwrap_v128 V128, value => value;
+}
+
+macro_rules! references {
+    ($($variant:ident $get:ident $unwrap:ident $ty:ty;)*) => {
+        impl Val {
+            $(
+                #[doc = concat!("The reference, `None` for null, if the value is [`Val::", stringify!($variant), "`].")]
+                pub fn $get(&self) -> Option<Option<&$ty>> {
+                    match self {
+                        Val::$variant(reference) => Some(reference.as_ref()),
+                        _ => None,
+                    }
+                }
+
+                #[doc = concat!("The reference, `None` for null, of a [`Val::", stringify!($variant), "`].")]
+                ///
+                /// # Panics
+                /// It is something else.
+                pub fn $unwrap(&self) -> Option<&$ty> {
+                    self.$get().unwrap_or_else(|| panic!(concat!("expected ", stringify!($variant), ", found {:?}"), self))
+                }
+            )*
+        }
+    };
+}
+
+references! {
+    FuncRef funcref unwrap_funcref Func;
+    ExternRef externref unwrap_externref Rooted<ExternRef>;
+}
+
+impl Val {
+    /// The null of a heap type.
+    pub fn null_ref(heap: &HeapType) -> Val {
+        Ref::null(heap).into()
+    }
+
+    /// The null function reference.
+    pub const fn null_func_ref() -> Val {
+        Val::FuncRef(None)
+    }
+
+    /// The null host reference.
+    pub const fn null_extern_ref() -> Val {
+        Val::ExternRef(None)
+    }
+
+    /// Zero, or null; `None` for a type that has neither.
+    pub fn default_for_ty(ty: &ValType) -> Option<Val> {
+        Some(match ty {
+            ValType::I32 => Val::I32(0),
+            ValType::I64 => Val::I64(0),
+            ValType::F32 => Val::F32(0),
+            ValType::F64 => Val::F64(0),
+            ValType::V128 => Val::V128(V128(0)),
+            ValType::Ref(RefType { nullable: false, .. }) => return None,
+            ValType::Ref(RefType { heap: HeapType::Extern, .. }) => Val::ExternRef(None),
+            ValType::Ref(_) => Val::FuncRef(None),
+        })
+    }
+
+    /// Its type: of a reference the general one, `funcref` or `externref`.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn ty(&self, _store: impl AsContext) -> Result<ValType> {
+        Ok(self.general_type())
+    }
+
+    pub(crate) fn general_type(&self) -> ValType {
+        match self {
+            Val::I32(_) => ValType::I32,
+            Val::I64(_) => ValType::I64,
+            Val::F32(_) => ValType::F32,
+            Val::F64(_) => ValType::F64,
+            Val::V128(_) => ValType::V128,
+            Val::FuncRef(_) => ValType::FUNCREF,
+            Val::ExternRef(_) => ValType::EXTERNREF,
+        }
+    }
+
+    /// The reference, if it is one.
+    pub fn ref_(self) -> Option<Ref> {
+        match self {
+            Val::FuncRef(func) => Some(Ref::Func(func)),
+            Val::ExternRef(value) => Some(Ref::Extern(value)),
+            _ => None,
+        }
+    }
+
+    /// The 16 bytes that stand for it in the store `id`, as a value of type `ty`.
+    ///
+    /// # Errors
+    /// It is not of that type, or belongs to another store.
+    pub(crate) fn to_bits(self, id: u64, ty: ValType) -> Result<u128> {
+        let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.general_type()));
+        match (self, ty) {
+            (Val::I32(value), ValType::I32) => Ok(u128::from(value as u32)),
+            (Val::I64(value), ValType::I64) => Ok(u128::from(value as u64)),
+            (Val::F32(bits), ValType::F32) => Ok(u128::from(bits)),
+            (Val::F64(bits), ValType::F64) => Ok(u128::from(bits)),
+            (Val::V128(value), ValType::V128) => Ok(value.0),
+            (Val::FuncRef(_) | Val::ExternRef(_), ValType::Ref(ty)) => {
+                let reference = self.ref_().ok_or_else(mismatch)?;
+                Ok(u128::from(reference.to_slot(id, ty)?))
+            }
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// The value of type `ty` that these bytes stand for.
+    ///
+    /// # Safety
+    /// They do, in a store of that identity.
+    pub(crate) unsafe fn from_bits(bits: u128, id: u64, ty: ValType) -> Val {
+        match ty {
+            ValType::I32 => Val::I32(bits as i32),
+            ValType::I64 => Val::I64(bits as i64),
+            ValType::F32 => Val::F32(bits as u32),
+            ValType::F64 => Val::F64(bits as u64),
+            ValType::V128 => Val::V128(V128(bits)),
+            // SAFETY: the caller's promise.
+            ValType::Ref(ty) => unsafe { Ref::from_slot(bits as u64, id, ty) }.into(),
+        }
+    }
+}
+
+impl From<i32> for Val {
+    fn from(value: i32) -> Val {
+        Val::I32(value)
+    }
+}
+
+impl From<u32> for Val {
+    fn from(value: u32) -> Val {
+        Val::I32(value as i32)
+    }
+}
+
+impl From<i64> for Val {
+    fn from(value: i64) -> Val {
+        Val::I64(value)
+    }
+}
+
+impl From<u64> for Val {
+    fn from(value: u64) -> Val {
+        Val::I64(value as i64)
+    }
+}
+
+impl From<f32> for Val {
+    fn from(value: f32) -> Val {
+        Val::F32(value.to_bits())
+    }
+}
+
+impl From<f64> for Val {
+    fn from(value: f64) -> Val {
+        Val::F64(value.to_bits())
+    }
+}
+
+impl From<V128> for Val {
+    fn from(value: V128) -> Val {
+        Val::V128(value)
+    }
+}
+
+impl From<u128> for Val {
+    fn from(value: u128) -> Val {
+        Val::V128(value.into())
+    }
+}
+
+impl From<Option<Func>> for Val {
+    fn from(func: Option<Func>) -> Val {
+        Val::FuncRef(func)
+    }
+}
+
+impl From<Option<Rooted<ExternRef>>> for Val {
+    fn from(value: Option<Rooted<ExternRef>>) -> Val {
+        Val::ExternRef(value)
+    }
+}
+
+impl From<Func> for Val {
+    fn from(func: Func) -> Val {
+        Val::FuncRef(Some(func))
+    }
+}
+
+impl From<ExternRef> for Val {
+    fn from(value: ExternRef) -> Val {
+        Val::ExternRef(Some(value))
+    }
+}
+
+impl From<Ref> for Val {
+    fn from(reference: Ref) -> Val {
+        match reference {
+            Ref::Func(func) => Val::FuncRef(func),
+            Ref::Extern(value) => Val::ExternRef(value),
+        }
+    }
+}
+
+/// A vector of 128 bits, lane 0 in the lowest.
+///
+/// ```
+/// use weir::{Engine, Func, Store, V128};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let swap = Func::wrap(&mut store, |v: V128| V128::from(v.as_u128().rotate_right(64)));
+/// let swap = swap.typed::<V128, V128>(&store)?;
+/// assert_eq!(swap.call(&mut store, V128::from(1 << 64))?.as_u128(), 1);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct V128(u128);
+
+impl V128 {
+    /// Its bits.
+    pub fn as_u128(&self) -> u128 {
+        self.0
+    }
+}
+
+impl From<u128> for V128 {
+    fn from(bits: u128) -> V128 {
+        V128(bits)
+    }
+}
+
+impl From<V128> for u128 {
+    fn from(vector: V128) -> u128 {
+        vector.0
+    }
+}
+
+impl std::fmt::Display for V128 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#034x}", self.0)
+    }
+}
+
+/// A reference: what tables hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Ref {
+    /// A function, or null.
+    Func(Option<Func>),
+    /// A host value, or null.
+    Extern(Option<Rooted<ExternRef>>),
+}
+
+impl Ref {
+    /// The null of a heap type.
+    pub fn null(heap: &HeapType) -> Ref {
+        match heap {
+            HeapType::Extern => Ref::Extern(None),
+            HeapType::Func | HeapType::Concrete(_) => Ref::Func(None),
+        }
+    }
+
+    /// Its type: the general one, `funcref` or `externref`.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn ty(&self, _store: impl AsContext) -> Result<RefType> {
+        Ok(match self {
+            Ref::Func(_) => RefType::FUNCREF,
+            Ref::Extern(_) => RefType::EXTERNREF,
+        })
+    }
+
+    /// Whether it refers to something.
+    pub fn is_non_null(&self) -> bool {
+        !self.is_null()
+    }
+
+    /// Whether it is a function or the null of functions.
+    pub fn is_func(&self) -> bool {
+        self.as_func().is_some()
+    }
+
+    /// Whether it is a host value or the null of host values.
+    pub fn is_extern(&self) -> bool {
+        self.as_extern().is_some()
+    }
+
+    /// The function, `None` for null, if it is [`Ref::Func`].
+    pub fn as_func(&self) -> Option<Option<&Func>> {
+        match self {
+            Ref::Func(func) => Some(func.as_ref()),
+            Ref::Extern(_) => None,
+        }
+    }
+
+    /// The function, `None` for null, of a [`Ref::Func`].
+    ///
+    /// # Panics
+    /// It is something else.
+    pub fn unwrap_func(&self) -> Option<&Func> {
+        self.as_func().unwrap_or_else(|| panic!("expected a function, found {self:?}"))
+    }
+
+    /// The host value, `None` for null, if it is [`Ref::Extern`].
+    pub fn as_extern(&self) -> Option<Option<&Rooted<ExternRef>>> {
+        match self {
+            Ref::Extern(value) => Some(value.as_ref()),
+            Ref::Func(_) => None,
+        }
+    }
+
+    /// The host value, `None` for null, of a [`Ref::Extern`].
+    ///
+    /// # Panics
+    /// It is something else.
+    pub fn unwrap_extern(&self) -> Option<&Rooted<ExternRef>> {
+        self.as_extern().unwrap_or_else(|| panic!("expected a host value, found {self:?}"))
+    }
+
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Ref::Func(None) | Ref::Extern(None))
+    }
+
+    /// What stands for it in a slot of the store `id`, as a reference of type `ty`.
+    ///
+    /// # Errors
+    /// It is not of that type.
+    ///
+    /// # Panics
+    /// It belongs to another store.
+    pub(crate) fn to_slot(self, id: u64, ty: RefType) -> Result<u64> {
+        if self.is_null() && !ty.nullable {
+            return Err(Error::msg(format!("type mismatch: expected {}, found null", ValType::Ref(ty))));
+        }
+        match (self, ty.heap) {
+            (Ref::Func(None), HeapType::Func | HeapType::Concrete(_)) | (Ref::Extern(None), HeapType::Extern) => Ok(0),
+            (Ref::Func(Some(func)), HeapType::Func) => Ok(func.in_store(id) as u64),
+            (Ref::Func(Some(func)), HeapType::Concrete(sig)) if func.sig(id) == sig => Ok(func.in_store(id) as u64),
+            (Ref::Extern(Some(value)), HeapType::Extern) => Ok(value.in_store(id) as u64),
+            _ => {
+                Err(Error::msg(format!("type mismatch: expected {}, found {}", ValType::Ref(ty), Val::from(self).general_type())))
+            }
+        }
+    }
+
+    /// The reference that stands in a slot.
+    ///
+    /// # Safety
+    /// It does, and is of type `ty` and of a store of that identity.
+    pub(crate) unsafe fn from_slot(slot: u64, id: u64, ty: RefType) -> Ref {
+        match ty.heap {
+            HeapType::Extern => {
+                Ref::Extern(NonNull::new(slot as *mut ExternRecord).map(|record| ExternRef { store: id, record }))
+            }
+            HeapType::Func | HeapType::Concrete(_) => {
+                // SAFETY: the caller's promise.
+                Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| unsafe { Func::from_raw(id, func) }))
+            }
+        }
+    }
+}
+
+impl From<Option<Func>> for Ref {
+    fn from(func: Option<Func>) -> Ref {
+        Ref::Func(func)
+    }
+}
+
+impl From<Option<Rooted<ExternRef>>> for Ref {
+    fn from(value: Option<Rooted<ExternRef>>) -> Ref {
+        Ref::Extern(value)
+    }
+}
+
+impl From<Func> for Ref {
+    fn from(func: Func) -> Ref {
+        Ref::Func(Some(func))
+    }
+}
+
+impl From<ExternRef> for Ref {
+    fn from(value: ExternRef) -> Ref {
+        Ref::Extern(Some(value))
+    }
+}
+
+/// A host value that the guest can hold, pass on and give back, but not look into. It lives as long as its store.
+///
+/// ```
+/// use weir::{Engine, ExternRef, Store};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let value = ExternRef::new(&mut store, "opaque")?;
+/// let data = value.data(&store)?.expect("a host value has data");
+/// assert_eq!(data.downcast_ref::<&str>(), Some(&"opaque"));
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ExternRef {
+    store: u64,
+    record: NonNull<ExternRecord>,
+}
+
+// SAFETY: the record is only reached through a borrow of its store, which is `Send` and `Sync` as the value is.
+unsafe impl Send for ExternRef {}
+// SAFETY: as above.
+unsafe impl Sync for ExternRef {}
+
+impl ExternRef {
+    /// Gives a value to a store.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn new<T: Any + Send + Sync>(mut store: impl AsContextMut, value: T) -> Result<Rooted<ExternRef>> {
+        let store: *mut StoreRecord = store.as_context_mut().record();
+        let record = Box::into_raw(Box::new(ExternRecord { value: Box::new(value) }));
+        // SAFETY: the store is borrowed, and no reference into it is held.
+        let id = unsafe {
+            (*store).owned.externs.push(record);
+            (*store).id
+        };
+        Ok(ExternRef { store: id, record: NonNull::new(record).expect("a box is not null") })
+    }
+
+    /// The value; every host value has one.
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// It belongs to another store.
+    pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> Result<Option<&'a (dyn Any + Send + Sync)>> {
+        let record = self.in_store(store.into().id());
+        // SAFETY: the record lives as long as its store, which is borrowed for `'a`, and is never mutated.
+        Ok(Some(unsafe { &*(*record).value }))
+    }
+
+    /// Whether both refer to one value.
+    pub fn same(a: ExternRef, b: ExternRef) -> bool {
+        a.store == b.store && a.record == b.record
+    }
+
+    /// The record, which exists because the store with this identity does.
+    pub(crate) fn in_store(&self, id: u64) -> *mut ExternRecord {
+        assert_eq!(self.store, id, "a reference was used with a store that is not its own");
+        self.record.as_ptr()
+    }
+}

@@ -1,0 +1,273 @@
+//! Crossing between Rust and the guest, in both directions.
+//!
+//! Rust → guest is [`invoke`]. Guest → Rust is [`host_call`], which the stubs of compiled code call, and everybody else by
+//! way of [`call_host`].
+//!
+//! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
+//! outcome.
+
+use crate::interp::{self, Exit};
+use crate::records::stack;
+use crate::records::store::{Failure, HostClosure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
+use crate::{Error, UpdateDeadline, tier};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::atomic::Ordering;
+use weir_bytecode::Trap;
+use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status};
+
+/// Calls a function from Rust: `write` puts the arguments into slots, the guest runs, `read` takes the results from the
+/// same place, in which they have `words` words.
+///
+/// # Errors
+/// A trap with its backtrace, or the error of a host function.
+///
+/// # Panics
+/// With the panic of a host function that was called on the way.
+///
+/// # Safety
+/// `func` belongs to the live store `store`, which nobody else uses and into which no reference is held. `write`
+/// writes the function's parameters, of the right types, and nothing beyond; `read` reads no more than its results.
+pub(crate) unsafe fn invoke<R>(
+    store: *mut StoreRecord,
+    func: *const FuncRef,
+    words: usize,
+    write: impl FnOnce(*mut u64),
+    read: impl FnOnce(*mut u64) -> R,
+) -> Result<R, Error> {
+    // SAFETY: the caller's promise; the activation restores what the guest may leave changed.
+    unsafe {
+        let _activation = Activation::begin(store)?;
+        let stack = &raw mut (*(*store).stack).ctx;
+        let args = (*stack).value_sp;
+        if args.wrapping_add(words) > (*stack).value_limit {
+            return Err(stack_overflow());
+        }
+        write(args);
+        match dispatch(func, args, words) {
+            Status::Return => Ok(read(args)),
+            _ => Err(failed(store)),
+        }
+    }
+}
+
+/// Out of the way of those who have room.
+#[cold]
+fn stack_overflow() -> Error {
+    Error::new(Trap::StackOverflow)
+}
+
+/// The error of a guest that has just failed.
+///
+/// # Panics
+/// With the panic of a host function.
+///
+/// # Safety
+/// As for [`take_failure`].
+#[cold]
+unsafe fn failed(store: *mut StoreRecord) -> Error {
+    // SAFETY: the caller's promise.
+    match unsafe { take_failure(store) } {
+        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail, frames),
+        Failure::Host(error) => error,
+        Failure::Panic(payload) => resume_unwind(payload),
+    }
+}
+
+/// Runs a function by whatever engine is its own at this moment, its arguments in `words` words at `args`, which is
+/// `value_sp`. That may be higher afterwards.
+///
+/// # Safety
+/// As for [`invoke`], within an activation.
+#[inline]
+pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let FuncRef { instance, index, .. } = *func;
+        let record = match owner_of(instance) {
+            Owner::Host(host) => return call_host(host, args),
+            Owner::Instance(record) => record.module.record(),
+        };
+        let code = record.func_code(index).native.load(Ordering::Acquire);
+        if code.is_null() {
+            return interpret(instance, index, args);
+        }
+        call_native(instance, index, code, args, words, false)
+    }
+}
+
+/// Runs function `index` from the interpreter on.
+///
+/// # Safety
+/// As for [`dispatch`].
+#[inline(never)]
+unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match interp::run(instance, index, args) {
+            Exit::Return => Status::Return,
+            Exit::Trap => Status::Trap,
+            Exit::Dispatch { func, instance, code, args, osr } => {
+                let words = instance_of(instance).module.record().words(func);
+                call_native(instance, func, code, args, words, osr)
+            }
+        }
+    }
+}
+
+/// Enters compiled code of function `func`, for its call or, with `osr`, for a loop of it.
+#[inline]
+unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, words: usize, osr: bool) -> Status {
+    // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything
+    // that could write above `value_sp`.
+    unsafe {
+        (*(*instance).stack).value_sp = args.wrapping_add(words);
+        match osr {
+            false => tier::call(instance, func, code, args),
+            true => tier::call_osr(instance, func, code, args),
+        }
+    }
+}
+
+/// Calls a host function, its arguments and results in slots at `args`. After [`Status::Trap`] the reason is in
+/// [`StoreRecord::failure`].
+///
+/// # Safety
+/// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
+/// records or the embedder's data. The slots at `args` are on the value stack, at `value_sp` or below, hold the
+/// parameters, and there are as many as a call needs.
+#[inline]
+pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { (host.func.call)(ptr::from_ref(host).cast_mut().cast(), args) }
+}
+
+/// [`HostCtx::call`](weir_contract::HostCtx::call) of the host functions whose closure is an `F`: compiled once for
+/// each, so that it costs what the closure does and nothing to catch its panics.
+///
+/// # Safety
+/// As for [`call_host`]; `host` is the context of such a host function.
+pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
+    // locals.
+    unsafe {
+        let host = &*host.cast::<HostRecord>();
+        let closure = &*(&raw const *host.func.closure).cast::<F>();
+        let store: *mut StoreRecord = host.ctx.instance.store.cast();
+        // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
+        // operations on them.
+        match catch_unwind(AssertUnwindSafe(|| closure(store, host.importer, args))) {
+            Ok(Ok(())) => Status::Return,
+            Ok(Err(error)) => host_failed(store, Failure::Host(error)),
+            Err(payload) => host_failed(store, Failure::Panic(payload)),
+        }
+    }
+}
+
+/// Leaves the reason in the store.
+///
+/// # Safety
+/// The store is live, and no reference into it is held.
+#[cold]
+unsafe fn host_failed(store: *mut StoreRecord, failure: Failure) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { (*store).failure = Some(failure) };
+    Status::Trap
+}
+
+/// Decides about the guest, which has reached its deadline: whether it may go on.
+///
+/// # Errors
+/// It may not.
+///
+/// # Safety
+/// The guest of this live store runs, and no reference is held into the store's records or the embedder's data. What is
+/// in use of the value stack is below `value_sp`.
+#[cold]
+pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Failure> {
+    // SAFETY: the caller's promise. While the callback runs it is nobody else's: it may give the store another.
+    unsafe {
+        let Some(mut callback) = (*store).on_deadline.take() else { return Err(Failure::trap(Trap::Interrupt)) };
+        let answer = catch_unwind(AssertUnwindSafe(|| callback(store)));
+        (*store).on_deadline.get_or_insert(callback);
+        match answer {
+            Ok(Ok(UpdateDeadline::Continue(ticks))) => {
+                (*store).set_deadline(ticks);
+                Ok(())
+            }
+            Ok(Ok(UpdateDeadline::Interrupt)) => Err(Failure::trap(Trap::Interrupt)),
+            Ok(Err(error)) => Err(Failure::Host(error)),
+            Err(payload) => Err(Failure::Panic(payload)),
+        }
+    }
+}
+
+/// An activation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or
+/// `read`.
+struct Activation {
+    store: *mut StoreRecord,
+    native_limit: usize,
+    value_sp: *mut u64,
+    boundary: usize,
+}
+
+impl Activation {
+    /// Begins an activation. The outermost one sets the native stack's limit from where that stack is now.
+    ///
+    /// # Errors
+    /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
+    // Inlined: a result that came back in memory would be copied in other sizes than it was written, which processors wait for.
+    #[inline(always)]
+    unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
+        // SAFETY: the promise of `invoke`.
+        unsafe {
+            let here = approximate_stack_pointer();
+            let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
+            if (*store).activations == 0 {
+                enter_guest(store, here)?;
+            } else if here < native_limit {
+                return Err(stack_overflow());
+            }
+            (*store).activations += 1;
+            Ok(Activation { store, native_limit, value_sp, boundary })
+        }
+    }
+}
+
+impl Drop for Activation {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the promise of `invoke`: the store outlives the activation.
+        unsafe {
+            let stack = &raw mut (*(*self.store).stack).ctx;
+            (*stack).native_limit = self.native_limit;
+            (*stack).value_sp = self.value_sp;
+            (*stack).boundary = self.boundary;
+            (*self.store).activations -= 1;
+            if (*self.store).activations == 0 {
+                (*self.store).presence.leave();
+            }
+        }
+    }
+}
+
+/// The outermost activation begins, with the native stack at about `here`.
+///
+/// # Safety
+/// As for [`invoke`].
+unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        tier::prepare_thread(&(*store).engine)?;
+        (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
+        (*store).presence.enter();
+    }
+    Ok(())
+}
+
+/// An address in the caller's frame or just below it.
+#[inline]
+fn approximate_stack_pointer() -> usize {
+    let local = 0u8;
+    std::hint::black_box(&raw const local).addr()
+}

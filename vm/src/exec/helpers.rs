@@ -1,0 +1,172 @@
+//! The functions that compiled code calls back: the far end of its `to_rust` stubs, and the System V face of
+//! [`super::bulk`].
+//!
+//! # Safety
+//! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
+
+use crate::code::{Grown, Hooks};
+use crate::exec::entry;
+use crate::interp::{self, Exit};
+use crate::records::bulk;
+use crate::records::store::{InstanceRecord, instance_of, store_of};
+use crate::tier;
+use std::ptr;
+use weir_bytecode::Trap;
+use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
+
+/// What a `to_rust` stub calls: interprets function `func` of `instance`, its arguments and results in slots at `args`,
+/// which is `value_sp`.
+///
+/// # Safety
+/// Called by compiled code, with a function of an instance of the store that runs.
+pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
+    let done = |status| Outcome { status, target: ptr::null() };
+    // SAFETY: the caller's promise.
+    unsafe {
+        match interp::run(instance, func, args) {
+            Exit::Return => done(Status::Return),
+            Exit::Trap => done(Status::Trap),
+            Exit::Dispatch { func, instance, code, args, osr } => {
+                (*(*instance).stack).dispatch = Dispatch { code, args, instance };
+                let target = tier::reenter_stub(instance_of(instance).module.record(), func, osr);
+                Outcome { status: Status::Dispatch, target }
+            }
+        }
+    }
+}
+
+/// The table that [`InstanceCtx::helpers`] points to, but for those that have stubs.
+pub(crate) const HELPERS: [HelperAddress; Helper::COUNT] = table();
+
+/// What the stubs call.
+pub(crate) const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind: tier::on_unwind, poll, memory_grow, table_grow };
+
+const fn table() -> [HelperAddress; Helper::COUNT] {
+    let mut table = [ptr::null(); Helper::COUNT];
+    let mut i = 0;
+    while i < Helper::COUNT {
+        table[i] = address(Helper::ALL[i]);
+        i += 1;
+    }
+    table
+}
+
+const fn address(helper: Helper) -> HelperAddress {
+    match helper {
+        // The stubs of `Hooks` stand there.
+        Helper::Raise | Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
+        Helper::MemoryFill => memory_fill as *const u8,
+        Helper::MemoryCopy => memory_copy as *const u8,
+        Helper::MemoryInit => memory_init as *const u8,
+        Helper::DataDrop => data_drop as *const u8,
+        Helper::TableSet => table_set as *const u8,
+        Helper::TableFill => table_fill as *const u8,
+        Helper::TableCopy => table_copy as *const u8,
+        Helper::TableInit => table_init as *const u8,
+        Helper::ElemDrop => elem_drop as *const u8,
+        Helper::RefFunc => ref_func as *const u8,
+    }
+}
+
+/// Runs a bulk operation of the instance; a trap's reason goes where compiled code expects it.
+unsafe fn run(ctx: *mut InstanceCtx, operation: impl FnOnce(&InstanceRecord) -> Result<(), Trap>) -> u64 {
+    // SAFETY: see the head of this file.
+    match operation(unsafe { instance_of(ctx) }) {
+        Ok(()) => Status::Return as u64,
+        Err(trap) => {
+            // SAFETY: see the head of this file.
+            unsafe { (*(*ctx).store).trap = trap as u64 };
+            Status::Trap as u64
+        }
+    }
+}
+
+/// The two indices of a packed argument, low half first.
+fn unpack(pair: u64) -> (u32, u32) {
+    (pair as u32, (pair >> 32) as u32)
+}
+
+unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
+    // SAFETY: see the head of this file; native code keeps nothing on the value stack.
+    unsafe {
+        let store = store_of(ctx);
+        match entry::deadline_reached(store) {
+            Ok(()) => Status::Return as u64,
+            Err(failure) => {
+                (*store).failure = Some(failure);
+                Status::Trap as u64
+            }
+        }
+    }
+}
+
+/// What a stub is told about growing, of which `None` means that the reason is in the store.
+fn grown(old: Option<u64>) -> Grown {
+    Grown { old: old.unwrap_or_default(), status: if old.is_some() { Status::Return } else { Status::Trap } }
+}
+
+unsafe extern "sysv64" fn memory_grow(ctx: *mut InstanceCtx, memory: u32, delta: u64, _: u64) -> Grown {
+    // SAFETY: see the head of this file.
+    grown(unsafe { bulk::memory_grow(instance_of(ctx), memory, delta) })
+}
+
+unsafe extern "sysv64" fn memory_fill(ctx: *mut InstanceCtx, memory: u32, address: u64, byte: u32, len: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::memory_fill(instance, memory, address, byte as u8, len)) }
+}
+
+unsafe extern "sysv64" fn memory_copy(ctx: *mut InstanceCtx, memories: u64, to: u64, from: u64, len: u64) -> u64 {
+    let (dst, src) = unpack(memories);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::memory_copy(instance, dst, src, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn memory_init(ctx: *mut InstanceCtx, memory_segment: u64, to: u64, from: u32, len: u32) -> u64 {
+    let (memory, segment) = unpack(memory_segment);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::memory_init(instance, memory, segment, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn data_drop(ctx: *mut InstanceCtx, segment: u32) -> u64 {
+    // SAFETY: see the head of this file.
+    bulk::data_drop(unsafe { instance_of(ctx) }, segment);
+    Status::Return as u64
+}
+
+unsafe extern "sysv64" fn table_set(ctx: *mut InstanceCtx, table: u32, index: u64, reference: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_set(instance, table, index, reference)) }
+}
+
+unsafe extern "sysv64" fn table_grow(ctx: *mut InstanceCtx, table: u32, reference: u64, delta: u64) -> Grown {
+    // SAFETY: see the head of this file.
+    grown(unsafe { bulk::table_grow(instance_of(ctx), table, reference, delta) })
+}
+
+unsafe extern "sysv64" fn table_fill(ctx: *mut InstanceCtx, table: u32, index: u64, reference: u64, len: u64) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_fill(instance, table, index, reference, len)) }
+}
+
+unsafe extern "sysv64" fn table_copy(ctx: *mut InstanceCtx, tables: u64, to: u64, from: u64, len: u64) -> u64 {
+    let (dst, src) = unpack(tables);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_copy(instance, dst, src, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn table_init(ctx: *mut InstanceCtx, table_segment: u64, to: u64, from: u32, len: u32) -> u64 {
+    let (table, segment) = unpack(table_segment);
+    // SAFETY: see the head of this file.
+    unsafe { run(ctx, |instance| bulk::table_init(instance, table, segment, to, from, len)) }
+}
+
+unsafe extern "sysv64" fn elem_drop(ctx: *mut InstanceCtx, segment: u32) -> u64 {
+    // SAFETY: see the head of this file.
+    bulk::elem_drop(unsafe { instance_of(ctx) }, segment);
+    Status::Return as u64
+}
+
+unsafe extern "sysv64" fn ref_func(ctx: *mut InstanceCtx, func: u32) -> u64 {
+    // SAFETY: see the head of this file.
+    bulk::ref_func(unsafe { instance_of(ctx) }, func)
+}

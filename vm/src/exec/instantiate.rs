@@ -1,0 +1,300 @@
+//! Making an instance, in the order of the specification: imports, memories, tables, globals, element segments, data
+//! segments, the start function.
+
+use crate::exec::entry;
+use crate::records::bulk;
+use crate::records::host::{self, EngineFunc};
+use crate::records::memory::MemoryRecord;
+use crate::records::signatures::canonical_table;
+use crate::records::store::{InstanceRecord, Owner, StoreRecord, context};
+use crate::records::table::TableRecord;
+use crate::{Module, Result, interp};
+use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::{Cell, OnceCell};
+use std::ptr::NonNull;
+use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment};
+use weir_bytecode::semantics;
+use weir_contract::{FuncRef, InstanceCtx};
+
+/// What one import becomes. Its type has been checked.
+pub(crate) enum Import {
+    Func(*const FuncRef),
+    Host(EngineFunc),
+    Table(*mut TableRecord),
+    Memory(*mut MemoryRecord),
+    /// The slot.
+    Global(*mut u64),
+}
+
+/// Makes an instance and runs its start function.
+///
+/// # Errors
+/// A memory or table cannot be made, a segment does not fit, or the start function fails. What was written to imported
+/// memories and tables by then stays, and so the instance, which they may refer to, lives on.
+///
+/// # Safety
+/// `store` is live, nobody else uses it and no reference into it is held. The imports belong to it and are of the
+/// types that the module, which is of the store's engine, imports.
+pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, imports: Vec<Import>) -> Result<NonNull<InstanceCtx>> {
+    // SAFETY: the caller's promise. From `adopt` on, the record is only ever shared.
+    unsafe {
+        let (memories, tables) = (module.bytecode().memories.len(), module.bytecode().tables.len());
+        let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
+        (*store).check_counts(1, memories - imported.0, tables - imported.1)?;
+        let instance = adopt(store, module);
+        link_imports(store, instance, imports);
+        make_memories(store, instance)?;
+        // A table's initial value may be an imported global, and a global's may be a function: neither needs the other.
+        make_tables(store, instance)?;
+        make_globals(instance);
+        let passive = |segment: &ElemSegment| match segment.mode {
+            ElemMode::Passive => references(instance, segment).collect(),
+            ElemMode::Active { .. } | ElemMode::Declared => Box::default(),
+        };
+        instance.elems.get_or_init(|| module.bytecode().elems.iter().map(passive).collect());
+        write_elems(instance)?;
+        write_data(instance)?;
+        if let Some(start) = module.bytecode().start {
+            entry::invoke(store, instance.func_ref(start), 0, |_| (), |_| ())?;
+        }
+        Ok(NonNull::new_unchecked(instance.ctx))
+    }
+}
+
+/// A zeroed context with its tails, filled where it does not depend on imports, in a record that the store owns.
+unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRecord {
+    let record = module.record();
+    let allocation = context_allocation(module);
+    // SAFETY: the size is not 0.
+    let ctx: *mut InstanceCtx = unsafe { alloc_zeroed(allocation) }.cast();
+    if ctx.is_null() {
+        handle_alloc_error(allocation);
+    }
+    let func_refs = Box::<[Cell<FuncRef>]>::new_zeroed_slice(record.bytecode.funcs.len());
+    let instance = InstanceRecord {
+        ctx,
+        module: module.clone(),
+        // SAFETY: the store is the caller's.
+        scope: interp::Scope::new(ctx, unsafe { &raw mut (*store).ctx }, record),
+        // SAFETY: zeros are a reference with null pointers.
+        func_refs: unsafe { func_refs.assume_init() },
+        data_live: record.bytecode.data.iter().map(|_| Cell::new(true)).collect(),
+        elems: OnceCell::new(),
+        elem_live: record.bytecode.elems.iter().map(|_| Cell::new(true)).collect(),
+    };
+    let owner = Box::into_raw(Box::new(Owner::Instance(instance)));
+    // SAFETY: the context was allocated above and nobody else knows it; the store is the caller's; the owner lives as
+    // long as the store and is only shared from here on.
+    unsafe {
+        ctx.write(context(store, owner));
+        (*store).owned.owners.push(owner);
+        (*store).owned.instances += 1;
+        match &*owner {
+            Owner::Instance(instance) => instance,
+            Owner::Host(_) => unreachable!("it was made an instance above"),
+        }
+    }
+}
+
+/// What a module's contexts occupy.
+fn context_allocation(module: &Module) -> Allocation {
+    Allocation::from_size_align(module.record().layout.size() as usize, 16).expect("a layout's size is an u32")
+}
+
+impl Drop for InstanceRecord {
+    fn drop(&mut self) {
+        // SAFETY: `adopt` allocated it so, and it dies with its record.
+        unsafe { dealloc(self.ctx.cast(), context_allocation(&self.module)) };
+    }
+}
+
+/// Writes a value of a tail.
+///
+/// # Safety
+/// `offset` comes from the layout of the instance's module, for a value of type `T`.
+unsafe fn set_tail<T>(instance: &InstanceRecord, offset: u32, value: T) {
+    // SAFETY: the caller's promise; contexts are reached by raw pointers only.
+    unsafe { instance.ctx.cast::<u8>().add(offset as usize).cast::<T>().write(value) };
+}
+
+unsafe fn link_imports(store: *mut StoreRecord, instance: &InstanceRecord, imports: Vec<Import>) {
+    let layout = &instance.module.record().layout;
+    let (mut funcs, mut tables, mut memories, mut globals) = (0, 0, 0, 0);
+    let next = |counter: &mut u32| {
+        *counter += 1;
+        *counter - 1
+    };
+    for import in imports {
+        // SAFETY: there are as many imports of each kind as the layout has room for.
+        unsafe {
+            match import {
+                Import::Func(func) => set_tail(instance, layout.import(next(&mut funcs)), func),
+                Import::Host(func) => {
+                    let func = host::add(store, func, instance.ctx);
+                    set_tail(instance, layout.import(next(&mut funcs)), func);
+                }
+                Import::Table(table) => set_tail(instance, layout.table(next(&mut tables)), table),
+                Import::Memory(memory) => set_memory(instance, next(&mut memories), memory),
+                Import::Global(slot) => set_tail(instance, layout.global(next(&mut globals)), slot),
+            }
+        }
+    }
+}
+
+unsafe fn set_memory(instance: &InstanceRecord, i: u32, memory: *mut MemoryRecord) {
+    // SAFETY: the module has such a memory; records outlive instances.
+    unsafe {
+        set_tail(instance, instance.module.record().layout.memory(i), memory);
+        if i == 0 {
+            (*instance.ctx).memory0_base = (*memory).ctx.base;
+        }
+    }
+}
+
+unsafe fn make_memories(store: *mut StoreRecord, instance: &InstanceRecord) -> Result<()> {
+    let bytecode = instance.module.bytecode();
+    for (i, &ty) in bytecode.memories.iter().enumerate().skip(bytecode.imported_memories as usize) {
+        // SAFETY: no reference into the store is held.
+        unsafe {
+            let memory = (*store).add_memory(ty)?;
+            set_memory(instance, i as u32, memory);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn make_tables(store: *mut StoreRecord, instance: &InstanceRecord) -> Result<()> {
+    let record = instance.module.record();
+    let bytecode = &record.bytecode;
+    for (i, table) in bytecode.tables.iter().enumerate().skip(bytecode.imported_tables as usize) {
+        // SAFETY: no reference into the store is held, and the layout has room for the pointer.
+        unsafe {
+            let init = table.init.as_ref().map_or(0, |init| evaluate(instance, init) as u64);
+            let table = (*store).add_table(canonical_table(table.ty, &record.sig_ids), init)?;
+            set_tail(instance, record.layout.table(i as u32), table);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn make_globals(instance: &InstanceRecord) {
+    let record = instance.module.record();
+    let first = record.bytecode.imported_globals;
+    for (i, init) in record.bytecode.global_inits.iter().enumerate() {
+        // SAFETY: the layout has room for 16 bytes; an initial value refers to earlier globals only.
+        unsafe {
+            let bits = evaluate(instance, init);
+            set_tail(instance, record.layout.global(first + i as u32), [bits as u64, (bits >> 64) as u64]);
+        }
+    }
+}
+
+/// The elements of a segment.
+///
+/// # Safety
+/// As for [`evaluate`].
+unsafe fn references(instance: &InstanceRecord, segment: &ElemSegment) -> impl ExactSizeIterator<Item = u64> {
+    (0..segment.items.len()).map(move |i| match &segment.items {
+        ElemItems::Funcs(funcs) => bulk::ref_func(instance, funcs[i]),
+        // SAFETY: the caller's promise.
+        ElemItems::Exprs(exprs) => unsafe { evaluate(instance, &exprs[i]) as u64 },
+    })
+}
+
+unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
+    for (i, segment) in instance.module.bytecode().elems.iter().enumerate() {
+        match &segment.mode {
+            ElemMode::Passive => continue,
+            ElemMode::Declared => (),
+            // SAFETY: as `instantiate`.
+            ElemMode::Active { table, offset } => unsafe {
+                let table = &mut *instance.table(*table);
+                let offset = address(table.ty.table64, evaluate(instance, offset));
+                match &segment.items {
+                    ElemItems::Funcs(funcs) => table.write_funcs(offset, instance.func_refs(funcs))?,
+                    ElemItems::Exprs(_) => table.write(offset, references(instance, segment))?,
+                }
+            },
+        }
+        bulk::elem_drop(instance, i as u32);
+    }
+    Ok(())
+}
+
+unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
+    let bytecode = instance.module.bytecode();
+    if let Some(images) = instance.module.record().images.for_instance(bytecode) {
+        for image in images {
+            // SAFETY: a memory that was made for this instance, of the minimal size or more.
+            unsafe { image.map((*instance.memory(image.memory)).ctx.base)? };
+        }
+        let active = |(_, segment): &(usize, &DataSegment)| segment.active.is_some();
+        bytecode.data.iter().enumerate().filter(active).for_each(|(i, _)| bulk::data_drop(instance, i as u32));
+        return Ok(());
+    }
+    for (i, DataSegment { range, active }) in bytecode.data.iter().enumerate() {
+        let segment = i as u32;
+        let Some((memory, offset)) = active else { continue };
+        // SAFETY: as `instantiate`.
+        unsafe {
+            let offset = address(bytecode.memories[*memory as usize].memory64, evaluate(instance, offset));
+            bulk::write_data(instance, *memory, segment, offset, range.end - range.start)?;
+        }
+        bulk::data_drop(instance, segment);
+    }
+    Ok(())
+}
+
+/// A value of an index type, zero-extended.
+fn address(is_64: bool, bits: u128) -> u64 {
+    if is_64 { bits as u64 } else { u64::from(bits as u32) }
+}
+
+/// The value of a constant expression, in the low bytes.
+///
+/// # Safety
+/// The instance has the globals and functions that the expression refers to.
+unsafe fn evaluate(instance: &InstanceRecord, expr: &ConstExpr) -> u128 {
+    // SAFETY: the caller's promise.
+    let operand = |op: &ConstOp| unsafe { constant(instance, op) };
+    // Nearly all expressions are one instruction.
+    if let [op] = &*expr.0 {
+        return operand(op).expect("a validated expression of one instruction needs no operands");
+    }
+    let mut stack: Vec<u128> = Vec::new();
+    for op in &expr.0 {
+        let value = match op {
+            ConstOp::Binary(op) => {
+                let mut pop = || stack.pop().expect("validated expressions have their operands") as u64;
+                let (b, a) = (pop(), pop());
+                let result = semantics::eval(*op, &[a, b]).expect("only numeric instructions are constant");
+                u128::from(result.expect("no constant instruction traps"))
+            }
+            op => operand(op).expect("it is not binary"),
+        };
+        stack.push(value);
+    }
+    stack.pop().expect("validated expressions leave one value")
+}
+
+/// The value of an instruction without operands.
+///
+/// # Safety
+/// As for [`evaluate`].
+unsafe fn constant(instance: &InstanceRecord, op: &ConstOp) -> Option<u128> {
+    Some(match *op {
+        ConstOp::I32(value) => u128::from(value as u32),
+        ConstOp::I64(value) => u128::from(value as u64),
+        ConstOp::F32(bits) => u128::from(bits),
+        ConstOp::F64(bits) => u128::from(bits),
+        ConstOp::V128(value) => value,
+        ConstOp::RefNull => 0,
+        ConstOp::RefFunc(func) => u128::from(bulk::ref_func(instance, func)),
+        ConstOp::GlobalGet(global) => {
+            let slot = instance.global(global);
+            // SAFETY: a global has 16 bytes.
+            unsafe { u128::from(slot.read()) | u128::from(slot.add(1).read()) << 64 }
+        }
+        ConstOp::Binary(_) => return None,
+    })
+}

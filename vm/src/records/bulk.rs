@@ -1,0 +1,227 @@
+//! The instructions that the engines leave to the runtime: growing, filling, copying and initialising memories and
+//! tables. The interpreter and the helpers of compiled code both call these.
+//!
+//! Bounds are checked first, then length / 64 units of fuel are charged, then the effect happens: a trap changes
+//! nothing.
+//!
+//! # Safety
+//! All are unsafe for one reason: the instance must belong to a live store that no other thread uses and into whose
+//! memories and tables no reference is held. Indices are those of validated code.
+
+use crate::Error;
+use crate::records::memory::MemoryRecord;
+use crate::records::store::{self, Failure, InstanceRecord, StoreRecord, store_of};
+use std::ptr;
+use weir_bytecode::Trap;
+
+/// What growing returns when it fails: -1 in either index type.
+pub(crate) const GROW_FAILED: u64 = u64::MAX;
+
+/// `memory.grow`: the old size in pages, or [`GROW_FAILED`]; `None` to end execution for the reason in the store.
+pub(crate) unsafe fn memory_grow(instance: &InstanceRecord, memory: u32, delta: u64) -> Option<u64> {
+    // SAFETY: see the head of this file; a limiter cannot reach the store.
+    unsafe {
+        let store = &mut *store_of(instance.ctx);
+        let memory = &mut *instance.memory(memory);
+        let grown = memory.grow(delta, store.limiter.as_mut(), store.data);
+        answer(store, grown)
+    }
+}
+
+/// What growing answers; an error of the limiter's is left in the store.
+fn answer(store: &mut StoreRecord, grown: Result<Option<u64>, Error>) -> Option<u64> {
+    match grown {
+        Ok(old) => Some(old.unwrap_or(GROW_FAILED)),
+        Err(error) => {
+            store.failure = Some(Failure::Host(error));
+            None
+        }
+    }
+}
+
+/// `memory.fill`
+pub(crate) unsafe fn memory_fill(instance: &InstanceRecord, memory: u32, to: u64, byte: u8, len: u64) -> Result<(), Trap> {
+    // SAFETY: see the head of this file; the range has been checked.
+    unsafe {
+        let to = bytes(instance.memory(memory), to, len)?;
+        charge(instance, len)?;
+        ptr::write_bytes(to, byte, len as usize);
+    }
+    Ok(())
+}
+
+/// `memory.copy`, from memory `src` to memory `dst`.
+pub(crate) unsafe fn memory_copy(
+    instance: &InstanceRecord,
+    dst: u32,
+    src: u32,
+    to: u64,
+    from: u64,
+    len: u64,
+) -> Result<(), Trap> {
+    // SAFETY: see the head of this file; both ranges have been checked, and may overlap.
+    unsafe {
+        let to = bytes(instance.memory(dst), to, len)?;
+        let from = bytes(instance.memory(src), from, len)?;
+        charge(instance, len)?;
+        ptr::copy(from, to, len as usize);
+    }
+    Ok(())
+}
+
+/// `memory.init`, from data segment `segment`.
+pub(crate) unsafe fn memory_init(
+    instance: &InstanceRecord,
+    memory: u32,
+    segment: u32,
+    to: u64,
+    from: u32,
+    len: u32,
+) -> Result<(), Trap> {
+    // SAFETY: see the head of this file; the ranges have been checked, and no memory overlaps the module.
+    unsafe {
+        let (to, from) = data_ranges(instance, memory, segment, to, from, len)?;
+        charge(instance, u64::from(len))?;
+        ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
+    }
+    Ok(())
+}
+
+/// Writes a whole active data segment; instantiation is free of charge.
+pub(crate) unsafe fn write_data(instance: &InstanceRecord, memory: u32, segment: u32, to: u64, len: u32) -> Result<(), Trap> {
+    // SAFETY: as above.
+    unsafe {
+        let (to, from) = data_ranges(instance, memory, segment, to, 0, len)?;
+        ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
+    }
+    Ok(())
+}
+
+/// Where `len` bytes go to in a memory and come from in a data segment.
+unsafe fn data_ranges(
+    instance: &InstanceRecord,
+    memory: u32,
+    segment: u32,
+    to: u64,
+    from: u32,
+    len: u32,
+) -> Result<(*mut u8, &[u8]), Trap> {
+    let bytecode = instance.module.bytecode();
+    let range = &bytecode.data[segment as usize].range;
+    let live = instance.data_live[segment as usize].get();
+    let data = if live { &bytecode.bytes[range.start as usize..range.end as usize] } else { &[] };
+    let from = sub_slice(data, from, len).ok_or(Trap::MemoryOutOfBounds)?;
+    // SAFETY: see the head of this file.
+    Ok((unsafe { bytes(instance.memory(memory), to, u64::from(len))? }, from))
+}
+
+/// `data.drop`
+pub(crate) fn data_drop(instance: &InstanceRecord, segment: u32) {
+    instance.data_live[segment as usize].set(false);
+}
+
+/// `table.get`
+pub(crate) unsafe fn table_get(instance: &InstanceRecord, table: u32, index: u64) -> Result<u64, Trap> {
+    // SAFETY: see the head of this file.
+    unsafe { (*instance.table(table)).get(index) }
+}
+
+/// `table.set`
+pub(crate) unsafe fn table_set(instance: &InstanceRecord, table: u32, index: u64, reference: u64) -> Result<(), Trap> {
+    // SAFETY: see the head of this file.
+    unsafe { (*instance.table(table)).set(index, reference) }
+}
+
+/// `table.grow`: the old size, or [`GROW_FAILED`]; `None` as for [`memory_grow`].
+pub(crate) unsafe fn table_grow(instance: &InstanceRecord, table: u32, reference: u64, delta: u64) -> Option<u64> {
+    // SAFETY: see the head of this file; a limiter cannot reach the store.
+    unsafe {
+        let store = &mut *store_of(instance.ctx);
+        let table = &mut *instance.table(table);
+        let grown = table.grow(delta, reference, store.limiter.as_mut(), store.data);
+        answer(store, grown)
+    }
+}
+
+/// `table.fill`
+pub(crate) unsafe fn table_fill(instance: &InstanceRecord, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
+    // SAFETY: see the head of this file.
+    unsafe {
+        let table = &mut *instance.table(table);
+        table.range(index, len)?;
+        charge(instance, len)?;
+        table.fill(index, reference, len)
+    }
+}
+
+/// `table.copy`, from table `src` to table `dst`.
+pub(crate) unsafe fn table_copy(instance: &InstanceRecord, dst: u32, src: u32, to: u64, from: u64, len: u64) -> Result<(), Trap> {
+    // SAFETY: see the head of this file; both ranges have been checked, and may overlap. The element types are equal
+    // or both of functions, so an entry means the same in both.
+    unsafe {
+        let to = (*instance.table(dst)).range(to, len)?;
+        let from = (*instance.table(src)).range(from, len)?;
+        charge(instance, len)?;
+        ptr::copy(from, to, len as usize);
+    }
+    Ok(())
+}
+
+/// `table.init`, from element segment `segment`.
+pub(crate) unsafe fn table_init(
+    instance: &InstanceRecord,
+    table: u32,
+    segment: u32,
+    to: u64,
+    from: u32,
+    len: u32,
+) -> Result<(), Trap> {
+    // SAFETY: see the head of this file.
+    unsafe {
+        let elems = sub_slice(elems(instance, segment), from, len).ok_or(Trap::TableOutOfBounds)?;
+        let table = &mut *instance.table(table);
+        table.range(to, u64::from(len))?;
+        charge(instance, u64::from(len))?;
+        table.write(to, elems.iter().copied())
+    }
+}
+
+/// The elements of a segment, none if it was dropped.
+fn elems(instance: &InstanceRecord, segment: u32) -> &[u64] {
+    match (instance.elems.get(), instance.elem_live[segment as usize].get()) {
+        (Some(elems), true) => &elems[segment as usize],
+        _ => &[],
+    }
+}
+
+/// `elem.drop`
+pub(crate) fn elem_drop(instance: &InstanceRecord, segment: u32) {
+    instance.elem_live[segment as usize].set(false);
+}
+
+/// `ref.func`: the reference to function `func`.
+#[inline]
+pub(crate) fn ref_func(instance: &InstanceRecord, func: u32) -> u64 {
+    instance.func_ref(func) as u64
+}
+
+/// The address of `len` bytes at `at`, all of which exist.
+pub(crate) unsafe fn bytes(memory: *mut MemoryRecord, at: u64, len: u64) -> Result<*mut u8, Trap> {
+    // SAFETY: see the head of this file.
+    let ctx = unsafe { &(*memory).ctx };
+    match at.checked_add(len) {
+        Some(end) if end <= ctx.len => Ok(ctx.base.wrapping_add(at as usize)),
+        _ => Err(Trap::MemoryOutOfBounds),
+    }
+}
+
+fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
+    slice.get(from as usize..(from as usize).checked_add(len as usize)?)
+}
+
+/// Charges for an operation on `len` bytes or elements.
+unsafe fn charge(instance: &InstanceRecord, len: u64) -> Result<(), Trap> {
+    // SAFETY: see the head of this file.
+    let record = unsafe { &mut *store_of(instance.ctx) };
+    if record.engine.config().consume_fuel { store::charge(&mut record.ctx.fuel, (len / 64) as i64) } else { Ok(()) }
+}

@@ -1,0 +1,153 @@
+//! What the data segments of a module make of its memories, in files that instances map instead of copying: a page that an
+//! instance only reads is shared, one that it writes is copied then, and one that it never touches costs nothing.
+//!
+//! A file is made for the second instance of a module, so that a module which is instantiated once pays for none.
+
+use crate::Result;
+use crate::api::error::Context;
+use crate::records::memory::byte_len;
+use rustix::io::{Errno, pwrite};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::param::page_size;
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_bytecode::Module as Bytecode;
+use weir_bytecode::module::{ConstExpr, ConstOp};
+
+/// Less data than this is copied: mapping costs a system call and a fault for what is touched, copying a fault for each page.
+const MIN_BYTES: usize = 16 << 10;
+
+/// The images of a module's memories.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    /// Whether there was an instance.
+    instantiated: AtomicBool,
+    made: OnceLock<Option<Box<[Image]>>>,
+}
+
+impl Images {
+    /// What a new instance maps in the place of writing its data segments; `None` if it is to write them.
+    pub fn for_instance(&self, bytecode: &Bytecode) -> Option<&[Image]> {
+        if !self.instantiated.load(Ordering::Relaxed) {
+            self.instantiated.store(true, Ordering::Relaxed);
+            return None;
+        }
+        self.made.get_or_init(|| images(bytecode)).as_deref()
+    }
+}
+
+/// The pages of a memory that the data segments reach.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// The memory.
+    pub memory: u32,
+    file: OwnedFd,
+    /// Where in the memory they begin.
+    start: usize,
+    len: usize,
+}
+
+impl Image {
+    /// Puts the pages where the zeros of a new memory are.
+    ///
+    /// # Errors
+    /// The system has no room for another mapping.
+    ///
+    /// # Safety
+    /// `base` is the base of a memory of the module, which has at least its minimal size and into which no reference is held.
+    pub unsafe fn map(&self, base: *mut u8) -> Result<()> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE);
+        // SAFETY: whole pages within what is accessible of the memory's own reservation, and the file keeps its length.
+        unsafe { mmap(base.add(self.start).cast(), self.len, protection, flags, &self.file, 0) }
+            .context("mapping a module's data")?;
+        Ok(())
+    }
+}
+
+/// The images of all memories, if that is all that the active segments do: they cannot fail, and reach only memories that the
+/// module defines.
+fn images(bytecode: &Bytecode) -> Option<Box<[Image]>> {
+    let mut segments: Vec<(u32, u64, &[u8])> = Vec::new();
+    for segment in &bytecode.data {
+        let Some((memory, offset)) = &segment.active else { continue };
+        let bytes = &bytecode.bytes[segment.range.start as usize..segment.range.end as usize];
+        let ty = bytecode.memories[*memory as usize];
+        let (at, size) = (constant(offset)?, byte_len(&ty, ty.limits.min)?);
+        if *memory < bytecode.imported_memories || u128::from(at) + bytes.len() as u128 > size as u128 {
+            return None;
+        }
+        segments.push((*memory, at, bytes));
+    }
+    if segments.iter().map(|segment| segment.2.len()).sum::<usize>() < MIN_BYTES {
+        return None;
+    }
+    let memories = bytecode.imported_memories..bytecode.memories.len() as u32;
+    let image = |memory| {
+        let segments = segments.iter().filter(|segment| segment.0 == memory && !segment.2.is_empty());
+        image(memory, &segments.map(|&(_, at, bytes)| (at, bytes)).collect::<Vec<_>>())
+    };
+    memories.filter_map(|memory| image(memory).transpose()).collect::<Result<_, _>>().ok()
+}
+
+/// The value of an offset that is known without an instance.
+fn constant(offset: &ConstExpr) -> Option<u64> {
+    match *offset.0 {
+        [ConstOp::I32(value)] => Some(u64::from(value as u32)),
+        [ConstOp::I64(value)] => Some(value as u64),
+        _ => None,
+    }
+}
+
+/// The image of a memory; none if nothing is written to it.
+///
+/// # Errors
+/// The system refuses such a file, or it had more holes than data: a page of a hole that is read would stay in memory.
+fn image(memory: u32, segments: &[(u64, &[u8])]) -> Result<Option<Image>, Errno> {
+    let first = segments.iter().map(|&(at, _)| at as usize).min();
+    let Some(end) = segments.iter().map(|&(at, bytes)| at as usize + bytes.len()).max() else { return Ok(None) };
+    let start = first.unwrap_or_default() / page_size() * page_size();
+    let len = end.next_multiple_of(page_size()) - start;
+    let data: usize = segments.iter().map(|(_, bytes)| bytes.len()).sum();
+    if len > 2 * data.next_multiple_of(page_size()) {
+        return Err(Errno::FBIG);
+    }
+    let file = create(len)?;
+    for &(at, mut bytes) in segments {
+        let mut at = at - start as u64;
+        while !bytes.is_empty() {
+            let written = pwrite(&file, bytes, at)?;
+            (at, bytes) = (at + written as u64, &bytes[written..]);
+        }
+    }
+    seal(&file)?;
+    Ok(Some(Image { memory, file, start, len }))
+}
+
+/// A file of so many zeros that only we know.
+#[cfg(target_os = "linux")]
+fn create(len: usize) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    let file = memfd_create("weir-data", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, len as u64)?;
+    Ok(file)
+}
+
+/// Nobody changes it from now on.
+#[cfg(target_os = "linux")]
+fn seal(file: &OwnedFd) -> Result<(), Errno> {
+    use rustix::fs::{SealFlags, fcntl_add_seals};
+    fcntl_add_seals(file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+}
+
+/// Not here.
+#[cfg(not(target_os = "linux"))]
+fn create(_len: usize) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOTSUP)
+}
+
+/// There is none.
+#[cfg(not(target_os = "linux"))]
+fn seal(_file: &OwnedFd) -> Result<(), Errno> {
+    Ok(())
+}

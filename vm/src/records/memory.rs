@@ -1,0 +1,300 @@
+//! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
+
+use super::spare::Spare;
+use crate::api::limits::Limiter;
+use crate::{Error, Result};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::param::page_size;
+use std::ops::Range;
+use std::ptr;
+use weir_bytecode::types::{Limits, MemoryType};
+use weir_contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
+
+/// A memory without guard regions reserves its maximum, but at most this much (or its minimum, if that is more), and
+/// cannot grow beyond.
+const UNGUARDED_RESERVATION_MAX: usize = 8 << 30;
+
+/// A linear memory.
+#[repr(C)]
+pub(crate) struct MemoryRecord {
+    pub ctx: MemoryCtx,
+    pub ty: MemoryType,
+    reservation: Reservation,
+    /// What the reservation can hold, of what the type allows.
+    max_len: usize,
+}
+
+impl MemoryRecord {
+    /// A zeroed memory of the type's minimal size.
+    ///
+    /// # Errors
+    /// The size exceeds what this host can address or has, or a limit.
+    pub fn new(
+        ty: MemoryType,
+        guard_regions: bool,
+        kept: &Reservations,
+        limiter: Option<&mut Limiter>,
+        data: *mut (),
+    ) -> Result<MemoryRecord> {
+        let too_large = || Error::msg(format!("a memory of {} pages is too large", ty.limits.min));
+        let min = byte_len(&ty, ty.limits.min).ok_or_else(too_large)?;
+        let declared_max = byte_len(&ty, ty.limits.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(max_addressable(&ty));
+        if min > declared_max {
+            return Err(too_large());
+        }
+        if let Some(limiter) = limiter
+            && !limiter.memory_growing(data, 0, min, ty.limits.max.and_then(|max| byte_len(&ty, max)))?
+        {
+            return Err(Error::msg(format!("a memory of {min} bytes exceeds the store's limits")));
+        }
+        let guarded = Bounds::of(&ty, 0, guard_regions) == Bounds::Guard;
+        let (reserved, max_len) = match guarded {
+            true => (GUARDED_RESERVATION, declared_max),
+            false => {
+                let reserved = declared_max.min(UNGUARDED_RESERVATION_MAX).max(min);
+                (reserved, reserved)
+            }
+        };
+        let (reservation, max_len) = match kept.take(reserved, min).map_or_else(|| reserve(reserved), Ok) {
+            Ok(reservation) => (reservation, max_len),
+            Err(_) if !guarded => (reserve(min)?, min),
+            Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
+        };
+        let mut memory = MemoryRecord { ctx: MemoryCtx { base: reservation.base, len: 0 }, ty, reservation, max_len };
+        memory.commit(min)?;
+        Ok(memory)
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> usize {
+        self.ctx.len as usize
+    }
+
+    /// Size in pages.
+    pub fn pages(&self) -> u64 {
+        self.ctx.len >> self.ty.page_size_log2
+    }
+
+    /// Its type, the size that it has now in the place of the minimal size.
+    pub fn current_type(&self) -> MemoryType {
+        MemoryType { limits: Limits { min: self.pages(), ..self.ty.limits }, ..self.ty }
+    }
+
+    /// Adds `delta` zeroed pages, and answers how many there were; `None` and no change if that exceeds the memory's
+    /// maximum, the store's limits or what the host has.
+    ///
+    /// # Errors
+    /// The limiter's.
+    pub fn grow(&mut self, delta: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
+        let old = self.pages();
+        let allowed = |pages: &u64| self.ty.limits.max.is_none_or(|max| *pages <= max);
+        let pages = old.checked_add(delta).filter(allowed);
+        let len = pages.and_then(|pages| byte_len(&self.ty, pages)).filter(|&len| len <= self.max_len);
+        let maximum = self.ty.limits.max.and_then(|max| byte_len(&self.ty, max));
+        let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.commit(len).ok()).map(|()| old)) };
+        let grown = match len {
+            Some(len) if !limiter.memory_growing(data, self.len(), len, maximum)? => return Ok(None),
+            Some(len) => self.commit(len),
+            None => Err(Error::msg(format!("a memory of {old} pages cannot grow by {delta}"))),
+        };
+        match grown {
+            Ok(()) => Ok(Some(old)),
+            Err(error) => limiter.memory_grow_failed(data, error).map(|()| None),
+        }
+    }
+
+    /// Makes the first `len` bytes, of which there are no fewer now, accessible.
+    fn commit(&mut self, len: usize) -> Result<()> {
+        self.reservation.expose(len)?;
+        self.ctx.len = len as u64;
+        Ok(())
+    }
+}
+
+/// Address space of our own, inaccessible but for its beginning.
+#[derive(Debug)]
+struct Reservation {
+    base: *mut u8,
+    len: usize,
+    /// Bytes at the beginning that are accessible, whole pages.
+    exposed: usize,
+}
+
+// SAFETY: address space, which is whose the reservation is.
+unsafe impl Send for Reservation {}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `reserve`, and whoever had a pointer into it goes with its memory.
+        unsafe { munmap(self.base.cast(), self.len).expect("a mapping of ours can be removed") };
+    }
+}
+
+/// Address space of an engine for memories with guard regions, of no memory now and zero where it is accessible: what the next
+/// memory is of the same size needs no more system calls.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations(Spare<Reservation, KEPT_RESERVATIONS>);
+
+/// How many are kept.
+const KEPT_RESERVATIONS: usize = 16;
+
+impl Reservations {
+    /// One of `len` bytes, of which no more than the first `exposed` are accessible.
+    fn take(&self, len: usize, exposed: usize) -> Option<Reservation> {
+        let mut reservation = if len == GUARDED_RESERVATION { self.0.take()? } else { return None };
+        reservation.hide(exposed).ok()?;
+        Some(reservation)
+    }
+
+    /// Keeps the reservation of a memory that nobody has a pointer into any more, or unmaps it.
+    pub fn put(&self, memory: MemoryRecord) {
+        let reservation = memory.reservation;
+        if reservation.len == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
+            drop(self.0.put(reservation));
+        }
+    }
+}
+
+impl Reservation {
+    /// Makes the first `len` bytes accessible.
+    fn expose(&mut self, len: usize) -> std::io::Result<()> {
+        let exposed = len.next_multiple_of(page_size()).max(self.exposed);
+        self.protect(self.exposed..exposed, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        self.exposed = exposed;
+        Ok(())
+    }
+
+    /// Makes what is beyond the first `len` bytes inaccessible.
+    fn hide(&mut self, len: usize) -> std::io::Result<()> {
+        let exposed = len.next_multiple_of(page_size()).min(self.exposed);
+        self.protect(exposed..self.exposed, MprotectFlags::empty())?;
+        self.exposed = exposed;
+        Ok(())
+    }
+
+    fn protect(&self, range: Range<usize>, flags: MprotectFlags) -> std::io::Result<()> {
+        debug_assert!(range.end <= self.len);
+        if !range.is_empty() {
+            // SAFETY: within a mapping of ours, whose length is a multiple of the page size; nobody has a pointer to what is
+            // made inaccessible.
+            unsafe { mprotect(self.base.wrapping_add(range.start).cast(), range.len(), flags)? };
+        }
+        Ok(())
+    }
+
+    /// Makes what is accessible zero, whatever was mapped there.
+    fn clear(&self) -> std::io::Result<()> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        if self.exposed > 0 {
+            // SAFETY: as for `protect`.
+            unsafe { mmap_anonymous(self.base.cast(), self.exposed, ProtFlags::READ | ProtFlags::WRITE, flags)? };
+        }
+        Ok(())
+    }
+}
+
+/// What one page table maps. Linux puts what is a multiple of it on such a boundary, where it shares no page table with its
+/// neighbours, which unmapping it would have to look through.
+const PAGE_TABLE: usize = 2 << 20;
+
+/// Inaccessible address space.
+fn reserve(len: usize) -> std::io::Result<Reservation> {
+    let unit = if len < PAGE_TABLE { page_size() } else { PAGE_TABLE };
+    // An empty mapping is an error, and a memory of no size still needs a base.
+    let len = len.max(1).checked_next_multiple_of(unit).ok_or(std::io::ErrorKind::OutOfMemory)?;
+    // SAFETY: a new mapping, wherever the system puts it.
+    let base = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)? };
+    Ok(Reservation { base: base.cast(), len, exposed: 0 })
+}
+
+/// `pages` in bytes, if a `usize` holds it.
+pub(super) fn byte_len(ty: &MemoryType, pages: u64) -> Option<usize> {
+    usize::try_from(u128::from(pages) << ty.page_size_log2).ok()
+}
+
+/// The most bytes that addresses of the memory reach.
+fn max_addressable(ty: &MemoryType) -> usize {
+    if ty.memory64 { isize::MAX as usize } else { 1 << 32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+
+    fn memory32(min: u64, max: Option<u64>) -> MemoryType {
+        MemoryType { limits: Limits { min, max }, memory64: false, shared: false, page_size_log2: 16 }
+    }
+
+    fn new(ty: MemoryType, guard_regions: bool) -> Result<MemoryRecord> {
+        MemoryRecord::new(ty, guard_regions, &Reservations::default(), None, null_mut())
+    }
+
+    #[test]
+    fn reservations_are_kept_and_zeroed() {
+        let kept = Reservations::default();
+        let new =
+            |pages, guard_regions| MemoryRecord::new(memory32(pages, None), guard_regions, &kept, None, null_mut()).unwrap();
+        let (mut first, unguarded) = (new(1, true), new(1, false));
+        first.grow(2, None, null_mut()).unwrap();
+        let base = first.ctx.base;
+        // SAFETY: the memory has three pages.
+        unsafe { base.add(2 * 65536).write(7) };
+        kept.put(first);
+        kept.put(unguarded);
+        assert_eq!(kept.0.len(), 1, "the other is of another size");
+        assert_ne!(new(1, false).ctx.base, base);
+        let mut again = new(1, true);
+        assert_eq!((again.ctx.base, again.reservation.exposed), (base, 65536), "the rest is guarded again");
+        again.grow(2, None, null_mut()).unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { base.add(2 * 65536).read() }, 0);
+        kept.put(again);
+        let many: Vec<MemoryRecord> = (0..2 * KEPT_RESERVATIONS).map(|_| new(0, true)).collect();
+        many.into_iter().for_each(|memory| kept.put(memory));
+        assert_eq!(kept.0.len(), KEPT_RESERVATIONS);
+    }
+
+    #[test]
+    fn grows_in_place_up_to_its_maximum() {
+        for guard_regions in [true, false] {
+            let mut memory = new(memory32(1, Some(3)), guard_regions).unwrap();
+            let base = memory.ctx.base;
+            assert_eq!(memory.grow(2, None, null_mut()).unwrap(), Some(1));
+            assert_eq!((memory.pages(), memory.ctx.base), (3, base));
+            // SAFETY: the memory has just grown over this byte.
+            unsafe {
+                let last = base.add(memory.len() - 1);
+                assert_eq!(last.read(), 0);
+                last.write(7);
+            }
+            assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
+            assert_eq!(memory.grow(u64::MAX, None, null_mut()).unwrap(), None);
+            assert_eq!(memory.grow(0, None, null_mut()).unwrap(), Some(3));
+        }
+    }
+
+    #[test]
+    fn the_whole_of_a_32_bit_address_space() {
+        let mut memory = new(memory32(0, None), true).unwrap();
+        assert!(!memory.ctx.base.is_null());
+        assert_eq!(memory.grow(65536, None, null_mut()).unwrap(), Some(0));
+        assert_eq!(memory.ctx.len, 1 << 32);
+        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
+    }
+
+    #[test]
+    fn odd_pages_and_absurd_sizes() {
+        let bytes = MemoryType { page_size_log2: 0, ..memory32(10, Some(5000)) };
+        let mut memory = new(bytes, true).unwrap();
+        assert_eq!((memory.len(), memory.grow(4990, None, null_mut()).unwrap()), (10, Some(10)));
+        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
+
+        let huge = MemoryType { memory64: true, ..memory32(1 << 48, None) };
+        assert!(new(huge, true).is_err());
+        let open = MemoryType { memory64: true, ..memory32(1, None) };
+        let mut memory = new(open, true).unwrap();
+        assert_eq!(memory.grow(1 << 47, None, null_mut()).unwrap(), None);
+        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), Some(1));
+    }
+}

@@ -1,0 +1,25 @@
+//! What a mismatching `call_indirect` was about.
+
+use crate::records::store::InstanceRecord;
+use weir_bytecode::instrs::{Imm, Instrs};
+use weir_contract::{NULL_SIG, TableEntry};
+
+/// Which element of which table the instruction at `pc` found to be of which type, and the type that it asks for. `None`
+/// if there is no such instruction.
+///
+/// # Safety
+/// The instance's code has just trapped there because of the element whose address is in the store's `operand`.
+pub(crate) unsafe fn describe(instance: &InstanceRecord, pc: u32) -> Option<Box<str>> {
+    let bytecode = instance.module.bytecode();
+    let Imm::CallIndirect { ty, table } = Instrs::new(bytecode, pc, u32::MAX).next()?.imm else { return None };
+    // SAFETY: the caller's promise: the element is there, and nothing has run since that could have moved it.
+    let (index, found) = unsafe {
+        let entry = (*(*instance.ctx).store).operand as *const TableEntry;
+        let first = (*instance.table(table)).ctx.entries.cast_const();
+        ((entry as usize - first as usize) / size_of::<TableEntry>(), (*entry).sig)
+    };
+    debug_assert_ne!(found, NULL_SIG, "null is another trap");
+    let signatures = &instance.module.engine().record().signatures;
+    let expected = signatures.get(instance.module.record().sig_ids[ty as usize]);
+    Some(format!("expected {expected}, found {} at index {index} of table {table}", signatures.get(found)).into())
+}

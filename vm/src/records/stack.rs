@@ -1,0 +1,232 @@
+//! A stack: the value stack that interpreted frames live on, and the limits of the native stack beside it.
+
+use super::spare::Spare;
+use crate::Result;
+use crate::api::error::Context;
+use memmap2::{MmapOptions, MmapRaw};
+#[cfg(target_os = "linux")]
+use std::cell::Cell;
+use std::ptr;
+use weir_contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
+
+/// The longest value stack, in words of 8 bytes.
+pub(crate) const MAX_VALUE_WORDS: usize = 1 << 31;
+
+/// A stack of a store.
+#[repr(C)]
+pub(crate) struct StackRecord {
+    pub ctx: StackCtx,
+    /// The overflow slots, then the values: what `ctx` points into.
+    slots: MmapRaw,
+}
+
+/// Value stacks of an engine that no store has now: mapping one and removing it would be half of what a small instance costs.
+/// What is in them has no meaning to who gets them: nothing reads a slot that it has not written.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    /// One with all the memory that it took: giving memory back costs more than all else that is done here.
+    whole: Spare<MmapRaw, 1>,
+    /// Some that keep [`KEPT_BYTES`] of it.
+    trimmed: Spare<MmapRaw, KEPT_STACKS>,
+}
+
+/// How many trimmed stacks are kept.
+const KEPT_STACKS: usize = 16;
+/// How much of a trimmed stack stays in memory.
+const KEPT_BYTES: usize = 64 << 10;
+/// How large a stack may be to be kept whole.
+const KEPT_WHOLE: usize = 8 << 20;
+
+impl Stacks {
+    fn take(&self) -> Option<MmapRaw> {
+        self.whole.take().or_else(|| self.trimmed.take())
+    }
+
+    /// Keeps a stack whose store is gone, or unmaps it.
+    pub fn put(&self, stack: StackRecord) {
+        let slots = stack.slots;
+        let rest = if slots.len() <= KEPT_WHOLE { self.whole.put(slots) } else { Some(slots) };
+        if let Some(slots) = rest.filter(trim) {
+            drop(self.trimmed.put(slots));
+        }
+    }
+}
+
+/// Gives back what was touched beyond [`KEPT_BYTES`].
+#[cfg(target_os = "linux")]
+fn trim(slots: &MmapRaw) -> bool {
+    use rustix::mm::{Advice, madvise};
+    let Some(rest) = slots.len().checked_sub(KEPT_BYTES) else { return true };
+    // SAFETY: of a mapping of ours, into which nothing points any more; it reads as zeros afterwards.
+    unsafe { madvise(slots.as_mut_ptr().add(KEPT_BYTES).cast(), rest, Advice::LinuxDontNeed).is_ok() }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn trim(_slots: &MmapRaw) -> bool {
+    false
+}
+
+impl StackRecord {
+    /// A stack whose frames may fill `bytes` of values, or 16 GiB; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory
+    /// only where it is touched. One of the `kept`, which are all for as many bytes, if there is one.
+    ///
+    /// # Errors
+    /// No address space.
+    pub fn new(bytes: usize, kept: &Stacks) -> Result<StackRecord> {
+        let words = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
+        let all = words.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
+        let map = || MmapOptions::new().len(all).no_reserve_swap().map_anon().map(MmapRaw::from);
+        let slots = kept.take().map_or_else(map, Ok).context("mapping the value stack")?;
+        let overflow = slots.as_mut_ptr().cast::<u64>();
+        let base = overflow.wrapping_add(OVERFLOW_SLOTS);
+        let ctx = StackCtx {
+            native_limit: 0,
+            value_sp: base,
+            value_limit: base.wrapping_add(words),
+            boundary: 0,
+            overflow,
+            dispatch: Dispatch { code: ptr::null(), args: ptr::null_mut(), instance: ptr::null_mut() },
+        };
+        Ok(StackRecord { ctx, slots })
+    }
+}
+
+/// Writes a value to a slot of so many words; one of a single word takes the low half.
+///
+/// # Safety
+/// The slot is on the value stack.
+#[inline(always)]
+pub(crate) unsafe fn write_slot(slot: *mut u64, words: usize, bits: u128) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        slot.write(bits as u64);
+        if words == 2 {
+            slot.add(1).write((bits >> 64) as u64);
+        }
+    }
+}
+
+/// What a slot of so many words holds; of a number or a reference, the upper bits are unspecified.
+///
+/// # Safety
+/// The slot is on the value stack.
+#[inline(always)]
+pub(crate) unsafe fn read_slot(slot: *const u64, words: usize) -> u128 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let low = u128::from(slot.read());
+        if words == 2 { low | u128::from(slot.add(1).read()) << 64 } else { low }
+    }
+}
+
+/// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than
+/// `max` bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
+#[inline]
+pub(crate) fn native_limit(here: usize, max: usize) -> usize {
+    let limit = here.saturating_sub(max);
+    let (lowest, end) = thread_stack();
+    // Code may run on a stack that is not its thread's, of which nothing is known.
+    if (lowest..end).contains(&here) { limit.max(lowest + NATIVE_STACK_RESERVE) } else { limit }
+}
+
+/// Runs something of the host that takes much native stack, where the guest may have left little: on this thread if `bytes`
+/// are free, else on a thread of its own. `None` if there can be no such thread.
+pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
+    let local = 0u8;
+    let here = std::hint::black_box(&raw const local).addr();
+    let (lowest, end) = thread_stack();
+    if (lowest + bytes.min(end - lowest)..end).contains(&here) {
+        return Some(run());
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run).ok()?;
+        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// The lowest usable address of the thread's own stack, and its end. Both 0 if they are not known.
+#[cfg(target_os = "linux")]
+#[inline]
+fn thread_stack() -> (usize, usize) {
+    // A constant without a destructor costs a load, a value that is made at its first use a call besides.
+    thread_local!(static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) });
+    BOUNDS.get().unwrap_or_else(|| {
+        let bounds = query_thread_stack().unwrap_or_default();
+        BOUNDS.set(Some(bounds));
+        bounds
+    })
+}
+
+/// Asking takes the system some microseconds, of the main thread some tens: so once per thread.
+#[cfg(target_os = "linux")]
+#[cold]
+fn query_thread_stack() -> Option<(usize, usize)> {
+    // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled
+    // in are destroyed once.
+    unsafe {
+        let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let (mut lowest, mut size, mut guard) = (ptr::null_mut(), 0, 0);
+        let failed = libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size)
+            | libc::pthread_attr_getguardsize(&raw const attributes, &raw mut guard);
+        libc::pthread_attr_destroy(&raw mut attributes);
+        // Whether the guard is part of the size depends on the C library: assume that it is.
+        (failed == 0).then(|| (lowest.addr() + guard, lowest.addr() + size))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn thread_stack() -> (usize, usize) {
+    (0, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_kept_as_new_ones() {
+        let stacks = Stacks::default();
+        let stack = || StackRecord::new(1 << 20, &stacks).unwrap();
+        let [mut first, second] = [stack(), stack()];
+        let (base, limit) = (first.ctx.value_sp, first.ctx.value_limit);
+        assert_ne!(second.ctx.value_sp, base);
+        // SAFETY: the last slot that frames may fill.
+        unsafe { limit.sub(1).write(7) };
+        (first.ctx.value_sp, first.ctx.boundary) = (limit, 1);
+        stacks.put(second);
+        stacks.put(first);
+        // The other is the one that is kept whole.
+        let (_other, again) = (stack(), stack());
+        assert_eq!((again.ctx.value_sp, again.ctx.value_limit, again.ctx.boundary), (base, limit, 0));
+        // SAFETY: as above.
+        assert_eq!(unsafe { limit.sub(1).read() }, 0, "what lies deep was given back");
+        let many: Vec<StackRecord> = (0..2 * KEPT_STACKS).map(|_| stack()).collect();
+        many.into_iter().for_each(|stack| stacks.put(stack));
+        assert_eq!((stacks.whole.len(), stacks.trimmed.len()), (1, KEPT_STACKS));
+    }
+
+    #[test]
+    fn room_is_on_another_thread_if_need_be() {
+        let thread = || std::thread::current().id();
+        assert_eq!(with_room(1 << 10, thread), Some(thread()));
+        assert_ne!(with_room(64 << 20, thread).unwrap(), thread());
+        let panic = std::panic::catch_unwind(|| with_room(64 << 20, || std::panic::panic_any(3u8)));
+        assert_eq!(panic.unwrap_err().downcast_ref(), Some(&3u8));
+    }
+
+    #[test]
+    fn limits_stay_within_the_thread() {
+        static ELSEWHERE: u8 = 0;
+        let here = (&raw const ELSEWHERE).addr();
+        let local = 0u8;
+        let on_stack = (&raw const local).addr();
+        assert_eq!(native_limit(here, 1000), here - 1000, "a static is on no stack");
+        assert_eq!(native_limit(on_stack, 1000), on_stack - 1000);
+        let (lowest, end) = thread_stack();
+        assert!((lowest..end).contains(&on_stack));
+        assert_eq!(native_limit(on_stack, usize::MAX), lowest + NATIVE_STACK_RESERVE);
+    }
+}

@@ -1,0 +1,214 @@
+//! Tables: growable arrays of references, each with what `call_indirect` needs beside it.
+
+use crate::api::limits::Limiter;
+use crate::{Error, Result};
+use std::ptr;
+use weir_bytecode::Trap;
+use weir_bytecode::types::{HeapType, Limits, TableType};
+use weir_contract::{FuncRef, NULL_SIG, TableCtx, TableEntry};
+
+/// No table may have more elements: 320 MB of entries, and what other engines allow.
+pub(crate) const MAX_TABLE_ELEMENTS: u64 = 10_000_000;
+
+/// A table.
+#[repr(C)]
+pub(crate) struct TableRecord {
+    /// Points into `entries`.
+    pub ctx: TableCtx,
+    pub ty: TableType,
+    /// Only ever used to grow; everything else goes through `ctx`.
+    entries: Vec<TableEntry>,
+}
+
+impl TableRecord {
+    /// A table of the type's minimal size, filled with a reference.
+    ///
+    /// # Errors
+    /// The size exceeds [`MAX_TABLE_ELEMENTS`] or the store's limits.
+    pub fn new(ty: TableType, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<TableRecord> {
+        let ctx = TableCtx { entries: ptr::dangling_mut(), len: 0 };
+        let mut table = TableRecord { ctx, ty, entries: Vec::new() };
+        let min = ty.limits.min;
+        if let Some(limiter) = limiter
+            && !limiter.table_growing(data, 0, min as usize, ty.limits.max.map(|max| max as usize))?
+        {
+            return Err(Error::msg(format!("a table of {min} elements exceeds the store's limits")));
+        }
+        match table.resize(min, reference) {
+            Some(()) => Ok(table),
+            None => Err(Error::msg(format!("a table of {min} elements is too large"))),
+        }
+    }
+
+    /// Its type, the size that it has now in the place of the minimal size.
+    pub fn current_type(&self) -> TableType {
+        TableType { limits: Limits { min: self.ctx.len, ..self.ty.limits }, ..self.ty }
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Errors
+    /// Out of bounds.
+    pub fn get(&self, index: u64) -> Result<u64, Trap> {
+        let entry = self.range(index, 1)?;
+        // SAFETY: `range` has checked that the element exists.
+        Ok(unsafe { (*entry).reference })
+    }
+
+    /// Writes one element.
+    ///
+    /// # Errors
+    /// Out of bounds.
+    pub fn set(&mut self, index: u64, reference: u64) -> Result<(), Trap> {
+        self.fill(index, reference, 1)
+    }
+
+    /// Writes `len` elements.
+    ///
+    /// # Errors
+    /// Out of bounds, before anything is written.
+    pub fn fill(&mut self, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
+        self.put(index, std::iter::repeat_n(self.entry(reference), len as usize))
+    }
+
+    /// Writes these elements.
+    ///
+    /// # Errors
+    /// Out of bounds, before anything is written.
+    pub fn write(&mut self, index: u64, references: impl ExactSizeIterator<Item = u64>) -> Result<(), Trap> {
+        self.put(index, references.map(|reference| self.entry(reference)))
+    }
+
+    /// Writes references to these functions, of the table's store; its elements are functions.
+    ///
+    /// # Errors
+    /// Out of bounds, before anything is written.
+    pub fn write_funcs(&mut self, index: u64, funcs: impl ExactSizeIterator<Item = *const FuncRef>) -> Result<(), Trap> {
+        // SAFETY: they exist.
+        self.put(index, funcs.map(|func| unsafe { func_entry(func) }))
+    }
+
+    /// Writes these entries. Inlined, so that the loop is one over what the entries come from.
+    #[inline]
+    fn put(&self, index: u64, entries: impl ExactSizeIterator<Item = TableEntry>) -> Result<(), Trap> {
+        let first = self.range(index, entries.len() as u64)?;
+        for (i, entry) in entries.enumerate() {
+            // SAFETY: `range` has checked that the elements exist.
+            unsafe { first.add(i).write(entry) };
+        }
+        Ok(())
+    }
+
+    /// Appends `delta` elements, and answers how many there were; `None` and no change if that exceeds a limit.
+    ///
+    /// # Errors
+    /// The limiter's.
+    pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
+        let old = self.ctx.len;
+        let max = self.ty.limits.max.unwrap_or(u64::MAX).min(MAX_TABLE_ELEMENTS);
+        let len = old.checked_add(delta).filter(|&len| len <= max);
+        let maximum = self.ty.limits.max.map(|max| max as usize);
+        let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.resize(len, reference)).map(|()| old)) };
+        let grown = match len {
+            Some(len) if !limiter.table_growing(data, old as usize, len as usize, maximum)? => return Ok(None),
+            Some(len) => self.resize(len, reference),
+            None => None,
+        };
+        match grown {
+            Some(()) => Ok(Some(old)),
+            None => {
+                let error = Error::msg(format!("a table of {old} elements cannot grow by {delta}"));
+                limiter.table_grow_failed(data, error).map(|()| None)
+            }
+        }
+    }
+
+    fn resize(&mut self, len: u64, reference: u64) -> Option<()> {
+        if len > MAX_TABLE_ELEMENTS {
+            return None;
+        }
+        let entry = self.entry(reference);
+        self.entries.try_reserve(len as usize - self.entries.len()).ok()?;
+        self.entries.resize(len as usize, entry);
+        self.ctx = TableCtx { entries: self.entries.as_mut_ptr(), len };
+        Some(())
+    }
+
+    /// The first of `len` elements from `index` on, all of which exist.
+    ///
+    /// # Errors
+    /// Some do not.
+    pub fn range(&self, index: u64, len: u64) -> Result<*mut TableEntry, Trap> {
+        match index.checked_add(len) {
+            Some(end) if end <= self.ctx.len => Ok(self.ctx.entries.wrapping_add(index as usize)),
+            _ => Err(Trap::TableOutOfBounds),
+        }
+    }
+
+    /// What stands in the table for a reference of its element type.
+    fn entry(&self, reference: u64) -> TableEntry {
+        if reference == 0 || self.ty.element.heap == HeapType::Extern {
+            return TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
+        }
+        // SAFETY: a reference that is not null, of a type other than extern, points to a `FuncRef` of this store.
+        unsafe { func_entry(reference as *const FuncRef) }
+    }
+}
+
+/// What stands in a table for a function.
+///
+/// # Safety
+/// It exists.
+#[inline]
+unsafe fn func_entry(func: *const FuncRef) -> TableEntry {
+    // SAFETY: the caller's promise.
+    let &FuncRef { entry, sig, instance, .. } = unsafe { &*func };
+    TableEntry { entry, sig, padding: 0, instance, reference: func as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+    use weir_bytecode::types::RefType;
+
+    fn externs(min: u64, max: Option<u64>) -> TableType {
+        TableType { limits: Limits { min, max }, table64: false, element: RefType::EXTERNREF }
+    }
+
+    #[test]
+    fn bounds_are_checked_before_anything_is_written() {
+        let mut table = TableRecord::new(externs(3, None), 0, None, null_mut()).unwrap();
+        assert_eq!(table.fill(1, 9, 3), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.write(2, [9, 9].into_iter()), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.fill(u64::MAX, 9, 2), Err(Trap::TableOutOfBounds));
+        assert_eq!((table.get(1), table.get(2)), (Ok(0), Ok(0)));
+        assert_eq!(table.get(3), Err(Trap::TableOutOfBounds));
+        assert_eq!(table.fill(3, 9, 0), Ok(()));
+    }
+
+    #[test]
+    fn grows_up_to_its_maximum() {
+        let mut table = TableRecord::new(externs(1, Some(4)), 5, None, null_mut()).unwrap();
+        assert_eq!(table.grow(4, 6, None, null_mut()).unwrap(), None);
+        assert_eq!(table.grow(3, 6, None, null_mut()).unwrap(), Some(1));
+        assert_eq!((table.get(0), table.get(3), table.ctx.len), (Ok(5), Ok(6), 4));
+        let mut open = TableRecord::new(externs(0, None), 0, None, null_mut()).unwrap();
+        assert_eq!(open.grow(0xFFFF_FFF0, 0, None, null_mut()).unwrap(), None);
+        assert_eq!(open.grow(u64::MAX, 0, None, null_mut()).unwrap(), None);
+        assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, None, null_mut()).is_err());
+    }
+
+    #[test]
+    fn functions_are_copied_beside_their_references() {
+        let func = FuncRef { entry: ptr::null(), sig: 7, index: 1, instance: ptr::dangling_mut() };
+        let ty = TableType { element: RefType::FUNCREF, ..externs(2, None) };
+        let mut table = TableRecord::new(ty, 0, None, null_mut()).unwrap();
+        table.set(1, &raw const func as u64).unwrap();
+        let entries = table.range(0, 2).unwrap();
+        // SAFETY: the table has two elements.
+        let (null, set) = unsafe { (*entries, *entries.add(1)) };
+        assert_eq!((null.sig, null.instance.is_null()), (NULL_SIG, true));
+        assert_eq!((set.sig, set.instance, set.reference), (7, func.instance, &raw const func as u64));
+    }
+}
