@@ -1,0 +1,155 @@
+//! The packages of the workspace, their crate roots and the text of their files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One crate: a library, a binary or an example.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The name by which other crates know it.
+    pub name: String,
+    /// Whether other crates can name it.
+    pub library: bool,
+    /// Its root file, relative to the workspace.
+    pub root: String,
+}
+
+/// One package.
+#[derive(Clone, Debug, Default)]
+pub struct Package {
+    /// The package's name.
+    pub name: String,
+    /// Its folder, relative to the workspace.
+    pub folder: String,
+    /// Its crates that are not tests.
+    pub targets: Vec<Target>,
+    /// The packages it depends on, in the workspace or not, as (name in its code, package); what only tests and build
+    /// scripts depend on is not among them.
+    pub dependencies: Vec<(String, String)>,
+}
+
+/// Where the text of files comes from.
+pub enum Files {
+    /// The folder of the workspace.
+    Disk(PathBuf),
+    /// Made-up files, by path.
+    Memory(BTreeMap<String, String>),
+}
+
+impl Files {
+    /// The text of the file at `path`, relative to the workspace.
+    pub fn read(&self, path: &str) -> Option<String> {
+        match self {
+            Files::Disk(root) => std::fs::read_to_string(root.join(path)).ok(),
+            Files::Memory(files) => files.get(path).cloned(),
+        }
+    }
+}
+
+/// The packages and the files.
+pub struct Workspace {
+    /// The packages, in the order of `cargo metadata`.
+    pub packages: Vec<Package>,
+    /// Their files.
+    pub files: Files,
+}
+
+impl Workspace {
+    /// Reads the workspace that contains `folder`.
+    ///
+    /// # Errors
+    ///
+    /// A message, if `cargo metadata` fails.
+    pub fn open(folder: &Path) -> Result<Workspace, String> {
+        let metadata = metadata(folder, &["--no-deps"])?;
+        let root = PathBuf::from(metadata["workspace_root"].as_str().ok_or("no workspace_root")?);
+        let packages = metadata["packages"].as_array().ok_or("no packages")?;
+        let mut packages: Vec<Package> = packages.iter().map(|package| read_package(package, &root)).collect();
+        let libraries: BTreeMap<String, String> = packages
+            .iter()
+            .flat_map(|package| {
+                let libraries = package.targets.iter().filter(|target| target.library);
+                libraries.map(|target| (package.name.clone(), target.name.clone()))
+            })
+            .collect();
+        for package in &mut packages {
+            for (name, dependency) in &mut package.dependencies {
+                if name.is_empty() {
+                    *name = libraries.get(dependency).cloned().unwrap_or_else(|| dependency.replace('-', "_"));
+                }
+            }
+        }
+        Ok(Workspace { packages, files: Files::Disk(root) })
+    }
+
+    /// A made-up workspace: each file of the name `PACKAGE/src/lib.rs` is the root of a package that depends on the
+    /// packages before it.
+    pub fn in_memory(files: &[(&str, &str)]) -> Workspace {
+        let mut packages: Vec<Package> = Vec::new();
+        for (path, _) in files {
+            let Some(name) = path.strip_suffix("/src/lib.rs") else { continue };
+            let library = Target { name: name.to_owned(), library: true, root: (*path).to_owned() };
+            let dependencies = packages.iter().map(|package| (package.name.clone(), package.name.clone())).collect();
+            packages.push(Package { name: name.to_owned(), folder: name.to_owned(), targets: vec![library], dependencies });
+        }
+        let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        Workspace { packages, files: Files::Memory(files) }
+    }
+
+    /// The package called `name`, `weir-name` or at the folder `name`.
+    pub fn package(&self, name: &str) -> Option<&Package> {
+        let full = format!("weir-{name}");
+        self.packages.iter().find(|package| package.name == name || package.name == full || package.folder == name)
+    }
+}
+
+/// What `cargo metadata` prints.
+///
+/// # Errors
+///
+/// A message, if it fails or prints something else.
+pub fn metadata(folder: &Path, options: &[&str]) -> Result<serde_json::Value, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .current_dir(folder)
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(options)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// A dependency without another name gets an empty one, filled in when all libraries are known.
+fn read_package(package: &serde_json::Value, root: &Path) -> Package {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let relative = |value: &serde_json::Value| {
+        let path = PathBuf::from(text(value));
+        path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned()
+    };
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let has_kind = |target: &serde_json::Value, kinds: &[&str]| {
+        list(&target["kind"]).iter().any(|kind| kind.as_str().is_some_and(|kind| kinds.contains(&kind)))
+    };
+    let targets = list(&package["targets"]);
+    let targets = targets.iter().filter(|target| has_kind(target, &["lib", "bin", "example", "custom-build"]));
+    let dependencies = list(&package["dependencies"]);
+    let dependencies = dependencies.iter().filter(|dependency| dependency["kind"].is_null());
+    let manifest = relative(&package["manifest_path"]);
+    Package {
+        name: text(&package["name"]),
+        folder: manifest.strip_suffix("/Cargo.toml").unwrap_or("").to_owned(),
+        targets: targets
+            .map(|target| Target {
+                name: text(&target["name"]).replace('-', "_"),
+                library: has_kind(target, &["lib"]),
+                root: relative(&target["src_path"]),
+            })
+            .collect(),
+        dependencies: dependencies
+            .map(|dependency| (text(&dependency["rename"]).replace('-', "_"), text(&dependency["name"])))
+            .collect(),
+    }
+}
