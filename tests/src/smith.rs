@@ -17,6 +17,11 @@ const MAX_MEMORY_BYTES: usize = 16 << 16;
 const MAX_TABLE_ELEMENTS: usize = 1000;
 /// Loop iterations and calls that a module may make.
 const TERMINATION_FUEL: u32 = 2000;
+/// Stack that both engines have, in bytes: more than [`TERMINATION_FUEL`] nested calls take on either, so that a stack
+/// overflow on one engine alone is a difference.
+const STACK: usize = 256 << 20;
+/// Stack of the thread on which Weir runs: [`STACK`] and room for the host's own frames.
+const THREAD_STACK: usize = STACK + (8 << 20);
 
 /// The module that this seed gives, or `None` if it gives none.
 pub fn module(seed: u64) -> Option<Vec<u8>> {
@@ -70,7 +75,16 @@ enum Ended {
     Failed(String),
 }
 
-/// All that a host could see of a module: each call of an exported function, the exported globals, the memories.
+impl Ended {
+    /// Whether the module may have used up what it has of [`TERMINATION_FUEL`], so that nothing more can be asked of its
+    /// instance.
+    fn out_of_fuel(&self) -> bool {
+        *self == Ended::Trap(Trap::UnreachableCodeReached)
+    }
+}
+
+/// All that a host could see of a module: each call of an exported function, and of each instance at its end the exported
+/// globals and the memories. Another instance is made after a call that may have used up the module's fuel.
 #[derive(PartialEq, Debug, Default)]
 struct Outcome {
     calls: Vec<Ended>,
@@ -78,13 +92,21 @@ struct Outcome {
     memories: Vec<Vec<u8>>,
 }
 
-/// What was done on a module on which the engines agree.
-#[derive(Clone, Copy, Debug, Default)]
+/// What was compared of a module on which the engines agree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Agreement {
-    /// Calls made.
+    /// Calls that were made on wasmi.
     pub calls: usize,
-    /// Those that returned.
+    /// Those of them that returned.
     pub returned: usize,
+    /// Calls whose ends were compared: all of them, once for each configuration of Weir.
+    pub compared: usize,
+    /// Those of them that returned on both engines.
+    pub both_returned: usize,
+    /// Values that were compared: results and globals.
+    pub values: usize,
+    /// Bytes of memory that were compared.
+    pub bytes: usize,
     /// Functions that were compiled.
     pub compiled: u64,
 }
@@ -93,6 +115,10 @@ impl std::ops::AddAssign for Agreement {
     fn add_assign(&mut self, other: Agreement) {
         self.calls += other.calls;
         self.returned += other.returned;
+        self.compared += other.compared;
+        self.both_returned += other.both_returned;
+        self.values += other.values;
+        self.bytes += other.bytes;
         self.compiled += other.compiled;
     }
 }
@@ -104,33 +130,54 @@ impl std::ops::AddAssign for Agreement {
 pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agreement, String> {
     let expected = on_wasmi(wasm, seed).map_err(|error| format!("wasmi: {error}"))?;
     let returned = expected.calls.iter().filter(|ended| matches!(ended, Ended::Values(_))).count();
-    let mut agreement = Agreement { calls: expected.calls.len(), returned, compiled: 0 };
+    let mut agreement = Agreement { calls: expected.calls.len(), returned, ..Agreement::default() };
     for config in configs {
-        let (found, compiled) = on_weir(wasm, seed, config).map_err(|error| format!("{config:?}: {error:?}"))?;
-        if let Some(what) = difference(&expected, &found) {
-            return Err(format!("{config:?}: {what}"));
-        }
+        let mut config = config.clone();
+        config.max_wasm_stack(STACK).value_stack_size(STACK);
+        let (found, compiled) = on_weir(wasm, seed, &config).map_err(|error| format!("{config:?}: {error:?}"))?;
+        agreement += compare_outcomes(&expected, &found).map_err(|what| format!("{config:?}: {what}"))?;
         agreement.compiled += compiled;
     }
     Ok(agreement)
 }
 
-fn difference(expected: &Outcome, found: &Outcome) -> Option<String> {
-    let pairs = expected.calls.iter().zip(&found.calls).enumerate();
-    for (i, (a, b)) in pairs {
-        let out_of_stack = [a, b].map(|ended| *ended == Ended::Trap(Trap::StackOverflow));
-        if out_of_stack != [false, false] {
-            // Where the stack ends is each engine's own affair, and everything after depends on it.
-            return None;
+/// Runs `work` on a thread with stack enough for every module.
+///
+/// # Panics
+/// The system has no thread to give, or `work` panics.
+pub fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(THREAD_STACK).spawn_scoped(scope, work);
+        match thread.expect("a thread").join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
         }
+    })
+}
+
+/// Compares everything in two outcomes and counts it. Whatever one engine alone has is a difference, a stack overflow
+/// included.
+fn compare_outcomes(expected: &Outcome, found: &Outcome) -> Result<Agreement, String> {
+    let mut agreement = Agreement::default();
+    for (i, (a, b)) in expected.calls.iter().zip(&found.calls).enumerate() {
         if a != b {
-            return Some(format!("call {i}: {a:x?} on wasmi, {b:x?} on Weir"));
+            return Err(format!("call {i}: {a:x?} on wasmi, {b:x?} on Weir"));
+        }
+        agreement.compared += 1;
+        if let Ended::Values(values) = a {
+            agreement.both_returned += 1;
+            agreement.values += values.len();
         }
     }
     if expected.globals != found.globals {
-        return Some(format!("globals: {:x?} on wasmi, {:x?} on Weir", expected.globals, found.globals));
+        return Err(format!("globals: {:x?} on wasmi, {:x?} on Weir", expected.globals, found.globals));
     }
-    (expected != found).then(|| "the memories, or how many there are of something".into())
+    if expected != found {
+        return Err("the memories, or the numbers of calls".into());
+    }
+    agreement.values += expected.globals.len();
+    agreement.bytes += expected.memories.iter().map(Vec::len).sum::<usize>();
+    Ok(agreement)
 }
 
 /// An argument of this type, if there is one that both engines can make.
@@ -155,7 +202,7 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     let mut store = Store::new(&engine, limits);
     store.limiter(|limits| limits);
     let mut outcome = Outcome::default();
-    let instance = match weir::Instance::new(&mut store, &module, &[]) {
+    let mut instance = match weir::Instance::new(&mut store, &module, &[]) {
         Ok(instance) => instance,
         Err(error) => {
             outcome.calls.push(weir_failure(&error));
@@ -165,6 +212,11 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     let mut rng = Rng::new(seed);
     let names: BTreeSet<String> = module.exports().map(|export| export.name().to_string()).collect();
     for name in &names {
+        let Some(Extern::Func(_)) = instance.get_export(&mut store, name) else { continue };
+        if outcome.calls.last().is_some_and(Ended::out_of_fuel) {
+            weir_state(&mut store, instance, &names, &mut outcome);
+            instance = weir::Instance::new(&mut store, &module, &[])?;
+        }
         let Some(Extern::Func(func)) = instance.get_export(&mut store, name) else { continue };
         let ty = func.ty(&store);
         let args: Vec<Val> = ty.params().map(|ty| to_weir(ty, argument(ty, &mut rng))).collect();
@@ -174,15 +226,20 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
             Err(error) => weir_failure(&error),
         });
     }
-    for name in &names {
-        match instance.get_export(&mut store, name) {
-            Some(Extern::Global(global)) => outcome.globals.push(from_weir(&global.get(&store))),
-            Some(Extern::Memory(memory)) => outcome.memories.push(memory.data(&store).to_vec()),
+    weir_state(&mut store, instance, &names, &mut outcome);
+    let functions = engine.stats().functions;
+    Ok((outcome, functions.native + functions.cranelift))
+}
+
+/// Adds the exported globals and memories of an instance.
+fn weir_state(store: &mut Store<weir::StoreLimits>, instance: weir::Instance, names: &BTreeSet<String>, outcome: &mut Outcome) {
+    for name in names {
+        match instance.get_export(&mut *store, name) {
+            Some(Extern::Global(global)) => outcome.globals.push(from_weir(&global.get(&mut *store))),
+            Some(Extern::Memory(memory)) => outcome.memories.push(memory.data(&*store).to_vec()),
             _ => (),
         }
     }
-    let functions = engine.stats().functions;
-    Ok((outcome, functions.native + functions.cranelift))
 }
 
 fn weir_failure(error: &weir::Error) -> Ended {
@@ -220,14 +277,14 @@ fn from_weir(val: &Val) -> Value {
 
 fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
     let mut config = wasmi::Config::default();
-    config.wasm_simd(true);
+    config.wasm_simd(true).set_max_recursion_depth(2 * TERMINATION_FUEL as usize).set_max_stack_height(STACK);
     let engine = wasmi::Engine::new(&config);
     let module = wasmi::Module::new(&engine, wasm)?;
     let limits = wasmi::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();
     let mut store = wasmi::Store::new(&engine, limits);
     store.limiter(|limits| limits);
     let mut outcome = Outcome::default();
-    let instance = match wasmi::Instance::new(&mut store, &module, &[]) {
+    let mut instance = match wasmi::Instance::new(&mut store, &module, &[]) {
         Ok(instance) => instance,
         Err(error) => {
             outcome.calls.push(wasmi_failure(&error));
@@ -237,6 +294,13 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
     let mut rng = Rng::new(seed);
     let names: BTreeSet<String> = module.exports().map(|export| export.name().to_string()).collect();
     for name in &names {
+        if instance.get_func(&store, name).is_none() {
+            continue;
+        }
+        if outcome.calls.last().is_some_and(Ended::out_of_fuel) {
+            wasmi_state(&store, instance, &names, &mut outcome);
+            instance = wasmi::Instance::new(&mut store, &module, &[])?;
+        }
         let Some(func) = instance.get_func(&store, name) else { continue };
         let ty = func.ty(&store);
         let args: Vec<wasmi::Val> = ty.params().iter().map(|&ty| to_wasmi(ty, argument(val_type(ty), &mut rng))).collect();
@@ -246,14 +310,24 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
             Err(error) => wasmi_failure(&error),
         });
     }
-    for name in &names {
-        if let Some(global) = instance.get_global(&store, name) {
-            outcome.globals.push(from_wasmi(&global.get(&store)));
-        } else if let Some(memory) = instance.get_memory(&store, name) {
-            outcome.memories.push(memory.data(&store).to_vec());
+    wasmi_state(&store, instance, &names, &mut outcome);
+    Ok(outcome)
+}
+
+/// Adds the exported globals and memories of an instance.
+fn wasmi_state(
+    store: &wasmi::Store<wasmi::StoreLimits>,
+    instance: wasmi::Instance,
+    names: &BTreeSet<String>,
+    outcome: &mut Outcome,
+) {
+    for name in names {
+        if let Some(global) = instance.get_global(store, name) {
+            outcome.globals.push(from_wasmi(&global.get(store)));
+        } else if let Some(memory) = instance.get_memory(store, name) {
+            outcome.memories.push(memory.data(store).to_vec());
         }
     }
-    Ok(outcome)
 }
 
 fn wasmi_failure(error: &wasmi::Error) -> Ended {
@@ -302,5 +376,31 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
         wasmi::Val::V128(x) => Value::Bits(x.as_u128()),
         wasmi::Val::FuncRef(func) => Value::Null(func.is_null()),
         wasmi::Val::ExternRef(value) => Value::Null(value.is_null()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(calls: Vec<Ended>) -> Outcome {
+        Outcome { calls, globals: vec![Value::Bits(1)], memories: vec![vec![0; 8]] }
+    }
+
+    /// An overflow that one engine alone has hides nothing that comes after it, whichever engine it is.
+    #[test]
+    fn a_stack_overflow_on_one_side_is_a_difference() {
+        let overflow = || Ended::Trap(Trap::StackOverflow);
+        let returned = |bits| Ended::Values(vec![Value::Bits(bits)]);
+        for (a, b) in [(overflow(), returned(1)), (returned(1), overflow()), (overflow(), Ended::Trap(Trap::MemoryOutOfBounds))] {
+            let error = compare_outcomes(&outcome(vec![a]), &outcome(vec![b])).unwrap_err();
+            assert!(error.starts_with("call 0"), "{error}");
+        }
+        let both = [overflow(), returned(1)];
+        let found = compare_outcomes(&outcome(both.to_vec()), &outcome(both.to_vec()));
+        let expected = Agreement { compared: 2, both_returned: 1, values: 2, bytes: 8, ..Agreement::default() };
+        assert_eq!(found, Ok(expected));
+        assert!(compare_outcomes(&outcome(vec![overflow(), returned(1)]), &outcome(vec![overflow(), returned(2)])).is_err());
+        assert!(compare_outcomes(&outcome(vec![overflow()]), &outcome(vec![overflow(), returned(2)])).is_err());
     }
 }

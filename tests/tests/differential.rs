@@ -1,5 +1,6 @@
 //! Random programs give the same on every tier and on wasmi. `weir-fuzz` is the long form.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::validate;
@@ -9,17 +10,22 @@ use weir_tests::rng::Rng;
 
 #[test]
 fn tiers_agree_on_random_programs() {
-    let count = 56;
+    let count = 112;
     let mut total = Agreement::default();
     let mut long = 0;
+    let mut runs = BTreeMap::new();
     for seed in 0..count {
         // The interpreter and, as compiling takes its time in a test build, each time another two tiers.
         let tiers = differential::tiers(Some(seed));
         let others = tiers.len() - 1;
         let picked = [0, 1 + seed as usize % others, 1 + (seed as usize + 3) % others];
+        picked.iter().for_each(|&i| *runs.entry(i).or_insert(0) += 1);
+        let compared = picked.len() as u64;
         let tiers = picked.map(|i| tiers[i].clone());
         match differential::compare(&generate(seed), &tiers, (seed * 37) as u8) {
             Ok(agreement) => {
+                // Without fuel, with ample fuel, and with little where a program takes any.
+                assert!(agreement.compared as u64 >= 2 * compared - 1, "seed {seed}: {agreement:?}");
                 total += agreement;
                 long += u64::from(agreement.executed >= 1000);
             }
@@ -29,6 +35,9 @@ fn tiers_agree_on_random_programs() {
     // The generator must not decay into programs that trap at once, nor the tiers into the interpreter.
     assert!(total.trapped * 2 < total.calls, "{total:?}");
     assert!(long * 10 > count * 8, "only {long} of {count} programs execute 1,000 instructions");
+    assert!(total.on_wasmi * 2 > total.calls, "{total:?}");
+    assert_eq!(runs.len(), differential::tiers(Some(0)).len());
+    assert!(runs.values().all(|&programs| programs >= count / 10), "programs by tier: {runs:?}");
     let reached = total.reached;
     assert!(reached.native > count && reached.cranelift > count && reached.osr_entries > count, "{reached:?}");
     assert!(reached.retired > count / 4 && reached.recompiled > 0 && reached.freed_bytes > 0, "{reached:?}");

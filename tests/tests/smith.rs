@@ -1,7 +1,10 @@
 //! wasm-smith's modules give the same on every tier and on wasmi.
 
 use weir::{Config, Tier};
-use weir_tests::smith::{Agreement, compare, module};
+use weir_tests::smith::{Agreement, compare, module, with_stack};
+
+/// Seeds that are tried.
+const SEEDS: u64 = 1600;
 
 #[test]
 fn tiers_agree_on_modules_of_wasm_smith() {
@@ -9,14 +12,19 @@ fn tiers_agree_on_modules_of_wasm_smith() {
         .map(|tier| Config::new().tier(tier).synchronous_compilation(true).clone())
         .into();
     let mut total = Agreement::default();
-    for seed in 0..640 {
-        let Some(wasm) = module(seed) else { continue };
-        // The interpreter always, as compiling takes its time in a test build the others in turn.
-        let configs = [configs[0].clone(), configs[1 + seed as usize % 3].clone()];
-        match compare(&wasm, seed, &configs) {
-            Ok(agreement) => total += agreement,
-            Err(difference) => panic!("seed {seed}: {difference}"),
+    with_stack(|| {
+        for seed in 0..SEEDS {
+            let Some(wasm) = module(seed) else { continue };
+            // The interpreter always, as compiling takes its time in a test build the others in turn.
+            let configs = [configs[0].clone(), configs[1 + seed as usize % 3].clone()];
+            match compare(&wasm, seed, &configs) {
+                Ok(agreement) => total += agreement,
+                Err(difference) => panic!("seed {seed}: {difference}"),
+            }
         }
-    }
-    assert!(total.returned > 300 && total.returned * 4 > total.calls && total.compiled > 100, "{total:?}");
+    });
+    println!("{total:?}");
+    // Each call is compared on both configurations of Weir.
+    assert_eq!((total.compared, total.both_returned), (2 * total.calls, 2 * total.returned), "{total:?}");
+    assert!(total.returned > 1000 && total.returned * 5 > total.calls * 2 && total.compiled > 1000, "{total:?}");
 }

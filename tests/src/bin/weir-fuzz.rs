@@ -67,6 +67,11 @@ struct Options {
 }
 
 impl Options {
+    /// Whether the tier with this name is to run.
+    fn asks_for(&self, name: &str) -> bool {
+        self.tiers.is_empty() || self.tiers.iter().any(|part| name.contains(part.as_str()))
+    }
+
     /// The seeds, each shown before it is used.
     fn seeds(&self) -> impl Iterator<Item = u64> {
         let end = self.seed.saturating_add(self.count);
@@ -89,10 +94,7 @@ fn progress(text: &str) {
 
 fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
     let mut tiers = differential::tiers(compare.stress.then_some(seed));
-    let options = &compare.options;
-    if !options.tiers.is_empty() {
-        tiers.retain(|tier| options.tiers.iter().any(|name| tier.name.contains(name.as_str())));
-    }
+    tiers.retain(|tier| compare.options.asks_for(&tier.name));
     tiers
 }
 
@@ -135,17 +137,20 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     }
     progress("");
     println!("{modules} modules, {differences} differences; {} of {} calls returned", total.returned, total.calls);
-    println!("compiled {} functions", total.compiled);
+    println!("compared {} calls, {} of which returned on both engines", total.compared, total.both_returned);
+    println!("compared {} values and {} bytes of memory; compiled {} functions", total.values, total.bytes, total.compiled);
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The tiers that damaged modules run on.
+const DAMAGED: [(&str, weir::Tier); 3] =
+    [("interpreter", weir::Tier::Interpreter), ("native", weir::Tier::Native), ("cranelift", weir::Tier::Cranelift)];
+
 /// Damaged and hostile modules, on each tier in turn.
 fn damage(options: &Options) -> ExitCode {
-    let named = [("interpreter", weir::Tier::Interpreter), ("native", weir::Tier::Native), ("cranelift", weir::Tier::Cranelift)];
-    let asked = |name: &str| options.tiers.is_empty() || options.tiers.iter().any(|tier| name.contains(tier.as_str()));
-    let engines: Vec<_> =
-        named.into_iter().filter(|(name, _)| asked(name)).map(|(name, tier)| (name, damaged::engine(tier))).collect();
+    let asked = DAMAGED.into_iter().filter(|(name, _)| options.asks_for(name));
+    let engines: Vec<_> = asked.map(|(name, tier)| (name, damaged::engine(tier))).collect();
     let (mut failures, mut fates) = (0u64, [0u64; 3]);
     let mut check = |what: &str, seed: u64, wasm: &[u8], engine: &(&str, weir::Engine)| match damaged::attempt(&engine.1, wasm) {
         Ok(fate) => fates[fate as usize] += 1,
@@ -170,7 +175,10 @@ fn damage(options: &Options) -> ExitCode {
     progress("");
     let [refused, unlinked, ran] = [Fate::Refused, Fate::Unlinked, Fate::Ran].map(|fate| fates[fate as usize]);
     println!("{failures} failures; {refused} modules refused, {unlinked} not instantiated, {ran} run");
-    println!("{} MiB of memory at most", damaged::peak_memory().unwrap_or_default() >> 20);
+    match damaged::peak_memory() {
+        Some(peak) => println!("{} MiB of memory at most", peak >> 20),
+        None => println!("the system does not say how much memory was taken at most"),
+    }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -194,8 +202,9 @@ fn fuzz(compare: &Compare) -> ExitCode {
         }
     }
     progress("");
-    let Agreement { executed, calls, trapped, reached } = total;
+    let Agreement { executed, calls, trapped, on_wasmi, compared, reached } = total;
     println!("{} programs, {differences} differences; {trapped} of {calls} calls trapped", options.count);
+    println!("{on_wasmi} calls were made on wasmi too; {compared} runs of programs were compared");
     println!("{long} programs executed 1,000 instructions or more, all together {executed}");
     println!(
         "compiled {} functions native, {} with Cranelift; {} loops continued in compiled code",
@@ -211,9 +220,18 @@ fn fuzz(compare: &Compare) -> ExitCode {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let (task, compare) = (&arguments.task, &arguments.compare);
+    let (asked, any) = match task {
+        Some(Task::Damage(options)) => (&options.tiers, DAMAGED.iter().any(|(name, _)| options.asks_for(name))),
+        None => (&compare.options.tiers, !subjects(compare, 0).is_empty()),
+    };
+    if !any {
+        eprintln!("no tier's name contains {}", asked.join(" or "));
+        return ExitCode::from(2);
+    }
     match &arguments.task {
         Some(Task::Damage(options)) => damage(options),
-        None if arguments.compare.smith => fuzz_smith(&arguments.compare),
+        None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),
     }
 }
