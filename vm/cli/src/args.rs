@@ -10,20 +10,20 @@ use std::time::Duration;
 const EXAMPLES: &str = "\
 Examples:
   weir app.wasm --verbose input              run a WASI program with two arguments
-  weir --stats app.wasm                      say afterwards what interpreter and compilers did
+  weir --stats app.wasm                      report what interpreter and compilers did
   weir --invoke add lib.wat 2 3              call an exported function and print its results
-  weir --dir . --dir data::/input app.wasm   give it this folder, and `data` as /input
-  weir --env HOME=/ --timeout 10 app.wasm    with a variable, for ten seconds at most
+  weir --dir . --dir data::/input app.wasm   let it use this directory, and `data` as /input
+  weir --env HOME=/ --timeout 10 app.wasm    set a variable; stop after ten seconds
   weir --tier interp --fuel 1000000 app.wasm
-  weir --preload lib=lib.wasm app.wasm       link it with another module
-  weir dump lib.wasm                         print sections and instructions with their offsets
-  weir explore lib.wat --func add            print what every stage of the compiler makes of a function
+  weir --preload lib=lib.wasm app.wasm       link with another module
+  weir dump lib.wasm                         print sections and instructions with offsets
+  weir explore lib.wat --func add            print every compiler stage of a function
   weir explore lib.wat --func add --html add.html
 
-Exit status: the program's own; 1 if the module cannot be read, is malformed, invalid or cannot be linked; 2 for wrong usage;
-134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C, 141 if a pipe was closed.";
+Exit status: the program's own; 1 if the module cannot be read, is malformed or invalid, or cannot be linked; 2 for wrong usage;
+134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C; 141 if a pipe was closed.";
 
-/// A WebAssembly virtual machine: interprets at once, compiles what is hot.
+/// A WebAssembly virtual machine that starts in an interpreter and compiles hot functions.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true, styles = Styles::plain())]
 pub(crate) struct Weir {
@@ -35,48 +35,48 @@ pub(crate) struct Weir {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a module: a WASI program, or with --invoke one of its functions. This is what happens without a subcommand
+    /// Run a WASI program, or with --invoke one function of a module. This is the default subcommand
     Run(Run),
     /// Check that modules are well-formed and valid
     Validate(Validate),
     /// Print a module's sections and instructions with their offsets
     Dump(Dump),
-    /// Print what every stage of the compiler makes of a module's functions
+    /// Print every stage of the compilation of a module's functions
     Explore(Explore),
-    /// Run scripts in the specification's .wast format and report the directives that fail
+    /// Run scripts in the specification's .wast format and report failing directives
     Wast(Wast),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Call this exported function, with the arguments parsed according to its type, and print its results. A vector is one number,
-    /// as 0x10, lane 0 lowest, or its lanes, as i32x4:1,2,3,4 or f64x2:0.5,-1
+    /// Call this exported function and print its results. Arguments are parsed by parameter type; a vector is one number, such as
+    /// 0x10 with lane 0 lowest, or a list of lanes, such as i32x4:1,2,3,4 or f64x2:0.5,-1
     #[arg(long, value_name = "FUNC")]
     pub invoke: Option<String>,
     #[command(flatten)]
     pub engine: EngineFlags,
-    /// Set an environment variable of the program; without a value, to what it is here
+    /// Set an environment variable of the program; without VALUE, copy it from this environment
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
-    /// Give the program this folder, to which it sees nothing outside; under the name GUEST, if one is given
+    /// Preopen this directory, as GUEST if given; the program can access nothing outside it
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     pub dirs: Vec<OsString>,
-    /// Give the program a socket that listens there; it is descriptor 3, the next one 4, before the folders
+    /// Pass the program a socket that listens here; sockets are descriptors 3, 4 …, before the directories
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<String>,
-    /// Instantiate this module first, so that its exports can be imported from NAME
+    /// Instantiate FILE first and make its exports importable from NAME
     #[arg(long = "preload", value_name = "NAME=FILE")]
     pub preloads: Vec<OsString>,
-    /// Stop the program after so many seconds
+    /// Stop the program after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Let the program's memories have so many bytes in all
+    /// Limit the total size of the program's memories
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<usize>,
-    /// Afterwards say on standard error what happened, in a few lines or as one JSON object
+    /// Report on standard error, after the run, what interpreter and compilers did: as text or as one JSON object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
-    /// Print on standard error, afterwards, which way branches went and what indirect calls called; or name compiled code for `perf`
+    /// Record a profile: counts of branches and indirect calls, or the names of compiled code for `perf`
     #[arg(long, value_name = "KIND")]
     pub profile: Option<ProfileKind>,
     /// The module (.wasm or .wat), then its arguments
@@ -84,38 +84,38 @@ pub(crate) struct Run {
     pub module_and_args: Vec<OsString>,
 }
 
-/// How modules are executed.
+/// The flags that configure an engine.
 #[derive(Debug, Args)]
 pub(crate) struct EngineFlags {
-    /// Who executes functions
+    /// The engine that executes functions
     #[arg(long, value_name = "TIER", default_value = "auto")]
     pub tier: Tier,
-    /// The interpreter alone, and no executable memory anywhere
+    /// Interpret only, and create no executable memory
     #[arg(long, conflicts_with = "tier")]
     pub no_jit: bool,
-    /// Install no signal handlers for traps: check every memory access, divisor and conversion in the code
+    /// Install no signal handlers; check memory accesses, divisors and conversions explicitly
     #[arg(long)]
     pub no_signals: bool,
-    /// Same output for same input: NaNs canonical, functions compiled at once, clocks that only the program moves, random numbers
-    /// from a fixed seed
+    /// Produce the same output for the same input: canonical NaNs, synchronous compilation, virtual clocks, random numbers from a
+    /// fixed seed
     #[arg(long)]
     pub deterministic: bool,
-    /// Validate each function before its first execution, not the whole module at once
+    /// Validate each function before its first execution instead of the whole module at load
     #[arg(long)]
     pub lazy: bool,
-    /// Trap after about this many instructions
+    /// Trap after about N instructions
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Force tier switches, small stacks and failing compilations, chosen by this seed: for testing Weir
+    /// Testing: force tier switches, small stacks and failing compilations, chosen by this seed
     #[arg(long, value_name = "SEED")]
     pub stress: Option<u64>,
-    /// Who allocates registers in Weir's own back end: for comparison
+    /// Testing: the register allocator of the native back end
     #[arg(long, value_name = "ALLOCATOR")]
     pub allocator: Option<AllocatorName>,
-    /// Leave a pass of the optimiser out; may be given several times: for finding bugs
+    /// Debugging: skip an optimiser pass; may be repeated
     #[arg(long = "pass-off", value_name = "PASS", value_parser = passes())]
     pub passes_off: Vec<String>,
-    /// Let the optimiser make so many rewrites in each function and no more: for finding bugs
+    /// Debugging: allow the optimiser at most N rewrites per function
     #[arg(long, value_name = "N")]
     pub rewrite_fuel: Option<u64>,
 }
@@ -144,15 +144,15 @@ impl AllocatorName {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Tier {
-    /// Interpret; compile what is hot
+    /// Interpret at first, compile hot functions in the background
     Auto,
-    /// Interpret
+    /// Interpret everything
     Interp,
-    /// Compile every function at its first call by the own back end
+    /// Compile every function at its first call with the native back end; functions that it refuses go to Cranelift or the interpreter
     Native,
-    /// Compile every function at its first call by Cranelift
+    /// Compile every function at its first call with Cranelift; a function that it refuses is interpreted
     Cranelift,
-    /// Evaluate the optimised SSA that the compilers start from: for finding bugs in them, and slow
+    /// Evaluate the optimised SSA that both back ends compile; slow, for finding bugs
     Ssa,
 }
 
@@ -164,11 +164,11 @@ pub(crate) enum StatsFormat {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ProfileKind {
-    /// Branches and indirect calls, by function and offset
+    /// Print counts of branches and indirect calls, by function and offset
     Counts,
-    /// Names of compiled code in /tmp/perf-PID.map, for `perf report`
+    /// Write the names of compiled code to /tmp/perf-PID.map, for `perf report`
     Perfmap,
-    /// Compiled code in ./jit-PID.dump, for `perf record -k mono`, then `perf inject --jit`
+    /// Write compiled code to ./jit-PID.dump, for `perf record -k mono` and `perf inject --jit`
     Jitdump,
 }
 
@@ -192,7 +192,7 @@ pub(crate) struct Wast {
 pub(crate) struct Dump {
     /// The module (.wasm or .wat)
     pub module: PathBuf,
-    /// Only this function: its index, its export or its name
+    /// Show only this function, given by index, export or name
     #[arg(long, value_name = "FUNC")]
     pub func: Option<String>,
 }
@@ -201,38 +201,38 @@ pub(crate) struct Dump {
 pub(crate) struct Explore {
     /// The module (.wasm or .wat)
     pub module: PathBuf,
-    /// Only this function: its index, its export or its name
+    /// Show only this function, given by index, export or name
     #[arg(long, value_name = "FUNC")]
     pub func: Option<String>,
-    /// Only this stage: bytecode, sidetable, build, gates, a pass, lower, regalloc, asm
+    /// Show only this stage: bytecode, sidetable, build, gates, a pass, lower, regalloc, asm
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<String>,
-    /// Write the stages of one function to this file, as an HTML page that shows them side by side
+    /// Write the stages of one function to OUT, as an HTML page that shows them side by side
     #[arg(long, value_name = "OUT", requires = "func", conflicts_with = "stage")]
     pub html: Option<PathBuf>,
-    /// As entered at the loop with this number instead of by a call
+    /// Compile the OSR body of the loop with this number instead of the function
     #[arg(long, value_name = "LOOP", requires = "func")]
     pub osr: Option<u32>,
-    /// With Cranelift as the back end
+    /// Use Cranelift as the back end
     #[arg(long)]
     pub cranelift: bool,
-    /// Who allocates registers in Weir's own back end
+    /// The register allocator of the native back end
     #[arg(long, value_name = "ALLOCATOR")]
     pub allocator: Option<AllocatorName>,
 }
 
-/// More than none, and fractions are possible.
+/// Parses a positive number of seconds, fractions allowed.
 fn seconds(text: &str) -> Result<Duration, String> {
     let parsed = text.parse().map_err(|_| "not a number of seconds".to_string())?;
     match Duration::try_from_secs_f64(parsed) {
-        Ok(Duration::ZERO) => Err("no time at all".into()),
+        Ok(Duration::ZERO) => Err("the time must be positive".into()),
         Ok(time) => Ok(time),
         Err(error) => Err(error.to_string()),
     }
 }
 
 impl EngineFlags {
-    /// The engine's settings that the flags ask for.
+    /// The engine configuration for these flags.
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
         config.consume_fuel(self.fuel.is_some()).stress(self.stress);

@@ -1,33 +1,33 @@
-//! How the command fails: the message and the exit status.
+//! Failures of the command: message and exit status.
 
 use std::io;
 use std::process::ExitCode;
 use weir::{Error, InvalidModule, Trap, WasmBacktrace};
 use weir_wasi::{BrokenPipe, I32Exit};
 
-/// How a subcommand ends.
+/// The result of a subcommand.
 pub(crate) type Done = Result<ExitCode, Failure>;
 
 /// Why a subcommand did not run to its end.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The arguments make no sense, for this module.
+    /// The arguments are wrong, or do not fit the module.
     Usage(String),
-    /// A module cannot be read, is malformed, invalid or cannot be linked.
+    /// A module cannot be read, is malformed or invalid, or cannot be linked.
     Module(Error),
-    /// The guest trapped, ran into a limit, or exited.
+    /// The guest trapped, exceeded a limit, or exited.
     Guest(Error),
-    /// What is printed can't be.
+    /// Writing the output failed.
     Output(io::Error),
 }
 
-/// What a native program that aborts leaves in `$?`: 128 + SIGABRT.
+/// The status of a native program that aborts: 128 + SIGABRT.
 const ABORTED: u8 = 134;
 /// The same for SIGPIPE.
 const PIPE_CLOSED: u8 = 141;
 
 impl Failure {
-    /// What is printed on standard error. Nothing for an exit, nor for a closed pipe, which is how pipelines end.
+    /// The message for standard error; `None` for an exit and for a closed pipe, which ends pipelines regularly.
     pub fn message(&self) -> Option<String> {
         Some(match self {
             Failure::Usage(message) => format!("weir: {message}"),
@@ -43,17 +43,17 @@ impl Failure {
         })
     }
 
-    /// What the parent process sees.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         self.status().into()
     }
 
-    /// The same as a number.
+    /// The exit status as a number.
     pub fn status(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
             Failure::Module(_) => 1,
-            // A status has eight bits on its way to the parent.
+            // The parent receives eight bits of the status.
             Failure::Guest(error) if let Some(exit) = error.downcast_ref::<I32Exit>() => exit.0 as u8,
             Failure::Guest(error) if error.is::<BrokenPipe>() => PIPE_CLOSED,
             Failure::Guest(_) => ABORTED,
@@ -63,10 +63,10 @@ impl Failure {
     }
 }
 
-/// Frames that are printed: enough to see where, few enough that the message stays in sight.
+/// How many frames are printed, so that the message stays on the screen.
 const MAX_FRAMES: usize = 20;
 
-/// The guest's functions, a line each.
+/// The guest's frames, one line each.
 fn backtrace(backtrace: &WasmBacktrace) -> String {
     let frames = backtrace.frames();
     let mut text = String::from("\nwasm backtrace (innermost first):");

@@ -1,4 +1,4 @@
-//! Calling one function from the command line: its arguments from text, its results to text.
+//! `--invoke`: parses the arguments of a function and prints its results.
 
 use std::ffi::OsString;
 use weir::{FuncType, V128, Val, ValType};
@@ -6,7 +6,7 @@ use weir::{FuncType, V128, Val, ValType};
 /// The arguments of a function of type `ty`.
 ///
 /// # Errors
-/// A message that says what was expected.
+/// A message that states what was expected.
 pub(crate) fn parse_args(ty: &FuncType, args: &[OsString]) -> Result<Vec<Val>, String> {
     let params = ty.params();
     if params.len() != args.len() {
@@ -29,7 +29,7 @@ fn parse_arg(ty: ValType, arg: &OsString) -> Result<Val, String> {
     value.ok_or_else(|| format!("`{}` is not a value of type {ty}", arg.display()))
 }
 
-/// A decimal or `0x` number, signed or unsigned, that fits in so many bits.
+/// Parses a decimal or `0x` number, signed or unsigned, of at most `bits` bits.
 fn integer(text: &str, bits: u32) -> Option<u64> {
     let (negative, magnitude) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

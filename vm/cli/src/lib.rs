@@ -1,4 +1,4 @@
-//! The `weir` command as a library: its arguments, and what each of its subcommands does.
+//! The `weir` command as a library: its arguments and its subcommands.
 
 mod args;
 mod diff;
@@ -21,7 +21,7 @@ use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Parses the command line, does what it says, and reports failure on standard error.
+/// Parses and runs the command line; reports failure on standard error.
 pub fn main() -> ExitCode {
     let weir = Weir::parse();
     let done = match weir.command {
@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                // Nothing is left to be done if standard error is closed as well.
+                // If standard error is closed, too, the message is lost.
                 let _ = writeln!(std::io::stderr(), "{message}");
             }
             failure.exit_code()

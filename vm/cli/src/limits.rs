@@ -4,15 +4,15 @@ use crate::failure::Failure;
 use std::time::Duration;
 use weir::{Engine, Error, ResourceLimiter, Trap};
 
-/// How long a program that is out of time may take to notice. Its code does so at the next loop or call; a host function
-/// that waits, such as a read of standard input, does not.
+/// How long a program may run on after its time is over. Guest code notices at the next loop or call; a blocking host function, such
+/// as a read of standard input, does not.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Limits the memories of a store together.
+/// Limits the total size of a store's memories.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     left: usize,
-    /// Whether anything was refused.
+    /// Whether a request was refused.
     pub exceeded: bool,
 }
 
@@ -39,7 +39,7 @@ impl ResourceLimiter for MemoryBudget {
     }
 }
 
-/// Interrupts what runs on the engine after this time, and ends the process if that does not help.
+/// Interrupts the engine's guests after `limit`, and exits the process if they do not stop.
 pub(crate) fn interrupt_after(engine: Engine, limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
@@ -51,7 +51,7 @@ pub(crate) fn interrupt_after(engine: Engine, limit: Duration) {
     });
 }
 
-/// Says why a program was interrupted.
+/// Adds the time limit to the error of an interrupted program.
 pub(crate) fn out_of_time(error: Error, limit: Duration) -> Failure {
     match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => Failure::Guest(error.context(format!("not done within {} s", limit.as_secs_f64()))),

@@ -1,10 +1,10 @@
-//! `--profile counts`: what the interpreter counted, on standard error.
+//! `--profile counts`: prints the interpreter's counts on standard error.
 
 use std::io::{self, BufWriter, Write};
 use weir::{Module, Profile};
 use weir_bytecode::{Instrs, Opcode};
 
-/// Prints it, for every function with a profile: the branches and indirect calls that were executed.
+/// Prints the executed branches and indirect calls of every profiled function.
 pub(crate) fn print(module: &Module) -> io::Result<()> {
     let mut out = BufWriter::new(io::stderr().lock());
     let bytecode = module.bytecode();
@@ -28,7 +28,7 @@ fn name(module: &Module, func: u32) -> String {
     }
 }
 
-/// What was counted of an instruction, if it was executed.
+/// The counts of an instruction, if it was executed.
 fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<String> {
     if let Some(call) = profile.call(pc) {
         let target = |&(func, count): &(Option<u32>, u32)| {

@@ -12,18 +12,18 @@ use std::time::Instant;
 use weir::{Engine, ExternType, Instance, Linker, Module, Profiler, Store, Trap, Val};
 use weir_wasi::{I32Exit, WasiCtx};
 
-/// The native stack that the guest has: what a native program gets by default.
+/// The guest's native stack, as large as a native program's default.
 const GUEST_STACK: usize = 8 << 20;
-/// What Weir itself needs on the same thread: validation, compilation, host functions.
+/// Stack for Weir's own work on the same thread: validation, compilation, host functions.
 const HOST_STACK: usize = 4 << 20;
 /// Address space for the interpreter's frames.
 const VALUE_STACK: usize = 64 << 20;
 
-/// What a program exports, and what a library does that wants to be set up.
+/// The entry point of a program, and the initialiser of a library.
 const START: &str = "_start";
 const INITIALIZE: &str = "_initialize";
 
-/// Runs it on a thread whose stack is large enough.
+/// Runs the module on a thread whose stack is large enough.
 pub(crate) fn run(args: Run) -> Done {
     let started = Instant::now();
     let guest = std::thread::Builder::new().name("guest".into()).stack_size(GUEST_STACK + HOST_STACK);
@@ -31,7 +31,7 @@ pub(crate) fn run(args: Run) -> Done {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What the host functions and limits of a store find in it.
+/// The store's data: the state of host functions and limits.
 struct Host {
     wasi: WasiCtx,
     memory: MemoryBudget,
@@ -48,7 +48,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
     }
     let engine = Engine::new(&config).map_err(Failure::Module)?;
     if args.profile.is_none() {
-        // An engine waits for its compiler when it is dropped; a program that is over need not.
+        // Dropping an engine waits for its compiler threads; a finished program need not.
         std::mem::forget(engine.clone());
     }
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
@@ -82,7 +82,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
     done
 }
 
-/// Instantiates the modules that are to be imported from.
+/// Instantiates the modules of `--preload`.
 fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Result<(), Failure> {
     for preload in &args.preloads {
         let bytes = preload.as_bytes();
@@ -100,7 +100,7 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
     Ok(())
 }
 
-/// Fails for want of an import, or because the guest's code, its segments or a limit did.
+/// Instantiates a module. An error is the guest's if guest code, a segment or a limit caused it, else the module's.
 fn instantiate(linker: &Linker<Host>, store: &mut Store<Host>, module: &Module) -> Result<Instance, Failure> {
     linker.instantiate(&mut *store, module).map_err(|error| {
         let ran = error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some();
@@ -108,7 +108,7 @@ fn instantiate(linker: &Linker<Host>, store: &mut Store<Host>, module: &Module) 
     })
 }
 
-/// Instantiates the module and calls what is to be called.
+/// Instantiates the module and calls its entry point.
 fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker<Host>, store: &mut Store<Host>) -> Done {
     let entry = entry(args, module)?;
     let instance = instantiate(linker, store, module)?;
@@ -121,7 +121,7 @@ fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker
     }
 }
 
-/// The function to call; none if instantiating the module is all there is to do.
+/// The function to call; `None` if instantiation alone runs the module.
 fn entry<'a>(args: &'a Run, module: &Module) -> Result<Option<&'a str>, Failure> {
     if let Some(name) = &args.invoke {
         return if is_function(module, name) { Ok(Some(name)) } else { Err(no_function(module, name)) };
@@ -136,14 +136,16 @@ fn is_function(module: &Module, name: &str) -> bool {
     matches!(module.get_export(name), Some(ExternType::Func(_)))
 }
 
-/// Says what could have been called.
+/// The error for a missing function; it lists the functions that exist.
 fn no_function(module: &Module, name: &str) -> Failure {
     let functions = module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_)));
     let names: Vec<String> = functions.map(|export| format!("`{}`", export.name())).collect();
     let message = match (name, names.is_empty()) {
         (_, true) => "the module exports no function".to_string(),
-        (START, false) => format!("not a program, for it exports no `{START}`: --invoke one of {}", names.join(", ")),
-        (_, false) => format!("the module exports no function `{name}`, but {}", names.join(", ")),
+        (START, false) => {
+            format!("the module is not a program: it exports no `{START}`; use --invoke with one of {}", names.join(", "))
+        }
+        (_, false) => format!("the module exports no function `{name}`; it exports {}", names.join(", ")),
     };
     Failure::Usage(message)
 }

@@ -1,4 +1,4 @@
-//! What a program sees of the world, by the command line's flags.
+//! The WASI context of a program, from the command line's flags.
 
 use crate::args::Run;
 use crate::failure::Failure;
@@ -8,13 +8,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use weir_wasi::{Access, WasiCtx, WasiCtxBuilder};
 
-/// Of the random numbers of `--deterministic`.
+/// The random seed of `--deterministic`.
 const SEED: u64 = 0;
 
-/// Between the host's name of a folder and the guest's.
+/// Separates the host's name of a directory from the guest's.
 const AS: &[u8] = b"::";
 
-/// Arguments, environment, streams, sockets and folders.
+/// Builds the context: arguments, environment, streams, sockets and directories.
 pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
     let nul = |error: weir_wasi::NulError| Failure::Usage(error.to_string());
     let mut builder = WasiCtx::builder().inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
@@ -40,7 +40,7 @@ pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Resu
     Ok(builder.build())
 }
 
-/// `NAME=VALUE`, or `NAME` and the value that it has in our environment, if it has any.
+/// Parses `NAME=VALUE`; for `NAME` alone, takes the value from this process's environment, if it is set.
 fn definition(variable: &OsStr) -> Option<(&[u8], Vec<u8>)> {
     let bytes = variable.as_bytes();
     match bytes.iter().position(|byte| *byte == b'=') {
