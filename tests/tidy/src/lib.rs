@@ -8,14 +8,21 @@
 //! uses       every path in a file: `use`, expression, type, pattern, tokens of a macro
 //! graph      files and edges, strongly connected components, the shortest cycle of one
 //! print      the graph as text
+//! rules      each rule: what breaks it
+//! exceptions what is allowed to, and why: the lists in `exceptions/`
+//! house      the table of layers, and all rules on this repository
 //! ```
 //!
 //! Nothing here depends on the packages it reads, so that `weir-tidy` also runs on a tree that does not compile.
 
+pub mod exceptions;
+pub mod finding;
 pub mod graph;
+pub mod house;
 pub mod modules;
 pub mod print;
 pub mod resolve;
+pub mod rules;
 pub mod source;
 pub mod uses;
 pub mod workspace;

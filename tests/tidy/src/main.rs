@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_tidy::graph::Graph;
+use weir_tidy::house::House;
 use weir_tidy::print;
 use weir_tidy::workspace::Workspace;
 
@@ -14,6 +15,8 @@ weir-tidy folders [PACKAGE]    the edges between folders
 weir-tidy file FILE            what a file uses and what uses it
 weir-tidy way FROM TO          a shortest way between two files
 weir-tidy unresolved           paths that lead nowhere (defects of this tool)
+weir-tidy check                everything that breaks a rule
+weir-tidy shrink               removes the exceptions that are no longer needed from their lists
 
 PACKAGE is a package's name with or without `weir-`, or its folder. FILE may be the end of a path.
 ";
@@ -42,6 +45,13 @@ fn run(arguments: &[&str]) -> Result<String, String> {
             None => Err(format!("no package {name}")),
         },
     };
+    if let ["check"] = arguments {
+        let problems = House::open(workspace)?.problems()?;
+        return if problems.is_empty() { Ok("no rule is broken\n".to_owned()) } else { Err(problems.join("\n")) };
+    }
+    if let ["shrink"] = arguments {
+        return House::open(workspace)?.shrink();
+    }
     let graph = Graph::read(&workspace)?;
     let file = |name: &str| graph.file(name).ok_or_else(|| format!("no file, or more than one, ends with {name}"));
     let each = |name, show: fn(&Graph, &str) -> String| {

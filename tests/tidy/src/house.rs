@@ -1,0 +1,247 @@
+//! The rules of this repository: its layers, and every rule with its list of exceptions.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::exceptions::{self, Group};
+use crate::finding::Finding;
+use crate::graph::Graph;
+use crate::rules::arrows::{self, Layer};
+use crate::rules::{cycles, documents, packages, places, size, system, words};
+use crate::workspace::{self, Files, Workspace};
+
+/// The layers, from the bottom to the top.
+pub const LAYERS: &[Layer] = &[
+    // Bytes to modules; knows nothing of execution.
+    Layer { name: "bytecode", places: &["bytecode/src/"], uses: &[] },
+    // What interpreter, compiled code and runtime assume of each other.
+    Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
+    // The compiler; knows nothing of the virtual machine.
+    Layer { name: "jit::tight", places: &["jit/src/tight.rs"], uses: &[] },
+    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::tight"] },
+    Layer { name: "jit::analysis", places: &["jit/src/analysis/"], uses: &["bytecode", "contract", "jit::tight", "jit::ir"] },
+    Layer {
+        name: "jit::request",
+        places: &["jit/src/request.rs", "jit/src/profile.rs"],
+        uses: &["bytecode", "contract", "jit::ir"],
+    },
+    Layer {
+        name: "jit::construct",
+        places: &["jit/src/construct/"],
+        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request"],
+    },
+    Layer {
+        name: "jit::opt",
+        places: &["jit/src/opt/"],
+        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request"],
+    },
+    // Knows no opcodes.
+    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::tight"] },
+    // Knows no machine.
+    Layer {
+        name: "jit::mir",
+        places: &["jit/src/mir/"],
+        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
+    },
+    Layer {
+        name: "jit::x64",
+        places: &["jit/src/x64/"],
+        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc", "jit::mir"],
+    },
+    Layer {
+        name: "jit::cranelift",
+        places: &["jit/src/cranelift/"],
+        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request"],
+    },
+    Layer {
+        name: "jit::pipeline",
+        places: &["jit/src/"],
+        uses: &[
+            "bytecode",
+            "contract",
+            "jit::tight",
+            "jit::ir",
+            "jit::analysis",
+            "jit::request",
+            "jit::construct",
+            "jit::opt",
+            "jit::regalloc",
+            "jit::mir",
+            "jit::x64",
+            "jit::cranelift",
+        ],
+    },
+    // The virtual machine.
+    Layer { name: "vm::sys", places: &["vm/src/sys/", "vm/src/sys.rs"], uses: &[] },
+    Layer { name: "vm::records", places: &["vm/src/records/"], uses: &["bytecode", "contract", "vm::sys"] },
+    Layer { name: "vm::code", places: &["vm/src/code/"], uses: &["bytecode", "contract", "vm::sys"] },
+    Layer {
+        name: "vm::interp",
+        places: &["vm/src/interp/"],
+        uses: &["bytecode", "contract", "vm::sys", "vm::records", "vm::code"],
+    },
+    Layer {
+        name: "vm::tier",
+        places: &["vm/src/tier/"],
+        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::code"],
+    },
+    Layer {
+        name: "vm::exec",
+        places: &["vm/src/exec/"],
+        uses: &["bytecode", "contract", "vm::sys", "vm::records", "vm::code", "vm::interp", "vm::tier"],
+    },
+    Layer {
+        name: "vm::api",
+        places: &["vm/src/api/", "vm/src/lib.rs"],
+        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::code", "vm::interp", "vm::tier", "vm::exec"],
+    },
+    // Clients: they see the public interfaces only.
+    Layer { name: "wasi", places: &["vm/wasi/src/"], uses: &["bytecode", "vm::api"] },
+    Layer { name: "cli", places: &["vm/cli/src/"], uses: &["bytecode", "contract", "jit", "vm::api", "wasi"] },
+    Layer { name: "bench", places: &["programs/bench/src/"], uses: &["bytecode", "contract", "jit", "vm::api", "wasi", "cli"] },
+    Layer { name: "tests", places: &["tests/src/"], uses: &["bytecode", "contract", "jit", "vm::api", "wasi", "cli"] },
+    Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
+    Layer {
+        name: "examples",
+        places: &["jit/examples/", "vm/examples/", "vm/wasi/examples/", "vm/cli/examples/"],
+        uses: &["bytecode", "contract", "jit", "vm::api", "wasi"],
+    },
+];
+
+/// Folders that are not searched: what builds leave, and what is not ours.
+const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
+
+/// This repository.
+pub struct House {
+    root: PathBuf,
+    packages: Vec<String>,
+    graph: Graph,
+    /// The Rust files and the documents, by path.
+    texts: BTreeMap<String, String>,
+}
+
+/// A rule that finds places, the file in `exceptions/` that lists those that are allowed, and what it found.
+type Found = (&'static str, Vec<Finding>);
+
+impl House {
+    /// Reads the repository.
+    ///
+    /// # Errors
+    ///
+    /// A message, if it is not on a disk or a file cannot be read or parsed.
+    pub fn open(workspace: Workspace) -> Result<House, String> {
+        let Files::Disk(root) = &workspace.files else { return Err("the repository is not on a disk".to_owned()) };
+        let (root, graph) = (root.clone(), Graph::read(&workspace)?);
+        let mut texts = BTreeMap::new();
+        read_texts(&root, "", &mut texts)?;
+        let packages = workspace.packages.into_iter().map(|package| package.name).collect();
+        Ok(House { root, packages, graph, texts })
+    }
+
+    /// Everything that breaks a rule.
+    ///
+    /// # Errors
+    ///
+    /// A message, if a list of exceptions cannot be read, or `cargo metadata` fails.
+    pub fn problems(&self) -> Result<Vec<String>, String> {
+        let mut wrong = cycles::problems(&self.graph, &self.packages, &self.list("cycles")?);
+        for (list, found) in self.found()? {
+            wrong.extend(exceptions::problems(&found, &self.list(list)?).into_iter().map(|problem| format!("{list}: {problem}")));
+        }
+        let allowed: Vec<String> = self.list("licences")?.into_iter().flat_map(|group| group.entries).collect();
+        wrong.extend(packages::licences(&self.foreign()?, &allowed));
+        let unresolved = &self.graph.unresolved;
+        wrong.extend(
+            unresolved
+                .iter()
+                .map(|(file, reason)| format!("{}:{}: weir-tidy finds no {}", self.graph.path(*file), reason.line, reason.path)),
+        );
+        Ok(wrong)
+    }
+
+    /// Removes the exceptions that are no longer needed from their lists; returns the lists that it has written.
+    ///
+    /// # Errors
+    ///
+    /// A message, if a list cannot be read or written, or `cargo metadata` fails.
+    pub fn shrink(&self) -> Result<String, String> {
+        let mut written = String::new();
+        let old = self.list("cycles")?;
+        written += &self.write("cycles", &old, cycles::needed(&self.graph, &self.packages, &old))?;
+        for (list, found) in self.found()? {
+            let old = self.list(list)?;
+            written += &self.write(list, &old, exceptions::needed(&found, &old))?;
+        }
+        Ok(written)
+    }
+
+    fn found(&self) -> Result<Vec<Found>, String> {
+        let sources =
+            || self.texts.iter().filter(|(path, _)| path.ends_with(".rs")).map(|(path, text)| (path.as_str(), text.as_str()));
+        let mut calls = system::check(&self.graph, "vm/src/", &["vm/src/sys/", "vm/src/sys.rs"]);
+        calls.extend(system::check(&self.graph, "vm/wasi/src/", &["vm/wasi/src/sys/", "vm/wasi/src/sys.rs"]));
+        for folder in ["bytecode/src/", "jit/contract/src/", "jit/src/"] {
+            calls.extend(system::check(&self.graph, folder, &[]));
+        }
+        let documents = self.texts.iter().filter(|(path, _)| path.ends_with(".md"));
+        let exists = |path: &str| self.root.join(path).exists();
+        let links = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
+        Ok(vec![
+            ("arrows", arrows::check(&self.graph, LAYERS)),
+            ("size", size::check(sources())),
+            ("words", words::check(sources())),
+            ("unsafe", places::unsafe_code(&self.graph)),
+            ("machine_code", places::machine_code(&self.graph)),
+            ("system", calls),
+            ("documents", links),
+            ("duplicates", packages::duplicates(&self.foreign()?)),
+        ])
+    }
+
+    fn foreign(&self) -> Result<Vec<packages::Foreign>, String> {
+        let metadata = workspace::metadata(&self.root, &["--filter-platform", "x86_64-unknown-linux-gnu"])?;
+        Ok(packages::read(&metadata))
+    }
+
+    fn path_of(&self, list: &str) -> PathBuf {
+        self.root.join(format!("tests/tidy/exceptions/{list}.txt"))
+    }
+
+    /// A list of exceptions; a list without a file is empty.
+    fn list(&self, name: &str) -> Result<Vec<Group>, String> {
+        let path = self.path_of(name);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        exceptions::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn write(&self, name: &str, old: &[Group], new: Vec<Group>) -> Result<String, String> {
+        if old == new {
+            return Ok(String::new());
+        }
+        let path = self.path_of(name);
+        let result = if new.is_empty() { std::fs::remove_file(&path) } else { std::fs::write(&path, exceptions::print(&new)) };
+        result.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(format!("{}\n", path.display()))
+    }
+}
+
+/// Reads the Rust files and the documents below a folder.
+fn read_texts(root: &Path, folder: &str, texts: &mut BTreeMap<String, String>) -> Result<(), String> {
+    let entries = std::fs::read_dir(root.join(folder)).map_err(|error| format!("{folder}: {error}"))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| format!("{folder}: {error}"))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        let kind = entry.file_type().map_err(|error| format!("{path}: {error}"))?;
+        if kind.is_dir() && !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
+            read_texts(root, &path, texts)?;
+        } else if kind.is_file() && (name.ends_with(".rs") || name.ends_with(".md")) {
+            let text = std::fs::read_to_string(entry.path()).map_err(|error| format!("{path}: {error}"))?;
+            texts.insert(path, text);
+        }
+    }
+    Ok(())
+}

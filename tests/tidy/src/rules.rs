@@ -1,0 +1,10 @@
+//! The rules. Each returns what it finds; exceptions are applied afterwards.
+
+pub mod arrows;
+pub mod cycles;
+pub mod documents;
+pub mod packages;
+pub mod places;
+pub mod size;
+pub mod system;
+pub mod words;

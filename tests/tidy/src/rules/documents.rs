@@ -1,0 +1,69 @@
+//! Documents name files that exist.
+
+use crate::finding::Finding;
+
+/// Paths in a document, by its path and text, that lead nowhere: in links and in backquotes. The key is `document path`.
+pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut findings = Vec::new();
+    let prose = without_blocks(text);
+    let links = prose
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .map(|link| link.split('#').next().unwrap_or(link))
+        .filter(|link| !link.is_empty() && !link.contains(':'));
+    for link in links {
+        if !exists(&join(folder, link)) {
+            findings
+                .push(Finding::new(format!("{document} {link}"), format!("{document} links to {link}, which does not exist")));
+        }
+    }
+    for word in prose.split('`').skip(1).step_by(2).filter(|word| is_path(word)) {
+        let path = word.trim_start_matches("./");
+        if !exists(path) && !exists(&join(folder, path)) {
+            findings.push(Finding::new(format!("{document} {word}"), format!("{document} names {word}, which does not exist")));
+        }
+    }
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+/// The text without its code blocks, whose backquotes are no pairs.
+fn without_blocks(text: &str) -> String {
+    let mut inside = false;
+    let mut prose = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+    }
+    prose
+}
+
+/// Whether a word in backquotes is meant as a path of this repository: below one of its folders, or a file of a kind that
+/// it consists of.
+fn is_path(word: &str) -> bool {
+    const TOPS: [&str; 8] = ["bytecode/", "jit/", "vm/", "programs/", "tests/", "docs/", ".ci/", "./"];
+    const KINDS: [&str; 3] = [".md", ".rs", ".toml"];
+    let is_plain = !word.contains(char::is_whitespace) && !word.contains(['*', '<', '{', '$', ':', '…']);
+    let is_below = TOPS.iter().any(|top| word.starts_with(top));
+    is_plain && (is_below || word.contains('/') && KINDS.iter().any(|kind| word.ends_with(kind)))
+}
+
+/// `path` as seen from `folder`, without `..`.
+fn join(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = if folder.is_empty() { Vec::new() } else { folder.split('/').collect() };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}

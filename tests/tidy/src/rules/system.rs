@@ -1,0 +1,43 @@
+//! The operating system is called in one module of a package.
+
+use crate::finding::Finding;
+use crate::graph::Graph;
+
+/// Crates that are the operating system.
+const CRATES: [&str; 3] = ["libc", "memmap2", "rustix"];
+
+/// Types of `std::thread` that start nothing.
+const THREAD_TYPES: [&str; 5] = ["AccessError", "JoinHandle", "LocalKey", "Thread", "ThreadId"];
+
+/// The operating system's name in a path out of the workspace, if it is one.
+fn name_of(path: &[String]) -> Option<&str> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        [name, ..] if CRATES.contains(name) => CRATES.iter().find(|known| *known == name).copied(),
+        ["std", "fs", ..] => Some("std::fs"),
+        // Importing the module is nothing by itself.
+        ["std", "thread"] => None,
+        ["std", "thread", "current", ..] => None,
+        ["std", "thread", name, ..] if THREAD_TYPES.contains(name) => None,
+        ["std", "thread", ..] => Some("std::thread"),
+        _ => None,
+    }
+}
+
+/// Files below `folder`, but not below one of `inside`, that name the operating system. The key is `file name`.
+pub fn check(graph: &Graph, folder: &str, inside: &[&str]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for (file, reason, path) in &graph.outside {
+        let at = graph.path(*file);
+        if !at.starts_with(folder) || inside.iter().any(|place| at.starts_with(place)) {
+            continue;
+        }
+        if let Some(name) = name_of(path) {
+            let message = format!("{at}:{} names the operating system: {}", reason.line, path.join("::"));
+            findings.push(Finding::new(format!("{at} {name}"), message));
+        }
+    }
+    findings.sort();
+    findings.dedup_by(|next, first| next.key == first.key);
+    findings
+}
