@@ -10,7 +10,7 @@ use super::abi;
 use super::code::{Code, Target};
 use super::encode::Bytes;
 use super::frame::Frame;
-use super::insts::{Asm, Cond, Encoding, Inst, Mem, Rm, STORED, Width};
+use super::insts::{Asm, Cond, Encoding, Flags, Inst, Mem, Rm, STORED, Width};
 use super::layout::Order;
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
@@ -165,8 +165,8 @@ struct Emitter<'c> {
     moves: &'c [Move],
     frame: &'c Frame,
     order: &'c Order,
-    /// Which flags are read behind each instruction.
-    flags_needed: &'c [Flags],
+    /// Which flags are read after each instruction.
+    flags_needed: &'c [Needed],
     /// A register whose being zero, and sign, the flags tell, as they would after `test`.
     tested: Option<Tested>,
     /// By block, about where it will begin; without it, jumps forward take the long form.
@@ -192,7 +192,7 @@ impl<'c> Emitter<'c> {
         moves: &'c [Move],
         frame: &'c Frame,
         order: &'c Order,
-        flags_needed: &'c [Flags],
+        flags_needed: &'c [Needed],
         expected: Option<&'c [u32]>,
     ) -> Self {
         let (insts, blocks) = (code.insts.len() + moves.len(), code.blocks.len());
@@ -313,7 +313,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn inst(&mut self, inst: &Inst, flags_needed: Flags, block: usize, next: Option<u32>) {
+    fn inst(&mut self, inst: &Inst, flags_needed: Needed, block: usize, next: Option<u32>) {
         let fault = match inst.rm {
             Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE => Some(pc),
             _ => None,
@@ -343,7 +343,7 @@ impl<'c> Emitter<'c> {
                 let trap = self.push_cold(inst);
                 self.jump_cold(inst.cond, trap);
             }
-            Asm::MovImm if inst.imm == 0 && flags_needed == Flags::None => {
+            Asm::MovImm if inst.imm == 0 && flags_needed == Needed::None => {
                 self.tested = None;
                 self.out.clear(inst.dst);
             }
@@ -380,22 +380,21 @@ impl<'c> Emitter<'c> {
 
     /// Emits `inst` by `encode`, and keeps track of what the flags tell.
     fn plain(&mut self, inst: &Inst, encode: impl FnOnce(&mut Bytes)) {
-        let tested = Tested { reg: inst.dst, width: inst.width, logical: true };
-        self.tested = match inst.op {
-            Asm::And | Asm::Or | Asm::Xor | Asm::Andn => Some(tested),
-            Asm::Add | Asm::Sub | Asm::Neg => Some(Tested { logical: false, ..tested }),
-            // A count of 0 would leave the flags.
-            Asm::Shl | Asm::Shr | Asm::Sar if inst.imm != 0 => Some(Tested { logical: false, ..tested }),
-            op if op.keeps_flags() => self.tested.filter(|tested| tested.reg != inst.dst),
-            _ => None,
+        let tested = |logical| Some(Tested { reg: inst.dst, width: inst.width, logical });
+        self.tested = match inst.op.flags() {
+            Flags::Logic => tested(true),
+            Flags::Result => tested(false),
+            Flags::Shift if inst.imm != 0 => tested(false),
+            Flags::Keeps | Flags::Reads => self.tested.filter(|tested| tested.reg != inst.dst),
+            Flags::Writes | Flags::Shift => None,
         };
         encode(&mut self.out);
     }
 
     /// Whether the flags that this `test` sets are there already, as far as they are needed.
-    fn is_tested(&self, test: &Inst, flags_needed: Flags) -> bool {
+    fn is_tested(&self, test: &Inst, flags_needed: Needed) -> bool {
         let of = |tested: Tested| (Rm::Reg(tested.reg), tested.reg, tested.width) == (test.rm, test.src, test.width);
-        self.tested.is_some_and(|tested| of(tested) && (tested.logical || flags_needed <= Flags::Result))
+        self.tested.is_some_and(|tested| of(tested) && (tested.logical || flags_needed <= Needed::Result))
     }
 
     fn prologue(&mut self) {
@@ -674,9 +673,9 @@ impl<'c> Emitter<'c> {
     }
 }
 
-/// Which flags are read behind an instruction, in its block, that are set before it or by it.
+/// Which flags are read after an instruction, in its block, that are set before it or by it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Flags {
+enum Needed {
     None,
     /// Zero and sign only, which tell about a result.
     Result,
@@ -684,20 +683,20 @@ enum Flags {
 }
 
 /// By instruction.
-fn flags_needed(code: &Code) -> Vec<Flags> {
-    let mut all = vec![Flags::None; code.insts.len()];
+fn flags_needed(code: &Code) -> Vec<Needed> {
+    let mut all = vec![Needed::None; code.insts.len()];
     for block in &code.blocks {
-        let mut needed = Flags::None;
+        let mut needed = Needed::None;
         for i in block.insts.clone().rev() {
             let inst = &code.insts[i as usize];
             all[i as usize] = needed;
             if !inst.op.keeps_flags() {
-                needed = Flags::None;
+                needed = Needed::None;
             }
             if inst.op.reads_flags() {
                 let read = match inst.cond {
-                    Cond::E | Cond::NE | Cond::S | Cond::NS => Flags::Result,
-                    _ => Flags::All,
+                    Cond::E | Cond::NE | Cond::S | Cond::NS => Needed::Result,
+                    _ => Needed::All,
                 };
                 needed = needed.max(read);
             }
@@ -707,13 +706,13 @@ fn flags_needed(code: &Code) -> Vec<Flags> {
 }
 
 /// `lea`, or a shorter instruction with the same result if it may write flags.
-fn shorten_lea(inst: &Inst, flags_needed: Flags) -> Inst {
+fn shorten_lea(inst: &Inst, flags_needed: Needed) -> Inst {
     let Rm::Mem(mem) = inst.rm else { unreachable!("lea computes an address") };
     let dst = inst.dst;
     let with = |op| Inst { rm: Rm::None, ..Inst::new(op, inst.width).dst(dst).src(dst) };
     match mem {
         Mem { index, disp: 0, .. } if index.is_none() => Inst::new(Asm::Mov, inst.width).dst(dst).reg(mem.base),
-        _ if flags_needed != Flags::None => *inst,
+        _ if flags_needed != Needed::None => *inst,
         // 128 has no form with one byte, -128 has.
         Mem { index, disp: 128, .. } if index.is_none() && mem.base == dst => with(Asm::Sub).imm(-128),
         Mem { index, disp, .. } if index.is_none() && mem.base == dst => with(Asm::Add).imm(disp.into()),

@@ -1,11 +1,13 @@
 //! TABLE 3: machine instructions, one row each.
 //!
-//! A row is `Name, "mnemonic", Shape, Encoding`. The shape says which fields of an [`Inst`] are its operands, what it
-//! does with them and where they may be; the allocator's operands, the printer and the encoder all derive from it.
+//! A row is `Name, "mnemonic", Shape, flags: Flags, traps: Traps, clobbers: Clobbers, Encoding`. The shape says which
+//! fields of an [`Inst`] are its operands, what it does with them and where they may be; the allocator's operands, the
+//! printer and the encoder all derive from it. No column has a default. The test `effects` compares flags, traps and
+//! clobbers of every row with what a disassembler says of the bytes emitted for it.
 //! Some rows are sequences of several instructions that the allocator must see as one; `emit` writes those.
 //!
 //! The general rule for the fields: `dst` is written, `src` is the left operand, `rm` the right one (a register, or
-//! memory), and where `rm` (or, behind a memory destination, `src`) is absent, `imm` takes its place.
+//! memory), and where `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
 
 use super::abi;
 use super::code::RegList;
@@ -16,211 +18,211 @@ macro_rules! for_each_asm {
     ($m:ident) => {
         $m! {
             // Moves. `Mov` loads when `rm` is memory; 32-bit forms clear the upper half.
-            Mov, "mov", Move, legacy(0, 0, 0x8B);
-            Movzx8, "movzx8", Move, legacy(0, 1, 0xB6);
-            Movzx16, "movzx16", Move, legacy(0, 1, 0xB7);
-            Movsx8, "movsx8", Move, legacy(0, 1, 0xBE);
-            Movsx16, "movsx16", Move, legacy(0, 1, 0xBF);
-            Movsxd, "movsxd", Move, legacy(0, 0, 0x63);
+            Mov, "mov", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8B);
+            Movzx8, "movzx8", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xB6);
+            Movzx16, "movzx16", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xB7);
+            Movsx8, "movsx8", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xBE);
+            Movsx16, "movsx16", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xBF);
+            Movsxd, "movsxd", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x63);
             // An addition whenever that is shorter.
-            Lea, "lea", Move, legacy(0, 0, 0x8D);
-            MovImm, "mov", Const, sequence;
-            MovTo, "mov", Store, store(0x89, 0xC7);
+            Lea, "lea", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8D);
+            MovImm, "mov", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            MovTo, "mov", Store, flags: keeps, traps: no, clobbers: none, store(0x89, 0xC7);
 
             // Integer arithmetic.
-            Add, "add", TwoAddress, alu(0);
-            Or, "or", TwoAddress, alu(1);
-            And, "and", TwoAddress, alu(4);
-            Sub, "sub", TwoAddress, alu(5);
-            Xor, "xor", TwoAddress, alu(6);
-            Imul, "imul", TwoAddress, legacy(0, 1, 0xAF);
-            ImulImm, "imul", MoveImm, legacy(0, 0, 0x69);
-            Neg, "neg", Unary, group(0xF7, 3);
-            Not, "not", Unary, group(0xF7, 2);
-            Shl, "shl", Unary, group(0xC1, 4);
-            Shr, "shr", Unary, group(0xC1, 5);
-            Sar, "sar", Unary, group(0xC1, 7);
-            Rorx, "rorx", MoveImm, vex(3, 3, 0xF0);
+            Add, "add", TwoAddress, flags: result, traps: no, clobbers: none, alu(0);
+            Or, "or", TwoAddress, flags: logic, traps: no, clobbers: none, alu(1);
+            And, "and", TwoAddress, flags: logic, traps: no, clobbers: none, alu(4);
+            Sub, "sub", TwoAddress, flags: result, traps: no, clobbers: none, alu(5);
+            Xor, "xor", TwoAddress, flags: logic, traps: no, clobbers: none, alu(6);
+            Imul, "imul", TwoAddress, flags: writes, traps: no, clobbers: none, legacy(0, 1, 0xAF);
+            ImulImm, "imul", MoveImm, flags: writes, traps: no, clobbers: none, legacy(0, 0, 0x69);
+            Neg, "neg", Unary, flags: result, traps: no, clobbers: none, group(0xF7, 3);
+            Not, "not", Unary, flags: keeps, traps: no, clobbers: none, group(0xF7, 2);
+            Shl, "shl", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 4);
+            Shr, "shr", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 5);
+            Sar, "sar", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 7);
+            Rorx, "rorx", MoveImm, flags: keeps, traps: no, clobbers: none, vex(3, 3, 0xF0);
             // Count in `src`.
-            Shlx, "shlx", ThreeAddress, vex(1, 2, 0xF7);
-            Shrx, "shrx", ThreeAddress, vex(3, 2, 0xF7);
-            Sarx, "sarx", ThreeAddress, vex(2, 2, 0xF7);
-            RolCl, "rol", ByCl, group(0xD3, 0);
-            RorCl, "ror", ByCl, group(0xD3, 1);
+            Shlx, "shlx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 2, 0xF7);
+            Shrx, "shrx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF7);
+            Sarx, "sarx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(2, 2, 0xF7);
+            RolCl, "rol", ByCl, flags: writes, traps: no, clobbers: none, group(0xD3, 0);
+            RorCl, "ror", ByCl, flags: writes, traps: no, clobbers: none, group(0xD3, 1);
             // !src & rm.
-            Andn, "andn", ThreeAddress, vex(0, 2, 0xF2);
+            Andn, "andn", ThreeAddress, flags: logic, traps: no, clobbers: none, vex(0, 2, 0xF2);
             // Upper half of rdx * rm, unsigned; rdx is `src`.
-            Mulx, "mulx", HighProduct, vex(3, 2, 0xF6);
+            Mulx, "mulx", HighProduct, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF6);
             // Upper half of rax * rm, signed; rax is `src`.
-            ImulHigh, "imul_high", Remainder, sequence;
-            Popcnt, "popcnt", Move, legacy(0xF3, 1, 0xB8);
-            Lzcnt, "lzcnt", Move, legacy(0xF3, 1, 0xBD);
-            Tzcnt, "tzcnt", Move, legacy(0xF3, 1, 0xBC);
+            ImulHigh, "imul_high", Remainder, flags: writes, traps: no, clobbers: rax, sequence;
+            Popcnt, "popcnt", Move, flags: writes, traps: no, clobbers: none, legacy(0xF3, 1, 0xB8);
+            Lzcnt, "lzcnt", Move, flags: writes, traps: no, clobbers: none, legacy(0xF3, 1, 0xBD);
+            Tzcnt, "tzcnt", Move, flags: writes, traps: no, clobbers: none, legacy(0xF3, 1, 0xBC);
             // rax by rm; -1 as divisor is taken care of, 0 faults.
-            DivS, "div_s", Quotient, sequence;
-            DivU, "div_u", Quotient, sequence;
-            RemS, "rem_s", Remainder, sequence;
-            RemU, "rem_u", Remainder, sequence;
+            DivS, "div_s", Quotient, flags: writes, traps: yes, clobbers: rdx, sequence;
+            DivU, "div_u", Quotient, flags: writes, traps: yes, clobbers: rdx, sequence;
+            RemS, "rem_s", Remainder, flags: writes, traps: yes, clobbers: rax, sequence;
+            RemU, "rem_u", Remainder, flags: writes, traps: yes, clobbers: rax, sequence;
 
             // Memory as destination.
-            AddTo, "add", Update, alu(0);
-            OrTo, "or", Update, alu(1);
-            AndTo, "and", Update, alu(4);
-            SubTo, "sub", Update, alu(5);
-            XorTo, "xor", Update, alu(6);
+            AddTo, "add", Update, flags: writes, traps: no, clobbers: none, alu(0);
+            OrTo, "or", Update, flags: writes, traps: no, clobbers: none, alu(1);
+            AndTo, "and", Update, flags: writes, traps: no, clobbers: none, alu(4);
+            SubTo, "sub", Update, flags: writes, traps: no, clobbers: none, alu(5);
+            XorTo, "xor", Update, flags: writes, traps: no, clobbers: none, alu(6);
 
             // Flags. With an immediate the left operand is `rm`.
-            Cmp, "cmp", Compare, alu(7);
-            Test, "test", Compare, test;
-            Set, "set", Set, sequence;
-            Cmov, "cmov", TwoAddress, cond(0x40);
+            Cmp, "cmp", Compare, flags: writes, traps: no, clobbers: none, alu(7);
+            Test, "test", Compare, flags: writes, traps: no, clobbers: none, test;
+            Set, "set", Set, flags: reads, traps: no, clobbers: none, sequence;
+            Cmov, "cmov", TwoAddress, flags: reads, traps: no, clobbers: none, cond(0x40);
 
             // Floats; the width says which. `X` moves 128 bits.
-            Vmov, "vmov", Move, scalar(1, 0x10);
-            VmovTo, "vmov", Store, scalar(1, 0x11);
+            Vmov, "vmov", Move, flags: keeps, traps: no, clobbers: none, scalar(1, 0x10);
+            VmovTo, "vmov", Store, flags: keeps, traps: no, clobbers: none, scalar(1, 0x11);
             // The constant with bits 0.
-            Vzero, "vzero", Const, sequence;
-            Vadd, "vadd", ThreeAddress, scalar(1, 0x58);
-            Vmul, "vmul", ThreeAddress, scalar(1, 0x59);
-            Vsub, "vsub", ThreeAddress, scalar(1, 0x5C);
-            Vdiv, "vdiv", ThreeAddress, scalar(1, 0x5E);
+            Vzero, "vzero", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            Vadd, "vadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x58);
+            Vmul, "vmul", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x59);
+            Vsub, "vsub", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5C);
+            Vdiv, "vdiv", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5E);
             // src < rm ? src : rm, and src > rm ? src : rm.
-            Vmin, "vmin", ThreeAddress, scalar(1, 0x5D);
-            Vmax, "vmax", ThreeAddress, scalar(1, 0x5F);
-            Vsqrt, "vsqrt", Move, merge(1, 0x51);
-            Vround, "vround", MoveImm, round;
+            Vmin, "vmin", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5D);
+            Vmax, "vmax", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5F);
+            Vsqrt, "vsqrt", Move, flags: keeps, traps: no, clobbers: none, merge(1, 0x51);
+            Vround, "vround", MoveImm, flags: keeps, traps: no, clobbers: none, round;
             // From the width to the other one.
-            Vconvert, "vconvert", Move, merge(1, 0x5A);
+            Vconvert, "vconvert", Move, flags: keeps, traps: no, clobbers: none, merge(1, 0x5A);
             // On all 128 bits.
-            Vand, "vandps", ThreeRegister, vex(0, 1, 0x54);
-            Vor, "vorps", ThreeRegister, vex(0, 1, 0x56);
-            Vxor, "vxorps", ThreeRegister, vex(0, 1, 0x57);
-            Vucomi, "vucomi", Compare, packed(0x2E);
+            Vand, "vandps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x54);
+            Vor, "vorps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x56);
+            Vxor, "vxorps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x57);
+            Vucomi, "vucomi", Compare, flags: writes, traps: no, clobbers: none, packed(0x2E);
             // WebAssembly's minimum and maximum.
-            Fmin, "fmin", ThreeRegister, sequence;
-            Fmax, "fmax", ThreeRegister, sequence;
+            Fmin, "fmin", ThreeRegister, flags: writes, traps: no, clobbers: none, sequence;
+            Fmax, "fmax", ThreeRegister, flags: writes, traps: no, clobbers: none, sequence;
             // `rm` if the condition holds, else `src`.
-            FloatSelect, "select", TwoAddress, sequence;
+            FloatSelect, "select", TwoAddress, flags: reads, traps: no, clobbers: none, sequence;
             // Bits between the banks.
-            ToFloat, "vmov", Move, vex(1, 1, 0x6E);
-            FromFloat, "vmov", Move, sequence;
+            ToFloat, "vmov", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x6E);
+            FromFloat, "vmov", Move, flags: keeps, traps: no, clobbers: none, sequence;
             // From an integer of the width, signed.
-            CvtSs, "cvtss", Move, vex(2, 1, 0x2A);
-            CvtSd, "cvtsd", Move, vex(3, 1, 0x2A);
+            CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x2A);
+            CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x2A);
             // From an unsigned 64-bit integer.
-            CvtUnsignedSs, "cvtss_u64", WithScratch, sequence;
-            CvtUnsignedSd, "cvtsd_u64", WithScratch, sequence;
+            CvtUnsignedSs, "cvtss_u64", WithScratch, flags: writes, traps: no, clobbers: none, sequence;
+            CvtUnsignedSd, "cvtsd_u64", WithScratch, flags: writes, traps: no, clobbers: none, sequence;
             // To an integer of the width; `imm` is a `Trunc`.
-            Trunc, "trunc", WithScratch, sequence;
+            Trunc, "trunc", WithScratch, flags: writes, traps: unless_saturating, clobbers: none, sequence;
 
             // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
             // doesn't matter.
-            Pand, "vpand", ThreeAddress, vex(1, 1, 0xDB);
+            Pand, "vpand", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xDB);
             // !src & rm.
-            Pandn, "vpandn", ThreeAddress, vex(1, 1, 0xDF);
-            Por, "vpor", ThreeAddress, vex(1, 1, 0xEB);
-            Pxor, "vpxor", ThreeAddress, vex(1, 1, 0xEF);
+            Pandn, "vpandn", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xDF);
+            Por, "vpor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEB);
+            Pxor, "vpxor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEF);
             // The constant with bits 1.
-            Pones, "vpones", Const, sequence;
-            Padd, "vpadd", ThreeAddress, lanes(0x1FC, 0x1FD, 0x1FE, 0x1D4);
-            PaddSatS, "vpadds", ThreeAddress, lanes(0x1EC, 0x1ED, 0, 0);
-            PaddSatU, "vpaddus", ThreeAddress, lanes(0x1DC, 0x1DD, 0, 0);
-            Psub, "vpsub", ThreeAddress, lanes(0x1F8, 0x1F9, 0x1FA, 0x1FB);
-            PsubSatS, "vpsubs", ThreeAddress, lanes(0x1E8, 0x1E9, 0, 0);
-            PsubSatU, "vpsubus", ThreeAddress, lanes(0x1D8, 0x1D9, 0, 0);
-            PminS, "vpmins", ThreeAddress, lanes(0x238, 0x1EA, 0x239, 0);
-            PminU, "vpminu", ThreeAddress, lanes(0x1DA, 0x23A, 0x23B, 0);
-            PmaxS, "vpmaxs", ThreeAddress, lanes(0x23C, 0x1EE, 0x23D, 0);
-            PmaxU, "vpmaxu", ThreeAddress, lanes(0x1DE, 0x23E, 0x23F, 0);
-            Pavg, "vpavg", ThreeAddress, lanes(0x1E0, 0x1E3, 0, 0);
-            Pabs, "vpabs", Move, lanes(0x21C, 0x21D, 0x21E, 0);
-            Pcmpeq, "vpcmpeq", ThreeAddress, lanes(0x174, 0x175, 0x176, 0x229);
-            Pcmpgt, "vpcmpgt", ThreeAddress, lanes(0x164, 0x165, 0x166, 0x237);
+            Pones, "vpones", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            Padd, "vpadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1FC, 0x1FD, 0x1FE, 0x1D4);
+            PaddSatS, "vpadds", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1EC, 0x1ED, 0, 0);
+            PaddSatU, "vpaddus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1DC, 0x1DD, 0, 0);
+            Psub, "vpsub", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1F8, 0x1F9, 0x1FA, 0x1FB);
+            PsubSatS, "vpsubs", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1E8, 0x1E9, 0, 0);
+            PsubSatU, "vpsubus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1D8, 0x1D9, 0, 0);
+            PminS, "vpmins", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x238, 0x1EA, 0x239, 0);
+            PminU, "vpminu", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1DA, 0x23A, 0x23B, 0);
+            PmaxS, "vpmaxs", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x23C, 0x1EE, 0x23D, 0);
+            PmaxU, "vpmaxu", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1DE, 0x23E, 0x23F, 0);
+            Pavg, "vpavg", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1E0, 0x1E3, 0, 0);
+            Pabs, "vpabs", Move, flags: keeps, traps: no, clobbers: none, lanes(0x21C, 0x21D, 0x21E, 0);
+            Pcmpeq, "vpcmpeq", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x174, 0x175, 0x176, 0x229);
+            Pcmpgt, "vpcmpgt", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x164, 0x165, 0x166, 0x237);
             // Lower and upper half of products, the latter signed and unsigned.
-            Pmull, "vpmull", ThreeAddress, lanes(0, 0x1D5, 0x240, 0);
-            PmulhS, "vpmulh", ThreeAddress, lanes(0, 0x1E5, 0, 0);
-            PmulhU, "vpmulhu", ThreeAddress, lanes(0, 0x1E4, 0, 0);
+            Pmull, "vpmull", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1D5, 0x240, 0);
+            PmulhS, "vpmulh", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E5, 0, 0);
+            PmulhU, "vpmulhu", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E4, 0, 0);
             // Products of the even lanes, twice as wide.
-            PmulS, "vpmuldq", ThreeAddress, lanes(0, 0, 0x228, 0);
-            PmulU, "vpmuludq", ThreeAddress, lanes(0, 0, 0x1F4, 0);
+            PmulS, "vpmuldq", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x228, 0);
+            PmulU, "vpmuludq", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x1F4, 0);
             // Sums of neighbours' products, twice as wide: signed; unsigned by signed and saturating.
-            Pmadd, "vpmadd", ThreeAddress, lanes(0, 0x1F5, 0, 0);
-            PmaddMixed, "vpmaddubsw", ThreeAddress, lanes(0x204, 0, 0, 0);
+            Pmadd, "vpmadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1F5, 0, 0);
+            PmaddMixed, "vpmaddubsw", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x204, 0, 0, 0);
             // Products of fractions, rounded.
-            PmulRound, "vpmulhrs", ThreeAddress, lanes(0, 0x20B, 0, 0);
+            PmulRound, "vpmulhrs", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x20B, 0, 0);
             // Shifts; the count is all of the right operand's lower half, and may exceed the lanes.
-            Psll, "vpsll", ThreeAddress, lanes(0, 0x1F1, 0x1F2, 0x1F3);
-            Psrl, "vpsrl", ThreeAddress, lanes(0, 0x1D1, 0x1D2, 0x1D3);
-            Psra, "vpsra", ThreeAddress, lanes(0, 0x1E1, 0x1E2, 0);
-            PsllImm, "vpsll", RegisterImm, lane_shift(6);
-            PsrlImm, "vpsrl", RegisterImm, lane_shift(2);
-            PsraImm, "vpsra", RegisterImm, lane_shift(4);
+            Psll, "vpsll", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1F1, 0x1F2, 0x1F3);
+            Psrl, "vpsrl", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1D1, 0x1D2, 0x1D3);
+            Psra, "vpsra", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E1, 0x1E2, 0);
+            PsllImm, "vpsll", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(6);
+            PsrlImm, "vpsrl", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(2);
+            PsraImm, "vpsra", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(4);
             // Lanes of both operands in turn, of their lower and upper halves.
-            PunpckLow, "vpunpckl", ThreeAddress, lanes(0x160, 0x161, 0x162, 0x16C);
-            PunpckHigh, "vpunpckh", ThreeAddress, lanes(0x168, 0x169, 0x16A, 0x16D);
+            PunpckLow, "vpunpckl", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x160, 0x161, 0x162, 0x16C);
+            PunpckHigh, "vpunpckh", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x168, 0x169, 0x16A, 0x16D);
             // Signed lanes saturated to half their width.
-            PackS, "vpackss", ThreeAddress, lanes(0, 0x163, 0x16B, 0);
-            PackU, "vpackus", ThreeAddress, lanes(0, 0x167, 0x22B, 0);
+            PackS, "vpackss", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x163, 0x16B, 0);
+            PackU, "vpackus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x167, 0x22B, 0);
             // The lanes of the lower half extended. Memory is 8 bytes.
-            PextendS, "vpmovsx", Move, lanes(0x220, 0x223, 0x225, 0);
-            PextendU, "vpmovzx", Move, lanes(0x230, 0x233, 0x235, 0);
+            PextendS, "vpmovsx", Move, flags: keeps, traps: no, clobbers: none, lanes(0x220, 0x223, 0x225, 0);
+            PextendU, "vpmovzx", Move, flags: keeps, traps: no, clobbers: none, lanes(0x230, 0x233, 0x235, 0);
             // Memory is one lane.
-            Pbroadcast, "vpbroadcast", Move, lanes(0x278, 0x279, 0x258, 0x259);
-            Pshufb, "vpshufb", ThreeAddress, lanes(0x200, 0, 0, 0);
-            Pshufd, "vpshufd", MoveImm, vex(1, 1, 0x70);
-            PshufLow, "vpshuflw", MoveImm, vex(3, 1, 0x70);
-            PshufHigh, "vpshufhw", MoveImm, vex(2, 1, 0x70);
+            Pbroadcast, "vpbroadcast", Move, flags: keeps, traps: no, clobbers: none, lanes(0x278, 0x279, 0x258, 0x259);
+            Pshufb, "vpshufb", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x200, 0, 0, 0);
+            Pshufd, "vpshufd", MoveImm, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x70);
+            PshufLow, "vpshuflw", MoveImm, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x70);
+            PshufHigh, "vpshufhw", MoveImm, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x70);
             // Bytes from `imm` on of `src:rm`, rm the lower.
-            Palignr, "vpalignr", ThreeImm, vex(1, 3, 0x0F);
+            Palignr, "vpalignr", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x0F);
             // Two lanes of `src`, then two of `rm`.
-            Shufps, "vshufps", ThreeImm, vex(0, 1, 0xC6);
+            Shufps, "vshufps", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0xC6);
             // By the bits of `imm`, lanes of `rm`, else of `src`.
-            Pblend, "vpblend", ThreeImm, lanes(0, 0x30E, 0, 0);
+            Pblend, "vpblend", ThreeImm, flags: keeps, traps: no, clobbers: none, lanes(0, 0x30E, 0, 0);
             // A lane between a vector and a general-purpose register, or memory of its width.
-            Pinsert, "vpinsr", ThreeImm, insert;
-            Pextract, "vpextr", Extract, extract;
-            PextractTo, "vpextr", Store, extract;
+            Pinsert, "vpinsr", ThreeImm, flags: keeps, traps: no, clobbers: none, insert;
+            Pextract, "vpextr", Extract, flags: keeps, traps: no, clobbers: none, extract;
+            PextractTo, "vpextr", Store, flags: keeps, traps: no, clobbers: none, extract;
             // `src` with one float replaced; by the first one of `rm`.
-            InsertFloat, "vinsertps", ThreeImm, vex(1, 3, 0x21);
-            MergeLow, "vmovsd", ThreeRegister, vex(3, 1, 0x10);
-            MergeHigh, "vmovlhps", ThreeRegister, vex(0, 1, 0x16);
+            InsertFloat, "vinsertps", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x21);
+            MergeLow, "vmovsd", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x10);
+            MergeHigh, "vmovlhps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x16);
             // The signs of the lanes as bits.
-            MaskBytes, "vpmovmskb", MoveRegister, vex(1, 1, 0xD7);
-            MaskFloats, "vmovmskp", MoveRegister, packed(0x50);
+            MaskBytes, "vpmovmskb", MoveRegister, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xD7);
+            MaskFloats, "vmovmskp", MoveRegister, flags: keeps, traps: no, clobbers: none, packed(0x50);
             // Zero flag: no bit is set in both.
-            Ptest, "vptest", Compare, vex(1, 2, 0x17);
+            Ptest, "vptest", Compare, flags: writes, traps: no, clobbers: none, vex(1, 2, 0x17);
             // Floats, by width single or double.
-            VaddAll, "vaddp", ThreeAddress, packed(0x58);
-            VmulAll, "vmulp", ThreeAddress, packed(0x59);
-            VsubAll, "vsubp", ThreeAddress, packed(0x5C);
-            VdivAll, "vdivp", ThreeAddress, packed(0x5E);
+            VaddAll, "vaddp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x58);
+            VmulAll, "vmulp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x59);
+            VsubAll, "vsubp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x5C);
+            VdivAll, "vdivp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x5E);
             // As `Vmin` and `Vmax`.
-            VminAll, "vminp", ThreeAddress, packed(0x5D);
-            VmaxAll, "vmaxp", ThreeAddress, packed(0x5F);
-            VsqrtAll, "vsqrtp", Move, packed(0x51);
-            VroundAll, "vroundp", MoveImm, lanes(0, 0, 0x308, 0x309);
+            VminAll, "vminp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x5D);
+            VmaxAll, "vmaxp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x5F);
+            VsqrtAll, "vsqrtp", Move, flags: keeps, traps: no, clobbers: none, packed(0x51);
+            VroundAll, "vroundp", MoveImm, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x308, 0x309);
             // `imm` is the predicate.
-            VcmpAll, "vcmpp", ThreeImm, packed(0xC2);
+            VcmpAll, "vcmpp", ThreeImm, flags: keeps, traps: no, clobbers: none, packed(0xC2);
             // Conversions, named by what becomes what. Where lanes get wider, memory is 8 bytes.
-            IntToSingle, "vcvtdq2ps", Move, vex(0, 1, 0x5B);
-            IntToDouble, "vcvtdq2pd", Move, vex(2, 1, 0xE6);
-            SingleToInt, "vcvttps2dq", Move, vex(2, 1, 0x5B);
-            DoubleToInt, "vcvttpd2dq", Move, vex(1, 1, 0xE6);
-            SingleToDouble, "vcvtps2pd", Move, vex(0, 1, 0x5A);
-            DoubleToSingle, "vcvtpd2ps", Move, vex(1, 1, 0x5A);
+            IntToSingle, "vcvtdq2ps", Move, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x5B);
+            IntToDouble, "vcvtdq2pd", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0xE6);
+            SingleToInt, "vcvttps2dq", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x5B);
+            DoubleToInt, "vcvttpd2dq", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xE6);
+            SingleToDouble, "vcvtps2pd", Move, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x5A);
+            DoubleToSingle, "vcvtpd2ps", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x5A);
 
             // Control. `imm` of a `TrapIf` is a `TrapCode`.
-            TrapIf, "trap_if", Nullary, sequence;
+            TrapIf, "trap_if", Nullary, flags: reads, traps: yes, clobbers: none, sequence;
             // Traps unless the signature of the table entry at `src` is `imm`.
-            CheckSignature, "check_signature", OneUse, sequence;
-            Args, "args", List, sequence;
-            Call, "call", List, sequence;
-            TailCall, "tail_call", List, sequence;
-            Ret, "ret", List, sequence;
-            Ud2, "ud2", Nullary, sequence;
-            Jmp, "jmp", Nullary, sequence;
-            Jcc, "j", Nullary, sequence;
-            JmpTable, "jmp_table", Table, sequence;
+            CheckSignature, "check_signature", OneUse, flags: writes, traps: yes, clobbers: none, sequence;
+            Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence;
+            Call, "call", List, flags: writes, traps: no, clobbers: list, sequence;
+            TailCall, "tail_call", List, flags: writes, traps: no, clobbers: list, sequence;
+            Ret, "ret", List, flags: writes, traps: no, clobbers: list, sequence;
+            Ud2, "ud2", Nullary, flags: keeps, traps: yes, clobbers: none, sequence;
+            Jmp, "jmp", Nullary, flags: keeps, traps: no, clobbers: none, sequence;
+            Jcc, "j", Nullary, flags: reads, traps: no, clobbers: none, sequence;
+            JmpTable, "jmp_table", Table, flags: writes, traps: no, clobbers: none, sequence;
         }
     };
 }
@@ -276,6 +278,47 @@ pub enum Shape {
     List,
     /// rm, with dst and src as scratch registers
     Table,
+}
+
+/// What an instruction does to the flags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flags {
+    /// Neither reads nor changes them.
+    Keeps,
+    /// Reads those of its condition, and changes none.
+    Reads,
+    /// Changes some; they say nothing about the result.
+    Writes,
+    /// Zero and sign flag are the result's.
+    Result,
+    /// Zero and sign flag are the result's; carry and overflow flag are clear.
+    Logic,
+    /// As [`Flags::Result`] if the count in `imm` is not 0; otherwise the flags are kept.
+    Shift,
+}
+
+/// Whether an instruction may trap by its operation. A memory operand with a pc may trap in any row: see [`Mem::pc`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Traps {
+    /// It cannot.
+    No,
+    /// It may.
+    Yes,
+    /// `imm` is a [`Trunc`]: it may, unless that saturates.
+    UnlessSaturating,
+}
+
+/// The registers that an instruction destroys besides its definitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clobbers {
+    /// None.
+    None,
+    /// `rax`
+    Rax,
+    /// `rdx`
+    Rdx,
+    /// Those of its [`RegList`].
+    List,
 }
 
 /// How an instruction becomes bytes. Legacy prefixes are given as the byte (0 for none), those of VEX as its `pp`; the map is 0 for
@@ -367,8 +410,56 @@ macro_rules! encoding {
     };
 }
 
+macro_rules! flags {
+    (keeps) => {
+        Flags::Keeps
+    };
+    (reads) => {
+        Flags::Reads
+    };
+    (writes) => {
+        Flags::Writes
+    };
+    (result) => {
+        Flags::Result
+    };
+    (logic) => {
+        Flags::Logic
+    };
+    (shift) => {
+        Flags::Shift
+    };
+}
+
+macro_rules! traps {
+    (no) => {
+        Traps::No
+    };
+    (yes) => {
+        Traps::Yes
+    };
+    (unless_saturating) => {
+        Traps::UnlessSaturating
+    };
+}
+
+macro_rules! clobbers {
+    (none) => {
+        Clobbers::None
+    };
+    (rax) => {
+        Clobbers::Rax
+    };
+    (rdx) => {
+        Clobbers::Rdx
+    };
+    (list) => {
+        Clobbers::List
+    };
+}
+
 macro_rules! define_asm {
-    ($($name:ident, $text:literal, $shape:ident, $encoding:ident $(($($n:literal),*))?;)*) => {
+    ($($name:ident, $text:literal, $shape:ident, flags: $flags:ident, traps: $traps:ident, clobbers: $clobbers:ident, $encoding:ident $(($($n:literal),*))?;)*) => {
         /// A machine instruction's identity.
         #[allow(missing_docs, reason = "TABLE 3 is the documentation")]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -396,6 +487,27 @@ macro_rules! define_asm {
                 }
             }
 
+            /// What it does to the flags.
+            pub const fn flags(self) -> Flags {
+                match self {
+                    $(Asm::$name => flags!($flags),)*
+                }
+            }
+
+            /// Whether it may trap, memory operands apart.
+            pub const fn traps(self) -> Traps {
+                match self {
+                    $(Asm::$name => traps!($traps),)*
+                }
+            }
+
+            /// What it destroys.
+            pub const fn clobbers(self) -> Clobbers {
+                match self {
+                    $(Asm::$name => clobbers!($clobbers),)*
+                }
+            }
+
             /// Its bytes.
             pub const fn encoding(self) -> Encoding {
                 match self {
@@ -410,32 +522,13 @@ for_each_asm!(define_asm);
 
 impl Asm {
     /// Whether it reads the flags.
-    pub fn reads_flags(self) -> bool {
-        matches!(self, Asm::Set | Asm::Cmov | Asm::FloatSelect | Asm::TrapIf | Asm::Jcc)
+    pub const fn reads_flags(self) -> bool {
+        matches!(self.flags(), Flags::Reads)
     }
 
     /// Whether it leaves the flags as they were.
-    pub fn keeps_flags(self) -> bool {
-        match self {
-            Asm::Popcnt | Asm::Lzcnt | Asm::Tzcnt | Asm::Andn | Asm::ImulImm | Asm::Fmin | Asm::Fmax => false,
-            Asm::Cmov | Asm::FloatSelect => true,
-            _ => matches!(
-                self.shape(),
-                Shape::Move
-                    | Shape::MoveImm
-                    | Shape::MoveRegister
-                    | Shape::RegisterImm
-                    | Shape::ThreeImm
-                    | Shape::Extract
-                    | Shape::Const
-                    | Shape::Store
-                    | Shape::Nullary
-                    | Shape::Set
-                    | Shape::ThreeAddress
-                    | Shape::ThreeRegister
-                    | Shape::HighProduct
-            ),
-        }
+    pub const fn keeps_flags(self) -> bool {
+        matches!(self.flags(), Flags::Keeps | Flags::Reads)
     }
 }
 
@@ -515,7 +608,7 @@ impl Cond {
     }
 }
 
-/// What stands in an instruction's r/m place.
+/// An instruction's r/m operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rm {
     /// Nothing.
@@ -671,13 +764,14 @@ impl Inst {
         Inst { cond, ..self }
     }
 
-    /// Whether it may fault.
+    /// Whether it may trap.
     pub fn may_trap(&self) -> bool {
-        match self.op {
-            Asm::TrapIf | Asm::CheckSignature | Asm::Ud2 | Asm::DivS | Asm::DivU | Asm::RemS | Asm::RemU => true,
-            Asm::Trunc => !Trunc::from_imm(self.imm).saturating,
-            _ => matches!(self.rm, Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE),
-        }
+        let by_operation = match self.op.traps() {
+            Traps::No => false,
+            Traps::Yes => true,
+            Traps::UnlessSaturating => !Trunc::from_imm(self.imm).saturating,
+        };
+        by_operation || matches!(self.rm, Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE)
     }
 
     /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands. This is
@@ -748,11 +842,11 @@ impl Inst {
 
     /// Registers that it destroys besides its definitions.
     pub fn clobbers(&self, lists: &[RegList]) -> RegSet {
-        match self.op.shape() {
-            Shape::Quotient => RegSet::EMPTY.with(abi::RDX),
-            Shape::Remainder => RegSet::EMPTY.with(abi::RAX),
-            Shape::List => lists[self.imm as usize].clobbers,
-            _ => RegSet::EMPTY,
+        match self.op.clobbers() {
+            Clobbers::None => RegSet::EMPTY,
+            Clobbers::Rax => RegSet::EMPTY.with(abi::RAX),
+            Clobbers::Rdx => RegSet::EMPTY.with(abi::RDX),
+            Clobbers::List => lists[self.imm as usize].clobbers,
         }
     }
 }

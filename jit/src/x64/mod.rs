@@ -8,6 +8,8 @@
 
 mod abi;
 mod code;
+#[cfg(test)]
+mod effects;
 mod emit;
 mod encode;
 mod flow;

@@ -1,0 +1,225 @@
+//! TABLE 3's columns for flags, traps and clobbers, compared with what a disassembler says of the bytes emitted for each row.
+
+use super::abi;
+use super::code::{Code, CodeBlock, RegList, Target};
+use super::emit;
+use super::frame::Frame;
+use super::insts::{Asm, Clobbers, Cond, Encoding, Flags, Inst, Mem, Shape, Traps, Trunc, Width};
+use super::layout::Order;
+use crate::regalloc::{Assignment, Reg, RegSet};
+use crate::request::Compiled;
+use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, RflagsBits};
+use weir_bytecode::Trap;
+
+/// The widths at which a row is tried.
+fn widths(op: Asm) -> Vec<Width> {
+    let all = [Width::B, Width::W, Width::D, Width::Q];
+    match op.encoding() {
+        Encoding::Lanes(b, w, d, q) => {
+            all.into_iter().zip([b, w, d, q]).filter(|lanes| lanes.1 != 0).map(|lanes| lanes.0).collect()
+        }
+        Encoding::LaneShift(_) => vec![Width::W, Width::D],
+        Encoding::Scalar(..) | Encoding::Packed(_) | Encoding::Merge(..) | Encoding::Round => vec![Width::D, Width::Q],
+        _ if op == Asm::ImulHigh => vec![Width::Q],
+        _ => vec![Width::D, Width::Q],
+    }
+}
+
+/// Whether the operands in `dst`, in `src` and in `rm` are vector registers.
+fn banks(op: Asm) -> [bool; 3] {
+    match op {
+        Asm::ToFloat | Asm::CvtSs | Asm::CvtSd => [true, true, false],
+        Asm::CvtUnsignedSs | Asm::CvtUnsignedSd | Asm::Pinsert => [true, op == Asm::Pinsert, false],
+        Asm::FromFloat | Asm::Trunc => [false, true, true],
+        Asm::MaskBytes | Asm::MaskFloats | Asm::Pextract | Asm::PextractTo => [false, true, true],
+        Asm::TrapIf | Asm::CheckSignature | Asm::Args | Asm::Call | Asm::TailCall | Asm::Ret => [false; 3],
+        Asm::Ud2 | Asm::Jmp | Asm::Jcc | Asm::JmpTable => [false; 3],
+        op => [op as u8 >= Asm::Vmov as u8; 3],
+    }
+}
+
+/// `op` with the registers that its shape asks for: each in one of its own unless the shape says where.
+fn instance(op: Asm, width: Width) -> Inst {
+    let [dst, src, rm] = banks(op);
+    let reg = |float, n| if float { Reg::float(n) } else { Reg::int(n) };
+    let (dst, src, rm) = (reg(dst, 8), reg(src, 9), reg(rm, 10));
+    let inst = Inst::new(op, width).cond(Cond::L).imm(5);
+    let inst = match op.shape() {
+        Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm => inst.dst(dst).reg(rm),
+        Shape::Const | Shape::Set => inst.dst(dst),
+        Shape::TwoAddress => inst.dst(dst).src(dst).reg(rm),
+        Shape::Unary => inst.dst(dst).src(dst),
+        Shape::ByCl => inst.dst(dst).src(dst).reg(abi::RCX),
+        Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm => inst.dst(dst).src(src).reg(rm),
+        Shape::Extract => inst.dst(dst).src(src),
+        Shape::HighProduct => inst.dst(dst).src(abi::RDX).reg(rm),
+        Shape::Quotient => inst.dst(abi::RAX).src(abi::RAX).reg(rm),
+        Shape::Remainder => inst.dst(abi::RDX).src(abi::RAX).reg(rm),
+        Shape::WithScratch if op == Asm::Trunc => inst.dst(dst).src(Reg::int(9)).reg(rm),
+        Shape::WithScratch => inst.dst(dst).src(Reg::int(9)).reg(rm),
+        Shape::Compare => inst.src(src).reg(rm),
+        Shape::Store | Shape::Update => inst.src(src).mem(Mem::at(Reg::int(10), 8)),
+        Shape::OneUse => inst.src(src),
+        Shape::Nullary => inst,
+        Shape::List => inst.imm(0),
+        Shape::Table => inst.dst(dst).src(src).reg(rm).imm(0),
+    };
+    match op {
+        Asm::Lea => inst.mem(Mem::at(Reg::int(10), 8)),
+        Asm::TrapIf | Asm::Ud2 => inst.imm(Trap::IntegerOverflow as i64),
+        _ => inst,
+    }
+}
+
+/// The bytes of `inst` alone in its block, before returns.
+fn emitted(inst: &Inst, raises: bool) -> Compiled {
+    let list = RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false };
+    let succs: &[u32] = match inst.op {
+        Asm::Jmp => &[1],
+        Asm::Jcc => &[2, 1],
+        Asm::JmpTable => &[1, 2],
+        Asm::Ret | Asm::TailCall | Asm::Ud2 => &[],
+        _ => &[],
+    };
+    let ret = Inst::new(Asm::Ret, Width::Q).imm(0);
+    let block = |insts, succs: &[u32]| CodeBlock { insts, succs: succs.into(), ..CodeBlock::default() };
+    let mut code = Code::new(None);
+    code.insts = vec![*inst, ret, ret, ret];
+    let ends = !succs.is_empty() || matches!(inst.op, Asm::Ret | Asm::TailCall | Asm::Ud2);
+    code.blocks = vec![block(0..if ends { 1 } else { 2 }, succs), block(2..3, &[]), block(3..4, &[])];
+    code.lists = vec![list];
+    code.tables = vec![vec![0, 0, 0, 0, 1]];
+    code.raises = raises;
+    let none = Assignment { places: vec![], starts: vec![], moves: vec![], slots: vec![] };
+    let frame = Frame::of(&code, &none).expect("no slots");
+    let order = Order::of(&code, |_| false);
+    emit::emit(&code, &[], &frame, &order, false).expect("no distance is long")
+}
+
+/// What the processor does, as far as it comes back from there: not in a stretch that ends in a trap.
+struct Seen {
+    reads_flags: bool,
+    changes_flags: bool,
+    /// Of the last instruction that changes flags, what it leaves in them.
+    written: u32,
+    cleared: u32,
+    registers: Vec<iced_x86::Register>,
+}
+
+fn seen(code: &[u8]) -> Seen {
+    let insts: Vec<Instruction> = Decoder::new(64, code, DecoderOptions::NONE).iter().collect();
+    let mut seen = Seen { reads_flags: false, changes_flags: false, written: 0, cleared: 0, registers: vec![] };
+    let mut factory = InstructionInfoFactory::new();
+    let stretches = insts.split_inclusive(|inst| inst.flow_control() != FlowControl::Next);
+    for stretch in stretches.filter(|stretch| stretch.last().is_some_and(|last| last.code() != Opcode::Ud2)) {
+        for inst in stretch {
+            seen.reads_flags |= !seen.changes_flags && inst.rflags_read() != RflagsBits::NONE;
+            if inst.rflags_modified() != RflagsBits::NONE {
+                (seen.changes_flags, seen.written, seen.cleared) = (true, inst.rflags_written(), inst.rflags_cleared());
+            }
+            let writes =
+                |access| matches!(access, OpAccess::Write | OpAccess::ReadWrite | OpAccess::CondWrite | OpAccess::ReadCondWrite);
+            let written = factory.info(inst).used_registers().iter().filter(|used| writes(used.access()));
+            seen.registers.extend(written.map(|used| used.register().full_register()));
+        }
+    }
+    seen
+}
+
+/// The flags of a row whose bytes do this.
+fn flags(inst: &Inst, seen: &Seen) -> Flags {
+    let of_result = RflagsBits::ZF | RflagsBits::SF;
+    let on_integer = matches!(inst.op.shape(), Shape::TwoAddress | Shape::Unary | Shape::ThreeAddress);
+    match seen {
+        Seen { changes_flags: false, reads_flags: false, .. } => Flags::Keeps,
+        Seen { changes_flags: false, reads_flags: true, .. } => Flags::Reads,
+        Seen { reads_flags: true, .. } => panic!("{inst:?} reads flags and changes them"),
+        _ if matches!(inst.op.encoding(), Encoding::Group(0xC1, _)) => Flags::Shift,
+        Seen { written, .. } if !on_integer || written & of_result != of_result => Flags::Writes,
+        Seen { cleared, .. } if *cleared == RflagsBits::CF | RflagsBits::OF => Flags::Logic,
+        _ => Flags::Result,
+    }
+}
+
+/// Control leaves the function, or comes back from another: what happens there has no bytes here.
+fn leaves(op: Asm) -> bool {
+    matches!(op, Asm::Call | Asm::TailCall | Asm::Ret)
+}
+
+#[test]
+fn flags_are_those_of_the_bytes() {
+    for &op in Asm::ALL {
+        for width in widths(op) {
+            let inst = instance(op, width);
+            let expected = if leaves(op) { Flags::Writes } else { flags(&inst, &seen(&emitted(&inst, false).code)) };
+            assert_eq!(op.flags(), expected, "{op:?} {width:?}");
+        }
+    }
+}
+
+#[test]
+fn what_may_trap_has_an_entry_in_the_table_of_traps() {
+    for &op in Asm::ALL {
+        for (width, raises) in widths(op).into_iter().flat_map(|width| [(width, false), (width, true)]) {
+            let inst = instance(op, width);
+            let traps = |inst: &Inst| !emitted(inst, raises).traps.is_empty();
+            let trunc = |saturating| inst.imm(Trunc { signed: true, saturating, from: Width::Q }.to_imm());
+            match op.traps() {
+                _ if leaves(op) => assert_eq!(op.traps(), Traps::No, "{op:?}"),
+                Traps::No => assert!(!traps(&inst) && (op != Asm::Trunc), "{op:?} {width:?}"),
+                Traps::Yes => assert!(traps(&inst) && op != Asm::Trunc, "{op:?} {width:?}"),
+                Traps::UnlessSaturating => assert!(traps(&trunc(false)) && !traps(&trunc(true)), "{op:?} {width:?}"),
+            }
+            assert_eq!(inst.may_trap(), op.traps() != Traps::No, "{op:?}");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_change_what_is_defined_or_destroyed() {
+    use iced_x86::Register as R;
+    const INT: [R; 16] = [
+        R::RAX,
+        R::RCX,
+        R::RDX,
+        R::RBX,
+        R::RSP,
+        R::RBP,
+        R::RSI,
+        R::RDI,
+        R::R8,
+        R::R9,
+        R::R10,
+        R::R11,
+        R::R12,
+        R::R13,
+        R::R14,
+        R::R15,
+    ];
+    let name = |reg: Reg| {
+        if reg.class() == crate::regalloc::Class::Int {
+            INT[usize::from(reg.encoding())]
+        } else {
+            (R::XMM0 + u32::from(reg.encoding())).full_register()
+        }
+    };
+    for &op in Asm::ALL.iter().filter(|op| op.shape() != Shape::List) {
+        for width in widths(op) {
+            let inst = instance(op, width);
+            let mut destroyed = seen(&emitted(&inst, false).code).registers;
+            destroyed.retain(|&reg| reg != R::RSP && reg != R::RBP);
+            let scratch = matches!(op.shape(), Shape::WithScratch | Shape::Table).then_some(inst.src);
+            let defined = [Some(inst.dst), scratch].into_iter().flatten().filter(|reg| !reg.is_none()).map(name);
+            for reg in defined {
+                destroyed.retain(|&other| other != reg);
+            }
+            destroyed.sort();
+            destroyed.dedup();
+            let clobbers: Vec<R> = inst.clobbers(&[]).iter().map(name).collect();
+            assert_eq!(destroyed, clobbers, "{op:?} {width:?}");
+        }
+    }
+    for &op in Asm::ALL {
+        assert_eq!(op.clobbers() == Clobbers::List, op.shape() == Shape::List, "{op:?}");
+    }
+}
