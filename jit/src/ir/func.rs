@@ -7,6 +7,7 @@
 
 use super::list::{Args, List};
 use super::ops::{Op, Type};
+use super::probability::Probability;
 use crate::tight;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -61,6 +62,8 @@ pub struct Inst<'a> {
     pub op: Op,
     /// Type of its value.
     pub ty: Type,
+    /// Of a branch: the probability of its first successor, if a profile has it.
+    pub probability: Option<Probability>,
     /// Byte offset of the Wasm instruction it stems from.
     pub pc: u32,
     /// An index whose meaning TABLE 2 gives.
@@ -142,7 +145,7 @@ impl<'a> Func<'a> {
     /// A new instruction that stands in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
-        tight::push(&mut self.insts, Inst { op, ty, pc, aux, imm, args: Args::new(self.arena, args) });
+        tight::push(&mut self.insts, Inst { op, ty, probability: None, pc, aux, imm, args: Args::new(self.arena, args) });
         value
     }
 
@@ -150,23 +153,21 @@ impl<'a> Func<'a> {
     pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
         let args = Args::new(self.arena, args);
         let inst = &mut self.insts[value.index()];
-        (inst.op, inst.aux, inst.imm, inst.args) = (op, 0, imm, args);
+        (inst.op, inst.probability, inst.aux, inst.imm, inst.args) = (op, None, 0, imm, args);
     }
 
-    /// Exchanges the successors of `block`, which ends with a branch, and with them its odds.
+    /// Exchanges the successors of `block`, which ends with a branch, together with their probabilities.
     pub fn swap_arms(&mut self, block: Block) {
         self.block_mut(block).succs.swap(0, 1);
         let branch = self.terminator(block).expect("it ends with a branch");
-        let odds = &mut self.insts[branch.index()].imm;
-        if *odds != 0 {
-            *odds = 256 - *odds;
-        }
+        let probability = &mut self.insts[branch.index()].probability;
+        *probability = probability.map(Probability::complement);
     }
 
-    /// Says how often of 256 times `branch` goes to its first successor; 0 if that is not known.
-    pub fn set_odds(&mut self, branch: Value, odds: u8) {
+    /// Sets the probability that `branch` goes to its first successor; `None` if it is unknown.
+    pub fn set_probability(&mut self, branch: Value, probability: Option<Probability>) {
         debug_assert_eq!(self.op(branch), Op::Branch);
-        self.insts[branch.index()].imm = odds.into();
+        self.insts[branch.index()].probability = probability;
     }
 
     /// A new instruction at the end of `block`.
@@ -453,7 +454,7 @@ impl PartialEq for Func<'_> {
                     && a.insts.iter().zip(&b.insts).all(|(&v, &w)| {
                         let (i, j) = (self.inst(v), other.inst(w));
                         (v == w || i.ty == Type::Void)
-                            && (i.op, i.ty, i.pc, i.aux, i.imm) == (j.op, j.ty, j.pc, j.aux, j.imm)
+                            && (i.op, i.ty, i.probability, i.pc, i.aux, i.imm) == (j.op, j.ty, j.probability, j.pc, j.aux, j.imm)
                             && i.args == j.args
                     })
             })

@@ -9,6 +9,7 @@ pub mod list;
 pub mod ops;
 pub mod parse;
 pub mod print;
+pub mod probability;
 pub mod sandbox;
 pub mod verify;
 
@@ -18,5 +19,6 @@ pub use list::{Args, List};
 pub use ops::{Effect, Fields, Op, Type, vector_opcode};
 pub use parse::{ParseError, parse};
 pub use print::print;
+pub use probability::Probability;
 pub use verify::{VerifyError, verify};
 pub use weir_contract::Entry;

@@ -234,7 +234,7 @@ macro_rules! for_each_op {
             Fuel, "fuel", 0, Write, [];
             Poll, "poll", 0, Write, [];
 
-            // Terminators. Successors stand in the block. `branch`: [condition], successors [if non-zero, if zero], imm the odds.
+            // Terminators. Successors stand in the block. `branch`: [condition], successors [if non-zero, if zero], with the probability of the first.
             // `br_table`: [index], last successor is the default. `trap`: aux is the trap's code.
             Jump, "jump", 0, Terminator, [];
             Branch, "branch", 1, Terminator, [];
@@ -464,7 +464,7 @@ pub enum Fields {
     /// `aux` is the code of an instruction on vectors, `imm` its lane if it has one.
     Vector,
     /// `imm` is how often of 256 times a branch goes to its first successor, 1 to 255; or 0 if that is not known.
-    Odds,
+    Probability,
 }
 
 impl Op {
@@ -491,7 +491,7 @@ impl Op {
             Op::CallRef | Op::ReturnCallRef => Fields::Type,
             Op::Trap => Fields::Trap,
             Op::Vector => Fields::Vector,
-            Op::Branch => Fields::Odds,
+            Op::Branch => Fields::Probability,
             _ => Fields::None,
         }
     }

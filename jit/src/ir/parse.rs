@@ -7,6 +7,7 @@
 
 use super::func::{Block, Func, Value};
 use super::ops::{Fields, Op, Type};
+use super::probability::Probability;
 use bumpalo::Bump;
 use weir_bytecode::{Opcode, Trap};
 use weir_contract::Entry;
@@ -82,6 +83,7 @@ struct Pending {
     number: Option<u32>,
     op: Op,
     ty: Type,
+    probability: Option<Probability>,
     pc: u32,
     aux: u32,
     imm: u64,
@@ -139,7 +141,8 @@ impl Parser {
         }
         let found = cursor.rest;
         let op = Op::from_name(cursor.word()).ok_or_else(|| error(line, "an operation", found))?;
-        let mut inst = Pending { line, number, op, ty, pc: 0, aux: 0, imm: 0, args: Vec::new(), labels: Vec::new() };
+        let (args, labels) = (Vec::new(), Vec::new());
+        let mut inst = Pending { line, number, op, ty, probability: None, pc: 0, aux: 0, imm: 0, args, labels };
         inst.fields(cursor)?;
         inst.operands(cursor, &mut block.succs)?;
         if cursor.rest.starts_with('@') {
@@ -178,7 +181,9 @@ impl Parser {
                     if let Some(arg) = inst.args.iter().find(|arg| insts.get(arg.index()).is_none_or(|def| def.is_none())) {
                         return Err(error(inst.line, "a defined value", arg.to_string()));
                     }
-                    func.create(inst.op, inst.ty, inst.pc, inst.aux, inst.imm, &inst.args)
+                    let value = func.create(inst.op, inst.ty, inst.pc, inst.aux, inst.imm, &inst.args);
+                    func.inst_mut(value).probability = inst.probability;
+                    value
                 }
                 // A number that no line defines stands for an instruction in no block.
                 None => func.create(Op::Const, Type::Void, 0, 0, 0, &[]),
@@ -281,7 +286,7 @@ impl Pending {
                 self.aux = *op.ok_or_else(|| error(cursor.line, "an instruction on vectors", found))? as u32;
                 self.imm = cursor.optional_index("lane")?.into();
             }
-            Fields::Odds => self.imm = cursor.optional_index("odds")?.into(),
+            Fields::Probability => self.probability = cursor.probability()?,
             Fields::Trap => {
                 let found = cursor.rest;
                 let word = cursor.word();
@@ -464,6 +469,17 @@ impl<'t> Cursor<'t> {
 
     fn optional_index(&mut self, prefix: &str) -> Result<u32, ParseError> {
         if self.at_index(prefix) { self.index(prefix, "an index") } else { Ok(0) }
+    }
+
+    /// A branch probability, such as `p192`, if there is one.
+    fn probability(&mut self) -> Result<Option<Probability>, ParseError> {
+        if !self.at_index("p") {
+            return Ok(None);
+        }
+        let (line, found) = (self.line, self.rest);
+        let of_256 = self.index("p", "a probability such as `p192`")?;
+        let probability = u8::try_from(of_256).ok().and_then(Probability::new);
+        probability.map(Some).ok_or_else(|| error(line, "a probability from `p1` to `p255`", found))
     }
 
     fn value(&mut self) -> Result<Value, ParseError> {

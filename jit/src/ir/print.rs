@@ -161,8 +161,7 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
             }
             if imm == 0 { Ok(()) } else { write!(f, " lane{imm}") }
         }
-        Fields::Odds if imm == 0 => Ok(()),
-        Fields::Odds => write!(f, " odds{imm}"),
+        Fields::Probability => inst.probability.map_or(Ok(()), |probability| write!(f, " {probability}")),
         Fields::Trap => match u8::try_from(aux).ok().and_then(Trap::from_code) {
             Some(trap) => write!(f, " {trap:?}"),
             None => write!(f, " {aux}"),

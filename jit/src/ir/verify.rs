@@ -10,7 +10,7 @@
 //! 6. operations have as many arguments as TABLE 2 says, and calls as many as their type says;
 //! 7. operand and result types fit TABLE 2, the function's signature and, given the module, what is called or accessed;
 //! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it
-//!    is given, constants without excess bits, odds, codes of traps and of instructions on vectors;
+//!    is given, constants without excess bits, probabilities of branches only, codes of traps and of instructions on vectors;
 //! 9. parameters stand first in the entry block of a function entered by a call; frame slots in the entry block of
 //!    one entered by OSR, before anything but pure operations;
 //! 10. results of a call stand directly behind it, each number once;
@@ -229,12 +229,14 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let (aux, imm) = (inst.aux, inst.imm);
         let fields = inst.op.fields();
         let (aux_used, imm_used) = match fields {
-            Fields::None => (false, false),
-            Fields::Bits | Fields::Number | Fields::Segment | Fields::ElemSegment | Fields::Odds => (false, true),
+            Fields::None | Fields::Probability => (false, false),
+            Fields::Bits | Fields::Number | Fields::Segment | Fields::ElemSegment => (false, true),
             Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Type | Fields::Trap => (true, false),
             Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
             Fields::Tables | Fields::TableSegment | Fields::Vector => (true, true),
         };
+        let branches = matches!(fields, Fields::Probability);
+        self.check(8, branches || inst.probability.is_none(), || "only a branch has a probability".into())?;
         self.check(8, aux_used || aux == 0, || format!("aux is {aux} but has no meaning"))?;
         self.check(8, imm_used || imm == 0, || format!("imm is {imm} but has no meaning"))?;
         match fields {
@@ -245,7 +247,6 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.check(8, vector_opcode(aux).is_some(), || format!("there is no instruction {aux:#x} on vectors"))?;
                 self.check(8, imm < 16, || format!("there is no lane {imm}"))
             }
-            Fields::Odds => self.check(8, imm < 256, || format!("the odds are {imm} of 256")),
             Fields::Trap => {
                 let known = u8::try_from(aux).ok().and_then(weir_bytecode::Trap::from_code).is_some();
                 self.check(8, known, || format!("there is no trap {aux}"))
@@ -291,7 +292,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 in_range("table", imm, module.tables.len())
             }
             Fields::Type => in_range("type", aux, module.types.len()),
-            Fields::None | Fields::Bits | Fields::Number | Fields::Trap | Fields::Vector | Fields::Odds => Ok(()),
+            Fields::None | Fields::Bits | Fields::Number | Fields::Trap | Fields::Vector | Fields::Probability => Ok(()),
         }
     }
 

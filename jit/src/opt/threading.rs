@@ -122,11 +122,11 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [b
             _ => k += 1,
         }
     }
-    // Those of what is led past it are no longer among them.
+    // The counts include executions that no longer come here.
     if threaded > 0
         && let Some(branch) = func.terminator(block)
     {
-        func.set_odds(branch, 0);
+        func.set_probability(branch, None);
     }
     if func.block(block).preds.is_empty() {
         unlink(func, block);

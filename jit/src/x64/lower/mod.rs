@@ -139,8 +139,8 @@ impl Lower<'_, '_> {
     /// How much of what comes to a block goes on to the first of its successors, if it ends with a branch whose odds are known.
     fn odds(&self, block: Block, targets: &[u32]) -> Option<f32> {
         let branch = self.func.terminator(block).map(|last| self.func.inst(last)).filter(|last| last.op == Op::Branch)?;
-        let first = branch.imm as f32 / 256.0;
-        (branch.imm != 0).then_some(if targets[0] == 0 { first } else { 1.0 - first })
+        let first = branch.probability?.as_f32();
+        Some(if targets[0] == 0 { first } else { 1.0 - first })
     }
 
     /// Puts everything in forward order.
