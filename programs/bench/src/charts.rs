@@ -4,7 +4,7 @@ use crate::document::{Curve, Metric, Table};
 use crate::table::short;
 use std::fmt::Write;
 
-/// Told apart by those who see no red and green too (Okabe and Ito, "Color Universal Design").
+/// Distinct without telling red from green (Okabe and Ito, "Color Universal Design").
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5c00", "#555555"];
 
 fn colour(index: usize) -> &'static str {
@@ -45,7 +45,7 @@ impl Svg {
     }
 }
 
-/// For text in SVG and HTML.
+/// Escapes text for SVG and HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_curve_has_a_point_for_every_time() {
-        let line = |peer: &str, milliseconds| Line { peer: peer.into(), milliseconds };
+        let line = |peer: &str, milliseconds| Line { peer: peer.into(), milliseconds, failures: Vec::new() };
         let lines = vec![line("a<b", vec![Some(1.0), Some(100.0)]), line("c", vec![Some(10.0), None])];
         let svg = curve(&Curve { program: "x".into(), amounts: vec!["10".into(), "1000".into()], lines });
         assert_eq!(svg.matches("<circle").count(), 3, "{svg}");

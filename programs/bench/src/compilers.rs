@@ -1,9 +1,11 @@
-//! How fast compilers are and how much code they make, as far as they tell.
+//! Compile time and code size of whole modules, with Weir's compilers and wasmtime's.
 //!
-//! Weir says it itself, of the functions that it compiled. wasmtime compiles whole modules: its time is that of
-//! `wasmtime compile` on one thread less that for an empty module, its code the text section of what comes out.
+//! Each side is a process that reads one module, validates it, compiles every function on one thread and writes the code. The
+//! time is that of the process, less that for an empty module. Not the same on both sides: wasmtime writes an ELF file with
+//! its own sections, and its text section has trampolines; Weir writes machine code alone.
 
-use crate::document::{Compiler, summarize};
+use crate::compile::Summary;
+use crate::document::{Compiler, Scope, summarize};
 use crate::measure::{Refusal, Scratch};
 use crate::peers::Peer;
 use crate::programs::Program;
@@ -12,24 +14,29 @@ use object::{Object, ObjectSection};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Runs of which the median is taken.
 const RUNS: usize = 3;
 
-/// What the program's module costs the compilers among the peers.
+/// Compiles the program's module with each compiler among the peers.
 pub fn measure(program: &Program, peers: &[Peer], scratch: &Scratch) -> Vec<Compiler> {
     let measured = peers.iter().filter_map(|peer| {
         progress(&format!("compiling {} with {}", program.name, peer.name));
         let cost = match peer.name {
-            "weir-native" => weir(peer, "native", program),
-            "weir-cranelift" => weir(peer, "cranelift", program),
+            "weir-native" => weir(&[], program, scratch),
+            "weir-cranelift" => weir(&["--cranelift"], program, scratch),
             "wasmtime" => wasmtime(peer, "cranelift", program, scratch),
             "wasmtime-winch" => wasmtime(peer, "winch", program, scratch),
             _ => return None,
         };
-        let Cost { bytecode_bytes, code_bytes, milliseconds } = cost.ok()?;
-        Some(Compiler { program: program.name.clone(), name: peer.name.into(), bytecode_bytes, code_bytes, milliseconds })
+        let row = Compiler { program: program.name.clone(), name: peer.name.into(), scope: Scope::Module, ..Compiler::default() };
+        Some(match cost {
+            Ok(Cost { bytecode_bytes, code_bytes, milliseconds, refused }) => {
+                Compiler { bytecode_bytes, code_bytes, milliseconds, refused, ..row }
+            }
+            Err(refusal) => Compiler { left_out: Some(refusal.to_string()), ..row },
+        })
     });
     let measured = measured.collect();
     progress("");
@@ -40,61 +47,60 @@ struct Cost {
     bytecode_bytes: u64,
     code_bytes: u64,
     milliseconds: f64,
+    refused: u64,
 }
 
-/// The run with the median time.
-fn median(cost: impl Fn() -> Result<Cost, Refusal>) -> Result<Cost, Refusal> {
-    let mut runs = (0..RUNS).map(|_| cost()).collect::<Result<Vec<Cost>, Refusal>>()?;
-    runs.sort_by(|a, b| a.milliseconds.total_cmp(&b.milliseconds));
-    Ok(runs.swap_remove(RUNS / 2))
+/// The median time that a command takes for the module, less that for an empty one, in milliseconds, and its last output.
+fn time(
+    program: &Program,
+    scratch: &Scratch,
+    command: impl Fn(&Path) -> Result<Command, Refusal>,
+) -> Result<(f64, Vec<u8>), Refusal> {
+    let empty = scratch.path("empty.wasm");
+    fs::write(&empty, b"\0asm\x01\0\0\0")?;
+    let mut last = Vec::new();
+    let mut median = |module: &Path| {
+        let mut runs = Vec::new();
+        for _ in 0..RUNS {
+            let start = Instant::now();
+            let output = command(module)?.stdin(Stdio::null()).output()?;
+            runs.push(milliseconds(start.elapsed()));
+            if !output.status.success() {
+                return Err(Refusal::failed(output.status, &output.stderr));
+            }
+            last = output.stdout;
+        }
+        Ok(summarize(&runs).map_or(0.0, |summary| summary.median))
+    };
+    let idle = median(&empty)?;
+    // At least as much as the clock can tell from the empty module's time.
+    let taken = (median(&program.wasm)? - idle).max(0.1);
+    Ok((taken, last))
 }
 
-fn output(mut command: Command) -> Result<(Vec<u8>, Duration), Refusal> {
-    let start = Instant::now();
-    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).output()?;
-    let wall = start.elapsed();
-    if output.status.success() { Ok((output.stderr, wall)) } else { Err(Refusal::failed(output.status, &output.stderr)) }
-}
-
-/// From the statistics that `weir` prints on the last line of its standard error.
-fn weir(peer: &Peer, tier: &str, program: &Program) -> Result<Cost, Refusal> {
-    median(|| {
-        let mut command = Command::new(&peer.binary);
-        command.args(["run", "--stats=json"]).arg(format!("--tier={tier}")).arg(&program.wasm).args(&program.small.args);
-        let (stderr, _) = output(command)?;
-        statistics(&stderr).ok_or_else(|| Refusal::Failed("no statistics".into()))
-    })
-}
-
-fn statistics(stderr: &[u8]) -> Option<Cost> {
-    let text = String::from_utf8_lossy(stderr);
-    let json: serde_json::Value = serde_json::from_str(text.lines().last()?).ok()?;
-    let phases = json["compile_ms"].as_object()?;
-    Some(Cost {
-        bytecode_bytes: json["bytecode_bytes_compiled"].as_u64()?,
-        code_bytes: json["code_bytes"].as_u64()?,
-        milliseconds: phases.values().filter_map(serde_json::Value::as_f64).sum(),
-    })
+/// Weir's compiler, in a process of this program.
+fn weir(flags: &[&str], program: &Program, scratch: &Scratch) -> Result<Cost, Refusal> {
+    let this = std::env::current_exe()?;
+    let (milliseconds, stdout) = time(program, scratch, |module| {
+        let mut command = Command::new(&this);
+        command.arg("compile").args(flags).arg("-o").arg(scratch.path("code.bin")).arg(module);
+        Ok(command)
+    })?;
+    let summary: Summary = serde_json::from_slice(&stdout).map_err(|error| Refusal::Failed(error.to_string()))?;
+    let bytecode_bytes = code_section(&fs::read(&program.wasm)?) - summary.refused_bytes;
+    Ok(Cost { bytecode_bytes, code_bytes: summary.code_bytes, milliseconds, refused: summary.refused })
 }
 
 fn wasmtime(peer: &Peer, compiler: &str, program: &Program, scratch: &Scratch) -> Result<Cost, Refusal> {
-    let empty = scratch.path("empty.wasm");
-    fs::write(&empty, b"\0asm\x01\0\0\0")?;
     let compiled = scratch.path(&format!("{}-{compiler}.cwasm", program.name));
-    let compile = |module: &Path| {
+    let (milliseconds, _) = time(program, scratch, |module| {
         let mut command = Command::new(&peer.binary);
         command.args(["compile", "-Cparallel-compilation=n"]).arg(format!("-Ccompiler={compiler}"));
         command.arg("-o").arg(&compiled).arg(module);
-        output(command).map(|(_, wall)| milliseconds(wall))
-    };
-    let idle = (0..RUNS).map(|_| compile(&empty)).collect::<Result<Vec<f64>, Refusal>>()?;
-    let idle = summarize(&idle).map_or(0.0, |summary| summary.median);
+        Ok(command)
+    })?;
     let bytecode_bytes = code_section(&fs::read(&program.wasm)?);
-    median(|| {
-        // Never less than the clock can tell from the empty module's.
-        let milliseconds = (compile(&program.wasm)? - idle).max(0.1);
-        Ok(Cost { bytecode_bytes, code_bytes: text_section(&fs::read(&compiled)?), milliseconds })
-    })
+    Ok(Cost { bytecode_bytes, code_bytes: text_section(&fs::read(&compiled)?), milliseconds, refused: 0 })
 }
 
 /// Bytes of the function bodies.
@@ -128,11 +134,23 @@ mod tests {
     }
 
     #[test]
-    fn statistics_are_the_last_line() {
-        let stderr = br#"a warning
-{"compile_ms": {"build": 1.5, "emit": 0.5}, "bytecode_bytes_compiled": 100, "code_bytes": 300}"#;
-        let cost = statistics(stderr).unwrap();
-        assert_eq!((cost.bytecode_bytes, cost.code_bytes, cost.milliseconds), (100, 300, 2.0));
-        assert!(statistics(b"").is_none() && statistics(b"{}").is_none());
+    fn a_compiler_that_fails_is_a_row_with_the_reason() {
+        let scratch = Scratch::new().unwrap();
+        let programs = crate::programs::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), Some("fib")).unwrap();
+        let command = |script: &'static str| {
+            move |_: &Path| {
+                let mut command = Command::new("sh");
+                command.args(["-c", script]);
+                Ok(command)
+            }
+        };
+        let (taken, output) = time(&programs[0], &scratch, command("echo done")).unwrap();
+        assert!(taken >= 0.1 && output == b"done\n", "{taken}");
+        let failed = time(&programs[0], &scratch, command("echo why >&2; exit 1"));
+        assert!(matches!(failed, Err(Refusal::Failed(why)) if why.contains("why")));
+        // This test program has no command `compile`.
+        let peer = crate::peers::tests::peer("weir-native");
+        let rows = measure(&programs[0], &[peer], &scratch);
+        assert!(rows.len() == 1 && rows[0].left_out.is_some() && rows[0].scope == Scope::Module, "{rows:?}");
     }
 }

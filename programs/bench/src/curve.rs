@@ -1,4 +1,4 @@
-//! Total time against amount of work, from a millisecond to seconds: where starting up ends and peak speed begins.
+//! Total time against amount of work, from a millisecond to seconds: start-up dominates one end, peak speed the other.
 
 use crate::document::{Curve, Line, summarize};
 use crate::measure::Refusal;
@@ -7,16 +7,16 @@ use crate::programs::{Program, Work};
 use crate::run::{Runner, milliseconds};
 use std::time::Duration;
 
-/// Milliseconds of work on the first peer, as powers of ten and thirds of them between, roughly.
+/// Milliseconds of work on the first peer: powers of ten, and about the third of each.
 const STEPS: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0];
 
 /// For the large work on the first peer, whatever that is.
 const CALIBRATION: Duration = Duration::from_secs(300);
 
-/// What the slowest peer may need before it begins.
+/// Start-up of the slowest peer, at most.
 const START_UP: Duration = Duration::from_secs(10);
 
-/// How often a point is measured for the median: short runs vary more and cost less.
+/// Runs for the median of one point: short runs vary more and cost less.
 fn rounds(ms: f64) -> usize {
     match ms {
         ..100.0 => 15,
@@ -37,12 +37,21 @@ pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Du
     if works.len() < steps.len() || steps.is_empty() {
         return Err(format!("{}: its work cannot be scaled (no line `linear`)", program.name));
     }
-    let mut lines: Vec<Line> = peers.iter().map(|peer| Line { peer: peer.name.into(), milliseconds: Vec::new() }).collect();
+    let mut lines: Vec<Line> =
+        peers.iter().map(|peer| Line { peer: peer.name.into(), milliseconds: Vec::new(), failures: Vec::new() }).collect();
     for (work, step) in works.iter().zip(&steps) {
         let gone = |line: &Line| line.milliseconds.last().is_some_and(|last| last.is_none_or(|ms| ms > milliseconds(longest)));
         let drawn: Vec<Option<&Peer>> = peers.iter().zip(&lines).map(|(peer, line)| (!gone(line)).then_some(peer)).collect();
         let medians = medians(runner, program, work, &drawn, rounds(*step), longest * 2 + START_UP);
-        lines.iter_mut().zip(medians).for_each(|(line, median)| line.milliseconds.push(median));
+        for (line, median) in lines.iter_mut().zip(medians) {
+            match median {
+                Ok(median) => line.milliseconds.push(median),
+                Err(refusal) => {
+                    line.milliseconds.push(None);
+                    line.failures.push(format!("{}: {refusal}", work.args[0]));
+                }
+            }
+        }
     }
     Ok(Curve { program: program.name.clone(), amounts: works.iter().map(|work| work.args[0].clone()).collect(), lines })
 }
@@ -55,7 +64,7 @@ fn scale(runner: &mut Runner, program: &Program, peer: &Peer) -> Result<f64, Ref
     Ok(1.0 / (large - small).max(1.0))
 }
 
-/// Of each peer the median of so many runs, which take turns; `None` if it has dropped out or one failed.
+/// The median of `rounds` runs of each peer, in turn; `None` for a peer that dropped out before.
 fn medians(
     runner: &mut Runner,
     program: &Program,
@@ -63,16 +72,16 @@ fn medians(
     peers: &[Option<&Peer>],
     rounds: usize,
     timeout: Duration,
-) -> Vec<Option<f64>> {
-    let mut runs: Vec<Option<Vec<f64>>> = peers.iter().map(|peer| peer.map(|_| Vec::new())).collect();
+) -> Vec<Result<Option<f64>, Refusal>> {
+    let mut runs: Vec<Result<Vec<f64>, Refusal>> = peers.iter().map(|_| Ok(Vec::new())).collect();
     for _ in 0..rounds {
         for (peer, runs) in peers.iter().zip(&mut runs) {
-            let (Some(peer), Some(done)) = (peer, runs.as_mut()) else { continue };
+            let (Some(peer), Ok(done)) = (peer, runs.as_mut()) else { continue };
             match runner.run(program, work, peer, timeout) {
                 Ok(run) => done.push(milliseconds(run.wall)),
-                Err(_) => *runs = None,
+                Err(refusal) => *runs = Err(refusal),
             }
         }
     }
-    runs.into_iter().map(|runs| Some(summarize(&runs?)?.median)).collect()
+    runs.into_iter().map(|runs| Ok(summarize(&runs?).map(|summary| summary.median))).collect()
 }

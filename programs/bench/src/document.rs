@@ -1,6 +1,7 @@
-//! What was measured: the one form that is written as JSON, printed as tables, drawn and compared.
+//! The measurements of one invocation: written as JSON, printed as tables, drawn and compared.
 
 use crate::peers::Peer;
+use crate::programs::Program;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -11,14 +12,29 @@ use std::process::Command;
 pub struct Document {
     /// The arguments of the command that measured it.
     pub command: Vec<String>,
+    /// The commit of the source tree, `-dirty` appended if files differ from it; a sentence if git did not tell.
+    #[serde(default)]
+    pub commit: String,
     pub machine: Machine,
     pub peers: Vec<Version>,
+    /// The lines of `args.txt` of every program in the tables.
+    #[serde(default)]
+    pub inputs: Vec<Input>,
     pub tables: Vec<Table>,
     pub compilers: Vec<Compiler>,
     pub curves: Vec<Curve>,
 }
 
-/// Where it was measured.
+/// The arguments of one program, as `args.txt` has them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Input {
+    pub program: String,
+    pub small: String,
+    pub half: Option<String>,
+    pub large: String,
+}
+
+/// The machine and the date of the measurement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
     pub processor: String,
@@ -28,11 +44,14 @@ pub struct Machine {
     pub date: String,
 }
 
-/// A peer, and what it says when asked for its version.
+/// A peer with its version and its command line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Version {
     pub name: String,
     pub version: String,
+    /// One line for each command: those that prepare a program, then the one that is timed.
+    #[serde(default)]
+    pub commands: Vec<String>,
 }
 
 /// Programs by peers.
@@ -43,6 +62,24 @@ pub struct Table {
     /// Index of the peer that the others are compared with.
     pub base: usize,
     pub rows: Vec<Row>,
+    /// Programs that have no row.
+    #[serde(default)]
+    pub excluded: Vec<Excluded>,
+}
+
+/// A program without a row, and the reason.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Excluded {
+    pub program: String,
+    pub why: String,
+}
+
+/// A measurement that failed, and is in no mean.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Failure {
+    pub program: String,
+    pub why: String,
+    pub peer: String,
 }
 
 /// One program.
@@ -64,22 +101,41 @@ pub struct Cell {
     pub first_output: Vec<f64>,
     /// The largest resident set of the full runs in MiB.
     pub peak_mib: Option<f64>,
-    /// Why there is nothing.
+    /// Why there is no measurement.
     pub left_out: Option<String>,
-    /// Whether it cannot run this one in principle; then being left out is no failure.
+    /// Whether the peer has no way to run this program; then its absence is no failure.
     pub impossible: bool,
 }
 
-/// How fast one compiler made code of one module, and how much.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// The functions that a [`Compiler`] row covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Every function of the module, in a process of its own that reads, validates, compiles and writes the code.
+    Module,
+    /// The functions that a run called, by the compiler's own timers: not comparable with whole modules.
+    #[default]
+    Called,
+}
+
+/// Compile time and code size of one module with one compiler.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Compiler {
     pub program: String,
     pub name: String,
-    /// Of bytecode in the functions that were compiled.
+    #[serde(default)]
+    pub scope: Scope,
+    /// Of the function bodies that were compiled.
     pub bytecode_bytes: u64,
     pub code_bytes: u64,
     /// On one thread.
     pub milliseconds: f64,
+    /// Functions that the compiler refused; their bytes are not counted.
+    #[serde(default)]
+    pub refused: u64,
+    /// Why there is no measurement.
+    #[serde(default)]
+    pub left_out: Option<String>,
 }
 
 /// Time against amount of work.
@@ -92,7 +148,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The first peer's worst time over the best of the others, at the amounts of work for which it takes `least` milliseconds or more.
+    /// The largest ratio of the first peer's time to the best of the others', over the amounts of work for which the first peer
+    /// takes `least` milliseconds or more.
     pub fn worst(&self, least: f64) -> Option<f64> {
         let (first, others) = self.lines.split_first()?;
         let ratio = |(i, ms): (usize, &Option<f64>)| {
@@ -103,19 +160,23 @@ impl Curve {
     }
 }
 
-/// One peer's line: milliseconds by amount, while it was measured.
+/// One peer's line: milliseconds by amount; `None` after the peer dropped out as too slow, or where it failed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {
     pub peer: String,
     pub milliseconds: Vec<Option<f64>>,
+    /// Amount and reason of each failure.
+    #[serde(default)]
+    pub failures: Vec<String>,
 }
 
-/// What a cell is asked for.
+/// A quantity that a cell holds or that follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// From start to exit.
     Total,
-    /// What the second half of the work took: all of it less half of it. Nearly all tiers have settled by then.
+    /// The time of all of the work less that of half of it, each the median of separate runs. A difference of two medians has
+    /// about twice the noise of either.
     Steady,
     FirstOutput,
     PeakMemory,
@@ -134,7 +195,7 @@ impl Metric {
     }
 }
 
-/// What several runs come to.
+/// Median and range of several runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
     pub median: f64,
@@ -152,7 +213,11 @@ pub fn summarize(runs: &[f64]) -> Option<Summary> {
     Some(Summary { median, min, max })
 }
 
-/// The geometric mean, and of how many.
+fn median(runs: &[f64]) -> Option<f64> {
+    summarize(runs).map(|summary| summary.median)
+}
+
+/// The geometric mean, and the number of ratios.
 pub fn geomean(ratios: impl Iterator<Item = f64>) -> (Option<f64>, usize) {
     let logarithms: Vec<f64> = ratios.map(f64::ln).collect();
     let mean = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
@@ -160,9 +225,8 @@ pub fn geomean(ratios: impl Iterator<Item = f64>) -> (Option<f64>, usize) {
 }
 
 impl Cell {
-    /// Its median, unless it was left out or not measured.
+    /// The median; `None` if the cell was left out, if the metric was not measured, or if it is a [failure](Self::failure).
     pub fn metric(&self, metric: Metric) -> Option<f64> {
-        let median = |runs| summarize(runs).map(|summary| summary.median);
         match metric {
             Metric::Total => median(&self.total),
             Metric::Steady => Some(median(&self.total)? - median(&self.half)?).filter(|ms| *ms > 0.0),
@@ -171,7 +235,19 @@ impl Cell {
         }
     }
 
-    /// Forgets what was measured.
+    /// Why a measurement of this cell is in no mean, if the peer is able to run the program.
+    fn failure(&self) -> Option<String> {
+        if self.impossible {
+            return None;
+        }
+        let no_steady_state = || {
+            let (total, half) = (median(&self.total)?, median(&self.half)?);
+            (half >= total).then(|| format!("no steady state: half of the work took {half:.0} ms, all of it {total:.0} ms"))
+        };
+        self.left_out.clone().or_else(no_steady_state)
+    }
+
+    /// Replaces the measurements by a reason.
     pub fn leave_out(&mut self, why: String, impossible: bool) {
         *self = Cell { left_out: Some(why), impossible, ..Cell::default() };
     }
@@ -183,36 +259,90 @@ impl Table {
         Some(row.cells[peer].metric(metric)? / row.cells[self.base].metric(metric)?)
     }
 
-    /// The geometric mean of a peer's ratios, and of how many.
+    /// The geometric mean of a peer's ratios, and the number of programs.
     pub fn geomean(&self, peer: usize, metric: Metric) -> (Option<f64>, usize) {
         geomean(self.rows.iter().filter_map(|row| self.ratio(row, peer, metric)))
     }
 
-    /// Program, peer and reason of whatever went wrong.
-    pub fn failures(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.rows.iter().flat_map(move |row| {
-            let cells = row.cells.iter().zip(&self.peers).filter(|(cell, _)| !cell.impossible);
-            cells.filter_map(|(cell, peer)| Some((row.program.as_str(), peer.as_str(), cell.left_out.as_deref()?)))
-        })
+    /// Every measurement that failed.
+    pub fn failures(&self) -> Vec<Failure> {
+        let of_row = |row: &Row| -> Vec<Failure> {
+            let cells = row.cells.iter().zip(&self.peers);
+            let failed = cells.filter_map(|(cell, peer)| Some((cell.failure()?, peer)));
+            failed.map(|(why, peer)| Failure { program: row.program.clone(), why, peer: peer.clone() }).collect()
+        };
+        self.rows.iter().flat_map(of_row).collect()
+    }
+
+    /// Programs that are in no mean, or not in every mean, without a failure; one line for each reason.
+    pub fn exclusions(&self) -> Vec<String> {
+        let programs = |has: &dyn Fn(&Row) -> bool| -> Vec<&str> {
+            self.rows.iter().filter(|row| has(row)).map(|row| row.program.as_str()).collect()
+        };
+        let mut lines = Vec::new();
+        let mut push = |why: &str, names: &[&str]| {
+            if !names.is_empty() {
+                lines.push(format!("{why}: {}", names.join(", ")));
+            }
+        };
+        let mut reasons: Vec<&str> = self.excluded.iter().map(|excluded| excluded.why.as_str()).collect();
+        reasons.dedup();
+        for why in reasons {
+            let names = self.excluded.iter().filter(|excluded| excluded.why == why).map(|excluded| excluded.program.as_str());
+            push(&format!("Not in this table, {why}"), &names.collect::<Vec<_>>());
+        }
+        for (index, peer) in self.peers.iter().enumerate() {
+            push(
+                &format!("Not run by {peer}, which has no source that it could compile"),
+                &programs(&|row| row.cells[index].impossible),
+            );
+        }
+        if self.rows.iter().any(|row| row.cells.iter().any(|cell| !cell.half.is_empty())) {
+            push(
+                "Without a steady state, there being no half of the work",
+                &programs(&|row| row.cells.iter().all(|cell| cell.half.is_empty())),
+            );
+        }
+        lines
     }
 }
 
 impl Document {
-    /// With nothing measured yet.
-    pub fn new(peers: &[Peer]) -> Document {
-        let version = |peer: &Peer| Version { name: peer.name.into(), version: peer.version() };
+    /// A document of this machine and source tree, without measurements.
+    pub fn new(peers: &[Peer], programs: &[Program]) -> Document {
+        let version = |peer: &Peer| Version { name: peer.name.into(), version: peer.version(), commands: peer.commands() };
         Document {
             command: std::env::args().skip(1).collect(),
+            commit: commit().unwrap_or_else(|why| why),
             machine: Machine::this(),
             peers: peers.iter().map(version).collect(),
+            inputs: programs.iter().map(|program| program.input.clone()).collect(),
             ..Document::default()
         }
+    }
+
+    /// Every measurement that failed.
+    pub fn failures(&self) -> Vec<Failure> {
+        let tables = self.tables.iter().flat_map(Table::failures);
+        let compilers = self.compilers.iter().filter_map(|compiler| {
+            let (program, peer) = (compiler.program.clone(), format!("{} as a compiler", compiler.name));
+            Some(Failure { program, why: compiler.left_out.clone()?, peer })
+        });
+        let lines = self.curves.iter().flat_map(|curve| curve.lines.iter().map(move |line| (curve, line)));
+        let curves = lines.flat_map(|(curve, line)| {
+            line.failures.iter().map(|why| Failure {
+                program: curve.program.clone(),
+                why: format!("on the curve, {why}"),
+                peer: line.peer.clone(),
+            })
+        });
+        tables.chain(compilers).chain(curves).collect()
     }
 
     /// Reads what [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// The file can't be read, or is none of ours.
+    /// The file can't be read, or is no such document.
     pub fn read(path: &Path) -> Result<Document, String> {
         let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
@@ -228,9 +358,23 @@ impl Document {
     }
 }
 
+/// The commit of the source tree that this was built in.
+///
+/// # Errors
+/// There is no git, or no repository.
+pub fn commit() -> Result<String, String> {
+    let mut git = Command::new("git");
+    git.args(["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
+    let output = git.output().map_err(|error| format!("git: {error}"))?;
+    match String::from_utf8_lossy(&output.stdout).trim() {
+        "" => Err(format!("git: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        commit => Ok(commit.into()),
+    }
+}
+
 impl Machine {
-    /// The one this runs on.
-    fn this() -> Machine {
+    /// The machine on which this runs.
+    pub fn this() -> Machine {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |path: &str, name: &str| {
             let text = read(path);
@@ -266,6 +410,7 @@ pub mod tests {
             title: "Large work".into(),
             peers: vec!["a".into(), "b".into()],
             base: 0,
+            excluded: Vec::new(),
             rows: vec![
                 row("x", vec![cell(&[10.0, 20.0], &[5.0]), cell(&[30.0, 30.0], &[10.0])]),
                 row("y", vec![cell(&[10.0], &[4.0]), cell(&[80.0], &[20.0])]),
@@ -285,16 +430,63 @@ pub mod tests {
         assert_eq!(table.geomean(0, Metric::Total), (Some(1.0), 3));
         let (mean, count) = table.geomean(1, Metric::Total);
         assert!((mean.unwrap() - 4.0).abs() < 1e-9 && count == 2);
-        assert_eq!(table.failures().collect::<Vec<_>>(), [("z", "b", "wrong output: nonsense")]);
+        assert_eq!(table.failures(), [failure("z", "wrong output: nonsense", "b")]);
         assert_eq!(summarize(&[]), None);
+    }
+
+    fn failure(program: &str, why: &str, peer: &str) -> Failure {
+        Failure { program: program.into(), why: why.into(), peer: peer.into() }
+    }
+
+    #[test]
+    fn a_half_that_takes_longer_than_the_whole_is_a_failure() {
+        let mut table = table();
+        table.rows[1].cells[1].half = vec![80.0];
+        let why = "no steady state: half of the work took 80 ms, all of it 80 ms";
+        assert_eq!(table.failures(), [failure("y", why, "b"), failure("z", "wrong output: nonsense", "b")]);
+        assert_eq!(table.geomean(1, Metric::Steady).1, 1);
+    }
+
+    #[test]
+    fn every_absence_has_a_reason() {
+        let mut table = table();
+        assert_eq!(table.exclusions(), <[&str; 0]>::default());
+        table.rows[0].cells[1].leave_out("cannot run it".into(), true);
+        table.rows[2].cells[0].half.clear();
+        table.excluded.push(Excluded { program: "w".into(), why: "too long".into() });
+        let lines = table.exclusions();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(
+            lines[0].ends_with("too long: w") && lines[1].starts_with("Not run by b,") && lines[1].ends_with(": x"),
+            "{lines:?}"
+        );
+        assert!(lines[2].ends_with("half of the work: z"), "{lines:?}");
+    }
+
+    /// Of tables, compilers and curves.
+    #[test]
+    fn a_document_lists_all_failures() {
+        let compiler = Compiler { program: "x".into(), name: "a".into(), left_out: Some("no".into()), ..Compiler::default() };
+        let line = Line { peer: "b".into(), milliseconds: vec![None], failures: vec!["5: wrong output".into()] };
+        let curve = Curve { program: "y".into(), amounts: vec!["5".into()], lines: vec![line] };
+        let document = Document { tables: vec![table()], compilers: vec![compiler], curves: vec![curve], ..Document::default() };
+        let expected = [
+            failure("z", "wrong output: nonsense", "b"),
+            failure("x", "no", "a as a compiler"),
+            failure("y", "on the curve, 5: wrong output", "b"),
+        ];
+        assert_eq!(document.failures(), expected);
     }
 
     #[test]
     fn json_keeps_everything() {
-        let line = Line { peer: "a".into(), milliseconds: vec![Some(1.5), None] };
+        let line = Line { peer: "a".into(), milliseconds: vec![Some(1.5), None], failures: Vec::new() };
         let curve = Curve { program: "x".into(), amounts: vec!["1".into(), "2".into()], lines: vec![line] };
-        let document = Document { tables: vec![table()], curves: vec![curve], ..Document::new(&[]) };
-        assert!(document.machine.memory_gib > 0 && document.machine.date.starts_with("20"), "{document:?}");
+        let document = Document { tables: vec![table()], curves: vec![curve], ..Document::new(&[], &[]) };
+        assert!(
+            !document.commit.is_empty() && document.machine.memory_gib > 0 && document.machine.date.starts_with("20"),
+            "{document:?}"
+        );
         let path = std::env::temp_dir().join(format!("weir-bench-document-{}.json", std::process::id()));
         document.write(&path).unwrap();
         let read = Document::read(&path);

@@ -1,9 +1,10 @@
-//! Throughput benchmarks: the programs beside this folder, run by Weir and by its peers, whole processes, interleaved.
+//! Throughput benchmarks: the programs in the parent folder, run by Weir and by its peers, whole processes, interleaved.
 //!
-//! [`run`] runs and checks, [`document`] holds what was measured, everything else shows or compares it.
+//! [`run`] runs and checks, [`document`] holds the measurements, the other modules show or compare them.
 
 mod charts;
 mod compare;
+mod compile;
 mod compilers;
 mod counts;
 mod curve;
@@ -18,11 +19,12 @@ mod run;
 mod table;
 
 use clap::Parser;
-use document::Document;
-use options::{Bench, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
+use document::{Document, Excluded, Machine};
+use options::{Bench, Compile, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
 use peers::Peer;
 use programs::Program;
 use run::{Effort, Job, Runner};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Some(Task::Report(options)) => report(options),
         Some(Task::Mean(options)) => mean(options),
         Some(Task::Compiler(options)) => compiler(options),
+        Some(Task::Compile(options)) => compile(options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -49,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether it was done without a failure; an error if it could not be begun.
+/// Whether everything succeeded; an error if the task could not begin.
 type Done = Result<bool, String>;
 
 impl Selection {
@@ -57,7 +60,7 @@ impl Selection {
         programs::find(&self.programs, self.filter.as_deref())
     }
 
-    /// Those named, or else those of the kind that are there.
+    /// The named peers, or those of this kind whose binary exists.
     fn peers(&self, kind: &[&str]) -> Result<Vec<Peer>, String> {
         if self.peers.is_empty() { Ok(peers::present(kind)) } else { peers::find(&self.peers) }
     }
@@ -79,7 +82,7 @@ fn bench(options: &Bench) -> Done {
     let timeout = options.selection.timeout();
     let effort = Effort { rounds: options.rounds, until: None, metrics: options.metrics, timeout };
     let mut runner = Runner::new()?;
-    let mut document = Document::new(&peers);
+    let mut document = Document::new(&peers, &programs);
     document.tables.push(runner.table(&format!("{:?} work", options.size), &jobs, &peers, base, effort));
     if options.metrics {
         document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &peers, runner.scratch())).collect();
@@ -91,10 +94,10 @@ fn bench(options: &Bench) -> Done {
     if let Some(path) = &options.html {
         report::write_page(&document, path)?;
     }
-    Ok(document.tables[0].failures().next().is_none())
+    Ok(document.failures().is_empty())
 }
 
-/// The work of the interpreters, as a share of the large one: of those that compile it takes some ten milliseconds.
+/// The interpreters' work as a share of the large work.
 const INTERPRETERS_SHARE: f64 = 0.05;
 
 /// Rounds of the interpreters' table.
@@ -102,6 +105,9 @@ const INTERPRETERS_ROUNDS: u32 = 2;
 
 /// Rounds of the back ends' table, at most.
 const BACK_END_ROUNDS: u32 = 2;
+
+/// Why a program is not in the interpreters' table.
+const NOT_LINEAR: &str = "its work not being proportional to an argument";
 
 fn full(options: &Full) -> Done {
     let until = Instant::now() + Duration::from_secs(60 * options.minutes);
@@ -116,7 +122,7 @@ fn full(options: &Full) -> Done {
     };
     let timeout = options.selection.timeout();
     let mut runner = Runner::new()?;
-    let mut document = Document::new(&everybody);
+    let mut document = Document::new(&everybody, &programs);
 
     for program in programs::find(&options.selection.programs, None)?.iter().filter(|program| {
         options.curves.contains(&program.name) && filter.as_ref().is_none_or(|filter| program.name.contains(filter))
@@ -129,22 +135,23 @@ fn full(options: &Full) -> Done {
     let scaled = |program| Some(Job { program, work: Program::scaled(program, INTERPRETERS_SHARE)? });
     let small: Vec<Job<'_>> = programs.iter().filter_map(scaled).collect();
     let effort = Effort { rounds: INTERPRETERS_ROUNDS, until: Some(until), metrics: false, timeout };
-    let slow = runner.table("Interpreters, small work", &small, &interpreters, 0, effort);
+    let mut slow = runner.table("Interpreters, small work", &small, &interpreters, 0, effort);
+    let others = programs.iter().filter(|program| program.scaled(INTERPRETERS_SHARE).is_none());
+    slow.excluded = others.map(|program| Excluded { program: program.name.clone(), why: NOT_LINEAR.into() }).collect();
     let large: Vec<Job<'_>> = programs.iter().map(|program| Job { program, work: program.large.clone() }).collect();
     let effort = Effort { rounds: options.rounds, until: Some(until), metrics: true, timeout };
     let compilers = runner.table("Compilers, large work", &large, &compiled, 0, effort);
-    // Those named, if any were, are in the other tables.
+    // Peers that are named on the command line are in the other tables.
     let back_ends = if options.selection.peers.is_empty() { peers::present(peers::BACK_ENDS) } else { Vec::new() };
     let effort = Effort { rounds: options.rounds.min(BACK_END_ROUNDS), until: None, ..effort };
     document.tables = vec![compilers, slow, runner.table("Back ends, large work", &large, &back_ends, 0, effort)];
     document.tables.retain(|table| !table.peers.is_empty() && !table.rows.is_empty());
-    // Last, because it reads whole modules: what is started after that has the peak memory of this process as its own, as Linux
-    // counts it over `exec`.
+    // Last, because it reads whole modules: Linux counts the peak memory of this process to a child that is started later.
     document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &everybody, runner.scratch())).collect();
     show(&document);
     document.write(&options.out.join("programs/bench/results.json"))?;
     report::write(&document, &options.out)?;
-    Ok(document.tables.iter().all(|table| table.failures().next().is_none()))
+    Ok(document.failures().is_empty())
 }
 
 fn show(document: &Document) {
@@ -164,7 +171,7 @@ fn curve(options: &CurveOptions) -> Done {
     let peers = peers::find(&options.selection.peers)?;
     let longest = Duration::try_from_secs_f64(options.to).map_err(|error| error.to_string())?;
     let mut runner = Runner::new()?;
-    let mut document = Document::new(&peers);
+    let mut document = Document::new(&peers, &programs);
     for program in programs.iter().filter(|program| program.scaled(1.0).is_some()) {
         document.curves.push(curve::curve(&mut runner, program, &peers, longest)?);
     }
@@ -177,7 +184,7 @@ fn curve(options: &CurveOptions) -> Done {
     if let Some(path) = &options.svg {
         std::fs::write(path, charts::curve(drawn)).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    Ok(true)
+    Ok(document.failures().is_empty())
 }
 
 fn compare(options: &options::Compare) -> Done {
@@ -214,6 +221,9 @@ fn figures(options: &Figures) -> Done {
                     println!("{} {value} (bar: {}): {}", if meets { "met:   " } else { "MISSED:" }, figure.bar, figure.claim);
                     met &= meets;
                     figure.value = Some(value);
+                    let Machine { date, .. } = Machine::this();
+                    figure.measured = Some(format!("{date}, {}", document::commit().unwrap_or_else(|why| why)));
+                    figure.unmeasured = None;
                     figure.missed = (!meets).then(|| figure.missed.take().unwrap_or_else(|| "not looked into yet".into()));
                 }
                 Err(error) => {
@@ -223,12 +233,25 @@ fn figures(options: &Figures) -> Done {
             }
         } else {
             println!("{figure}");
+            met &= stands(figure, &options.root);
         }
     }
     if options.update {
         figures::write(&figures, &path)?;
     }
     Ok(met)
+}
+
+/// Whether each document that the figure names states its value; prints what is wrong otherwise.
+fn stands(figure: &figures::Figure, root: &Path) -> bool {
+    let check = |place: &figures::Place| {
+        let path = root.join(&place.file);
+        let document = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        place.check(&document, figure.value.ok_or_else(|| format!("{} states a figure without a value", place.file))?)
+    };
+    let wrong: Vec<String> = figure.stands_in.iter().filter_map(|place| check(place).err()).collect();
+    wrong.iter().for_each(|wrong| println!("  WRONG: {wrong}"));
+    wrong.is_empty()
 }
 
 fn report(options: &Report) -> Done {
@@ -241,28 +264,19 @@ fn report(options: &Report) -> Done {
 }
 
 fn mean(options: &Mean) -> Done {
-    let mut document = Document::read(&options.results)?;
-    let position = |peers: &[String], name: &str| peers.iter().position(|peer| peer == name);
-    for table in &mut document.tables {
-        let Some(peer) = position(&table.peers, &options.peer) else { continue };
-        if let Some(base) = &options.base {
-            let Some(base) = position(&table.peers, base) else { continue };
-            table.base = base;
-        }
-        if let (Some(mean), count) = table.geomean(peer, options.metric.into()) {
-            println!("over {count} programs: {mean:.3}");
-            return Ok(true);
-        }
-    }
-    Err(format!("{}: {} was not measured so", options.results.display(), options.peer))
+    let (mean, count) = figures::mean(&Document::read(&options.results)?, options)?;
+    println!("over {count} programs: {mean:.3}");
+    Ok(true)
 }
 
 fn compiler(options: &Compiler) -> Done {
-    let document = Document::read(&options.results)?;
-    let totals = table::compiler_totals(&document.compilers);
-    let found = totals.into_iter().find(|total| total.0 == options.compiler);
-    let (_, count, speed, growth) =
-        found.ok_or_else(|| format!("{}: there is no compiler {}", options.results.display(), options.compiler))?;
-    println!("over {count} modules: {:.2}", if options.size { growth } else { speed });
+    let (value, count) = figures::compiler(&Document::read(&options.results)?, options)?;
+    println!("over {count} modules: {value:.2}");
+    Ok(true)
+}
+
+fn compile(options: &Compile) -> Done {
+    let summary = compile::compile_module(options)?;
+    println!("{}", serde_json::to_string(&summary).map_err(|error| error.to_string())?);
     Ok(true)
 }

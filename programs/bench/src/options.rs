@@ -13,15 +13,15 @@ names it: WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
 
 Examples:
   weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes
-  weir-bench full                                     everything, in three quarters of an hour, into BENCHMARKS.md
+  weir-bench full --minutes 60                        everything, in about an hour, into BENCHMARKS.md
   weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
   weir-bench compare old.json new.json                what changed beyond noise
   weir-bench counts fib --against before.json         instructions by callgrind, and how they changed";
 
-/// Where the programs are, unless told otherwise.
+/// The folder of the programs, by default.
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Where the documents are, unless told otherwise.
+/// The folder of the documents, by default.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Runs the benchmark programs on Weir and on other runtimes, and compares.
@@ -34,7 +34,7 @@ pub struct Options {
     pub bench: Bench,
 }
 
-/// What else there is to do than measuring one table.
+/// Everything other than measuring one table.
 #[derive(Debug, Subcommand)]
 pub enum Task {
     Full(Full),
@@ -45,14 +45,15 @@ pub enum Task {
     Report(Report),
     Mean(Mean),
     Compiler(Compiler),
+    Compile(Compile),
 }
 
-/// Which programs, on whom.
+/// The programs, and the peers that run them.
 #[derive(Debug, Args)]
 pub struct Selection {
     /// Only programs whose name contains this
     pub filter: Option<String>,
-    /// Who runs them, separated by commas [default: all that are found]
+    /// The runtimes, separated by commas [default: all that are found]
     #[arg(long, value_name = "PEER,…", value_delimiter = ',')]
     pub peers: Vec<String>,
     /// Give up on a run after this long
@@ -68,16 +69,16 @@ pub struct Selection {
 pub struct Bench {
     #[command(flatten)]
     pub selection: Selection,
-    /// Whom the others are compared with [default: the first peer]
+    /// The peer that the others are compared with [default: the first one]
     #[arg(long, value_name = "PEER")]
     pub base: Option<String>,
-    /// How often everything is run, after one small run that is not counted
+    /// Rounds, after one with the small arguments that is not counted
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,
     /// Which of each program's arguments
     #[arg(long, default_value = "large")]
     pub size: Size,
-    /// Measure steady state, first output, compile speed and code size too
+    /// Also measure steady state, first output, compile speed and code size
     #[arg(long)]
     pub metrics: bool,
     /// Write everything measured to this file
@@ -88,7 +89,7 @@ pub struct Bench {
     pub html: Option<PathBuf>,
 }
 
-/// Measures everything and writes BENCHMARKS.md, its charts and the JSON behind it
+/// Measures everything and writes BENCHMARKS.md, its charts and results.json
 #[derive(Debug, Args)]
 pub struct Full {
     #[command(flatten)]
@@ -143,7 +144,7 @@ pub struct Counts {
     pub json: Option<PathBuf>,
 }
 
-/// Every figure that the documents claim: value, bar, command
+/// Lists the figures that the documents claim: value, bar, command
 #[derive(Debug, Args)]
 pub struct Figures {
     /// Only claims that contain this
@@ -166,7 +167,7 @@ pub struct Report {
     /// The folder for BENCHMARKS.md
     #[arg(long, value_name = "DIR", default_value = ROOT)]
     pub out: PathBuf,
-    /// Write a page with everything to this file too
+    /// Also write a page with everything to this file
     #[arg(long, value_name = "OUT")]
     pub html: Option<PathBuf>,
 }
@@ -176,11 +177,23 @@ pub struct Report {
 pub struct Mean {
     pub results: PathBuf,
     pub peer: String,
-    /// Whom it is compared with [default: the table's base]
+    /// The peer that it is compared with [default: the table's base]
     #[arg(long, value_name = "PEER")]
     pub base: Option<String>,
     #[arg(long, value_enum, default_value = "total")]
     pub metric: MetricName,
+}
+
+/// Compiles every function of a module with Weir's compiler, as the table of compilers measures it
+#[derive(Debug, Args)]
+pub struct Compile {
+    pub module: PathBuf,
+    /// Write the machine code to this file
+    #[arg(short, long, value_name = "OUT")]
+    pub out: PathBuf,
+    /// By Cranelift and not by Weir's own back end
+    #[arg(long)]
+    pub cranelift: bool,
 }
 
 /// Prints one number out of JSON: megabytes of bytecode that a compiler compiles in a second, on one thread
@@ -188,12 +201,15 @@ pub struct Mean {
 pub struct Compiler {
     pub results: PathBuf,
     pub compiler: String,
+    /// Print the ratio to this compiler
+    #[arg(long, value_name = "COMPILER")]
+    pub base: Option<String>,
     /// Bytes of code for one of bytecode instead
     #[arg(long)]
     pub size: bool,
 }
 
-/// A metric, as one says it on the command line.
+/// A metric by its name on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MetricName {
     Total,

@@ -51,14 +51,14 @@ const PEERS: &[(&str, &str, How)] = &[
     ("native", "cc", How::Native),
 ];
 
-/// Those that compile, and so are compared on the large work; native code is what they are held against.
+/// The runtimes that compile, which are compared on the large work, and native code.
 pub const COMPILED: &[&str] =
     &["weir-auto", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
 
-/// Code of each back end, and of our own with each allocator, all made before it runs.
+/// Code of each back end, and of Weir's own with each allocator, all compiled before it runs.
 pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-precompiled"];
 
-/// Those that don't compile.
+/// The runtimes that interpret.
 pub const INTERPRETERS: &[&str] = &["weir-interp", "wasmtime-pulley", "wasmi", "wasm3"];
 
 /// Runs argv[1] as a WASI program with the rest as its arguments.
@@ -69,10 +69,10 @@ const wasi = new WASI({ version: 'preview1', args: [file, ...args], env: {}, ret
 WebAssembly.instantiate(require('node:fs').readFileSync(file), wasi.getImportObject())
   .then(({ instance }) => { process.exitCode = wasi.start(instance); });";
 
-/// Of those names, or of all that are known, the peers whose binary is there.
+/// The peers of these names, or all known ones whose binary is there if no name is given.
 ///
 /// # Errors
-/// One asked for by name is unknown or not there, or none is.
+/// A named peer is unknown or its binary is missing, or no peer is left.
 pub fn find(names: &[String]) -> Result<Vec<Peer>, String> {
     let mut peers = Vec::new();
     for name in names {
@@ -152,15 +152,52 @@ impl Peer {
         Ok(compiled)
     }
 
-    /// What it says when asked for its version.
+    /// Its version; of native code that of each compiler.
     pub fn version(&self) -> String {
-        let output = Command::new(&self.binary).arg("--version").stdin(Stdio::null()).output();
-        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        text.lines().next().unwrap_or_default().to_string()
+        let own = version(Command::new(&self.binary).arg("--version"));
+        match self.how {
+            How::Node(_) => format!("node {own}"),
+            How::Native => {
+                let rustc = version(Command::new("rustc").arg("--version"));
+                let zig = version(Command::new("python3").args(["-m", "ziglang", "version"]));
+                format!("{own}, {rustc}, zig {zig}")
+            }
+            _ => own,
+        }
+    }
+
+    /// The commands as they are run, with MODULE and ARGS in the place of a program's own; of native code, those that compile a
+    /// source of each language.
+    pub fn commands(&self) -> Vec<String> {
+        let binary = self.binary.file_name().unwrap_or_default().to_string_lossy();
+        let run = |flags: &[&str]| vec![[&[&*binary][..], flags, &["MODULE", "ARGS"]].concat().join(" ")];
+        match self.how {
+            How::Flags(flags) => run(flags),
+            How::FlagsAndDashes(flags) => vec![format!("{binary} {} MODULE -- ARGS", flags.join(" "))],
+            How::Node(flags) => run(&[flags, &["--no-warnings", "-e", "SCRIPT"]].concat()),
+            How::Precompiled => {
+                vec![format!("{binary} compile -o COMPILED MODULE"), format!("{binary} run --allow-precompiled COMPILED ARGS")]
+            }
+            How::Cached => run(&["run", "-Ccache=y"]),
+            How::Native => ["c", "cpp", "rs", "zig"]
+                .iter()
+                .flat_map(|extension| native("cc".as_ref(), &Path::new("SOURCE").with_extension(extension), "COMPILED".as_ref()))
+                .map(|command| {
+                    let words = std::iter::once(command.get_program()).chain(command.get_args());
+                    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+                })
+                .collect(),
+        }
     }
 }
 
-/// The commands that make `target` of a source, with everything the machine has but fused multiply-add, which rounds
+/// The first line that the command prints, empty if it fails.
+fn version(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&output).lines().next().unwrap_or_default().to_string()
+}
+
+/// The commands that compile a source to `target`, for all instructions of this machine but fused multiply-add, which rounds
 /// differently.
 fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
     let command = |binary: &Path, flags: &[&str]| {
@@ -185,7 +222,7 @@ fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
             link.arg(object).arg("-o").arg(target);
             vec![zig, link]
         }
-        // GNU's C driver compiles C++ too; without exceptions there is nothing to link but the deleting destructors.
+        // GNU's C driver compiles C++ too; without exceptions only the deleting destructors need the library.
         Some("cpp") => {
             let mut cpp = command(cc, c);
             cpp.args(["-fno-exceptions", "-fno-rtti"]).arg(source).arg("-o").arg(target).args(["-lm", "-lstdc++"]);
@@ -199,7 +236,7 @@ fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
     }
 }
 
-/// Makes `target` by commands, once.
+/// Makes `target` by commands, if it does not exist.
 fn prepare(target: &Path, commands: impl FnOnce() -> Vec<Command>) -> Result<(), Refusal> {
     if target.exists() {
         return Ok(());
@@ -211,4 +248,34 @@ fn prepare(target: &Path, commands: impl FnOnce() -> Vec<Command>) -> Result<(),
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// The peer of this name, whether its binary exists or not.
+    pub fn peer(name: &str) -> Peer {
+        let &(name, binary, how) = PEERS.iter().find(|(known, ..)| *known == name).unwrap();
+        Peer { name, binary: binary.into(), how }
+    }
+
+    /// The commands that a document states are those that run.
+    #[test]
+    fn commands_have_the_flags_that_are_used() {
+        let scratch = Scratch::new().unwrap();
+        let programs = crate::programs::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), Some("fib")).unwrap();
+        for &(name, binary, how) in PEERS {
+            let peer = Peer { name, binary: binary.into(), how };
+            let stated = peer.commands().join("\n");
+            let command = match how {
+                How::Precompiled => continue,
+                How::Native => native("cc".as_ref(), programs[0].source.as_ref().unwrap(), "COMPILED".as_ref()).remove(0),
+                _ => peer.command(&programs[0], &programs[0].small, &scratch).unwrap().unwrap(),
+            };
+            for flag in command.get_args().map(|arg| arg.to_string_lossy()).filter(|arg| arg.starts_with('-')) {
+                assert!(stated.contains(&*flag), "{name}: {flag} is not in {stated}");
+            }
+        }
+    }
 }

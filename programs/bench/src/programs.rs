@@ -1,8 +1,9 @@
 //! The programs: a folder each, with `NAME.wasm`, `args.txt`, `expected.txt` and `expected-large.txt`.
 //!
-//! Those of `cases` are work for real programs, made elsewhere: their `args.txt` has a line `module NAME` too, and what runs is
-//! `real/NAME.wasm`, if it has been fetched. An argument `@FILE:N` is the text of that file with N for every `$N` in it.
+//! The folders in `cases` are work for real programs made elsewhere: their `args.txt` has a line `module NAME`, and the module is
+//! `real/NAME.wasm`, if it was fetched. An argument `@FILE:N` is the text of that file with N for every `$N` in it.
 
+use crate::document::Input;
 use clap::ValueEnum;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,12 @@ pub enum Size {
     Small,
     /// About a second when compiled.
     Large,
-    /// About half of the large one.
+    /// Less than the large work: half of it where an argument allows that, else the next smaller problem.
     Half,
 }
 
 impl Size {
-    /// What its line begins with.
+    /// The first word of its line in `args.txt`.
     pub fn label(self) -> &'static str {
         match self {
             Size::Small => "small",
@@ -28,7 +29,7 @@ impl Size {
         }
     }
 
-    /// The file with what is printed, if there is one.
+    /// The file with the expected output, if there is one.
     fn expected(self) -> Option<&'static str> {
         match self {
             Size::Small => Some("expected.txt"),
@@ -38,7 +39,7 @@ impl Size {
     }
 }
 
-/// Arguments, and what is printed then. Where that is not known, all runtimes have to agree on it.
+/// Arguments and expected output. Where there is none, every runtime must print what the first one printed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
     pub args: Vec<String>,
@@ -50,12 +51,14 @@ pub struct Work {
 pub struct Program {
     pub name: String,
     pub wasm: PathBuf,
-    /// What it was compiled from, if a compiler on this machine can make it native.
+    /// The source, if it is in a language that a native compiler takes.
     pub source: Option<PathBuf>,
     pub small: Work,
     pub large: Work,
-    /// Some programs have nothing to halve.
+    /// `None` for a program without work to halve.
     pub half: Option<Work>,
+    /// The lines as written.
+    pub input: Input,
     /// Whether the work is proportional to the first argument.
     linear: bool,
 }
@@ -82,8 +85,9 @@ impl Program {
     fn read(folder: &Path, name: &str, real: &Path) -> Result<Program, String> {
         let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
         let lines = String::from_utf8_lossy(&read(folder.join("args.txt"))?).into_owned();
+        let line = |size: Size| lines.lines().find_map(|line| line.strip_prefix(size.label())).map(str::trim);
         let work = |size: Size| {
-            let line = lines.lines().find_map(|line| line.strip_prefix(size.label()))?;
+            let line = line(size)?;
             let expected = size.expected().map(|file| read(folder.join(file))).transpose();
             let args = line.split_whitespace().map(|arg| match arg.strip_prefix('@').and_then(|text| text.split_once(':')) {
                 Some((file, amount)) => Ok(String::from_utf8_lossy(&read(folder.join(file))?).replace("$N", amount)),
@@ -94,7 +98,10 @@ impl Program {
         let module = lines.lines().find_map(|line| line.strip_prefix("module "));
         let missing = |size: Size| format!("{}: no line `{}`", folder.join("args.txt").display(), size.label());
         let sources = ["c", "cpp", "rs", "zig"].map(|extension| folder.join(format!("{name}.{extension}")));
+        let text = |size: Size| line(size).unwrap_or_default().to_string();
+        let half = line(Size::Half).map(String::from);
         Ok(Program {
+            input: Input { program: name.into(), small: text(Size::Small), half, large: text(Size::Large) },
             name: name.into(),
             wasm: module.map_or(folder.join(format!("{name}.wasm")), |module| real.join(format!("{module}.wasm"))),
             source: sources.into_iter().find(|path| path.exists()),
@@ -128,10 +135,19 @@ pub fn find(folder: &Path, filter: Option<&str>) -> Result<Vec<Program>, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir::{Config, Engine, Linker, Module, Store, Tier};
+    use weir_wasi::{OutputBuffer, WasiCtx};
+
+    /// All programs of this repository, those of `cases` excepted.
+    fn programs() -> Vec<Program> {
+        let mut programs = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), None).unwrap();
+        programs.retain(|program| !program.wasm.components().any(|part| part.as_os_str() == "real"));
+        programs
+    }
 
     #[test]
     fn every_program_has_its_work() {
-        let programs = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), None).unwrap();
+        let programs = programs();
         assert!(programs.len() >= 42, "{}", programs.len());
         for program in &programs {
             let halves = program.half.is_some() || program.name == "hello";
@@ -141,6 +157,41 @@ mod tests {
         assert!(scaled.len() >= 20, "{}", scaled.len());
         for (program, work) in scaled {
             assert_eq!(Some(&work), program.half.as_ref(), "{}", program.name);
+        }
+    }
+
+    /// Instructions that the program executes, as fuel counts them.
+    fn instructions(program: &Program, work: &Work) -> f64 {
+        const FUEL: u64 = 1 << 60;
+        let engine = Engine::new(Config::new().tier(Tier::Native).consume_fuel(true)).unwrap();
+        let ctx = WasiCtx::builder().arg(program.name.as_str()).unwrap().args(work.args.iter().map(String::as_str)).unwrap();
+        let mut store = Store::new(&engine, ctx.stdout(OutputBuffer::new(1 << 20)).build());
+        store.set_fuel(FUEL).unwrap();
+        let mut linker = Linker::new(&engine);
+        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
+        let instance = linker.instantiate(&mut store, &Module::from_file(&engine, &program.wasm).unwrap()).unwrap();
+        instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ()).unwrap();
+        (FUEL - store.get_fuel().unwrap()) as f64
+    }
+
+    /// Twice the amount takes twice the instructions, and starting up takes few of those of the large work.
+    #[test]
+    fn work_that_is_called_linear_is() {
+        for program in programs().iter().filter(|program| program.linear) {
+            let [one, two, three] = [0.01, 0.02, 0.03].map(|factor| instructions(program, &program.scaled(factor).unwrap()));
+            let (growth, start) = ((three - two) / (two - one), (2.0 * one - two) / (100.0 * (two - one)));
+            assert!((0.9..1.1).contains(&growth) && start < 0.05, "{}: {growth:.3}, {start:.3}", program.name);
+        }
+    }
+
+    /// Steady state is the large work less this, so that this must leave most of the work over.
+    #[test]
+    fn half_of_the_work_is_less_than_all_of_it() {
+        for program in programs().iter().filter(|program| !program.linear) {
+            let Some(half) = &program.half else { continue };
+            let share = instructions(program, half) / instructions(program, &program.large);
+            println!("{}: {share:.3}", program.name);
+            assert!((0.05..0.7).contains(&share), "{}: {share:.3}", program.name);
         }
     }
 }

@@ -1,16 +1,16 @@
 //! BENCHMARKS.md, its charts, and a page that holds everything.
 
 use crate::charts::{bars, curve, escape};
-use crate::document::{Document, Metric, Table, summarize};
-use crate::table::{compiler_totals, short};
+use crate::document::{Document, Failure, Input, Metric, Table, summarize};
+use crate::table::{Total, compiler_totals, dropped_compilers, short};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What is said of it by hand, in a file beside this crate.
+/// The part of BENCHMARKS.md that is written by hand.
 const NOTES: &str = include_str!("../notes.md");
 
-/// Where the charts lie, seen from BENCHMARKS.md.
+/// The folder of the charts, relative to BENCHMARKS.md.
 const CHARTS: &str = "programs/bench/charts";
 
 /// Name and content of every chart.
@@ -67,49 +67,113 @@ fn versions(document: &Document) -> String {
     versions.join("; ")
 }
 
+/// How the committed modules are compiled: see `compile.py`.
+const MODULES: &str = "\
+The modules are those in the repository. C and C++ are compiled by Zig's clang with `-O2`, Zig with `-OReleaseFast`, Rust with
+`-Copt-level=3 -Clto`, AssemblyScript with `-O3`, all for `mvp` with `bulk_memory`, `multivalue`, `mutable_globals`,
+`nontrapping_fptoint` and `sign_ext`, and with `simd128` where the name ends in `-simd`:
+[compile.py](programs/compile.py). So a row of `native` compares two C compilers as well.
+";
+
+/// How the numbers come about.
+const METHOD: &str = "\
+Each measurement is a whole process, from start to exit; every runtime runs in turn within each round. The output is compared
+with a file; that of half of the work and of the interpreters' work, for which there is no file, with the output of the first
+runtime. Steady state is the median time of all of the work less the median of half of it, so its noise is about twice that
+of the total. First output is the time to the first byte with the small arguments. Peak memory is the largest resident set.
+Only ratios within one table are comparable.
+";
+
 fn markdown(document: &Document) -> String {
     let mut text = String::from(
-        "# Benchmarks\n\nWritten by `weir-bench`; [programs/README.md](programs/README.md) says what the programs are.\n\n",
+        "# Benchmarks\n\nWritten by `weir-bench`; [programs/README.md](programs/README.md) describes the programs.\n\n",
     );
     let _ = writeln!(text, "- Machine: {}", machine(document));
+    let _ = writeln!(text, "- Commit: {}", document.commit);
     let _ = writeln!(text, "- Versions: {}", versions(document));
     let _ = writeln!(text, "- Command: `cargo run --release -p weir-bench -- {}`\n", document.command.join(" "));
-    text.push_str(
-        "Whole processes, from start to exit, every runtime in turn within each round; outputs checked. Steady state is all of\n",
-    );
-    text.push_str(
-        "the work less half of it, run separately. First output is that of the small arguments. Peak memory is the largest\n",
-    );
-    text.push_str("resident set. Compare ratios of one table only.\n");
+    let _ = writeln!(text, "{METHOD}\n{MODULES}\n{NOTES}");
+    failures(&mut text, &document.failures());
     let charts = charts(document);
     for table in &document.tables {
         let _ = writeln!(text, "\n## {}\n", table.title);
         means(&mut text, table);
+        for line in table.exclusions() {
+            let _ = writeln!(text, "\n{line}.");
+        }
         let prefix = slug(&table.title);
         for (name, _) in charts.iter().filter(|(name, _)| name.starts_with(&prefix)) {
             let _ = writeln!(text, "\n![{name}]({CHARTS}/{name}.svg)");
         }
         let _ = writeln!(text, "\nMilliseconds, median (in brackets: times {})\n", table.peers[table.base]);
         programs(&mut text, table);
-        for (program, peer, why) in table.failures() {
-            let _ = writeln!(text, "\nLeft out: {program} on {peer}: {why}");
-        }
     }
-    if !document.compilers.is_empty() {
-        text.push_str("\n## Compilers\n\nAll modules together; megabytes of bytecode a second on one thread.\n\n");
-        text.push_str("| | modules | MB/s | bytes of code for one of bytecode |\n|---|---|---|---|\n");
-        for (name, count, speed, growth) in compiler_totals(&document.compilers) {
-            let _ = writeln!(text, "| {name} | {count} | {speed:.2} | {growth:.2} |");
-        }
-    }
+    compilers(&mut text, document);
     if !document.curves.is_empty() {
         text.push_str("\n## Time against work\n");
     }
     for line in &document.curves {
         let _ = writeln!(text, "\n![{0}]({CHARTS}/curve-{1}.svg)", line.program, slug(&line.program));
     }
-    let _ = write!(text, "\n{NOTES}");
+    commands(&mut text, document);
+    inputs(&mut text, &document.inputs);
     text
+}
+
+/// Every failure; one line for each program and reason, with the peers. Numbers in the reasons differ from peer to peer, so
+/// they stay with the peer.
+fn failures(text: &mut String, failures: &[Failure]) {
+    text.push_str("## Failures\n\n");
+    if failures.is_empty() {
+        text.push_str("None.\n");
+    }
+    for Failure { program, why, peer } in failures {
+        let _ = writeln!(text, "- `{program}` on {peer}: {why}");
+    }
+}
+
+fn compilers(text: &mut String, document: &Document) {
+    if document.compilers.is_empty() {
+        return;
+    }
+    text.push_str(
+        "\n## Compilers\n\n\
+         Whole modules on one thread: the time of a process that reads, validates and compiles every function and writes the code,\n\
+         less that for an empty module. wasmtime writes an ELF file, Weir machine code alone. The sum over all modules that\n\
+         every compiler in the table compiled; MB is 10⁶ bytes of function bodies.\n\n",
+    );
+    text.push_str(
+        "| | modules | MB/s | MB/s without the largest module | bytes of code for one of bytecode | functions refused |\n",
+    );
+    text.push_str("|---|---|---|---|---|---|\n");
+    for Total { name, modules, speed, without_largest, growth, refused } in compiler_totals(&document.compilers) {
+        let _ = writeln!(text, "| {name} | {modules} | {speed:.2} | {without_largest:.2} | {growth:.2} | {refused} |");
+    }
+    for name in dropped_compilers(&document.compilers) {
+        let _ = writeln!(
+            text,
+            "\nDropped: {name}. This run measured it on the functions that the small work calls, by the compiler's own timers,\n\
+             without validation; that does not compare with whole modules."
+        );
+    }
+}
+
+fn commands(text: &mut String, document: &Document) {
+    text.push_str("\n## Commands\n\n| | |\n|---|---|\n");
+    for peer in document.peers.iter().filter(|peer| !peer.commands.is_empty()) {
+        let _ = writeln!(text, "| {} | `{}` |", peer.name, peer.commands.join("`<br>`"));
+    }
+}
+
+fn inputs(text: &mut String, inputs: &[Input]) {
+    text.push_str("\n## Inputs\n\n");
+    text.push_str(
+        "The interpreters get a twentieth of the large work. `@FILE:N` is the text of that file with N in the place of `$N`.\n\n",
+    );
+    text.push_str("| | small | half | large |\n|---|---|---|---|\n");
+    for Input { program, small, half, large } in inputs {
+        let _ = writeln!(text, "| {program} | {small} | {} | {large} |", half.as_deref().unwrap_or("–"));
+    }
 }
 
 fn heading(text: &mut String, table: &Table) {
@@ -117,7 +181,7 @@ fn heading(text: &mut String, table: &Table) {
     let _ = writeln!(text, "|---|{}", "---|".repeat(table.peers.len()));
 }
 
-/// A row for each metric that was measured.
+/// A row for each measured metric.
 fn means(text: &mut String, table: &Table) {
     let _ = writeln!(text, "Geometric means of the ratios to {}; below 1 is better.\n", table.peers[table.base]);
     heading(text, table);
@@ -184,9 +248,9 @@ mod tests {
     use crate::document::{Curve, Line, tests};
 
     fn document() -> Document {
-        let line = Line { peer: "a".into(), milliseconds: vec![Some(1.0), Some(9.0)] };
+        let line = Line { peer: "a".into(), milliseconds: vec![Some(1.0), Some(9.0)], failures: Vec::new() };
         let curves = vec![Curve { program: "x".into(), amounts: vec!["1".into(), "10".into()], lines: vec![line] }];
-        Document { tables: vec![tests::table()], curves, ..Document::new(&[]) }
+        Document { tables: vec![tests::table()], curves, ..Document::new(&[], &[]) }
     }
 
     #[test]
@@ -200,7 +264,51 @@ mod tests {
         assert!(links.iter().any(|link| link.ends_with("curve-x.svg")), "{links:?}");
         fs::remove_dir_all(&root).unwrap();
         assert!(text.contains("| x | 15.0 (1.00) | 30.0 (2.00) |"), "{text}");
-        assert!(text.contains("Left out: z on b: wrong output: nonsense") && text.ends_with(NOTES), "{text}");
+        assert!(text.contains("- `z` on b: wrong output: nonsense") && text.contains(NOTES), "{text}");
+    }
+
+    fn root() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    }
+
+    /// `cargo run -p weir-bench -- report programs/bench/results.json` writes them again.
+    #[test]
+    fn the_committed_report_is_that_of_the_committed_results() {
+        let document = Document::read(&root().join("programs/bench/results.json")).unwrap();
+        let same = |path: &Path, text: &str| fs::read_to_string(path).is_ok_and(|committed| committed == text);
+        assert!(same(&root().join("BENCHMARKS.md"), &markdown(&document)), "BENCHMARKS.md is out of date");
+        let charts = charts(&document);
+        for (name, svg) in &charts {
+            assert!(same(&root().join(CHARTS).join(format!("{name}.svg")), svg), "{name}.svg is out of date");
+        }
+        assert_eq!(fs::read_dir(root().join(CHARTS)).unwrap().count(), charts.len(), "a chart that nothing draws");
+    }
+
+    /// A reader can repeat the run: it names the commit, the date, each runtime's version and commands, and the arguments.
+    #[test]
+    fn the_committed_results_are_of_a_known_commit_and_input() {
+        let document = Document::read(&root().join("programs/bench/results.json")).unwrap();
+        assert!(!document.commit.is_empty() && !document.machine.date.is_empty());
+        assert!(document.peers.iter().all(|peer| !peer.version.is_empty() && !peer.commands.is_empty()));
+        for table in &document.tables {
+            for row in &table.rows {
+                assert!(document.inputs.iter().any(|input| input.program == row.program), "{}", row.program);
+            }
+            let absent = document.inputs.len() - table.rows.len();
+            assert_eq!(table.excluded.len(), absent, "{}: each program has a row or a reason", table.title);
+        }
+    }
+
+    /// The flags that the document states are in the script that compiles the modules.
+    #[test]
+    fn the_flags_of_the_modules_are_those_of_the_script() {
+        let script = fs::read_to_string(root().join("programs/compile.py")).unwrap();
+        let stated = MODULES.split('`').skip(1).step_by(2).flat_map(|code| code.split(' '));
+        let stated: Vec<&str> = stated.filter(|word| !["-simd", "native"].contains(word)).collect();
+        assert!(stated.len() >= 10, "{stated:?}");
+        for word in stated {
+            assert!(script.contains(word), "{word} is not in compile.py");
+        }
     }
 
     #[test]

@@ -21,36 +21,36 @@ pub struct Job<'a> {
 /// How much is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// At most so many rounds.
+    /// Rounds at most.
     pub rounds: u32,
-    /// No round is begun that would, if it takes as long as the last one, end after this.
+    /// No round begins that would end after this if it took as long as the last one.
     pub until: Option<Instant>,
-    /// Whether half the work and the small one are run too, for steady state and first output.
+    /// Whether half of the work and the small work are run too, for steady state and first output.
     pub metrics: bool,
     /// Give up on a run after this long.
     pub timeout: Duration,
 }
 
-/// Runs the commands of peers, and knows what they printed.
+/// Runs the commands of peers and compares their output.
 #[derive(Debug)]
 pub struct Runner {
     scratch: Scratch,
-    /// What the first peer printed, by program and arguments, where nothing is written down.
+    /// The output of the first peer, by program and arguments, where there is no file with the expected one.
     agreed: HashMap<(String, Vec<String>), Vec<u8>>,
-    /// Commands so far.
+    /// Commands run so far.
     count: usize,
 }
 
 impl Runner {
-    /// With a scratch folder.
+    /// A runner with a scratch folder.
     ///
     /// # Errors
-    /// It can't be made.
+    /// The folder cannot be made.
     pub fn new() -> Result<Runner, String> {
         Ok(Runner { scratch: Scratch::new()?, agreed: HashMap::new(), count: 0 })
     }
 
-    /// For what peers compile beforehand.
+    /// The folder for modules that peers compile beforehand.
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
@@ -58,7 +58,7 @@ impl Runner {
     /// One run.
     ///
     /// # Errors
-    /// It is not possible, failed, or printed something else than expected, or than what the first peer printed.
+    /// The peer cannot run it, the run failed, or the output is not the expected one, or not that of the first peer.
     pub fn run(&mut self, program: &Program, work: &Work, peer: &Peer, timeout: Duration) -> Result<Run, Refusal> {
         self.count += 1;
         progress(&format!("{:5}  {} {}  {}", self.count, program.name, work.args.join(" "), peer.name));
@@ -104,7 +104,7 @@ impl Runner {
         }
         progress("");
         let peers = peers.iter().map(|peer| peer.name.into()).collect();
-        Table { title: title.into(), peers, base, rows }
+        Table { title: title.into(), peers, base, rows, excluded: Vec::new() }
     }
 
     fn warm_up(&mut self, job: &Job<'_>, peer: &Peer, effort: Effort) -> Result<(), Refusal> {

@@ -1,0 +1,75 @@
+//! `weir-bench compile`: every function of a module through Weir's compiler, as `wasmtime compile` does it with wasmtime's.
+//!
+//! One process reads the file, validates it, compiles all functions on one thread without a profile, and writes the code. So
+//! the time of the process, less that for an empty module, compares with the same difference of `wasmtime compile`.
+
+use crate::options::Compile;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use weir_jit::compile::{Context, compile};
+use weir_jit::ir::Entry;
+use weir_jit::{Backend, Options, Request};
+
+/// The line that `weir-bench compile` prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    pub functions: u64,
+    pub code_bytes: u64,
+    /// Functions that the back end refused.
+    pub refused: u64,
+    /// Bytes of their bodies.
+    pub refused_bytes: u64,
+}
+
+/// Compiles the module and writes its code.
+///
+/// # Errors
+/// The module cannot be read, is not valid, or the code cannot be written.
+pub fn compile_module(options: &Compile) -> Result<Summary, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", options.module.display());
+    let bytes = fs::read(&options.module).map_err(|error| failed(&error))?;
+    let module = weir_bytecode::validate::parse(bytes.into()).map_err(|error| failed(&error))?;
+    let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
+    let backend = if options.cranelift { Backend::Cranelift } else { Backend::Native };
+    let compiler_options = Options { verify: false, ..Options::default() };
+    let (mut cx, mut code, mut summary) = (Context::default(), Vec::new(), Summary::default());
+    for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
+        let options = &compiler_options;
+        let request = Request { module: &module, func, entry: Entry::Call, sig_ids: &sig_ids, backend, profile: None, options };
+        summary.functions += 1;
+        match compile(&mut cx, &request) {
+            Ok(compiled) => code.extend_from_slice(&compiled.code),
+            Err(_) => {
+                summary.refused += 1;
+                summary.refused_bytes += u64::from(body.len());
+            }
+        }
+    }
+    summary.code_bytes = code.len() as u64;
+    fs::write(&options.out, code).map_err(|error| format!("{}: {error}", options.out.display()))?;
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_function_of_a_module_is_compiled() {
+        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../huffman/huffman.wasm");
+        let out = std::env::temp_dir().join(format!("weir-bench-compile-{}.bin", std::process::id()));
+        let bodies = wasmparser::Parser::new(0).parse_all(&fs::read(&module).unwrap()).filter(is_body).count() as u64;
+        for cranelift in [false, true] {
+            let summary = compile_module(&Compile { module: module.clone(), out: out.clone(), cranelift }).unwrap();
+            assert_eq!((summary.functions, summary.refused), (bodies, 0), "{summary:?}");
+            assert_eq!(fs::metadata(&out).unwrap().len(), summary.code_bytes);
+            assert!(summary.code_bytes > 1000, "{summary:?}");
+        }
+        fs::remove_file(&out).unwrap();
+    }
+
+    fn is_body(payload: &wasmparser::Result<wasmparser::Payload<'_>>) -> bool {
+        matches!(payload, Ok(wasmparser::Payload::CodeSectionEntry(_)))
+    }
+}
