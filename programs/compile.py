@@ -6,14 +6,15 @@ Rust (.rs): any rustc with a WASI target. The committed programs were made by De
 (`apt install rustc libstd-rust-dev-wasm32 lld`); RUSTC and RUST_TARGET name another.
 AssemblyScript (.ts): asc 0.28.20, `npm install assemblyscript@0.28.20`; ASC names it unless it is on the PATH.
 
-Any other version gives a program that does the same, in other bytes. The features named are all that may appear: vectors
-only in programs whose name ends in -simd, no reference types. Of the custom sections only the names of functions stay,
-for backtraces.
+Another version of a compiler gives a program that does the same, in other bytes. The modules use the features named below
+and no others: vectors only in programs whose name ends in -simd, no reference types. Of the custom sections only the names of
+functions are kept, for backtraces.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 
 FEATURES = ["bulk_memory", "multivalue", "mutable_globals", "nontrapping_fptoint", "sign_ext"]
 
@@ -76,9 +77,12 @@ def without_debug_info(module):
 
 
 source = sys.argv[1]
-target = os.path.splitext(source)[0] + ".wasm"
-subprocess.run(command(source, target), check=True)
-with open(target, "rb") as file:
-    module = file.read()
-with open(target, "wb") as file:
+name = os.path.splitext(os.path.basename(source))[0] + ".wasm"
+# Elsewhere, because compilers leave other files beside the module and make it executable.
+with tempfile.TemporaryDirectory() as scratch:
+    made = os.path.join(scratch, name)
+    subprocess.run(command(source, made), check=True)
+    with open(made, "rb") as file:
+        module = file.read()
+with open(os.path.join(os.path.dirname(source), name), "wb") as file:
     file.write(without_debug_info(module))
