@@ -299,6 +299,18 @@ mod tests {
         }
     }
 
+    /// A half that took as long as the whole was a wrong argument, which is corrected since.
+    #[test]
+    fn no_present_argument_has_failed_to_be_a_half() {
+        let document = Document::read(&root().join("programs/bench/results.json")).unwrap();
+        let programs = crate::programs::find(&root().join("programs"), None).unwrap();
+        for failure in document.failures().iter().filter(|failure| failure.why.starts_with("no steady state")) {
+            let measured = document.inputs.iter().find(|input| input.program == failure.program).unwrap();
+            let present = programs.iter().find(|program| program.name == failure.program);
+            assert!(present.is_none_or(|program| program.input != *measured), "{failure:?}");
+        }
+    }
+
     /// The flags that the document states are in the script that compiles the modules.
     #[test]
     fn the_flags_of_the_modules_are_those_of_the_script() {

@@ -1,0 +1,38 @@
+//! Commands that the documents give leave no untracked files in the repository.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Document, words of it, and a file that following them writes into the repository.
+const WRITES: &[(&str, &str, &str)] = &[
+    ("README.md", "cargo run --release", "target/release/weir"),
+    ("README.md", "--html fib.html", "fib.html"),
+    ("CHANGELOG.md", "--profile perfmap|jitdump", "jit-12345.dump"),
+    ("programs/README.md", "programs/fetch.py", "programs/real/quickjs.wasm"),
+    ("programs/README.md", "cd programs/bench/embed", "programs/bench/embed/target/release/weir-embed-bench"),
+    ("programs/README.md", "by callgrind", "callgrind.out.12345"),
+];
+
+#[test]
+fn files_that_documented_commands_write_are_ignored() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (document, words, file) in WRITES {
+        let text = fs::read_to_string(root.join(document)).expect("a document");
+        assert!(text.contains(words), "{document} does not say {words:?}: take the row away, or correct it");
+        let mut git = Command::new("git");
+        let status = git.args(["check-ignore", "--quiet", "--no-index", file]).current_dir(&root).status().expect("git");
+        assert!(status.success(), "{document}: {words:?} leaves {file}, which .gitignore does not name: {status}");
+    }
+}
+
+/// Modules, outputs and charts are not ignored.
+#[test]
+fn sources_are_not_ignored() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for file in ["programs/fib/fib.wasm", "programs/bench/charts/curve-json.svg", "vm/cli/src/page.html", "tests/found/new.wat"] {
+        let mut git = Command::new("git");
+        let status = git.args(["check-ignore", "--quiet", "--no-index", file]).current_dir(&root).status().expect("git");
+        assert_eq!(status.code(), Some(1), "{file}");
+    }
+}
