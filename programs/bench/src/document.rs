@@ -1,7 +1,7 @@
 //! The measurements of one invocation: written as JSON, printed as tables, drawn and compared.
 
 use crate::peers::Peer;
-use crate::programs::Program;
+use crate::programs::{Input, Program};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -23,15 +23,6 @@ pub struct Document {
     pub tables: Vec<Table>,
     pub compilers: Vec<Compiler>,
     pub curves: Vec<Curve>,
-}
-
-/// The arguments of one program, as `args.txt` has them.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Input {
-    pub program: String,
-    pub small: String,
-    pub half: Option<String>,
-    pub large: String,
 }
 
 /// The machine and the date of the measurement.

@@ -3,8 +3,8 @@
 //! The folders in `cases` are work for real programs made elsewhere: their `args.txt` has a line `module NAME`, and the module is
 //! `real/NAME.wasm`, if it was fetched. An argument `@FILE:N` is the text of that file with N for every `$N` in it.
 
-use crate::document::Input;
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +44,15 @@ impl Size {
 pub struct Work {
     pub args: Vec<String>,
     pub expected: Option<Vec<u8>>,
+}
+
+/// The arguments of one program, as `args.txt` has them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Input {
+    pub program: String,
+    pub small: String,
+    pub half: Option<String>,
+    pub large: String,
 }
 
 /// One program.

@@ -1,7 +1,8 @@
 //! BENCHMARKS.md, its charts, and a page that holds everything.
 
 use crate::charts::{bars, curve, escape};
-use crate::document::{Document, Failure, Input, Metric, Table, summarize};
+use crate::document::{Document, Failure, Metric, Table, summarize};
+use crate::programs::Input;
 use crate::table::{Total, compiler_totals, dropped_compilers, short};
 use std::fmt::Write;
 use std::fs;
