@@ -105,6 +105,7 @@
 //! is a write of everything that a call may write.
 
 pub mod profile;
+pub mod profile_text;
 
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;
@@ -508,7 +509,7 @@ helpers! {
 }
 
 /// How a function is entered.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Entry {
     /// By a call, with parameters.
     Call,
