@@ -4,11 +4,13 @@
 //! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
 //! evaluator call.
 
+mod body;
 pub mod fusion;
 pub mod instrs;
 pub mod module;
 pub mod opcodes;
 pub mod print;
+mod reader;
 pub mod semantics;
 pub mod sidetable;
 pub mod trap;

@@ -1,10 +1,11 @@
 //! A module as plain data over its own private copy of the bytes.
 
-use crate::sidetable::{BranchEntry, LoopInfo, Segment};
-use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType, ValType};
-use crate::validate::{InvalidModule, Unvalidated};
-use std::ops::{Deref, Range};
-use std::sync::OnceLock;
+pub use crate::body::{Body, FuncBody};
+
+use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
+use crate::validate::code::Code;
+use crate::validate::{InvalidModule, Unvalidated, bodies};
+use std::ops::Range;
 
 /// A validated module. All indices in it are in range and all code is well typed, of the bodies that are validated.
 #[derive(Debug, Default)]
@@ -135,7 +136,7 @@ pub enum ConstOp {
     /// `ref.func`
     RefFunc(u32),
     /// `i32.add`, `i32.sub`, `i32.mul`, `i64.add`, `i64.sub` or `i64.mul`
-    Binary(crate::Opcode),
+    Binary(crate::opcodes::Opcode),
 }
 
 /// An element segment.
@@ -198,92 +199,6 @@ pub struct DataSegment {
     pub active: Option<(u32, ConstExpr)>,
 }
 
-/// The body of a function defined in the module: its place and, once it is validated, all of it. It derefs to the
-/// [`FuncBody`], and panics there if it is not validated.
-#[derive(Debug)]
-pub struct Body {
-    range: Range<u32>,
-    validated: OnceLock<Result<FuncBody, InvalidModule>>,
-}
-
-impl Body {
-    /// The body in these bytes of the module, not validated yet.
-    pub(crate) fn unvalidated(range: Range<u32>) -> Body {
-        Body { range, validated: OnceLock::new() }
-    }
-
-    /// Its bytes in the module, the local declarations included.
-    pub fn range(&self) -> Range<u32> {
-        self.range.clone()
-    }
-
-    /// What validation found out, if it is done and the body valid.
-    pub fn get(&self) -> Option<&FuncBody> {
-        self.validated.get()?.as_ref().ok()
-    }
-
-    /// The same, validating it by `validate` first if that was never done.
-    pub(crate) fn get_or_validate(
-        &self,
-        validate: impl FnOnce() -> Result<FuncBody, InvalidModule>,
-    ) -> Result<&FuncBody, &InvalidModule> {
-        self.validated.get_or_init(validate).as_ref()
-    }
-}
-
-impl From<FuncBody> for Body {
-    fn from(body: FuncBody) -> Body {
-        Body { range: body.entry..body.end, validated: Ok(body).into() }
-    }
-}
-
-impl Deref for Body {
-    type Target = FuncBody;
-
-    fn deref(&self) -> &FuncBody {
-        self.get().expect("the body is validated")
-    }
-}
-
-/// The body of a function defined in the module, and what validation found out about it.
-#[derive(Debug, Default)]
-pub struct FuncBody {
-    /// Offset of the first instruction, behind the local declarations.
-    pub entry: u32,
-    /// Offset behind the final `end`.
-    pub end: u32,
-    /// Type of every local, the parameters first.
-    pub locals: Box<[ValType]>,
-    /// The most operands on the stack at once, in slots.
-    pub max_operands: u32,
-    /// Whether its values take slots of 16 bytes, because a local, an operand, or a parameter or result of its own or of a
-    /// function that it calls may be a v128.
-    pub wide: bool,
-    /// Branch entries: see [`crate::sidetable`].
-    pub branches: Box<[BranchEntry]>,
-    /// Loops, ascending by pc.
-    pub loops: Box<[LoopInfo]>,
-    /// Fuel segments, ascending by pc.
-    pub segments: Box<[Segment]>,
-}
-
-impl FuncBody {
-    /// Bytes of code.
-    pub fn len(&self) -> u32 {
-        self.end - self.entry
-    }
-
-    /// Whether there is no code: never true of a validated body, which has at least its `end`.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The loop whose `loop` opcode is at `pc`.
-    pub fn loop_at(&self, pc: u32) -> Option<&LoopInfo> {
-        self.loops.binary_search_by_key(&pc, |info| info.pc).ok().map(|i| &self.loops[i])
-    }
-}
-
 impl Module {
     /// The type of function `func`.
     pub fn func_type(&self, func: u32) -> &FuncType {
@@ -301,7 +216,17 @@ impl Module {
     /// Why the body is invalid.
     pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, &InvalidModule>> {
         let index = func.checked_sub(self.imported_funcs)?;
-        Some(self.bodies[index as usize].get_or_validate(|| Unvalidated::validate(self, index)))
+        let body = &self.bodies[index as usize];
+        Some(body.get_or_validate(|| {
+            let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
+            bodies::validate_one(&self.code(unvalidated), index, body.range())
+        }))
+    }
+
+    /// What validating its bodies needs.
+    pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated) -> Code<'m> {
+        let Module { bytes, types, globals, funcs, imported_funcs, .. } = self;
+        Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }
     }
 
     /// The name that the name section gives function `func`.
@@ -312,7 +237,7 @@ impl Module {
 
     /// The function whose body holds `pc`.
     pub fn func_at(&self, pc: u32) -> Option<u32> {
-        let i = self.bodies.partition_point(|body| body.range.start <= pc).checked_sub(1)?;
-        (pc < self.bodies[i].range.end).then_some(self.imported_funcs + i as u32)
+        let i = self.bodies.partition_point(|body| body.range().start <= pc).checked_sub(1)?;
+        (pc < self.bodies[i].range().end).then_some(self.imported_funcs + i as u32)
     }
 }

@@ -7,10 +7,10 @@
 //! same block. The validator's operand heights mean nothing there, and nothing there is ever executed: it costs no fuel,
 //! writes no local and raises no operand count, yet it owns its branch entries.
 
-use super::body::Code;
-use crate::Opcode;
-use crate::instrs::{BlockType, Labels, Reader};
-use crate::module::FuncBody;
+use super::code::Code;
+use crate::body::FuncBody;
+use crate::opcodes::Opcode;
+use crate::reader::{Labels, Reader};
 use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
 use crate::types::{FuncType, ValType, has_vector};
 
@@ -229,8 +229,8 @@ impl Builder {
         // `else` and `end` cost nothing and are as live as their block, `nop`, `block` and `loop` cost nothing; all others count.
         match class {
             Class::Plain | Class::Nop => return,
-            Class::Block => return self.open(LabelKind::Block, before, arity(immediates.block_type(), code)),
-            Class::Loop => return self.open_loop(pc, before, arity(immediates.block_type(), code)),
+            Class::Block => return self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types)),
+            Class::Loop => return self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
             _ => self.charge(),
@@ -242,7 +242,7 @@ impl Builder {
             Class::Global => self.wide |= code.is_vector_global(|| immediates.u32()),
             Class::If => {
                 self.begin_segment(next);
-                self.open_if(pc, before.wrapping_sub(1), arity(immediates.block_type(), code));
+                self.open_if(pc, before.wrapping_sub(1), immediates.block_type().arity_in(code.types));
             }
             // A null is gone where the branch arrives, as the condition of `br_if` is.
             Class::BrIf | Class::BrOnNull => {
@@ -441,15 +441,4 @@ fn calls_with_vectors(code: &Code<'_>, pc: u32, mut immediates: Reader<'_>) -> b
         let index = immediates.u32();
         if direct { code.funcs[index as usize] } else { index }
     })
-}
-
-fn arity(ty: BlockType, code: &Code<'_>) -> (usize, usize) {
-    match ty {
-        BlockType::Empty => (0, 0),
-        BlockType::Value(_) => (0, 1),
-        BlockType::Func(ty) => {
-            let ty = &code.types[ty as usize];
-            (ty.params.len(), ty.results.len())
-        }
-    }
 }

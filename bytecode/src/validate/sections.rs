@@ -1,14 +1,15 @@
-//! Validated sections as plain data. Everything but function bodies, which are [`super::body`]'s.
+//! Validated sections as plain data. Everything but function bodies, which are [`super::bodies`]'s.
 
-use super::InvalidModule;
-use crate::Opcode;
+use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
+use super::invalid::InvalidModule;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
 };
-use crate::types::{FuncType, GlobalType, HeapType, Limits, MemoryType, RefType, TableType, ValType};
+use crate::opcodes::Opcode;
+use crate::types::{FuncType, GlobalType, MemoryType, RefType};
 use wasmparser::{
-    AbstractHeapType, DataKind, ElementItems, ElementKind, ExternalKind, KnownCustom, Name, NameSectionReader, Operator, Payload,
-    TableInit, TypeRef, UnpackedIndex,
+    DataKind, ElementItems, ElementKind, ExternalKind, KnownCustom, Name, NameSectionReader, Operator, Payload, TableInit,
+    TypeRef,
 };
 
 type Result<T> = std::result::Result<T, InvalidModule>;
@@ -177,52 +178,6 @@ impl Sections {
             }
         }
     }
-}
-
-fn func_type(ty: &wasmparser::FuncType) -> Result<FuncType> {
-    let list = |types: &[wasmparser::ValType]| types.iter().map(|&ty| val_type(ty)).collect::<Result<_>>();
-    Ok(FuncType { params: list(ty.params())?, results: list(ty.results())? })
-}
-
-/// The plain form of a value type.
-pub(super) fn val_type(ty: wasmparser::ValType) -> Result<ValType> {
-    Ok(match ty {
-        wasmparser::ValType::I32 => ValType::I32,
-        wasmparser::ValType::I64 => ValType::I64,
-        wasmparser::ValType::F32 => ValType::F32,
-        wasmparser::ValType::F64 => ValType::F64,
-        wasmparser::ValType::V128 => ValType::V128,
-        wasmparser::ValType::Ref(ty) => ValType::Ref(ref_type(ty)?),
-    })
-}
-
-fn ref_type(ty: wasmparser::RefType) -> Result<RefType> {
-    let heap = match ty.heap_type() {
-        wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => HeapType::Func,
-        wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Extern } => HeapType::Extern,
-        wasmparser::HeapType::Concrete(UnpackedIndex::Module(index)) => HeapType::Concrete(index),
-        // The validator has refused every other one, as its proposals are off; offsets are lost by now.
-        _ => return Err(InvalidModule::new(format!("reference type {ty} is not supported"), 0)),
-    };
-    Ok(RefType { nullable: ty.is_nullable(), heap })
-}
-
-fn table_type(ty: wasmparser::TableType) -> Result<TableType> {
-    let limits = Limits { min: ty.initial, max: ty.maximum };
-    Ok(TableType { limits, table64: ty.table64, element: ref_type(ty.element_type)? })
-}
-
-fn memory_type(ty: wasmparser::MemoryType) -> MemoryType {
-    MemoryType {
-        limits: Limits { min: ty.initial, max: ty.maximum },
-        memory64: ty.memory64,
-        shared: ty.shared,
-        page_size_log2: ty.page_size_log2.map_or(16, |log2| log2 as u8),
-    }
-}
-
-fn global_type(ty: wasmparser::GlobalType) -> Result<GlobalType> {
-    Ok(GlobalType { value: val_type(ty.content_type)?, mutable: ty.mutable })
 }
 
 fn extern_index(export: &wasmparser::Export<'_>, offset: u64) -> Result<ExternIndex> {

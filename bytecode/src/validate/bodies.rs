@@ -1,12 +1,14 @@
-//! Validates function bodies, one instruction at a time, with the side table's [`Builder`] looking on: all of them at
-//! once, on several threads where there is code enough, or each when it is asked for.
+//! Validates function bodies, one instruction at a time, while [`Builder`] writes the side table: all of them at once, on
+//! several threads if there is enough code, or each when it is first needed.
 
 use super::builder::{Builder, Class, Step};
-use super::sections::val_type;
-use super::{InvalidModule, Options};
+use super::code::Code;
+use super::convert::val_type;
+use super::invalid::InvalidModule;
+use super::options::{FEATURES, Options};
+use crate::body::{Body, FuncBody};
 use crate::fusion::{Fusion, Patch};
-use crate::module::{Body, FuncBody, Module};
-use crate::types::{FuncType, GlobalType, ValType};
+use crate::types::ValType;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
@@ -22,63 +24,9 @@ const BYTES_PER_THREAD: usize = 256 << 10;
 /// nothing.
 const BYTES_PER_BATCH: usize = 32 << 10;
 
-/// What validating a body takes of its module.
-pub(super) struct Code<'m> {
-    /// The module's.
-    pub bytes: &'m [u8],
-    pub types: &'m [FuncType],
-    pub globals: &'m [GlobalType],
-    /// Type index of each function.
-    pub funcs: &'m [u32],
-    pub imported_funcs: u32,
-    pub unvalidated: &'m Unvalidated,
-}
-
-impl<'m> Code<'m> {
-    pub fn of(module: &'m Module, unvalidated: &'m Unvalidated) -> Code<'m> {
-        let Module { bytes, types, globals, funcs, imported_funcs, .. } = module;
-        Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }
-    }
-
-    /// Whether the global is a v128; asks for its index only if any is.
-    #[inline]
-    pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {
-        self.unvalidated.vector_globals && self.globals[index() as usize].value == ValType::V128
-    }
-
-    /// Whether the type has a v128 among its parameters or results; asks for its index only if any has.
-    #[inline]
-    pub fn is_vector_type(&self, index: impl FnOnce() -> u32) -> bool {
-        self.unvalidated.vector_types && self.types[index() as usize].has_vector()
-    }
-}
-
-/// What the validator knows of a module, for the validation of bodies.
-#[derive(Debug)]
-pub struct Unvalidated {
-    resources: ValidatorResources,
-    /// Whether some function type has a v128.
-    vector_types: bool,
-    /// Whether some global is a v128.
-    vector_globals: bool,
-    /// How many locals the bodies have that were validated.
-    locals: AtomicUsize,
-}
-
-impl Unvalidated {
-    /// For a `module` that has all but its bodies.
-    pub(super) fn new(resources: ValidatorResources, module: &Module) -> Unvalidated {
-        let vector_types = module.types.iter().any(FuncType::has_vector);
-        let vector_globals = module.globals.iter().any(|global| global.value == ValType::V128);
-        Unvalidated { resources, vector_types, vector_globals, locals: AtomicUsize::new(0) }
-    }
-
-    /// Validates body `index` of a module that was parsed lazily.
-    pub(crate) fn validate(module: &Module, index: u32) -> Result<FuncBody, InvalidModule> {
-        let unvalidated = module.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
-        let code = Code::of(module, unvalidated);
-        Worker::default().validate(&code, index as usize, module.bodies[index as usize].range())
-    }
+/// The body with this index and range, which a module that was parsed lazily has left for later.
+pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
+    Worker::default().validate(code, index as usize, range)
 }
 
 /// What validating all bodies gives.
@@ -141,13 +89,13 @@ fn batches(ranges: &[Range<u32>]) -> Vec<usize> {
     ends
 }
 
-/// What threads share that validate the bodies of one module.
+/// Shared by the threads that validate the bodies of one module.
 struct Batches<'b> {
     code: &'b Code<'b>,
     ranges: &'b [Range<u32>],
     options: Options,
     ends: Vec<usize>,
-    /// The first batch that nobody has taken.
+    /// The first batch that no thread has taken.
     next: AtomicUsize,
 }
 
@@ -195,17 +143,17 @@ impl Worker {
     fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
         let index = code.imported_funcs + index as u32;
         let ty = code.funcs[index as usize];
-        let func = FuncToValidate { resources: code.unvalidated.resources.clone(), index, ty, features: super::FEATURES };
+        let func = FuncToValidate { resources: code.unvalidated.resources(), index, ty, features: FEATURES };
         let ty = &code.types[ty as usize];
         let mut validator = func.into_validator(std::mem::take(&mut self.allocations));
         let bytes = &code.bytes[range.start as usize..range.end as usize];
         let mut reader = FunctionBody::new(BinaryReader::new(bytes, range.start.into())).get_binary_reader();
-        reader.set_features(super::FEATURES);
+        reader.set_features(FEATURES);
         let locals = &mut self.locals;
         locals.clear();
         locals.extend_from_slice(&ty.params);
         read_locals(&mut reader, &mut validator, locals)?;
-        if code.unvalidated.locals.fetch_add(locals.len(), Ordering::Relaxed) + locals.len() > MAX_LOCALS {
+        if code.unvalidated.add_locals(locals.len()) > MAX_LOCALS {
             let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
             return Err(InvalidModule::new(message, range.start.into()));
         }
@@ -215,7 +163,7 @@ impl Worker {
         if let Some(fusion) = &mut self.fusion {
             fusion.begin();
         }
-        // Behind one instruction the stack is as it is before the next.
+        // After one instruction the stack is as it is before the next.
         let (mut pc, mut before) = (entry, 0);
         while pc < end {
             let opcode = code.bytes[pc as usize];
@@ -238,7 +186,7 @@ impl Worker {
     }
 }
 
-/// Reads the declarations of locals behind the parameters in `locals`.
+/// Reads the declarations of locals, and adds them to the parameters in `locals`.
 fn read_locals(
     reader: &mut BinaryReader<'_>,
     validator: &mut FuncValidator<ValidatorResources>,

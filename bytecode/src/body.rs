@@ -1,0 +1,93 @@
+//! The bodies of functions, with what validation found out about them.
+
+use crate::sidetable::{BranchEntry, LoopInfo, Segment};
+use crate::types::ValType;
+use crate::validate::InvalidModule;
+use std::ops::{Deref, Range};
+use std::sync::OnceLock;
+
+/// The body of a function defined in the module: its place and, once it is validated, all of it. It derefs to the
+/// [`FuncBody`], and panics there if it is not validated.
+#[derive(Debug)]
+pub struct Body {
+    range: Range<u32>,
+    validated: OnceLock<Result<FuncBody, InvalidModule>>,
+}
+
+impl Body {
+    /// The body in these bytes of the module, not validated yet.
+    pub(crate) fn unvalidated(range: Range<u32>) -> Body {
+        Body { range, validated: OnceLock::new() }
+    }
+
+    /// Its bytes in the module, the local declarations included.
+    pub fn range(&self) -> Range<u32> {
+        self.range.clone()
+    }
+
+    /// What validation found out, if it is done and the body valid.
+    pub fn get(&self) -> Option<&FuncBody> {
+        self.validated.get()?.as_ref().ok()
+    }
+
+    /// The same, validating it by `validate` first if that was never done.
+    pub(crate) fn get_or_validate(
+        &self,
+        validate: impl FnOnce() -> Result<FuncBody, InvalidModule>,
+    ) -> Result<&FuncBody, &InvalidModule> {
+        self.validated.get_or_init(validate).as_ref()
+    }
+}
+
+impl From<FuncBody> for Body {
+    fn from(body: FuncBody) -> Body {
+        Body { range: body.entry..body.end, validated: Ok(body).into() }
+    }
+}
+
+impl Deref for Body {
+    type Target = FuncBody;
+
+    fn deref(&self) -> &FuncBody {
+        self.get().expect("the body is validated")
+    }
+}
+
+/// The body of a function defined in the module, and what validation found out about it.
+#[derive(Debug, Default)]
+pub struct FuncBody {
+    /// Offset of the first instruction, behind the local declarations.
+    pub entry: u32,
+    /// Offset behind the final `end`.
+    pub end: u32,
+    /// Type of every local, the parameters first.
+    pub locals: Box<[ValType]>,
+    /// The most operands on the stack at once, in slots.
+    pub max_operands: u32,
+    /// Whether its values take slots of 16 bytes, because a local, an operand, or a parameter or result of its own or of a
+    /// function that it calls may be a v128.
+    pub wide: bool,
+    /// Branch entries: see [`crate::sidetable`].
+    pub branches: Box<[BranchEntry]>,
+    /// Loops, ascending by pc.
+    pub loops: Box<[LoopInfo]>,
+    /// Fuel segments, ascending by pc.
+    pub segments: Box<[Segment]>,
+}
+
+impl FuncBody {
+    /// Bytes of code.
+    pub fn len(&self) -> u32 {
+        self.end - self.entry
+    }
+
+    /// Whether there is no code: never true of a validated body, which has at least its `end`.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The loop whose `loop` opcode is at `pc`.
+    pub fn loop_at(&self, pc: u32) -> Option<&LoopInfo> {
+        self.loops.binary_search_by_key(&pc, |info| info.pc).ok().map(|i| &self.loops[i])
+    }
+}

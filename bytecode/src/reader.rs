@@ -1,0 +1,294 @@
+//! Reads opcodes and immediates from validated code.
+
+use crate::fusion;
+use crate::opcodes::{Immediates, Opcode};
+use crate::types::{FuncType, HeapType, RefType, ValType};
+
+/// Decoded immediates: see [`crate::opcodes::Immediates`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Imm<'a> {
+    /// Nothing.
+    None,
+    /// A block type.
+    Block(BlockType),
+    /// A label depth.
+    Label(u32),
+    /// `br_table`'s labels, default last.
+    Labels(Labels<'a>),
+    /// An index: function, function type, local, global, table, memory, data or element segment.
+    Index(u32),
+    /// Two indices in the order of the binary format.
+    Index2(u32, u32),
+    /// `call_indirect`: type, then table.
+    CallIndirect {
+        /// Type index.
+        ty: u32,
+        /// Table index.
+        table: u32,
+    },
+    /// The result type of the typed select.
+    Type(ValType),
+    /// A memory access.
+    Mem(MemArg),
+    /// A heap type.
+    Heap(HeapType),
+    /// `i32.const`
+    I32(i32),
+    /// `i64.const`
+    I64(i64),
+    /// `f32.const`, as bits.
+    F32(u32),
+    /// `f64.const`, as bits.
+    F64(u64),
+    /// `v128.const`
+    V128(u128),
+    /// A lane.
+    Lane(u8),
+    /// `i8x16.shuffle`: a lane of the first vector, or from 16 on of the second.
+    Shuffle([u8; 16]),
+    /// A memory access of a lane.
+    MemLane(MemArg, u8),
+}
+
+/// The type of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockType {
+    /// No parameters, no results.
+    Empty,
+    /// No parameters, one result.
+    Value(ValType),
+    /// The module's function type with this index.
+    Func(u32),
+}
+
+impl BlockType {
+    /// How many parameters and results it has in a module with these types.
+    pub fn arity_in(self, types: &[FuncType]) -> (usize, usize) {
+        match self {
+            BlockType::Empty => (0, 0),
+            BlockType::Value(_) => (0, 1),
+            BlockType::Func(ty) => {
+                let ty = &types[ty as usize];
+                (ty.params.len(), ty.results.len())
+            }
+        }
+    }
+}
+
+/// Memory and offset of an access; alignment is a hint that Weir ignores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemArg {
+    /// Memory index.
+    pub memory: u32,
+    /// Constant added to the address, without wrap-around.
+    pub offset: u64,
+}
+
+/// `br_table`'s labels, still encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Labels<'a> {
+    bytes: &'a [u8],
+    len: u32,
+}
+
+impl<'a> Labels<'a> {
+    /// How many labels, the default included.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Never: there is always a default.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The label depths, the default last.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let mut reader = Reader { bytes: self.bytes, at: 0 };
+        (0..self.len).map(move |_| reader.u32())
+    }
+}
+
+/// Reads the binary format where validation has already proved it well formed.
+///
+/// # Panics
+/// Its methods panic on bytes that validation would have refused.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    /// The module's bytes.
+    pub bytes: &'a [u8],
+    /// Offset of the next byte.
+    pub at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// The next byte.
+    #[inline]
+    pub fn byte(&mut self) -> u8 {
+        let byte = self.bytes[self.at];
+        self.at += 1;
+        byte
+    }
+
+    /// An unsigned LEB128 of at most 32 bits.
+    #[inline]
+    pub fn u32(&mut self) -> u32 {
+        self.u64() as u32
+    }
+
+    /// An unsigned LEB128 of at most 64 bits.
+    #[inline]
+    pub fn u64(&mut self) -> u64 {
+        let byte = self.byte();
+        if byte < 0x80 { byte.into() } else { self.longer_u64(byte) }
+    }
+
+    /// One of more than a byte. Most indices have one.
+    fn longer_u64(&mut self, first: u8) -> u64 {
+        let (mut value, mut shift) = (u64::from(first & 0x7F), 7);
+        loop {
+            let byte = self.byte();
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return value;
+            }
+            shift += 7;
+        }
+    }
+
+    /// A signed LEB128 of at most 64 bits.
+    #[inline]
+    pub fn i64(&mut self) -> i64 {
+        let byte = self.byte();
+        if byte < 0x80 { i64::from(byte) << 57 >> 57 } else { self.longer_i64(byte) }
+    }
+
+    fn longer_i64(&mut self, first: u8) -> i64 {
+        let (mut value, mut shift) = (i64::from(first & 0x7F), 7);
+        loop {
+            let byte = self.byte();
+            value |= i64::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return if shift < 64 { value << (64 - shift) >> (64 - shift) } else { value };
+            }
+        }
+    }
+
+    /// An opcode, prefixed ones included.
+    #[inline(always)]
+    pub fn opcode(&mut self) -> Opcode {
+        let code = match fusion::original(self.byte()) {
+            0xFC => 0x100 + self.u32() as u16,
+            0xFD => 0x200 + self.u32() as u16,
+            byte => u16::from(byte),
+        };
+        Opcode::from_code(code).expect("validated code holds known opcodes")
+    }
+
+    /// The immediates of `op`.
+    #[inline]
+    pub fn immediates(&mut self, op: Opcode) -> Imm<'a> {
+        match op.immediates() {
+            Immediates::None => Imm::None,
+            Immediates::Block => Imm::Block(self.block_type()),
+            Immediates::Label => Imm::Label(self.u32()),
+            Immediates::Labels => Imm::Labels(self.labels()),
+            Immediates::Func
+            | Immediates::Type
+            | Immediates::Local
+            | Immediates::Global
+            | Immediates::Table
+            | Immediates::Memory
+            | Immediates::Data
+            | Immediates::Elem => Imm::Index(self.u32()),
+            Immediates::DataMemory | Immediates::MemoryMemory | Immediates::ElemTable | Immediates::TableTable => {
+                let first = self.u32();
+                Imm::Index2(first, self.u32())
+            }
+            Immediates::CallIndirect => {
+                let ty = self.u32();
+                Imm::CallIndirect { ty, table: self.u32() }
+            }
+            Immediates::Types => {
+                let count = self.u32();
+                assert_eq!(count, 1, "validated selects have one result");
+                Imm::Type(self.val_type())
+            }
+            Immediates::MemArg => Imm::Mem(self.mem_arg()),
+            Immediates::HeapType => Imm::Heap(self.heap_type()),
+            Immediates::I32 => Imm::I32(self.i64() as i32),
+            Immediates::I64 => Imm::I64(self.i64()),
+            Immediates::F32 => Imm::F32(u32::from_le_bytes(self.array())),
+            Immediates::F64 => Imm::F64(u64::from_le_bytes(self.array())),
+            Immediates::V128 => Imm::V128(u128::from_le_bytes(self.array())),
+            Immediates::Lane => Imm::Lane(self.byte()),
+            Immediates::Shuffle => Imm::Shuffle(self.array()),
+            Immediates::MemArgLane => {
+                let arg = self.mem_arg();
+                Imm::MemLane(arg, self.byte())
+            }
+        }
+    }
+
+    /// A memory argument: bit 6 of the alignment says that a memory index follows.
+    #[inline]
+    pub fn mem_arg(&mut self) -> MemArg {
+        let align = self.u32();
+        let memory = if align & 0x40 != 0 { self.u32() } else { 0 };
+        MemArg { memory, offset: self.u64() }
+    }
+
+    /// A block type.
+    #[inline]
+    pub fn block_type(&mut self) -> BlockType {
+        match self.bytes[self.at] {
+            0x40 => {
+                self.at += 1;
+                BlockType::Empty
+            }
+            // A single-byte negative LEB128 is a value type; everything else is a type index.
+            byte if byte & 0xC0 == 0x40 => BlockType::Value(self.val_type()),
+            _ => BlockType::Func(self.i64() as u32),
+        }
+    }
+
+    /// A value type.
+    pub fn val_type(&mut self) -> ValType {
+        match self.byte() {
+            0x7F => ValType::I32,
+            0x7E => ValType::I64,
+            0x7D => ValType::F32,
+            0x7C => ValType::F64,
+            0x7B => ValType::V128,
+            0x70 => ValType::FUNCREF,
+            0x6F => ValType::EXTERNREF,
+            byte @ (0x63 | 0x64) => ValType::Ref(RefType { nullable: byte == 0x63, heap: self.heap_type() }),
+            byte => panic!("validated code holds no value type {byte:#x}"),
+        }
+    }
+
+    fn heap_type(&mut self) -> HeapType {
+        match self.i64() {
+            -0x10 => HeapType::Func,
+            -0x11 => HeapType::Extern,
+            index => HeapType::Concrete(u32::try_from(index).expect("validated code holds known heap types")),
+        }
+    }
+
+    /// `br_table`'s labels, skipped over.
+    pub fn labels(&mut self) -> Labels<'a> {
+        let len = self.u32() + 1;
+        let start = self.at;
+        for _ in 0..len {
+            self.u32();
+        }
+        Labels { bytes: &self.bytes[start..self.at], len }
+    }
+
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let array = self.bytes[self.at..self.at + N].try_into().expect("the slice has N bytes");
+        self.at += N;
+        array
+    }
+}

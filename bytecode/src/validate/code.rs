@@ -1,0 +1,62 @@
+//! What validating bodies needs of their module.
+
+use crate::types::{FuncType, GlobalType, ValType};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wasmparser::ValidatorResources;
+
+/// What validating a body needs of its module.
+pub(crate) struct Code<'m> {
+    /// The module's.
+    pub bytes: &'m [u8],
+    pub types: &'m [FuncType],
+    pub globals: &'m [GlobalType],
+    /// Type index of each function.
+    pub funcs: &'m [u32],
+    pub imported_funcs: u32,
+    pub unvalidated: &'m Unvalidated,
+}
+
+impl<'m> Code<'m> {
+    /// Whether the global is a v128; asks for its index only if any is.
+    #[inline]
+    pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {
+        self.unvalidated.vector_globals && self.globals[index() as usize].value == ValType::V128
+    }
+
+    /// Whether the type has a v128 among its parameters or results; asks for its index only if any has.
+    #[inline]
+    pub fn is_vector_type(&self, index: impl FnOnce() -> u32) -> bool {
+        self.unvalidated.vector_types && self.types[index() as usize].has_vector()
+    }
+}
+
+/// What the validator knows of a module, for the validation of bodies.
+#[derive(Debug)]
+pub struct Unvalidated {
+    resources: ValidatorResources,
+    /// Whether some function type has a v128.
+    vector_types: bool,
+    /// Whether some global is a v128.
+    vector_globals: bool,
+    /// How many locals the bodies have that were validated.
+    locals: AtomicUsize,
+}
+
+impl Unvalidated {
+    /// For a module with these types and globals, whose bodies are not validated.
+    pub(super) fn new(resources: ValidatorResources, types: &[FuncType], globals: &[GlobalType]) -> Unvalidated {
+        let vector_types = types.iter().any(FuncType::has_vector);
+        let vector_globals = globals.iter().any(|global| global.value == ValType::V128);
+        Unvalidated { resources, vector_types, vector_globals, locals: AtomicUsize::new(0) }
+    }
+
+    /// What wasmparser knows of the module.
+    pub(super) fn resources(&self) -> ValidatorResources {
+        self.resources.clone()
+    }
+
+    /// Counts the locals of a body; returns how many there are with those of the bodies before.
+    pub(super) fn add_locals(&self, count: usize) -> usize {
+        self.locals.fetch_add(count, Ordering::Relaxed) + count
+    }
+}
