@@ -1,5 +1,5 @@
-//! What single things cost: calls across the boundary, instantiation, growing memory, traps, validation, and each phase of
-//! the compiler: `cargo bench -p weir-bench [-- FILTER]`.
+//! The cost of single operations: calls between guest and host, instantiation, growing memory, traps, validation, and each phase
+//! of the compiler: `cargo bench -p weir-bench [-- FILTER]`.
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -10,7 +10,7 @@ use weir_jit::compile::{Context, add_to};
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Options, Request, compile};
 
-/// A program of the size of a plug-in, whose functions are of every kind.
+/// A program of the size of a plug-in, with functions of many kinds.
 const MODULE: &[u8] = include_bytes!("../../json/json.wasm");
 
 const SMALL: &str = r#"(module
@@ -28,7 +28,7 @@ const SMALL: &str = r#"(module
             (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
         (local.get $sum)))"#;
 
-/// Calls of the host in one of the guest's.
+/// Calls of the host in one call of the guest.
 const HOST_CALLS: u32 = 1000;
 
 fn engine(tier: Tier) -> Engine {
@@ -90,7 +90,7 @@ fn front(criterion: &mut Criterion) {
     group.bench_function("Module::new", |bencher| bencher.iter(|| Module::new(&engine, black_box(MODULE)).expect("valid")));
 }
 
-/// Every phase has the input that it has in life, and its time is what the compiler reports of it.
+/// Every phase has the input that it has in a real compilation; the compiler reports its time.
 fn compiler(criterion: &mut Criterion) {
     let module = weir_bytecode::validate::parse(MODULE.into()).expect("a valid module");
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();

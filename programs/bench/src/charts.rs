@@ -1,4 +1,4 @@
-//! Charts as SVG that stands alone: bars of ratios, and lines of time against work with both axes logarithmic.
+//! Charts as self-contained SVG: bars of ratios, and lines of time against work with both axes logarithmic.
 
 use crate::document::{Curve, Metric, Table};
 use crate::table::short;
@@ -50,7 +50,7 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// One bar a peer: the geometric mean of its ratios to the base.
+/// One bar for each peer: the geometric mean of its ratios to the base.
 pub fn bars(table: &Table, metric: Metric) -> String {
     let means = (0..table.peers.len()).filter_map(|peer| Some((peer, table.geomean(peer, metric).0?)));
     let means: Vec<(usize, f64)> = means.collect();
@@ -68,7 +68,7 @@ pub fn bars(table: &Table, metric: Metric) -> String {
     svg.end()
 }
 
-/// An axis on which every power of ten is as long.
+/// A logarithmic axis.
 struct Logarithmic {
     from: f64,
     to: f64,
@@ -94,7 +94,7 @@ impl Logarithmic {
     }
 }
 
-/// One line a peer: total milliseconds against amount of work.
+/// One line for each peer: total milliseconds against amount of work.
 pub fn curve(curve: &Curve) -> String {
     let (width, height) = (720, 440);
     let title = format!("{}: total time in ms against amount of work (lower is better)", curve.program);

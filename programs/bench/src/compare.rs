@@ -1,9 +1,9 @@
-//! Two documents against each other.
+//! The differences between two documents.
 
 use crate::document::{Cell, Document, Metric, Table, geomean, summarize};
 use std::fmt::Write;
 
-/// What the runs allow to be said about a change.
+/// The change between two sets of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Faster,
@@ -12,7 +12,7 @@ enum Verdict {
     Same,
 }
 
-/// Medians nearer to each other than this are the same whatever the ranges say: alignment and layout alone do as much.
+/// Medians that differ by less are the same, whatever the ranges are: alignment and layout alone change as much.
 const NOISE: f64 = 0.02;
 
 /// The new median over the old, if both ran.
@@ -27,8 +27,8 @@ fn change(old: &Cell, new: &Cell) -> Option<(f64, Verdict)> {
     Some((ratio, verdict))
 }
 
-/// Program by program and peer by peer, what is faster and slower beyond noise. Where the documents have a peer in common that
-/// is no part of Weir, the machine's own change is divided out: its geometric mean over the programs.
+/// The changes beyond noise, by program and peer. If both documents have a peer that is not Weir, the means are divided by its
+/// geometric mean over the programs, which is the change of the machine.
 pub fn compare(old: &Document, new: &Document) -> String {
     let mut text = String::new();
     if old.machine.processor != new.machine.processor {
@@ -78,7 +78,7 @@ fn cell<'a>(table: &'a Table, program: &str, peer: &str) -> Option<&'a Cell> {
     table.rows.iter().find(|row| row.program == program).map(|row| &row.cells[peer])
 }
 
-/// Who shows how much faster or slower the machine was: native code, or else the first peer from elsewhere.
+/// The peer that shows the change of the machine, and the change: native code, or else the first peer that is not Weir.
 fn machine(old: &Table, new: &Table) -> Option<(String, f64)> {
     let mut others: Vec<&String> = new.peers.iter().filter(|peer| !peer.starts_with("weir")).collect();
     others.sort_by_key(|peer| *peer != "native");

@@ -1,7 +1,7 @@
-//! Instructions executed, counted by callgrind: the figure that comes out the same every time.
+//! Instructions executed, counted by callgrind: a figure that is repeatable.
 //!
 //! Whole processes with the small arguments, start-up and compilation included; compilation is synchronous, so that threads
-//! don't matter.
+//! do not change the count.
 
 use crate::measure::Scratch;
 use crate::peers::{self, Peer};
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The peers whose counts repeat.
+/// The peers whose counts are repeatable.
 pub const PEERS: &[&str] = &["weir-interp", "weir-native", "weir-cranelift"];
 
 /// One program on one peer.
@@ -27,7 +27,7 @@ pub struct Count {
 /// Counts all programs on all peers.
 ///
 /// # Errors
-/// valgrind is not there, or a program fails under it.
+/// valgrind is missing, or a program fails under it.
 pub fn count(programs: &[Program], names: &[String]) -> Result<Vec<Count>, String> {
     let mut counts = Vec::new();
     let scratch = Scratch::new()?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Milliseconds of work on the first peer: powers of ten, and about the third of each.
 const STEPS: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0];
 
-/// For the large work on the first peer, whatever that is.
+/// Time limit of the large work on the first peer.
 const CALIBRATION: Duration = Duration::from_secs(300);
 
 /// Start-up of the slowest peer, at most.
@@ -25,8 +25,8 @@ fn rounds(ms: f64) -> usize {
     }
 }
 
-/// Measures up to `longest`. The amounts are those that take the first peer, start-up subtracted, the milliseconds above; the
-/// peers' runs take turns. A peer that needs longer than the longest drops out.
+/// Measures up to `longest`. The amounts take the first peer the milliseconds of [`STEPS`], start-up subtracted. The peers run in
+/// turn. A peer that takes longer than `longest` drops out.
 ///
 /// # Errors
 /// The program's work can't be scaled, or the first peer fails.
@@ -56,7 +56,7 @@ pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Du
     Ok(Curve { program: program.name.clone(), amounts: works.iter().map(|work| work.args[0].clone()).collect(), lines })
 }
 
-/// The share of the large work that takes the peer a millisecond.
+/// The share of the large work that the peer does in a millisecond.
 fn scale(runner: &mut Runner, program: &Program, peer: &Peer) -> Result<f64, Refusal> {
     let mut wall = |work: &Work| runner.run(program, work, peer, CALIBRATION).map(|run| milliseconds(run.wall));
     wall(&program.small)?;

@@ -1,4 +1,4 @@
-//! One run of one command: how long it took, and whether it did the right thing.
+//! One run of one command: its time, and whether its output is right.
 
 use std::fmt;
 use std::io::Read;
@@ -8,40 +8,40 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use wait4::Wait4;
 
-/// A run that ended well.
+/// A run that succeeded.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// From start to exit.
     pub wall: Duration,
     /// From start to the first byte of output.
     pub first_output: Option<Duration>,
-    /// The largest resident set, in KiB. What this process itself holds is the least that the kernel reports.
+    /// The largest resident set, in KiB. The kernel reports at least that of this process.
     pub peak_kib: u64,
     pub output: Vec<u8>,
 }
 
-/// Why a peer is left out for a program.
+/// Why a peer has no measurement of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It can't run this one in principle.
+    /// The peer has no way to run this program.
     Impossible,
-    /// It could not be started, or did not exit with 0.
+    /// It did not start, or did not exit with 0.
     Failed(String),
-    /// It printed something else.
+    /// Its output is wrong.
     Wrong(String),
     /// It took too long.
     Timeout(Duration),
 }
 
 impl Refusal {
-    /// A run that ended with this status, and the first line of what it had to say.
+    /// A run that ended with this status; with the first line of its standard error.
     pub fn failed(status: ExitStatus, stderr: &[u8]) -> Refusal {
         let text = String::from_utf8_lossy(stderr);
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         Refusal::Failed(format!("{status}: {first}"))
     }
 
-    /// A run that printed this.
+    /// A run with this output.
     pub fn wrong(output: &[u8]) -> Refusal {
         let start = String::from_utf8_lossy(&output[..output.len().min(60)]);
         Refusal::Wrong(format!("{start:?} ({} bytes)", output.len()))
@@ -68,13 +68,13 @@ impl fmt::Display for Refusal {
 /// Runs the command.
 ///
 /// # Errors
-/// It did not print what is expected, if that is known, or not in the given time.
+/// It failed, its output is not the expected one, if that is known, or it took longer than `timeout`.
 pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> Result<Run, Refusal> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    // Its output ends when it does, or at the latest when it is killed.
+    // The output ends with the process, at the latest when it is killed.
     let drained = stdout.recv_timeout(timeout);
     if drained.is_err() {
         child.kill()?;
@@ -91,14 +91,14 @@ pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> 
     Ok(Run { wall, first_output: first.map(|first| first - start), peak_kib: used.rusage.maxrss / 1024, output })
 }
 
-/// What came out of a stream, and when its beginning did.
+/// The contents of a stream, and the time of its first byte.
 #[derive(Default)]
 struct Drained {
     bytes: Vec<u8>,
     first: Option<Instant>,
 }
 
-/// Reads it to its end on a thread, so that neither stream blocks the other.
+/// Reads a stream to its end on a thread, so that neither stream blocks the other.
 fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Drained> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -108,7 +108,7 @@ fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Drained> 
             if stream.read(&mut byte).is_ok_and(|read| read == 1) {
                 drained.first = Some(Instant::now());
                 drained.bytes.push(byte[0]);
-                // What was read before an error is what can be compared.
+                // After an error the bytes that were read are compared.
                 let _ = stream.read_to_end(&mut drained.bytes);
             }
         }
@@ -117,12 +117,12 @@ fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Drained> 
     receiver
 }
 
-/// A folder for what peers compile beforehand, removed in the end.
+/// A folder for modules that peers compile beforehand, removed when dropped.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes it.
+    /// Makes the folder.
     pub fn new() -> Result<Scratch, String> {
         let path = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;

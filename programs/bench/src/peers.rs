@@ -1,4 +1,4 @@
-//! The runtimes, and how each is told to run a program.
+//! The runtimes, and the command by which each runs a program.
 
 use crate::measure::{Refusal, Scratch};
 use crate::programs::{Program, Work};
@@ -24,13 +24,13 @@ enum How {
     Node(&'static [&'static str]),
     /// `wasmtime compile` beforehand.
     Precompiled,
-    /// With a cache folder of this run's own, which the first run fills.
+    /// With a cache folder of its own, which the first run fills.
     Cached,
     /// The source, compiled beforehand.
     Native,
 }
 
-/// Name, binary, how. The order is the one in which they are reported.
+/// Name, binary, how; in the order of the report.
 const PEERS: &[(&str, &str, How)] = &[
     ("weir-auto", "weir", How::Flags(&["run"])),
     ("weir-native", "weir", How::Flags(&["run", "--tier=native"])),
@@ -90,7 +90,7 @@ pub fn find(names: &[String]) -> Result<Vec<Peer>, String> {
     if peers.is_empty() { Err("no peer found: build weir first".into()) } else { Ok(peers) }
 }
 
-/// Of these, the peers whose binary is there.
+/// Those of these peers whose binary exists.
 pub fn present(names: &[&str]) -> Vec<Peer> {
     find(&[]).unwrap_or_default().into_iter().filter(|peer| names.contains(&peer.name)).collect()
 }
@@ -99,7 +99,7 @@ fn variable(binary: &str) -> String {
     format!("WEIR_PEER_{}", binary.to_uppercase())
 }
 
-/// Where the environment says, else beside this program (Weir itself), else on the PATH.
+/// The path in the environment variable, else, for Weir, beside this program, else on the PATH.
 fn locate(binary: &str) -> Option<PathBuf> {
     if let Some(path) = env::var_os(variable(binary)) {
         return Some(path.into());
@@ -111,10 +111,10 @@ fn locate(binary: &str) -> Option<PathBuf> {
 }
 
 impl Peer {
-    /// The command that runs the program; `None` if this peer can't run it in principle.
+    /// The command that runs the program; `None` if this peer has no way to run it.
     ///
     /// # Errors
-    /// What has to be done beforehand failed.
+    /// A preparing command failed.
     pub fn command(&self, program: &Program, work: &Work, scratch: &Scratch) -> Result<Option<Command>, Refusal> {
         let mut command = Command::new(&self.binary);
         match self.how {
@@ -141,7 +141,7 @@ impl Peer {
     /// The module as wasmtime compiles it beforehand.
     ///
     /// # Errors
-    /// It doesn't.
+    /// The compiler failed.
     pub fn precompile(&self, program: &Program, scratch: &Scratch) -> Result<PathBuf, Refusal> {
         let compiled = scratch.path(&format!("{}.cwasm", program.name));
         prepare(&compiled, || {

@@ -1,4 +1,4 @@
-//! BENCHMARKS.md, its charts, and a page that holds everything.
+//! BENCHMARKS.md, its charts, and one page with everything.
 
 use crate::charts::{bars, curve, escape};
 use crate::document::{Document, Failure, Metric, Table, summarize};
@@ -76,11 +76,11 @@ The modules are those in the repository. C and C++ are compiled by Zig's clang w
 [compile.py](programs/compile.py). So a row of `native` compares two C compilers as well.
 ";
 
-/// How the numbers come about.
+/// How the numbers are measured.
 const METHOD: &str = "\
 Each measurement is a whole process, from start to exit; every runtime runs in turn within each round. The output is compared
-with a file; that of half of the work and of the interpreters' work, for which there is no file, with the output of the first
-runtime. Steady state is the median time of all of the work less the median of half of it, so its noise is about twice that
+with a file in the program's folder, or, where there is none, with the output of the first runtime: that of the interpreters'
+work, and of half of the work of the real programs. Steady state is the median time of all of the work less the median of half of it, so its noise is about twice that
 of the total. First output is the time to the first byte with the small arguments. Peak memory is the largest resident set.
 Only ratios within one table are comparable.
 ";
@@ -121,8 +121,7 @@ fn markdown(document: &Document) -> String {
     text
 }
 
-/// Every failure; one line for each program and reason, with the peers. Numbers in the reasons differ from peer to peer, so
-/// they stay with the peer.
+/// One line for each failure.
 fn failures(text: &mut String, failures: &[Failure]) {
     text.push_str("## Failures\n\n");
     if failures.is_empty() {

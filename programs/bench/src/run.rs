@@ -1,7 +1,7 @@
 //! Runs programs on peers, interleaved, and checks what they print.
 //!
-//! Every round runs every program once on every peer, so that a slow spell of the machine hits all of them. A peer that is
-//! wrong about a program is left out for it and reported.
+//! Every round runs every program once on every peer, so that a slow spell of the machine affects all of them. A peer
+//! whose output is wrong has no measurement of that program, and is reported.
 
 use crate::document::{Cell, Row, Table};
 use crate::measure::{self, Refusal, Run, Scratch};
@@ -18,7 +18,7 @@ pub struct Job<'a> {
     pub work: Work,
 }
 
-/// How much is run.
+/// Rounds, metrics and limits of one table.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Rounds at most.
@@ -82,7 +82,7 @@ impl Runner {
             cells: vec![Cell::default(); peers.len()],
         };
         let mut rows: Vec<Row> = jobs.iter().map(row).collect();
-        // Round 0 is small: it warms caches, has programs compiled beforehand, and checks.
+        // Round 0 runs the small work: it warms caches, compiles programs beforehand, and checks their output.
         let mut round_took = Duration::ZERO;
         for round in 0..=effort.rounds {
             let start = Instant::now();
@@ -131,7 +131,7 @@ pub fn milliseconds(wall: Duration) -> f64 {
     wall.as_secs_f64() * 1e3
 }
 
-/// Overwrites the line on a terminal; nothing is left in a file.
+/// Overwrites the line on a terminal; prints nothing to a file.
 pub fn progress(text: &str) {
     let mut out = std::io::stderr();
     if out.is_terminal() {

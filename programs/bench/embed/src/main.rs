@@ -1,4 +1,4 @@
-//! What embedding costs: calls in both directions and instances, of Weir and of wasmtime, in turn within each round.
+//! The cost of embedding Weir and wasmtime: calls in both directions and instances, in turn within each round.
 //!
 //! ```text
 //! weir-embed-bench [FILTER…]            nanoseconds: the median of the rounds
@@ -24,13 +24,13 @@ mod theirs {
     pub mod works;
 }
 
-/// A work as one of the sides does it.
+/// One operation on one side, repeated.
 type Run = Box<dyn FnMut(u32)>;
 
 const SIDES: [&str; 2] = ["weir", "wasmtime"];
 const ROUNDS: usize = 25;
 const ROUND: Duration = Duration::from_millis(10);
-/// How often callgrind's runs do a work: the difference is what is reported.
+/// The repetitions of the two runs under callgrind, whose difference is reported.
 const COUNTED: [u32; 2] = [1000, 3000];
 
 fn main() {
@@ -62,7 +62,7 @@ fn works(side: usize) -> Vec<(&'static str, Run)> {
     }
 }
 
-/// Prints what `measure` says of each work whose name has all `filters` in it.
+/// Prints `measure` of each operation whose name contains all `filters`.
 fn table(filters: &[&str], unit: &str, measure: fn(usize, [&mut Run; 2]) -> [f64; 2]) {
     println!("{:<34} {:>12} {:>12} {:>6}", unit, SIDES[0], SIDES[1], "ratio");
     let pairs = works(0).into_iter().zip(works(1));
@@ -78,7 +78,7 @@ fn times(_index: usize, mut runs: [&mut Run; 2]) -> [f64; 2] {
     let repeats = [0, 1].map(|side| calibrate(runs[side]));
     let mut times = [(); 2].map(|()| Vec::with_capacity(ROUNDS));
     for round in 0..ROUNDS {
-        // Neither side is always the one that finds the caches as the other left them.
+        // The sides take turns to begin, so that neither always runs with the caches that the other left.
         for side in [round % 2, 1 - round % 2] {
             let start = Instant::now();
             runs[side](repeats[side]);
@@ -91,7 +91,7 @@ fn times(_index: usize, mut runs: [&mut Run; 2]) -> [f64; 2] {
     })
 }
 
-/// How often fits into a round.
+/// The repetitions that fit into a round.
 fn calibrate(run: &mut Run) -> u32 {
     let mut n = 1;
     loop {

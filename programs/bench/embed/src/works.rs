@@ -1,15 +1,15 @@
-//! What is measured, written once for both: the two crates have the same interface, and `vm` is one of them.
+//! The measured operations, written once: the two crates have the same API, and `vm` is one of them.
 
 use super::vm::{Caller, Engine, Extern, Linker, Module, Result, Store, Val};
 use std::hint::black_box;
 
-/// Something done so many times in a round, and the result checked.
+/// An operation, repeated in a round, and its result checked.
 pub struct Work {
     pub name: &'static str,
     pub run: Box<dyn FnMut(u32)>,
 }
 
-/// Calls in both directions. Each loop calls one import as often as it is told.
+/// Calls in both directions. Each loop calls one import N times.
 const CALLS: &str = r#"(module
     (import "host" "nothing" (func $nothing))
     (import "host" "add" (func $add (param i32 i32) (result i32)))
@@ -63,7 +63,7 @@ const FUNCS: usize = 100;
 const ELEMENTS: usize = 1000;
 const DATA: usize = 64 << 10;
 
-/// A memory full of data, a table full of functions, and a function that needs a little of both.
+/// A memory full of data, a table full of functions, and a function that uses a little of both.
 fn plugin() -> String {
     let funcs: String = (0..FUNCS).map(|i| format!("(func $f{i} (result i32) (i32.const {i}))")).collect();
     let elements: String = (0..ELEMENTS).map(|i| format!(" $f{}", i % FUNCS)).collect();
@@ -106,7 +106,7 @@ fn linker(engine: &Engine) -> Result<Linker<u64>> {
     Ok(linker)
 }
 
-/// All that is measured, in an engine of this kind.
+/// All operations, in this engine.
 pub fn works(engine: &Engine) -> Result<Vec<Work>> {
     let mut works = vec![typed_empty(engine)?, typed_sum(engine)?, dynamic_sum(engine)?];
     let loops = [
