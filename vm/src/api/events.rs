@@ -1,19 +1,8 @@
 //! What the tiers tell the embedder as it happens.
 
-use crate::Module;
-use std::fmt;
+use crate::records::events::{self, Callback, Event, TierEventKind};
+use crate::records::module::{Module, ModuleRecord};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// For which profiler compiled code is named: see [`Config::profiler`](crate::Config::profiler).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Profiler {
-    /// `perf report`, through `/tmp/perf-PID.map`: names and nothing else, and no work afterwards.
-    PerfMap,
-    /// `perf inject --jit`, through `jit-PID.dump` in the working directory: `perf annotate` then shows the machine code. Record with
-    /// `perf record -k mono`.
-    JitDump,
-}
 
 /// Something that a tier did: see [`Config::on_tier_event`](crate::Config::on_tier_event).
 #[derive(Debug)]
@@ -29,48 +18,17 @@ pub struct TierEvent<'a> {
     pub kind: TierEventKind<'a>,
 }
 
-/// What happened to a function.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TierEventKind<'a> {
-    /// It was compiled, and its code is in place.
-    #[non_exhaustive]
-    Compiled {
-        /// By Weir's own back end, and not by Cranelift.
-        native: bool,
-        /// The code. It stays where it is until it is retired or the module is dropped; what is retired may stay in use for a while.
-        code: &'a [u8],
-        /// What compiling took.
-        time: Duration,
-    },
-    /// Its code is not used any more, but by those who are in it. What is compiled next may stand in its place.
-    #[non_exhaustive]
-    Retired {
-        /// How many bytes of code that is.
-        bytes: usize,
-    },
-    /// There is no code: it stays in the interpreter, or if only room was wanting, for a while.
-    #[non_exhaustive]
-    Refused {
-        /// What each back end said, or that there is no room.
-        reasons: &'a [String],
-    },
-}
-
 impl TierEvent<'_> {
     /// The function's name in the module's name section, or `function N`; with the loop's offset for code of a loop.
     pub fn name(&self) -> String {
-        let name = self.module.bytecode().func_name(self.func).map_or(format!("function {}", self.func), String::from);
-        self.osr.map_or(name.clone(), |pc| format!("{name} loop {pc:#x}"))
+        events::name(self.module.bytecode(), self.func, self.osr)
     }
 }
 
-/// A [`Config`](crate::Config)'s callback.
-#[derive(Clone)]
-pub(crate) struct Callback(pub Arc<dyn Fn(&TierEvent<'_>) + Send + Sync>);
-
-impl fmt::Debug for Callback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Callback")
-    }
+/// The callback of a configuration, which calls `callback`.
+pub(crate) fn callback(callback: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) -> Callback {
+    Callback(Arc::new(move |Event { module, func, osr, kind }| {
+        let record = module.clone().downcast::<ModuleRecord>().expect("an event is of a module");
+        callback(&TierEvent { module: &Module::of(record), func, osr, kind });
+    }))
 }

@@ -2,8 +2,8 @@
 
 use crate::api::store::AsContext;
 use crate::api::types::ExternType;
+use crate::records::instance::InstanceRecord;
 use crate::records::signatures::canonical_value;
-use crate::records::store::InstanceRecord;
 use crate::{Func, Global, GlobalType, Memory, Table};
 use std::ptr::NonNull;
 use weir_bytecode::module::ExternIndex;

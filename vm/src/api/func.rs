@@ -4,9 +4,11 @@ use crate::api::externs::Extern;
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::exec::entry;
-use crate::records::host::{self, EngineFunc};
+use crate::exec::host::{self, EngineFunc, host_func};
+use crate::records::host::HostFunc;
+use crate::records::instance::{InstanceRecord, Owner, owner_of};
 use crate::records::stack::{read_slot, write_slot};
-use crate::records::store::{HostFunc, InstanceRecord, Owner, StoreRecord, owner_of};
+use crate::records::store::StoreRecord;
 use crate::{Engine, Error, FuncType, Result, Val, ValType};
 use smallvec::SmallVec;
 use std::ptr::NonNull;
@@ -200,7 +202,7 @@ pub(crate) fn dynamic<T: 'static>(
         }
         Ok(())
     };
-    Arc::new(HostFunc::new(ty, call))
+    Arc::new(host_func(ty, call))
 }
 
 /// What a host function gets to see of its caller: the store, and the exports of the instance that imports the

@@ -5,7 +5,7 @@ use crate::api::linker::{check_engine, check_import};
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::api::typed::{TypedFunc, WasmParams, WasmResults};
 use crate::exec::instantiate::{Import, instantiate};
-use crate::records::store::{InstanceRecord, instance_of};
+use crate::records::instance::{InstanceRecord, instance_of};
 use crate::{Error, Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table};
 use std::ptr::NonNull;
 use weir_contract::InstanceCtx;

@@ -1,16 +1,16 @@
 //! Finding imports by name.
 
-use crate::api::error::Context;
 use crate::api::externs::Extern;
 use crate::api::func::dynamic;
 use crate::api::instance::Instance;
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::typed::IntoFunc;
 use crate::api::types::{ExternType, FuncType, ImportType};
+use crate::exec::host::EngineFunc;
 use crate::exec::instantiate::Import;
-use crate::records::host::EngineFunc;
+use crate::records::error::Context;
+use crate::records::host::HostFunc;
 use crate::records::signatures::{canonical_table, canonical_value};
-use crate::records::store::HostFunc;
 use crate::{Caller, Engine, Error, Func, GlobalType, LinkError, Module, Result, UnknownImportError, Val};
 use std::collections::HashMap;
 use std::marker::PhantomData;

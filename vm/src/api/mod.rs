@@ -12,7 +12,6 @@ pub(crate) mod limits;
 pub(crate) mod linker;
 pub(crate) mod memory;
 pub(crate) mod module;
-pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod typed;

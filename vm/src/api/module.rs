@@ -1,32 +1,20 @@
 //! A module: validated once, instantiated any number of times.
 
-use crate::api::error::Context;
-use crate::api::stats::Stats;
+use crate::api::types::{ExportType, ExternType, FuncType, ImportType};
+use crate::records::body::Bodies;
+use crate::records::engine::Engine;
+use crate::records::error::{Context, Result};
 use crate::records::image::Images;
-use crate::records::store::ModuleRecord;
-use crate::{Engine, Result, interp, tier};
+use crate::records::module::{Module, ModuleRecord};
+use crate::records::stats::Stats;
+use crate::tier;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use weir_bytecode::module::{ExternIndex, ExternType as IndexedType};
-use weir_bytecode::{Module as Bytecode, validate};
+use weir_bytecode::validate;
 use weir_contract::Layout;
 use weir_contract::profile::Profile;
-
-use crate::api::types::{ExportType, ExternType, FuncType, ImportType};
-
-/// A loaded and validated module. Cheap to clone; clones are the same module.
-///
-/// ```
-/// use weir::{Engine, Module};
-///
-/// let engine = Engine::default();
-/// let module = Module::new(&engine, r#"(module (func (export "f")))"#)?;
-/// assert_eq!(module.exports().next().unwrap().name(), "f");
-/// # Ok::<(), weir::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Module(Arc<ModuleRecord>);
 
 /// An export of a module: [`Module::get_export_index`].
 #[derive(Clone, Debug)]
@@ -43,11 +31,6 @@ impl ModuleExport {
 }
 
 impl Module {
-    /// A handle of a record.
-    pub(crate) fn of(record: Arc<ModuleRecord>) -> Module {
-        Module(record)
-    }
-
     /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only
     /// the private copy is validated and run.
     ///
@@ -83,10 +66,21 @@ impl Module {
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let code = tier::new_code(engine, &bytecode);
-        let bodies = interp::Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel);
+        let bodies = Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel);
         let tier = tier::ModuleState::new(engine, &bytecode);
         let (engine, images) = (engine.clone(), Images::default());
-        Ok(Module(Arc::new(ModuleRecord { engine, bytecode, layout, sig_ids, code, bodies, exports, images, validate_ns, tier })))
+        Ok(Module::of(Arc::new(ModuleRecord {
+            engine,
+            bytecode,
+            layout,
+            sig_ids,
+            code,
+            bodies,
+            exports,
+            images,
+            validate_ns,
+            tier,
+        })))
     }
 
     /// Checks that a module is valid, all of its functions included.
@@ -96,16 +90,6 @@ impl Module {
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
         validate::parse_with(bytes.into(), engine.config().validation(false))?;
         Ok(())
-    }
-
-    /// The name that the module's name section gives it.
-    pub fn name(&self) -> Option<&str> {
-        self.bytecode().name.as_deref()
-    }
-
-    /// Its engine.
-    pub fn engine(&self) -> &Engine {
-        &self.0.engine
     }
 
     /// What it imports, in order.
@@ -129,13 +113,13 @@ impl Module {
 
     /// The type of the export `name`.
     pub fn get_export(&self, name: &str) -> Option<ExternType> {
-        Some(self.item_type(self.0.export(name)?))
+        Some(self.item_type(self.record().export(name)?))
     }
 
     /// The export `name`, looked up once to be found in many instances: see
     /// [`Instance::get_module_export`](crate::Instance::get_module_export).
     pub fn get_export_index(&self, name: &str) -> Option<ModuleExport> {
-        Some(ModuleExport { module: self.clone(), item: self.0.export(name)? })
+        Some(ModuleExport { module: self.clone(), item: self.record().export(name)? })
     }
 
     /// What happened so far in this module.
@@ -161,12 +145,7 @@ impl Module {
     /// ```
     pub fn profile(&self, func: u32) -> Option<Profile> {
         let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
-        self.0.code.get(index)?.profile()
-    }
-
-    /// Whether both are clones of one module.
-    pub fn same(a: &Module, b: &Module) -> bool {
-        Arc::ptr_eq(&a.0, &b.0)
+        self.record().code.get(index)?.profile()
     }
 
     fn item_type(&self, item: ExternIndex) -> ExternType {
@@ -177,28 +156,6 @@ impl Module {
             ExternIndex::Memory(i) => ExternType::Memory(bytecode.memories[i as usize]),
             ExternIndex::Global(i) => ExternType::Global(bytecode.globals[i as usize]),
         }
-    }
-
-    /// The module as plain data: what validation found out, by index.
-    pub fn bytecode(&self) -> &Bytecode {
-        &self.0.bytecode
-    }
-
-    /// A handle to the module whose record this is.
-    ///
-    /// # Safety
-    /// `record` came out of a `Module`'s `Arc`, and an instance of that module lives.
-    #[cfg(feature = "jit")]
-    pub(crate) unsafe fn from_running(record: *const ModuleRecord) -> Module {
-        // SAFETY: the caller's promise: the count is at least one, and becomes one more.
-        unsafe {
-            Arc::increment_strong_count(record);
-            Module(Arc::from_raw(record))
-        }
-    }
-
-    pub(crate) fn record(&self) -> &Arc<ModuleRecord> {
-        &self.0
     }
 }
 

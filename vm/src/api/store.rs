@@ -1,9 +1,9 @@
 //! A store: the embedder's data and everything that instances are made of.
 
-use crate::api::limits::{Limiter, ResourceLimiter};
+use crate::records::limiter::{Limiter, ResourceLimiter};
 use crate::records::presence::Presence;
 use crate::records::stack::StackRecord;
-use crate::records::store::{Owned, StoreRecord};
+use crate::records::store::{Owned, StoreRecord, UpdateDeadline};
 use crate::{Engine, Error, Result};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -30,16 +30,6 @@ pub struct Store<T: 'static> {
 unsafe impl<T: Send> Send for Store<T> {}
 // SAFETY: what a shared borrow allows only reads.
 unsafe impl<T: Sync> Sync for Store<T> {}
-
-/// What to do about running code that has reached its deadline: see [`Store::epoch_deadline_callback`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum UpdateDeadline {
-    /// Let it trap with [`Trap::Interrupt`](crate::Trap::Interrupt).
-    Interrupt,
-    /// Let it go on until the engine's epoch has advanced by this much from now.
-    Continue(u64),
-}
 
 /// A shared borrow of a [`Store`].
 pub struct StoreContext<'a, T: 'static> {

@@ -4,8 +4,10 @@ use crate::api::func::Caller;
 use crate::api::store::AsContextMut;
 use crate::api::value::{Ref, V128};
 use crate::exec::entry;
+use crate::exec::host::host_func;
+use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
-use crate::records::store::{HostFunc, StoreRecord};
+use crate::records::store::StoreRecord;
 use crate::{Error, ExternRef, Func, RefType, Result, ValType};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -328,7 +330,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
         }
         Ok(())
     };
-    HostFunction(Arc::new(HostFunc::new(ty, call)))
+    HostFunction(Arc::new(host_func(ty, call)))
 }
 
 /// A [`Func`] whose type Rust knows. The type is checked when it is made, not when it is called.

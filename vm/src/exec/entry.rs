@@ -1,17 +1,19 @@
 //! Crossing between Rust and the guest, in both directions.
 //!
-//! Rust → guest is [`invoke`]. Guest → Rust is [`host_call`], which the stubs of compiled code call, and everybody else by
-//! way of [`call_host`].
+//! Rust → guest is [`invoke`]. Guest → Rust is [`host_call`](super::host::host_call), which the stubs of compiled code call,
+//! and the engines in Rust through [`HostRecord::call`](crate::records::host::HostRecord::call).
 //!
 //! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
 //! outcome.
 
 use crate::interp::{self, Exit};
+use crate::records::error::Error;
+use crate::records::failure::Failure;
+use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
-use crate::records::store::{Failure, HostClosure, HostRecord, Owner, StoreRecord, instance_of, owner_of, take_failure};
-use crate::{Error, UpdateDeadline, tier};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr;
+use crate::records::store::{StoreRecord, take_failure};
+use crate::tier;
+use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
 use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status};
@@ -68,7 +70,7 @@ fn stack_overflow() -> Error {
 unsafe fn failed(store: *mut StoreRecord) -> Error {
     // SAFETY: the caller's promise.
     match unsafe { take_failure(store) } {
-        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail, frames),
+        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail).with_backtrace(frames),
         Failure::Host(error) => error,
         Failure::Panic(payload) => resume_unwind(payload),
     }
@@ -85,7 +87,7 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
     unsafe {
         let FuncRef { instance, index, .. } = *func;
         let record = match owner_of(instance) {
-            Owner::Host(host) => return call_host(host, args),
+            Owner::Host(host) => return host.call(args),
             Owner::Instance(record) => record.module.record(),
         };
         let code = record.func_code(index).native.load(Ordering::Acquire);
@@ -125,79 +127,6 @@ unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, ar
         match osr {
             false => tier::call(instance, func, code, args),
             true => tier::call_osr(instance, func, code, args),
-        }
-    }
-}
-
-/// Calls a host function, its arguments and results in slots at `args`. After [`Status::Trap`] the reason is in
-/// [`StoreRecord::failure`].
-///
-/// # Safety
-/// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
-/// records or the embedder's data. The slots at `args` are on the value stack, at `value_sp` or below, hold the
-/// parameters, and there are as many as a call needs.
-#[inline]
-pub(crate) unsafe fn call_host(host: &HostRecord, args: *mut u64) -> Status {
-    // SAFETY: the caller's promise.
-    unsafe { (host.func.call)(ptr::from_ref(host).cast_mut().cast(), args) }
-}
-
-/// [`HostCtx::call`](weir_contract::HostCtx::call) of the host functions whose closure is an `F`: compiled once for
-/// each, so that it costs what the closure does and nothing to catch its panics.
-///
-/// # Safety
-/// As for [`call_host`]; `host` is the context of such a host function.
-pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
-    // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
-    // locals.
-    unsafe {
-        let host = &*host.cast::<HostRecord>();
-        let closure = &*(&raw const *host.func.closure).cast::<F>();
-        let store: *mut StoreRecord = host.ctx.instance.store.cast();
-        // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
-        // operations on them.
-        match catch_unwind(AssertUnwindSafe(|| closure(store, host.importer, args))) {
-            Ok(Ok(())) => Status::Return,
-            Ok(Err(error)) => host_failed(store, Failure::Host(error)),
-            Err(payload) => host_failed(store, Failure::Panic(payload)),
-        }
-    }
-}
-
-/// Leaves the reason in the store.
-///
-/// # Safety
-/// The store is live, and no reference into it is held.
-#[cold]
-unsafe fn host_failed(store: *mut StoreRecord, failure: Failure) -> Status {
-    // SAFETY: the caller's promise.
-    unsafe { (*store).failure = Some(failure) };
-    Status::Trap
-}
-
-/// Decides about the guest, which has reached its deadline: whether it may go on.
-///
-/// # Errors
-/// It may not.
-///
-/// # Safety
-/// The guest of this live store runs, and no reference is held into the store's records or the embedder's data. What is
-/// in use of the value stack is below `value_sp`.
-#[cold]
-pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Failure> {
-    // SAFETY: the caller's promise. While the callback runs it is nobody else's: it may give the store another.
-    unsafe {
-        let Some(mut callback) = (*store).on_deadline.take() else { return Err(Failure::trap(Trap::Interrupt)) };
-        let answer = catch_unwind(AssertUnwindSafe(|| callback(store)));
-        (*store).on_deadline.get_or_insert(callback);
-        match answer {
-            Ok(Ok(UpdateDeadline::Continue(ticks))) => {
-                (*store).set_deadline(ticks);
-                Ok(())
-            }
-            Ok(Ok(UpdateDeadline::Interrupt)) => Err(Failure::trap(Trap::Interrupt)),
-            Ok(Err(error)) => Err(Failure::Host(error)),
-            Err(payload) => Err(Failure::Panic(payload)),
         }
     }
 }

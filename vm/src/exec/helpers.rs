@@ -5,10 +5,11 @@
 //! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
 
 use crate::code::{Grown, Hooks};
-use crate::exec::entry;
 use crate::interp::{self, Exit};
 use crate::records::bulk;
-use crate::records::store::{InstanceRecord, instance_of, store_of};
+use crate::records::deadline::deadline_reached;
+use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::store::store_of;
 use crate::tier;
 use std::ptr;
 use weir_bytecode::Trap;
@@ -90,7 +91,7 @@ unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
     // SAFETY: see the head of this file; native code keeps nothing on the value stack.
     unsafe {
         let store = store_of(ctx);
-        match entry::deadline_reached(store) {
+        match deadline_reached(store) {
             Ok(()) => Status::Return as u64,
             Err(failure) => {
                 (*store).failure = Some(failure);

@@ -2,13 +2,15 @@
 //! segments, the start function.
 
 use crate::exec::entry;
+use crate::exec::host::{self, EngineFunc};
 use crate::records::bulk;
-use crate::records::host::{self, EngineFunc};
+use crate::records::instance::{InstanceRecord, Owner};
 use crate::records::memory::MemoryRecord;
+use crate::records::scope::Scope;
 use crate::records::signatures::canonical_table;
-use crate::records::store::{InstanceRecord, Owner, StoreRecord, context};
+use crate::records::store::{StoreRecord, context};
 use crate::records::table::TableRecord;
-use crate::{Module, Result, interp};
+use crate::{Module, Result};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
@@ -75,7 +77,7 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
         ctx,
         module: module.clone(),
         // SAFETY: the store is the caller's.
-        scope: interp::Scope::new(ctx, unsafe { &raw mut (*store).ctx }, record),
+        scope: Scope::new(ctx, unsafe { &raw mut (*store).ctx }, record),
         // SAFETY: zeros are a reference with null pointers.
         func_refs: unsafe { func_refs.assume_init() },
         data_live: record.bytecode.data.iter().map(|_| Cell::new(true)).collect(),

@@ -3,4 +3,5 @@
 pub(crate) mod entry;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod helpers;
+pub(crate) mod host;
 pub(crate) mod instantiate;

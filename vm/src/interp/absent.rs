@@ -1,6 +1,6 @@
 //! What stands for the handlers in assembly where there are none.
 
-use super::dispatch::State;
+use super::state::State;
 use crate::Config;
 
 /// There is none.

@@ -2,11 +2,16 @@
 //! loop does itself.
 
 use super::control::Meter;
-use super::dispatch::{End, State, Step};
-use super::frame::{self, Body, Header, Scope};
-use super::{Exit, decode, lazy};
-use crate::exec::entry;
-use crate::records::store::{HostRecord, Owner, instance_of, owner_of, store_of, take_failure};
+use super::exit::Exit;
+use super::frame::{self, Header};
+use super::state::{End, State, Step};
+use super::{decode, lazy};
+use crate::records::body::Body;
+use crate::records::deadline::deadline_reached;
+use crate::records::host::HostRecord;
+use crate::records::instance::{Owner, instance_of, owner_of};
+use crate::records::scope::Scope;
+use crate::records::store::{store_of, take_failure};
 use crate::tier::{self, Next};
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -204,7 +209,7 @@ pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecor
         if WORDS == 2 {
             frame::relayout(args, ty.params.len(), WORDS, slot_words(&ty.params));
         }
-        if entry::call_host(host, args) != Status::Return {
+        if host.call(args) != Status::Return {
             return Step::Leave(failed(&state));
         }
         if WORDS == 2 {
@@ -281,6 +286,23 @@ pub(super) unsafe fn across<const WORDS: usize>(
     }
 }
 
+/// Returns to the caller, the results being below `sp`.
+///
+/// # Safety
+/// `caller` is the frame's header, as it was before the results were moved.
+#[inline(always)]
+pub(super) unsafe fn leave<const WORDS: usize>(mut state: State, caller: Header) -> Step {
+    // SAFETY: the results fit where the frame is.
+    unsafe {
+        state.sp = frame::move_down(state.sp, (*state.body).results as usize * WORDS, state.fp);
+        if caller.leaves_loop() {
+            return leave_loop::<WORDS>(state, caller);
+        }
+        state.return_to(caller);
+        Step::Continue(state)
+    }
+}
+
 /// Returns to a caller for which [`Header::leaves_loop`] holds, the results being at `fp`.
 ///
 /// # Safety
@@ -317,7 +339,7 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
             // It cannot make the chain of frames any longer: call, then return.
             Callee::Host(record) => {
                 return Ok(match host::<WORDS>(state, &*record, state.pc) {
-                    Step::Continue(state) => state.leave::<WORDS>(caller),
+                    Step::Continue(state) => leave::<WORDS>(state, caller),
                     step => step,
                 });
             }
@@ -417,7 +439,7 @@ pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
     unsafe {
         set_value_sp::<WORDS>(&state, state.sp);
         let store = store_of((*state.scope).ctx);
-        if let Err(failure) = entry::deadline_reached(store) {
+        if let Err(failure) = deadline_reached(store) {
             (*store).failure = Some(failure);
             return Step::Leave(failed(&state));
         }

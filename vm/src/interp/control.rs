@@ -1,6 +1,10 @@
 //! Branches through the side table, and what is metered where control flows: polls and fuel.
 
-use super::frame::{Body, Scope, move_down};
+use super::frame::move_down;
+
+use crate::records::body::Body;
+
+use crate::records::scope::Scope;
 use crate::records::store::charge;
 use std::sync::atomic::Ordering;
 use weir_bytecode::sidetable::BranchEntry;

@@ -7,154 +7,16 @@
 
 use super::calls::{self, Callee};
 use super::control::{self, Meter};
-use super::frame::{self, Body, Header, Scope};
+use super::exit::Exit;
+use super::frame;
 use super::memory::View;
-use super::{Exit, decode, memory, numeric, vector, x64};
+use super::state::{End, State, Step};
+use super::{code, decode, memory, numeric, vector, x64};
 use crate::records::bulk::ref_func;
-use crate::records::store::instance_of;
+use crate::records::instance::instance_of;
+use weir_bytecode::Trap;
 use weir_bytecode::fusion;
 use weir_bytecode::semantics::{self, Slot};
-use weir_bytecode::sidetable::BranchEntry;
-use weir_bytecode::{Trap, for_each_opcode};
-
-/// The codes of TABLE 1 as patterns.
-#[allow(non_upper_case_globals, reason = "named like the opcodes")]
-pub(super) mod code {
-    use super::for_each_opcode;
-
-    macro_rules! define_codes {
-        ($($name:ident, $code:literal, $mnemonic:literal, $imm:ident, $signature:tt;)*) => {
-            $(pub const $name: u16 = $code;)*
-        };
-    }
-    for_each_opcode!(define_codes);
-
-    /// Not an opcode: the prefix of those from 0x100 on.
-    pub const Prefix: u16 = 0xFC;
-    /// Not an opcode: the prefix of those from 0x200 on, on vectors.
-    pub const VectorPrefix: u16 = 0xFD;
-}
-
-/// The state of the loop between two instructions.
-#[derive(Clone, Copy)]
-pub(super) struct State {
-    /// The next instruction; while one executes, the address of its opcode.
-    pub pc: *const u8,
-    /// The first free operand slot.
-    pub sp: *mut u64,
-    /// Local 0.
-    pub fp: *mut u64,
-    /// The next branch entry.
-    pub stp: *const BranchEntry,
-    /// Memory 0's first byte.
-    pub base: *mut u8,
-    /// Memory 0's length: read again after whatever may grow it.
-    pub len: u64,
-    /// The function that runs.
-    pub body: *const Body,
-    /// The instance it runs in.
-    pub scope: *const Scope,
-}
-
-/// How it goes on after what was too big to be inline.
-pub(super) enum Step {
-    /// With this state, at the head of a segment.
-    Continue(State),
-    /// Not in this loop.
-    Leave(End),
-}
-
-/// How the loop ends.
-pub(super) enum End {
-    /// With the activation.
-    Exit(Exit),
-    /// With this state, in the loop for the other width of slots: at a function's entry, or at the head of a segment.
-    Switch(State),
-}
-
-impl State {
-    /// # Safety
-    /// The instance is live.
-    #[inline(always)]
-    pub unsafe fn reload_memory(&mut self) {
-        // SAFETY: the caller's promise.
-        (self.base, self.len) = unsafe { (*self.scope).memory() };
-    }
-
-    /// Goes to an instance, this one or another.
-    ///
-    /// # Safety
-    /// It is live.
-    #[inline(always)]
-    pub unsafe fn switch(&mut self, scope: *const Scope) {
-        if scope != self.scope {
-            self.scope = scope;
-            // SAFETY: the caller's promise.
-            unsafe { self.reload_memory() };
-        }
-    }
-
-    /// Goes to the caller; `sp` is left to do.
-    ///
-    /// # Safety
-    /// `caller` comes from the frame that returns.
-    #[inline(always)]
-    pub unsafe fn return_to(&mut self, caller: Header) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.switch(caller.scope);
-            (self.fp, self.body) = (caller.fp(), caller.body);
-            self.pc = (*self.scope).bytes.add(caller.pc as usize);
-            self.stp = (*caller.body).branches.add(caller.stp as usize);
-        }
-    }
-
-    /// Returns to the caller, the results being below `sp`.
-    ///
-    /// # Safety
-    /// `caller` is the frame's header, as it was before the results were moved.
-    #[inline(always)]
-    pub unsafe fn leave<const WORDS: usize>(mut self, caller: Header) -> Step {
-        // SAFETY: the results fit where the frame is.
-        unsafe {
-            self.sp = frame::move_down(self.sp, (*self.body).results as usize * WORDS, self.fp);
-            if caller.leaves_loop() {
-                return calls::leave_loop::<WORDS>(self, caller);
-            }
-            self.return_to(caller);
-            Step::Continue(self)
-        }
-    }
-
-    /// What a frame called from here has to keep, to return to `next`.
-    ///
-    /// # Safety
-    /// The state is valid, `next` is in the same body.
-    #[inline(always)]
-    pub unsafe fn header(&self, next: *const u8) -> Header {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let pc = next.offset_from_unsigned((*self.scope).bytes) as u32;
-            let stp = self.stp.offset_from_unsigned((*self.body).branches) as u32;
-            Header::new(self.fp, pc, stp, self.body, self.scope)
-        }
-    }
-
-    /// At the entry of `body` in the instance of `scope`, as the base frame of an activation, its parameters at `fp`.
-    ///
-    /// # Safety
-    /// Both are live, and the frame does not overflow the value stack.
-    pub unsafe fn at_entry(scope: *const Scope, body: *const Body, fp: *mut u64) -> State {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (base, len) = (*scope).memory();
-            let words = (*body).words();
-            frame::relayout(fp, (*body).params.into(), (*body).param_words.into(), words);
-            let sp = frame::push(fp, body, Header::BASE, words);
-            State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope }
-        }
-    }
-}
 
 /// Runs a function from a state in which its slots have `WORDS` words, and those that it calls and that it returns to while
 /// theirs have too.
@@ -720,7 +582,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
 
                     // The running function returns.
                     let caller = *frame::header(state.fp, state.body, WORDS);
-                    follow!(state.leave::<WORDS>(caller));
+                    follow!(calls::leave::<WORDS>(state, caller));
                 };
 
                 // The running function calls `callee` and continues at `next`.

@@ -1,4 +1,4 @@
-//! Functions and frames as the interpreter sees them. A frame on the value stack is
+//! Frames as the interpreter lays them out. A frame on the value stack is
 //!
 //! ```text
 //! fp → local 0 … local n-1 | Header | operand 0 … operand max-1
@@ -11,122 +11,17 @@
 //! the *caller*, because with the running function known, its frame's header is found at once, and from there the
 //! next frame outward.
 
-use super::memory::address_mask;
-use crate::api::error::MAX_FRAMES;
-use crate::records::stack::MAX_VALUE_WORDS;
-use crate::records::store::{Failure, InstanceRecord, ModuleRecord, instance_of, store_of};
-use crate::records::table::TableRecord;
-use crate::tier::counters::FuncCode;
+use crate::records::backtrace::MAX_FRAMES;
+use crate::records::body::Body;
+use crate::records::failure::Failure;
+use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::scope::Scope;
+use crate::records::store::store_of;
 use std::ptr;
+use weir_bytecode::Trap;
 use weir_bytecode::instrs::Instrs;
 use weir_bytecode::module::FuncBody;
-use weir_bytecode::sidetable::BranchEntry;
-use weir_bytecode::{Module as Bytecode, Trap};
-use weir_contract::{FRAME_HEADER, InstanceCtx, MemoryCtx, StackCtx, StoreCtx, slot_words};
-
-/// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
-/// record, which owns it.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Body {
-    /// The first instruction.
-    pub entry: *const u8,
-    /// The final `end`.
-    pub last: *const u8,
-    /// The first branch entry.
-    pub branches: *const BranchEntry,
-    /// Ticks and native code.
-    pub code: *const FuncCode,
-    /// What validation found out.
-    pub source: *const FuncBody,
-    /// How many slots are parameters.
-    pub params: u16,
-    /// How many slots are results.
-    pub results: u16,
-    /// Words of a parameter's slot where the function is entered or left other than by the interpreter.
-    pub param_words: u8,
-    /// Words of a result's slot there.
-    pub result_words: u8,
-    /// How many slots are locals, parameters included.
-    pub locals: u32,
-    /// Words of the whole frame, with slots of one word and of two. For the width that is not the function's own it is a
-    /// size that no value stack has: so the check for overflow, which every call makes, also finds the calls
-    /// between functions of different widths.
-    pub(super) sizes: [u32; 2],
-    /// The function's index.
-    pub func: u32,
-}
-
-const _: () = assert!(size_of::<Body>() == 64);
-
-/// See [`Body::sizes`].
-const OTHER_WIDTH: u32 = u32::MAX;
-
-const _: () = assert!(OTHER_WIDTH as usize > MAX_VALUE_WORDS);
-
-// SAFETY: the pointers are to data that is immutable, or atomic, and owned by the record that owns this.
-unsafe impl Send for Body {}
-
-/// The sizes of a function that is not validated: bigger than any value stack.
-const NO_FRAME: [u32; 2] = [OTHER_WIDTH; 2];
-
-impl Body {
-    /// Function `func` of `module`, ready if it is validated.
-    pub fn new(module: &Bytecode, func: u32, code: &FuncCode) -> Body {
-        let ty = module.func_type(func);
-        let mut body = Body {
-            entry: ptr::null(),
-            last: ptr::null(),
-            branches: ptr::null(),
-            code,
-            source: ptr::null(),
-            params: ty.params.len() as u16,
-            results: ty.results.len() as u16,
-            param_words: slot_words(&ty.params) as u8,
-            result_words: slot_words(&ty.results) as u8,
-            locals: 0,
-            sizes: NO_FRAME,
-            func,
-        };
-        if let Some(source) = module.body(func) {
-            // SAFETY: nobody else has it.
-            unsafe { Body::make_ready(&raw mut body, module, source) };
-        }
-        body
-    }
-
-    /// Words of a slot; of no meaning before it is ready.
-    #[inline(always)]
-    pub fn words(&self) -> usize {
-        if self.sizes[0] == OTHER_WIDTH { 2 } else { 1 }
-    }
-
-    /// Whether it is validated, so that it can run.
-    pub fn is_ready(&self) -> bool {
-        self.sizes != NO_FRAME
-    }
-
-    /// Makes a function ready that has been validated.
-    ///
-    /// # Safety
-    /// `body` is that of `source` in `module`, and nobody reads the fields that are written here.
-    pub unsafe fn make_ready(body: *mut Body, module: &Bytecode, source: &FuncBody) {
-        let locals = source.locals.len() as u32;
-        let slots = locals + source.max_operands;
-        // SAFETY: the caller's promise.
-        unsafe {
-            (*body).entry = &raw const module.bytes[source.entry as usize];
-            (*body).last = &raw const module.bytes[source.end as usize - 1];
-            (*body).branches = source.branches.as_ptr();
-            (*body).source = source;
-            (*body).locals = locals;
-            (*body).sizes = match source.wide {
-                false => [FRAME_HEADER + slots, OTHER_WIDTH],
-                true => [OTHER_WIDTH, FRAME_HEADER + 2 * slots],
-            };
-        }
-    }
-}
+use weir_contract::{FRAME_HEADER, StackCtx};
 
 /// What lies between a frame's locals and its operands: the caller, as it is to be found again.
 #[derive(Clone, Copy)]
@@ -286,107 +181,6 @@ pub(super) unsafe fn move_down(sp: *mut u64, count: usize, to: *mut u64) -> *mut
             _ => ptr::copy(sp.sub(count), to, count),
         }
         to.add(count)
-    }
-}
-
-/// An instance as the loop needs it: made with the instance, immutable.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Scope {
-    pub ctx: *mut InstanceCtx,
-    pub(super) store: *mut StoreCtx,
-    /// How far the costs of segments are from the bytes that they stand for: see [`super::lazy::Bodies`].
-    pub(super) costs: usize,
-    /// The module's bytes.
-    pub bytes: *const u8,
-    /// The module's own functions.
-    pub bodies: *const Body,
-    pub imported_funcs: u32,
-    pub imported_globals: u32,
-    /// The slot of global 0.
-    pub(super) globals: *mut u8,
-    /// Where the context has memory 0; null if there is none.
-    memory: *const *const MemoryCtx,
-    /// What to keep of a slot that is an address in memory 0.
-    pub address_mask: u64,
-    /// Where the context has table 0.
-    pub(super) tables: *const *const TableRecord,
-    /// Whether no table's indices have 64 bits.
-    pub(super) narrow_tables: bool,
-    /// The identity of the module's type 0.
-    pub(super) sig_ids: *const u32,
-}
-
-impl Scope {
-    /// The scope of the instance of `module` with context `ctx` in the store with context `store`.
-    pub fn new(ctx: *mut InstanceCtx, store: *mut StoreCtx, module: &ModuleRecord) -> Scope {
-        let ModuleRecord { bytecode, layout, bodies, sig_ids, .. } = module;
-        let tail = |offset: u32| ctx.cast::<u8>().wrapping_add(offset as usize);
-        let memory_type = bytecode.memories.first();
-        Scope {
-            ctx,
-            store,
-            costs: bodies.costs().addr().wrapping_sub(bytecode.bytes.as_ptr().addr()),
-            bytes: bytecode.bytes.as_ptr(),
-            bodies: bodies.as_ptr(),
-            imported_funcs: bytecode.imported_funcs,
-            imported_globals: bytecode.imported_globals,
-            globals: tail(layout.global(0)),
-            memory: memory_type.map_or(ptr::null(), |_| tail(layout.memory(0)).cast()),
-            address_mask: memory_type.map_or(0, address_mask),
-            tables: tail(layout.table(0)).cast(),
-            narrow_tables: bytecode.tables.iter().all(|table| !table.ty.table64),
-            sig_ids: sig_ids.as_ptr(),
-        }
-    }
-
-    /// Table `index`.
-    ///
-    /// # Safety
-    /// The module has such a table, and no reference to it that is not shared is held.
-    #[inline(always)]
-    pub unsafe fn table(&self, index: u32) -> &TableRecord {
-        // SAFETY: the layout has a pointer per table; records live as long as the store.
-        unsafe { &**self.tables.add(index as usize) }
-    }
-
-    /// The engine-wide identity of type `index`.
-    ///
-    /// # Safety
-    /// The module has such a type.
-    #[inline(always)]
-    pub unsafe fn sig_id(&self, index: u32) -> u32 {
-        // SAFETY: there is one per type.
-        unsafe { *self.sig_ids.add(index as usize) }
-    }
-
-    /// The slot that has the value of global `index`, wherever it is defined.
-    ///
-    /// # Safety
-    /// The module has such a global.
-    #[inline(always)]
-    pub unsafe fn global(&self, index: u32) -> *mut u64 {
-        // SAFETY: the layout has 16 bytes per global, which hold a pointer if it is imported.
-        unsafe {
-            let slot = self.globals.add(16 * index as usize);
-            if index < self.imported_globals { *slot.cast::<*mut u64>() } else { slot.cast() }
-        }
-    }
-
-    /// Base and length of memory 0, as they are now; the base never changes.
-    ///
-    /// # Safety
-    /// The instance is live.
-    #[inline(always)]
-    pub unsafe fn memory(&self) -> (*mut u8, u64) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.memory.is_null() {
-                return (ptr::null_mut(), 0);
-            }
-            let memory = *self.memory;
-            ((*memory).base, (*memory).len)
-        }
     }
 }
 

@@ -4,9 +4,9 @@
 
 use super::decode;
 use crate::records::bulk;
-use crate::records::store::{InstanceRecord, instance_of};
+use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::scope::address_mask;
 use weir_bytecode::semantics::{Access, access};
-use weir_bytecode::types::MemoryType;
 use weir_bytecode::{Opcode, Trap};
 use weir_contract::InstanceCtx;
 
@@ -174,11 +174,6 @@ unsafe fn long_mem_arg(at: *const u8, ctx: *mut InstanceCtx) -> (View, u64, *con
         let view = View { base: memory.ctx.base, len: memory.ctx.len, address_mask: address_mask(&memory.ty) };
         (view, offset.min(u64::MAX - 16), next)
     }
-}
-
-/// What to keep of a slot that is an address in a memory of this type.
-pub(super) fn address_mask(ty: &MemoryType) -> u64 {
-    if ty.memory64 { u64::MAX } else { u64::from(u32::MAX) }
 }
 
 /// Executes `memory.size`, whose immediate is at `at`; `at` behind it. The caller pushes the result.

@@ -1,7 +1,7 @@
 //! Numeric instructions: operands from their slots, the meaning from [`weir_bytecode::semantics`], the result to its slot.
 
+use super::code;
 use super::decode;
-use super::dispatch::code;
 use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::semantics::{Outcome, Slot};
 use weir_bytecode::{Opcode, Trap};

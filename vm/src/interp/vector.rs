@@ -1,8 +1,8 @@
 //! Vector instructions: operands from their slots of two words, the meaning from [`weir_bytecode::semantics::vector`], the
 //! result to its slot. All in one function, outside the loop, whose own code so stays small.
 
+use super::code;
 use super::decode;
-use super::dispatch::code;
 use super::memory::{View, mem_arg};
 use weir_bytecode::semantics::vector::{self, Wide};
 use weir_bytecode::{Trap, for_each_lane, for_each_lane_access, for_each_vector, for_each_vector_load};

@@ -9,8 +9,10 @@
 //! memories and tables no reference is held. Indices are those of validated code.
 
 use crate::Error;
+use crate::records::failure::Failure;
+use crate::records::instance::InstanceRecord;
 use crate::records::memory::MemoryRecord;
-use crate::records::store::{self, Failure, InstanceRecord, StoreRecord, store_of};
+use crate::records::store::{self, StoreRecord, store_of};
 use std::ptr;
 use weir_bytecode::Trap;
 

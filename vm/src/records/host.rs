@@ -1,58 +1,49 @@
-//! Host functions of a store.
+//! Host functions as records: what engines and compiled code need to call them.
 
-use crate::records::store::{HostFunc, HostRecord, Owner, StoreRecord, context};
-use crate::{Engine, tier};
-use std::ptr::{self, NonNull};
+use std::mem::offset_of;
+use std::ptr;
 use std::sync::Arc;
-use weir_contract::{FuncRef, HostCtx, InstanceCtx};
+use weir_bytecode::FuncType;
+use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status};
 
-/// A host function of an engine: what references to it say, in whatever store.
-#[derive(Clone)]
-pub(crate) struct EngineFunc {
-    func: Arc<HostFunc>,
-    entry: *const u8,
-    sig: u32,
-}
-
-// SAFETY: the address of code, which is immutable.
-unsafe impl Send for EngineFunc {}
-// SAFETY: as above.
-unsafe impl Sync for EngineFunc {}
-
-impl EngineFunc {
-    /// Finds its type's identity and its stub, by two tables behind locks.
-    pub fn new(engine: &Engine, func: Arc<HostFunc>) -> EngineFunc {
-        let (entry, sig) = (tier::host_stub(engine, &func.ty), engine.record().signatures.intern(&func.ty));
-        EngineFunc { func, entry, sig }
-    }
-
-    /// The function that a store was given.
-    pub fn of(host: &HostRecord) -> EngineFunc {
-        EngineFunc { func: host.func.clone(), entry: host.func_ref.entry, sig: host.func_ref.sig }
-    }
-
-    /// Engine-wide identity of its type.
-    pub fn sig(&self) -> u32 {
-        self.sig
-    }
-}
-
-/// Gives a host function to a store, as the import of `importer` or, if that is null, as nobody's.
+/// A host function as one importer sees it. It has a context of its own, so that it can be called like any function: its
+/// index is 0 there.
 ///
-/// # Safety
-/// `store` is live, of the function's engine, not used by anybody else, and no reference into it is held; `importer` is
-/// null or an instance of it.
-pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *mut InstanceCtx) -> NonNull<FuncRef> {
-    let EngineFunc { func, entry, sig } = func;
-    let func_ref = FuncRef { entry, sig, index: 0, instance: ptr::null_mut() };
-    // SAFETY: the caller's promise; the record is written before anybody can know of it.
-    unsafe {
-        let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: func.call as *const u8 };
-        let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
-        (*store).owned.owners.push(owner);
-        let Owner::Host(host) = &mut *owner else { unreachable!("it was made a host function above") };
-        host.ctx.instance.owner = owner.cast();
-        host.func_ref.instance = ptr::from_mut(host).cast();
-        NonNull::from(&host.func_ref)
+/// Each instance that imports the function gets a record of its own, which knows that instance: so [`crate::Caller`]
+/// finds the exports of the caller without anybody passing it along, in every tier.
+#[repr(C)]
+pub(crate) struct HostRecord {
+    /// First, so that a pointer to it points to the whole.
+    pub ctx: HostCtx,
+    pub func_ref: FuncRef,
+    pub func: Arc<HostFunc>,
+    /// The instance that imports it; null for the record that is nobody's import.
+    pub importer: *mut InstanceCtx,
+}
+
+/// A host function, in no store yet.
+pub(crate) struct HostFunc {
+    pub ty: FuncType,
+    /// Calls the closure, whose type it knows.
+    pub call: HostCall,
+    pub closure: Box<dyn Send + Sync>,
+}
+
+/// A host function as compiled code calls it: see [`HostCtx::call`].
+pub(crate) type HostCall = unsafe extern "C" fn(host: *mut InstanceCtx, args: *mut u64) -> Status;
+
+impl HostRecord {
+    /// Calls the function, its arguments and results in slots at `args`. After [`Status::Trap`] the reason is in the store.
+    ///
+    /// # Safety
+    /// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
+    /// records or the embedder's data. The slots at `args` are on the value stack, at `value_sp` or below, hold the
+    /// parameters, and there are as many as a call needs.
+    #[inline]
+    pub unsafe fn call(&self, args: *mut u64) -> Status {
+        // SAFETY: the caller's promise.
+        unsafe { (self.func.call)(ptr::from_ref(self).cast_mut().cast(), args) }
     }
 }
+
+const _: () = assert!(offset_of!(HostRecord, ctx) == 0 && offset_of!(HostCtx, instance) == 0);

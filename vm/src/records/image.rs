@@ -4,7 +4,7 @@
 //! A file is made for the second instance of a module, so that a module which is instantiated once pays for none.
 
 use crate::Result;
-use crate::api::error::Context;
+use crate::records::error::Context;
 use crate::records::memory::byte_len;
 use rustix::io::{Errno, pwrite};
 use rustix::mm::{MapFlags, ProtFlags, mmap};

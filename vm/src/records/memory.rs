@@ -1,7 +1,7 @@
 //! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
 
 use super::spare::Spare;
-use crate::api::limits::Limiter;
+use crate::records::limiter::Limiter;
 use crate::{Error, Result};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;

@@ -1,6 +1,6 @@
 //! What a mismatching `call_indirect` was about.
 
-use crate::records::store::InstanceRecord;
+use crate::records::instance::InstanceRecord;
 use weir_bytecode::instrs::{Imm, Instrs};
 use weir_contract::{NULL_SIG, TableEntry};
 

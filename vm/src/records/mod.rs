@@ -1,14 +1,31 @@
 //! The records behind the public handles. They never move while their store lives, and engines reach them by raw
 //! pointers from the contexts of [`weir_contract`]; the public API reaches them through the store.
+//!
+//! Records are data: no file here knows an engine, a tier or code memory.
 
+pub(crate) mod backtrace;
+pub(crate) mod body;
 pub(crate) mod bulk;
+pub(crate) mod config;
+pub(crate) mod deadline;
+pub(crate) mod engine;
+pub(crate) mod error;
+pub(crate) mod events;
+pub(crate) mod failure;
+pub(crate) mod func_code;
 pub(crate) mod host;
 pub(crate) mod image;
+pub(crate) mod instance;
+pub(crate) mod limiter;
 pub(crate) mod memory;
 pub(crate) mod mismatch;
+pub(crate) mod module;
 pub(crate) mod presence;
+pub(crate) mod profile;
+pub(crate) mod scope;
 pub(crate) mod signatures;
 mod spare;
 pub(crate) mod stack;
+pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod table;

@@ -2,7 +2,7 @@
 
 use super::spare::Spare;
 use crate::Result;
-use crate::api::error::Context;
+use crate::records::error::Context;
 use memmap2::{MmapOptions, MmapRaw};
 #[cfg(target_os = "linux")]
 use std::cell::Cell;
@@ -180,6 +180,18 @@ fn query_thread_stack() -> Option<(usize, usize)> {
 #[cfg(not(target_os = "linux"))]
 fn thread_stack() -> (usize, usize) {
     (0, 0)
+}
+
+/// Whether the native stack has no room for an activation: host functions that call the guest again, and code
+/// that calls interpreted functions, nest activations.
+///
+/// # Safety
+/// The stack is live.
+#[inline(always)]
+pub(crate) unsafe fn native_overflow(stack: *const StackCtx) -> bool {
+    let here = 0u8;
+    // SAFETY: the stack's context is live.
+    std::hint::black_box(&raw const here).addr() < unsafe { (*stack).native_limit }
 }
 
 #[cfg(test)]

@@ -13,187 +13,32 @@
 //!   record by pointer. Records of instances and host functions are never mutated (what changes in them is in a
 //!   [`Cell`]), so shared references to those may be held freely.
 
-use crate::api::error::WasmBacktrace;
-use crate::api::limits::Limiter;
-use crate::exec::entry;
-use crate::records::image::Images;
+use crate::records::engine::Engine;
+use crate::records::error::{Error, Result};
+use crate::records::failure::Failure;
+use crate::records::instance::Owner;
+use crate::records::limiter::Limiter;
 use crate::records::memory::MemoryRecord;
-use crate::records::mismatch;
 use crate::records::presence::Presence;
 use crate::records::stack::StackRecord;
 use crate::records::table::TableRecord;
-use crate::tier::counters::FuncCode;
-use crate::{Engine, Error, Module, Result, UpdateDeadline, interp, tier};
+use crate::tier;
 use std::any::Any;
-use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use weir_bytecode::module::ExternIndex;
+use weir_bytecode::Trap;
 use weir_bytecode::types::{MemoryType, TableType};
-use weir_bytecode::{FuncType, Module as Bytecode, Trap};
-use weir_contract::{
-    FuncRef, HostCtx, InstanceCtx, Layout, MemoryCtx, StackCtx, Status, StoreCtx, TableCtx, TableEntry, call_words,
-};
+use weir_contract::{InstanceCtx, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry};
 
-/// A loaded module: shared by its handles, its instances and the compiler threads.
-#[derive(Debug)]
-pub(crate) struct ModuleRecord {
-    pub engine: Engine,
-    pub bytecode: Bytecode,
-    pub layout: Layout,
-    /// Engine-wide signature identity of each type of the module.
-    pub sig_ids: Box<[u32]>,
-    /// One per function defined in the module, in order.
-    pub code: Box<[FuncCode]>,
-    /// The same functions as the interpreter sees them. Points into `bytecode` and `code`.
-    pub bodies: interp::Bodies,
-    /// Indices of the exports, ascending by name.
-    pub exports: Box<[u32]>,
-    /// What its data segments make of its memories.
-    pub images: Images,
-    /// Nanoseconds that decoding and validating took.
-    pub validate_ns: u64,
-    /// What the tiers keep per module.
-    pub tier: tier::ModuleState,
-}
-
-impl ModuleRecord {
-    /// What is exported under `name`.
-    pub fn export(&self, name: &str) -> Option<ExternIndex> {
-        let exports = &self.bytecode.exports;
-        let i = self.exports.binary_search_by_key(&name, |&i| &exports[i as usize].name).ok()?;
-        Some(exports[self.exports[i] as usize].item)
-    }
-
-    /// Words that a call of function `func` needs: for its arguments, which become its results.
-    pub fn words(&self, func: u32) -> usize {
-        call_words(self.bytecode.func_type(func))
-    }
-
-    /// The code pointers and ticks of function `func`, which is defined in the module.
-    #[inline]
-    pub fn func_code(&self, func: u32) -> &FuncCode {
-        &self.code[(func - self.bytecode.imported_funcs) as usize]
-    }
-}
-
-/// What [`InstanceCtx::owner`] points to.
-pub(crate) enum Owner {
-    Instance(InstanceRecord),
-    Host(HostRecord),
-}
-
-/// An instance of a module.
-pub(crate) struct InstanceRecord {
-    /// The context, with its tails; allocated with it and freed with it.
-    pub ctx: *mut InstanceCtx,
-    pub module: Module,
-    /// The same as the interpreter sees it.
-    pub scope: interp::Scope,
-    /// One per function of the module's index space, made when it is first asked for: until then its instance is null.
-    /// Those of imported functions are unused (the context's import tail points to the exporter's).
-    pub func_refs: Box<[Cell<FuncRef>]>,
-    /// Which data segments `memory.init` may still use: not those that were active or dropped. A segment that is not
-    /// live has length 0.
-    pub data_live: Box<[Cell<bool>]>,
-    /// Values of every element segment; set once, before any code runs.
-    pub elems: OnceCell<Box<[Box<[u64]>]>>,
-    /// Which element segments `table.init` may still use. A segment that is not live has length 0.
-    pub elem_live: Box<[Cell<bool>]>,
-}
-
-/// A host function as one importer sees it. It has a context of its own, so that it can be called like any function: its
-/// index is 0 there.
-///
-/// Each instance that imports the function gets a record of its own, which knows that instance: so [`crate::Caller`]
-/// finds the exports of the caller without anybody passing it along, in every tier.
-#[repr(C)]
-pub(crate) struct HostRecord {
-    /// First, so that a pointer to it points to the whole.
-    pub ctx: HostCtx,
-    pub func_ref: FuncRef,
-    pub func: Arc<HostFunc>,
-    /// The instance that imports it; null for the record that is nobody's import.
-    pub importer: *mut InstanceCtx,
-}
-
-/// A host function, in no store yet.
-pub(crate) struct HostFunc {
-    pub ty: FuncType,
-    /// Calls the closure, whose type it knows.
-    pub call: HostCall,
-    pub closure: Box<dyn Send + Sync>,
-}
-
-impl HostFunc {
-    /// A host function of this type.
-    pub fn new<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
-        HostFunc { ty, call: entry::host_call::<F>, closure: Box::new(closure) }
-    }
-}
-
-/// A host function as compiled code calls it: see [`HostCtx::call`].
-pub(crate) type HostCall = unsafe extern "C" fn(host: *mut InstanceCtx, args: *mut u64) -> Status;
-
-/// What a host function does. Arguments come in slots at the pointer, results go to the same place, in the way that
-/// [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second
-/// [`HostRecord::importer`]. May panic. Only [`entry`] calls it.
-pub(crate) trait HostClosure:
-    Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
-{
-}
-
-impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
-
-/// Why execution ended abnormally, on its way up through engines to whoever called.
-///
-/// Each activation that it passes through appends the frames that were active in it, innermost first, with
-/// [`Failure::push_frame`]; those of a native activation are appended when it is unwound.
-pub(crate) enum Failure {
-    /// A trap, and what it was about if there is more to say than the backtrace does.
-    Trap { trap: Trap, detail: Option<Box<str>>, frames: WasmBacktrace },
-    /// A host function's error. Its backtrace is in it.
-    Host(Error),
-    /// A host function's panic, to be resumed in the Rust code that entered the guest.
-    Panic(Box<dyn Any + Send>),
-}
-
-impl Failure {
-    /// A trap without frames yet.
-    pub fn trap(trap: Trap) -> Failure {
-        Failure::Trap { trap, detail: None, frames: WasmBacktrace::default() }
-    }
-
-    /// A trap of the instruction at `pc` of `instance`, without frames yet.
-    ///
-    /// # Safety
-    /// The instance's code has just trapped there, in a store that lives.
-    pub unsafe fn trap_at(trap: Trap, instance: &InstanceRecord, pc: u32) -> Failure {
-        let detail = match trap {
-            // SAFETY: the caller's promise.
-            Trap::BadSignature => unsafe { mismatch::describe(instance, pc) },
-            _ => None,
-        };
-        Failure::Trap { trap, detail, frames: WasmBacktrace::default() }
-    }
-
-    /// Adds a function that was active: the caller of the last one added. `pc` is that of the instruction that
-    /// trapped or of the call.
-    pub fn push_frame(&mut self, module: &Module, func: u32, pc: u32) {
-        match self {
-            Failure::Trap { frames, .. } => frames.push(module, func, pc),
-            Failure::Host(error) => error.backtrace_mut().push(module, func, pc),
-            Failure::Panic(_) => (),
-        }
-    }
-}
-
-impl From<Trap> for Failure {
-    fn from(trap: Trap) -> Failure {
-        Failure::trap(trap)
-    }
+/// What to do about running code that has reached its deadline: see [`Store::epoch_deadline_callback`](crate::Store::epoch_deadline_callback).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum UpdateDeadline {
+    /// Let it trap with [`Trap::Interrupt`](crate::Trap::Interrupt).
+    Interrupt,
+    /// Let it go on until the engine's epoch has advanced by this much from now.
+    Continue(u64),
 }
 
 /// See [`crate::Store::epoch_deadline_callback`]. It is given the store, into which no reference is held. May panic.
@@ -257,29 +102,6 @@ pub(crate) struct ExternRecord {
 pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
     // SAFETY: the caller's promise; the `StoreCtx` is the first field of a `StoreRecord`.
     unsafe { (*instance).store.cast() }
-}
-
-/// The record behind a context.
-///
-/// # Safety
-/// `instance` is the context of an instance or host function of a store that lives for `'a`.
-#[inline]
-pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
-    // SAFETY: the caller's promise; owners are never mutated, nor freed before the store.
-    unsafe { &*(*instance).owner.cast::<Owner>() }
-}
-
-/// The record behind the context of an instance, which is not that of a host function.
-///
-/// # Safety
-/// `instance` is the context of an instance of a store that lives for `'a`.
-#[inline]
-pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a InstanceRecord {
-    // SAFETY: the caller's promise.
-    match unsafe { owner_of(instance) } {
-        Owner::Instance(record) => record,
-        Owner::Host(_) => unreachable!("a host function has no module"),
-    }
 }
 
 /// The fixed part of a context.
@@ -362,90 +184,6 @@ impl StoreRecord {
     }
 }
 
-impl InstanceRecord {
-    /// Memory `i`.
-    ///
-    /// # Panics
-    /// The module has no such memory.
-    pub fn memory(&self, i: u32) -> *mut MemoryRecord {
-        assert!((i as usize) < self.module.bytecode().memories.len());
-        self.tail::<MemoryRecord>(self.layout().memory(i))
-    }
-
-    /// Table `i`.
-    ///
-    /// # Panics
-    /// The module has no such table.
-    pub fn table(&self, i: u32) -> *mut TableRecord {
-        assert!((i as usize) < self.module.bytecode().tables.len());
-        self.tail::<TableRecord>(self.layout().table(i))
-    }
-
-    /// The slot that has the value of global `i`, wherever it is defined.
-    ///
-    /// # Panics
-    /// The module has no such global.
-    pub fn global(&self, i: u32) -> *mut u64 {
-        assert!((i as usize) < self.module.bytecode().globals.len());
-        let offset = self.layout().global(i);
-        match self.layout().global_is_pointer(i) {
-            true => self.tail::<u64>(offset),
-            false => self.ctx.cast::<u8>().wrapping_add(offset as usize).cast(),
-        }
-    }
-
-    /// The reference to function `func`, imported or not. Null for an import that is not linked yet.
-    ///
-    /// # Panics
-    /// The module has no such function.
-    #[inline]
-    pub fn func_ref(&self, func: u32) -> *const FuncRef {
-        self.find_func_ref(func, self.module.bytecode().imported_funcs)
-    }
-
-    /// The references to these functions.
-    ///
-    /// # Panics
-    /// The module does not have one of them.
-    #[inline]
-    pub fn func_refs(&self, funcs: &[u32]) -> impl ExactSizeIterator<Item = *const FuncRef> {
-        let imported = self.module.bytecode().imported_funcs;
-        funcs.iter().map(move |&func| self.find_func_ref(func, imported))
-    }
-
-    /// `func_ref`, of a module that imports so many functions.
-    #[inline]
-    fn find_func_ref(&self, func: u32, imported: u32) -> *const FuncRef {
-        if func < imported {
-            return self.tail(self.layout().import(func));
-        }
-        let func_ref = &self.func_refs[func as usize];
-        // SAFETY: nobody else reads it now, and nobody writes it a second time.
-        if unsafe { (*func_ref.as_ptr()).instance.is_null() } {
-            func_ref.set(self.make_func_ref(func));
-        }
-        func_ref.as_ptr()
-    }
-
-    #[inline(never)]
-    fn make_func_ref(&self, func: u32) -> FuncRef {
-        let record = self.module.record();
-        let sig = record.sig_ids[record.bytecode.funcs[func as usize] as usize];
-        FuncRef { entry: tier::entry_stub(record, func), sig, index: func, instance: self.ctx }
-    }
-
-    fn layout(&self) -> &Layout {
-        &self.module.record().layout
-    }
-
-    /// The pointer at `offset` in the context, which the layout gave.
-    fn tail<T>(&self, offset: u32) -> *mut T {
-        let slot = self.ctx.cast::<u8>().wrapping_add(offset as usize).cast::<*mut T>();
-        // SAFETY: the layout's offsets lie within the context, which lives as long as this record.
-        unsafe { slot.read() }
-    }
-}
-
 // What the pointers in the contexts rely on.
 const _: () = {
     assert!(offset_of!(StoreRecord, ctx) == 0 && size_of::<StoreCtx>() <= size_of::<StoreRecord>());
@@ -453,7 +191,6 @@ const _: () = {
     assert!(offset_of!(MemoryRecord, ctx) == 0 && size_of::<MemoryCtx>() <= size_of::<MemoryRecord>());
     assert!(offset_of!(TableRecord, ctx) == 0 && size_of::<TableCtx>() <= size_of::<TableRecord>());
     assert!(offset_of!(GlobalRecord, slot) == 0);
-    assert!(offset_of!(HostRecord, ctx) == 0 && offset_of!(HostCtx, instance) == 0);
     assert!(size_of::<TableEntry>() == 32 && size_of::<usize>() == size_of::<u64>());
     assert!(size_of::<InstanceCtx>().is_multiple_of(8) && align_of::<InstanceCtx>() <= 16);
 };

@@ -1,6 +1,6 @@
 //! Tables: growable arrays of references, each with what `call_indirect` needs beside it.
 
-use crate::api::limits::Limiter;
+use crate::records::limiter::Limiter;
 use crate::{Error, Result};
 use std::ptr;
 use weir_bytecode::Trap;

@@ -9,10 +9,12 @@
 
 use super::Next;
 use super::world::Guest;
-use crate::exec::entry::call_host;
 use crate::interp::{self, Exit};
-use crate::records::stack::{read_slot, with_room, write_slot};
-use crate::records::store::{Failure, ModuleRecord, Owner, instance_of, owner_of, store_of};
+use crate::records::failure::Failure;
+use crate::records::instance::{Owner, instance_of, owner_of};
+use crate::records::module::ModuleRecord;
+use crate::records::stack::{native_overflow, read_slot, with_room, write_slot};
+use crate::records::store::store_of;
 use bumpalo::Bump;
 use std::collections::HashMap;
 use std::ptr;
@@ -115,7 +117,7 @@ pub(super) unsafe fn call(mut instance: *mut InstanceCtx, mut code: *const u8, a
             };
             let FuncRef { instance: callee, index, .. } = *next;
             if let Owner::Host(host) = owner_of(callee) {
-                break call_host(host, args);
+                break host.call(args);
             }
             match interp::run(callee, index, args) {
                 Exit::Return => break Status::Return,
@@ -144,7 +146,7 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
             failure.push_frame(&record.module, func.index, pc);
             failure
         };
-        if interp::native_overflow((*instance).stack) {
+        if native_overflow((*instance).stack) {
             let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
             return Err(failed(Trap::StackOverflow.into(), start));
         }

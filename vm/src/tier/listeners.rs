@@ -2,9 +2,10 @@
 
 use super::compiler::Code;
 use super::perf::Perf;
-use crate::api::events::{Callback, TierEvent, TierEventKind};
-use crate::records::store::ModuleRecord;
-use crate::{Config, Error, Module, Result};
+use crate::records::events::{self, Callback, Event, TierEventKind};
+use crate::records::module::ModuleRecord;
+use crate::{Config, Error, Result};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,24 +54,23 @@ impl Listeners {
             },
             None => TierEventKind::Refused { reasons },
         };
-        let event = TierEvent { module: &Module::of(module.clone()), func, osr: osr(entry), kind };
-        if let (Some(perf), TierEventKind::Compiled { code, .. }) = (&self.perf, &event.kind) {
+        if let (Some(perf), TierEventKind::Compiled { code, .. }) = (&self.perf, &kind) {
+            let name = events::name(&module.bytecode, func, osr(entry));
             // A profile in which some code has no name is better than none.
-            let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&event.name(), code);
+            let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
         }
-        self.call(&event);
+        self.call(module, func, entry, kind);
     }
 
     /// Tells of so many bytes of code that are not used any more.
     pub fn tell_retired(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
-        if self.callback.is_some() {
-            let kind = TierEventKind::Retired { bytes };
-            self.call(&TierEvent { module: &Module::of(module.clone()), func, osr: osr(entry), kind });
-        }
+        self.call(module, func, entry, TierEventKind::Retired { bytes });
     }
 
-    fn call(&self, event: &TierEvent<'_>) {
+    fn call(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, kind: TierEventKind<'_>) {
         if let Some(Callback(callback)) = &self.callback {
+            let module: Arc<dyn Any + Send + Sync> = module.clone();
+            let event = Event { module: &module, func, osr: osr(entry), kind };
             // Compiled code may be below this on the stack, which no panic may pass: the panic's message is all there is of it.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(event)));
         }

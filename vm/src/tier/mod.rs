@@ -8,9 +8,7 @@
 //!
 //! [`evaluated`] is the tier that runs SSA in the place of code, on any host; what it runs it in is [`world`].
 
-pub(crate) mod counters;
 mod evaluated;
-pub(crate) mod profile;
 mod record;
 mod world;
 
@@ -39,7 +37,7 @@ pub(crate) use native::*;
 pub(crate) use portable::*;
 
 use crate::Engine;
-use counters::FuncCode;
+use crate::records::func_code::FuncCode;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::Body;
 

@@ -1,7 +1,7 @@
 //! What `perf` reads of compiled code: the map of names that `perf report` looks up, or the dump that `perf inject` makes
 //! objects of. Formats: `tools/perf/Documentation/jit-interface.txt` and `jitdump-specification.txt` of the Linux kernel.
 
-use crate::Profiler;
+use crate::records::events::Profiler;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, Write};

@@ -5,7 +5,7 @@
 //! more than twice the better choice (the ski-rental argument; the same shape as SpiderMonkey's and JavaScriptCore's
 //! counters). While a compilation is under way the function asks again every [`POLL_TICKS`].
 
-use crate::api::config::{Config, Tier};
+use crate::records::config::{Config, Tier};
 use std::sync::Mutex;
 use weir_contract::Entry;
 use weir_jit::Backend;

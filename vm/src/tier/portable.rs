@@ -2,8 +2,9 @@
 
 use super::record::Record;
 use super::{Next, evaluated};
-use crate::api::stats::Stats;
-use crate::records::store::{InstanceRecord, ModuleRecord};
+use crate::records::instance::InstanceRecord;
+use crate::records::module::ModuleRecord;
+use crate::records::stats::Stats;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;

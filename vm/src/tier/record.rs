@@ -1,7 +1,7 @@
 //! What the tiers did, for `--stats`.
 
-use crate::api::stats::{Fallback, GateStats, Stats, TierUp};
-use crate::records::store::ModuleRecord;
+use crate::records::module::ModuleRecord;
+use crate::records::stats::{Fallback, GateStats, Stats, TierUp};
 use crate::tier;
 use std::collections::BTreeMap;
 use weir_contract::Entry;

@@ -10,7 +10,7 @@
 
 use super::compiler::{Body, Code, Entries, EntryState, ModuleState, State};
 use super::policy;
-use crate::records::store::ModuleRecord;
+use crate::records::module::ModuleRecord;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};

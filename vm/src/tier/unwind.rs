@@ -2,7 +2,10 @@
 
 use crate::Module;
 use crate::code::CodeSpace;
-use crate::records::store::{Failure, ModuleRecord, instance_of, store_of};
+use crate::records::failure::Failure;
+use crate::records::instance::instance_of;
+use crate::records::module::ModuleRecord;
+use crate::records::store::store_of;
 use weir_bytecode::Trap;
 use weir_contract::{InstanceCtx, TrapSite};
 

@@ -1,10 +1,13 @@
 //! An instance as the evaluator sees it: [`World`] over the store's own records.
 
-use crate::exec::entry::{deadline_reached, dispatch};
+use crate::exec::entry::dispatch;
 use crate::interp;
 use crate::records::bulk;
+use crate::records::deadline::deadline_reached;
+use crate::records::failure::Failure;
+use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::stack::{read_slot, write_slot};
-use crate::records::store::{Failure, InstanceRecord, charge, instance_of, store_of, take_failure};
+use crate::records::store::{charge, store_of, take_failure};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::{FuncType, Trap};

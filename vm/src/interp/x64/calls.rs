@@ -1,9 +1,13 @@
 //! Calls of functions of the same instance that are interpreted too.
 
-use super::super::frame::{Body, Header, Scope};
+use super::super::frame::Header;
+
+use crate::records::body::Body;
+
 use super::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, poll};
+use crate::records::func_code::FuncCode;
+use crate::records::scope::Scope;
 use crate::records::table::TableRecord;
-use crate::tier::counters::FuncCode;
 use std::mem::offset_of;
 use weir_contract::{FuncRef, TableEntry};
 

@@ -1,9 +1,11 @@
 //! Blocks, branches, loops, returns.
 
-use super::super::frame::{Body, Header};
+use super::super::frame::Header;
+
 use super::{cost, dispatch, free, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
-use crate::tier::counters::FuncCode;
-use crate::tier::profile::Directions;
+use crate::records::body::Body;
+use crate::records::func_code::FuncCode;
+use crate::records::profile::Directions;
 use std::mem::offset_of;
 use weir_bytecode::sidetable::BranchEntry;
 

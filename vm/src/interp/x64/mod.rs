@@ -35,9 +35,11 @@ mod memory;
 mod numeric;
 mod operands;
 
-use super::dispatch::{State, code};
-use super::frame::{Body, Scope};
+use super::code;
+use super::state::State;
 use crate::Config;
+use crate::records::body::Body;
+use crate::records::scope::Scope;
 use std::arch::naked_asm;
 use std::mem::offset_of;
 use weir_bytecode::sidetable::BranchEntry;
@@ -402,7 +404,7 @@ macro_rules! in_pair {
 /// What a handler is for: an opcode, or a superinstruction.
 macro_rules! code_of {
     (opcode $op:ident) => {
-        $crate::interp::dispatch::code::$op
+        $crate::interp::code::$op
     };
     (fused $op:ident) => {
         ::weir_bytecode::fusion::Fused::$op as u16

@@ -1,7 +1,7 @@
 //! Constants, locals, globals, and what moves operands.
 
-use super::super::frame::Scope;
 use super::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
+use crate::records::scope::Scope;
 use std::mem::offset_of;
 
 /// Pushes `rax`.

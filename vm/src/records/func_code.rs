@@ -1,6 +1,6 @@
 //! Per-function execution counters and code pointers, shared by all instances of a module.
 
-use super::profile::{Counters, Directions};
+use crate::records::profile::{Counters, Directions};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use weir_bytecode::{FuncBody, Module as Bytecode};

@@ -1,0 +1,17 @@
+//! The codes of TABLE 1 as patterns.
+
+#![allow(non_upper_case_globals, reason = "named like the opcodes")]
+
+use weir_bytecode::for_each_opcode;
+
+macro_rules! define_codes {
+    ($($name:ident, $code:literal, $mnemonic:literal, $imm:ident, $signature:tt;)*) => {
+        $(pub(super) const $name: u16 = $code;)*
+    };
+}
+for_each_opcode!(define_codes);
+
+/// Not an opcode: the prefix of those from 0x100 on.
+pub(super) const Prefix: u16 = 0xFC;
+/// Not an opcode: the prefix of those from 0x200 on, on vectors.
+pub(super) const VectorPrefix: u16 = 0xFD;

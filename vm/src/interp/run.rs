@@ -1,0 +1,92 @@
+//! An activation: from its base frame's entry to its end.
+
+use super::control::Meter;
+use super::exit::Exit;
+use super::state::{End, State};
+use super::{calls, dispatch, frame, lazy, x64};
+use crate::records::failure::Failure;
+use crate::records::instance::instance_of;
+use crate::records::stack::native_overflow;
+use crate::records::store::{StoreRecord, store_of};
+use weir_bytecode::Trap;
+use weir_contract::InstanceCtx;
+
+/// Runs function `func` of `instance`, with its arguments in slots at `fp`. `StackCtx::value_sp` is as it was
+/// afterwards.
+///
+/// # Safety
+/// `instance` is the context of an instance of a live store that no other thread uses, and into whose records no
+/// reference is held; `func` is defined in its module. `fp` points into the value stack, at or below `value_limit`,
+/// where `value_sp` is or below, and the function's arguments are there.
+pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) -> Exit {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let record = instance_of(instance);
+        let scope = &raw const record.scope;
+        let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
+        let code = calls::tick(body, scope);
+        if !code.is_null() {
+            return Exit::Dispatch { func, instance, code, args: fp, osr: false };
+        }
+        let store = store_of(instance);
+        let stack = (*instance).stack;
+        if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
+            let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
+            let mut failure = refusal.unwrap_or_else(|| Failure::trap(Trap::StackOverflow));
+            failure.push_frame(
+                &record.module,
+                func,
+                record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start,
+            );
+            (*store).failure = Some(failure);
+            return Exit::Trap;
+        }
+        let value_sp = (*stack).value_sp;
+        let meter = meter(store);
+        let state = State::at_entry(scope, body, fp);
+        let config = (*store).engine.config();
+        let table = if config.has_assembly() { x64::table_for(config) } else { None };
+        let exit = match (config.is_metered(), config.profiles()) {
+            (true, _) => alternate::<true, true>(state, meter, table),
+            (false, true) => alternate::<false, true>(state, meter, table),
+            (false, false) => alternate::<false, false>(state, meter, table),
+        };
+        (*stack).value_sp = value_sp;
+        exit
+    }
+}
+
+/// Runs an activation, in the loop for one width of slots after the other.
+unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
+    mut state: State,
+    meter: Meter,
+    table: Option<&x64::Table>,
+) -> Exit {
+    loop {
+        // SAFETY: the caller's promise; the width is that of the function that is to run.
+        let end = unsafe {
+            match (*state.body).words() {
+                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, table),
+                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter, None),
+            }
+        };
+        match end {
+            End::Exit(exit) => return exit,
+            End::Switch(next) => state = next,
+        }
+    }
+}
+
+/// What the store's engine meters.
+unsafe fn meter(store: *mut StoreRecord) -> Meter {
+    // SAFETY: the store is live.
+    unsafe {
+        let config = (*store).engine.config();
+        Meter {
+            store: &raw mut (*store).ctx,
+            fuel: config.consume_fuel,
+            polls: config.epoch_interruption,
+            canonical_nans: config.deterministic,
+        }
+    }
+}

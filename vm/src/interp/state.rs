@@ -1,0 +1,111 @@
+//! The state of the loop between two instructions, and how the loop goes on or ends.
+
+use super::exit::Exit;
+use super::frame::{self, Header};
+use crate::records::body::Body;
+use crate::records::scope::Scope;
+use weir_bytecode::sidetable::BranchEntry;
+
+/// The state of the loop between two instructions.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    /// The next instruction; while one executes, the address of its opcode.
+    pub pc: *const u8,
+    /// The first free operand slot.
+    pub sp: *mut u64,
+    /// Local 0.
+    pub fp: *mut u64,
+    /// The next branch entry.
+    pub stp: *const BranchEntry,
+    /// Memory 0's first byte.
+    pub base: *mut u8,
+    /// Memory 0's length: read again after whatever may grow it.
+    pub len: u64,
+    /// The function that runs.
+    pub body: *const Body,
+    /// The instance it runs in.
+    pub scope: *const Scope,
+}
+
+/// How it goes on after what was too big to be inline.
+pub(super) enum Step {
+    /// With this state, at the head of a segment.
+    Continue(State),
+    /// Not in this loop.
+    Leave(End),
+}
+
+/// How the loop ends.
+pub(super) enum End {
+    /// With the activation.
+    Exit(Exit),
+    /// With this state, in the loop for the other width of slots: at a function's entry, or at the head of a segment.
+    Switch(State),
+}
+
+impl State {
+    /// # Safety
+    /// The instance is live.
+    #[inline(always)]
+    pub unsafe fn reload_memory(&mut self) {
+        // SAFETY: the caller's promise.
+        (self.base, self.len) = unsafe { (*self.scope).memory() };
+    }
+
+    /// Goes to an instance, this one or another.
+    ///
+    /// # Safety
+    /// It is live.
+    #[inline(always)]
+    pub unsafe fn switch(&mut self, scope: *const Scope) {
+        if scope != self.scope {
+            self.scope = scope;
+            // SAFETY: the caller's promise.
+            unsafe { self.reload_memory() };
+        }
+    }
+
+    /// Goes to the caller; `sp` is left to do.
+    ///
+    /// # Safety
+    /// `caller` comes from the frame that returns.
+    #[inline(always)]
+    pub unsafe fn return_to(&mut self, caller: Header) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.switch(caller.scope);
+            (self.fp, self.body) = (caller.fp(), caller.body);
+            self.pc = (*self.scope).bytes.add(caller.pc as usize);
+            self.stp = (*caller.body).branches.add(caller.stp as usize);
+        }
+    }
+
+    /// What a frame called from here has to keep, to return to `next`.
+    ///
+    /// # Safety
+    /// The state is valid, `next` is in the same body.
+    #[inline(always)]
+    pub unsafe fn header(&self, next: *const u8) -> Header {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let pc = next.offset_from_unsigned((*self.scope).bytes) as u32;
+            let stp = self.stp.offset_from_unsigned((*self.body).branches) as u32;
+            Header::new(self.fp, pc, stp, self.body, self.scope)
+        }
+    }
+
+    /// At the entry of `body` in the instance of `scope`, as the base frame of an activation, its parameters at `fp`.
+    ///
+    /// # Safety
+    /// Both are live, and the frame does not overflow the value stack.
+    pub unsafe fn at_entry(scope: *const Scope, body: *const Body, fp: *mut u64) -> State {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (base, len) = (*scope).memory();
+            let words = (*body).words();
+            frame::relayout(fp, (*body).params.into(), (*body).param_words.into(), words);
+            let sp = frame::push(fp, body, Header::BASE, words);
+            State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Backtraces: the guest's functions that were active when something failed.
+
+use crate::records::error::{Attachment, Error};
+use crate::records::module::Module;
+use std::any::Any;
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Frames beyond this many are counted, not kept.
+pub(crate) const MAX_FRAMES: usize = 64;
+
+/// The guest's functions that were active when something failed, innermost first.
+///
+/// ```
+/// use weir::{Engine, Instance, Module, Store, WasmBacktrace};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module $app
+///         (func $parse unreachable)
+///         (func $main (export "main") (call $parse)))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let instance = Instance::new(&mut store, &module, &[])?;
+/// let main = instance.get_typed_func::<(), ()>(&mut store, "main")?;
+/// let error = main.call(&mut store, ()).unwrap_err();
+/// let trace = error.downcast_ref::<WasmBacktrace>().expect("the guest was running");
+/// let names: Vec<_> = trace.frames().iter().map(|frame| frame.func_name()).collect();
+/// assert_eq!(names, [Some("parse"), Some("main")]);
+/// assert_eq!(trace.frames()[0].func_offset(), Some(0));
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct WasmBacktrace {
+    frames: Vec<FrameInfo>,
+    omitted: u64,
+}
+
+impl Attachment for WasmBacktrace {}
+
+impl Error {
+    /// Which functions of which modules were active, if the guest was running.
+    pub fn wasm_backtrace(&self) -> Option<&WasmBacktrace> {
+        (self.attachment()? as &dyn Any).downcast_ref()
+    }
+
+    /// The backtrace, to which outer activations append their frames as the error passes through them.
+    pub(crate) fn backtrace_mut(&mut self) -> &mut WasmBacktrace {
+        let attachment: &mut dyn Any = self.attachment_or(|| Box::new(WasmBacktrace::default()));
+        attachment.downcast_mut().expect("nothing else is attached to errors")
+    }
+
+    /// The error with this backtrace.
+    pub(crate) fn with_backtrace(mut self, backtrace: WasmBacktrace) -> Error {
+        *self.backtrace_mut() = backtrace;
+        self
+    }
+}
+
+impl WasmBacktrace {
+    /// The frames, innermost first; only the innermost few dozen are kept.
+    pub fn frames(&self) -> &[FrameInfo] {
+        &self.frames
+    }
+
+    /// How many outer frames were not kept.
+    pub fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
+    /// Adds the frame that called the last one.
+    pub(crate) fn push(&mut self, module: &Module, func: u32, pc: u32) {
+        if self.frames.len() < MAX_FRAMES {
+            self.frames.push(FrameInfo { module: module.clone(), func, pc });
+        } else {
+            self.omitted += 1;
+        }
+    }
+}
+
+impl fmt::Display for WasmBacktrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("wasm backtrace (innermost first):")?;
+        for (i, frame) in self.frames.iter().enumerate() {
+            write!(f, "\n  {i:>3}: {frame}")?;
+        }
+        if self.omitted > 0 {
+            write!(f, "\n  … and {} more", self.omitted)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for WasmBacktrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl StdError for WasmBacktrace {}
+
+/// One active function.
+#[derive(Clone)]
+pub struct FrameInfo {
+    module: Module,
+    func: u32,
+    pc: u32,
+}
+
+impl FrameInfo {
+    /// The module whose function it is.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The function's index in its module.
+    pub fn func_index(&self) -> u32 {
+        self.func
+    }
+
+    /// The function's name, if the module's name section gives one.
+    pub fn func_name(&self) -> Option<&str> {
+        self.module.bytecode().func_name(self.func)
+    }
+
+    /// Where it was: offset of the instruction in bytes from the start of the module.
+    pub fn module_offset(&self) -> Option<usize> {
+        Some(self.pc as usize)
+    }
+
+    /// Where it was: offset of the instruction in bytes from the function's first instruction.
+    pub fn func_offset(&self) -> Option<usize> {
+        let body = self.module.bytecode().body(self.func)?;
+        Some(self.pc.saturating_sub(body.entry) as usize)
+    }
+}
+
+impl fmt::Display for FrameInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let module = self.module.name().unwrap_or("<unknown>");
+        match self.func_name() {
+            Some(name) => write!(f, "{module}!{name}")?,
+            None => write!(f, "{module}!<wasm function {}>", self.func)?,
+        }
+        write!(f, " at {:#x}", self.pc)
+    }
+}
+
+impl fmt::Debug for FrameInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

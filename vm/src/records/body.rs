@@ -1,0 +1,214 @@
+//! Functions as the interpreter sees them: data that it, the tiers and the calls between them share.
+
+use crate::records::func_code::FuncCode;
+use crate::records::stack::MAX_VALUE_WORDS;
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Mutex, PoisonError};
+use weir_bytecode::module::FuncBody;
+use weir_bytecode::sidetable::BranchEntry;
+use weir_bytecode::{Module as Bytecode, Opcode};
+use weir_contract::{FRAME_HEADER, slot_words};
+
+/// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
+/// record, which owns it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Body {
+    /// The first instruction.
+    pub entry: *const u8,
+    /// The final `end`.
+    pub last: *const u8,
+    /// The first branch entry.
+    pub branches: *const BranchEntry,
+    /// Ticks and native code.
+    pub code: *const FuncCode,
+    /// What validation found out.
+    pub source: *const FuncBody,
+    /// How many slots are parameters.
+    pub params: u16,
+    /// How many slots are results.
+    pub results: u16,
+    /// Words of a parameter's slot where the function is entered or left other than by the interpreter.
+    pub param_words: u8,
+    /// Words of a result's slot there.
+    pub result_words: u8,
+    /// How many slots are locals, parameters included.
+    pub locals: u32,
+    /// Words of the whole frame, with slots of one word and of two. For the width that is not the function's own it is a
+    /// size that no value stack has: so the check for overflow, which every call makes, also finds the calls
+    /// between functions of different widths.
+    pub sizes: [u32; 2],
+    /// The function's index.
+    pub func: u32,
+}
+
+const _: () = assert!(size_of::<Body>() == 64);
+
+/// See [`Body::sizes`].
+const OTHER_WIDTH: u32 = u32::MAX;
+
+const _: () = assert!(OTHER_WIDTH as usize > MAX_VALUE_WORDS);
+
+// SAFETY: the pointers are to data that is immutable, or atomic, and owned by the record that owns this.
+unsafe impl Send for Body {}
+
+/// The sizes of a function that is not validated: bigger than any value stack.
+const NO_FRAME: [u32; 2] = [OTHER_WIDTH; 2];
+
+impl Body {
+    /// Function `func` of `module`, ready if it is validated.
+    fn new(module: &Bytecode, func: u32, code: &FuncCode) -> Body {
+        let ty = module.func_type(func);
+        let mut body = Body {
+            entry: ptr::null(),
+            last: ptr::null(),
+            branches: ptr::null(),
+            code,
+            source: ptr::null(),
+            params: ty.params.len() as u16,
+            results: ty.results.len() as u16,
+            param_words: slot_words(&ty.params) as u8,
+            result_words: slot_words(&ty.results) as u8,
+            locals: 0,
+            sizes: NO_FRAME,
+            func,
+        };
+        if let Some(source) = module.body(func) {
+            // SAFETY: nobody else has it.
+            unsafe { Body::make_ready(&raw mut body, module, source) };
+        }
+        body
+    }
+
+    /// Words of a slot; of no meaning before it is ready.
+    #[inline(always)]
+    pub fn words(&self) -> usize {
+        if self.sizes[0] == OTHER_WIDTH { 2 } else { 1 }
+    }
+
+    /// Whether it is validated, so that it can run.
+    fn is_ready(&self) -> bool {
+        self.sizes != NO_FRAME
+    }
+
+    /// Makes a function ready that has been validated.
+    ///
+    /// # Safety
+    /// `body` is that of `source` in `module`, and nobody reads the fields that are written here.
+    unsafe fn make_ready(body: *mut Body, module: &Bytecode, source: &FuncBody) {
+        let locals = source.locals.len() as u32;
+        let slots = locals + source.max_operands;
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*body).entry = &raw const module.bytes[source.entry as usize];
+            (*body).last = &raw const module.bytes[source.end as usize - 1];
+            (*body).branches = source.branches.as_ptr();
+            (*body).source = source;
+            (*body).locals = locals;
+            (*body).sizes = match source.wide {
+                false => [FRAME_HEADER + slots, OTHER_WIDTH],
+                true => [OTHER_WIDTH, FRAME_HEADER + 2 * slots],
+            };
+        }
+    }
+}
+
+/// A module's own functions.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    bodies: Box<[UnsafeCell<Body>]>,
+    /// For the handlers in assembly of an engine that consumes fuel, else empty: at the offset of each segment's first byte what
+    /// it costs to come there, at most 255, elsewhere 0. A `loop` charges for itself, so its cost stands at its second byte.
+    costs: Box<[UnsafeCell<u8>]>,
+    /// Held while a body is validated and made ready; `None` if all are.
+    lazy: Option<Mutex<()>>,
+}
+
+// SAFETY: a body that is not ready, and what its segments cost, is written by one thread at a time, under the lock, and read by
+// others only after they have read what that thread stored, with release order, in the function's ticks. One that is ready is not
+// written any more.
+unsafe impl Sync for Bodies {}
+
+impl Bodies {
+    /// The bodies of `module`, and if `fuel` is set, what segments cost.
+    ///
+    /// They point to `module`'s boxes and to `code`: the record that owns all three must not replace any of them.
+    pub fn new(module: &Bytecode, code: &[FuncCode], fuel: bool) -> Bodies {
+        assert_eq!(module.bodies.len(), code.len());
+        let bodies = code.iter().zip(module.imported_funcs..).map(|(code, func)| Body::new(module, func, code));
+        let lazy = module.unvalidated.as_ref().map(|_| Mutex::default());
+        let costs = Box::new_zeroed_slice(if fuel { module.bytes.len() } else { 0 });
+        // SAFETY: zeros are bytes.
+        let bodies = Bodies { bodies: bodies.map(UnsafeCell::new).collect(), costs: unsafe { costs.assume_init() }, lazy };
+        for source in module.bodies.iter().filter_map(|body| body.get()) {
+            // SAFETY: nobody else has the costs.
+            unsafe { bodies.write_costs(module, source) };
+        }
+        bodies
+    }
+
+    /// Writes what the segments of a function cost, if that is wanted.
+    ///
+    /// # Safety
+    /// The function is of `module`, whose bodies these are, and nobody reads these costs now.
+    unsafe fn write_costs(&self, module: &Bytecode, source: &FuncBody) {
+        if self.costs.is_empty() {
+            return;
+        }
+        for segment in &source.segments {
+            let is_loop = module.bytes[segment.pc as usize] == Opcode::Loop as u8;
+            let cost = self.costs[segment.pc as usize + usize::from(is_loop)].get();
+            // SAFETY: the caller's promise.
+            unsafe { *cost = u8::try_from(segment.cost).unwrap_or(u8::MAX) };
+        }
+    }
+
+    /// Where the costs are.
+    pub fn costs(&self) -> *const u8 {
+        self.costs.as_ptr().cast()
+    }
+
+    /// The first of them.
+    pub fn as_ptr(&self) -> *const Body {
+        self.bodies.as_ptr().cast()
+    }
+
+    /// Whether some of them may not be validated yet.
+    pub fn is_lazy(&self) -> bool {
+        self.lazy.is_some()
+    }
+
+    /// Sees to it that function `func` of `module`, whose bodies these are, is validated and ready. `publish` stores, with
+    /// release order, what lets other threads call a function that has just become ready.
+    pub fn prepare(&self, module: &Bytecode, func: u32, publish: impl FnOnce(&FuncBody)) -> Readiness {
+        let Some(lock) = &self.lazy else { return Readiness::Before };
+        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = self.bodies[(func - module.imported_funcs) as usize].get();
+        // SAFETY: the lock is held, so nobody writes it.
+        if unsafe { (*body).is_ready() } {
+            return Readiness::Before;
+        }
+        let Some(Ok(source)) = module.validated_body(func) else { return Readiness::Invalid };
+        // SAFETY: the lock is held. A thread without it reads nothing of the body that this writes before it has seen what
+        // `publish` stores, and none of the costs before it has seen that or the frame's size.
+        unsafe {
+            self.write_costs(module, source);
+            fence(Ordering::Release);
+            Body::make_ready(body, module, source);
+        }
+        publish(source);
+        Readiness::Now
+    }
+}
+
+/// See [`Bodies::prepare`].
+pub(crate) enum Readiness {
+    /// The function was ready.
+    Before,
+    /// It has just become ready.
+    Now,
+    /// It is invalid.
+    Invalid,
+}

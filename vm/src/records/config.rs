@@ -1,0 +1,158 @@
+//! What an engine is told before it starts, and what follows from it.
+
+use crate::records::events::{Callback, Profiler};
+use weir_bytecode::{Module as Bytecode, validate};
+#[cfg(feature = "jit")]
+use weir_jit::regalloc::Allocator;
+
+/// Threads that compile in the background, if nothing else is said.
+const COMPILER_THREADS: usize = 1;
+/// Default of [`Config::max_wasm_stack`](crate::Config::max_wasm_stack).
+const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
+/// Default of [`Config::value_stack_size`](crate::Config::value_stack_size): room for the depth of recursion that the
+/// default native stack gives compiled code.
+const DEFAULT_VALUE_STACK: usize = 4 << 20;
+
+/// Which engines run functions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Tier {
+    /// All of them: every function starts in the interpreter, hot ones are compiled.
+    #[default]
+    Auto,
+    /// The interpreter alone. No executable memory is made.
+    Interpreter,
+    /// Weir's own back end compiles every function at its first call; what it refuses, Cranelift compiles.
+    Native,
+    /// Cranelift compiles every function at its first call.
+    Cranelift,
+    /// Nothing is compiled: every function becomes optimised SSA at its first call, and that is evaluated. It is what
+    /// back ends start from, run as it stands, to find who is wrong: if it is right and native code is not, the back end is
+    /// at fault; if it is wrong, [`Config::rewrite_fuel`] tells which rewrite is, and with none at all, construction is.
+    ///
+    /// Everything works as in other tiers, fuel and deadlines included, but slower than in the interpreter. Each call within the
+    /// guest takes about a kilobyte of the native stack (three in a debug build): deep recursion may need a higher
+    /// [`Config::max_wasm_stack`], and ends with [`Trap::StackOverflow`](crate::Trap::StackOverflow) where that does.
+    Ssa,
+}
+
+/// Settings of an [`Engine`](crate::Engine).
+///
+/// ```
+/// use weir::{Config, Engine, Tier};
+///
+/// let mut config = Config::new();
+/// config.tier(Tier::Interpreter).consume_fuel(true);
+/// let engine = Engine::new(&config)?;
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) tier: Tier,
+    pub(crate) consume_fuel: bool,
+    pub(crate) epoch_interruption: bool,
+    pub(crate) max_wasm_stack: usize,
+    pub(crate) value_stack_size: usize,
+    pub(crate) stress: Option<u64>,
+    pub(crate) portable_interpreter: bool,
+    pub(crate) synchronous_compilation: bool,
+    pub(crate) tier_up_threshold: Option<u32>,
+    pub(crate) guard_regions: bool,
+    pub(crate) signals_based_traps: bool,
+    pub(crate) interpret_calls: Vec<String>,
+    #[cfg(feature = "jit")]
+    pub(crate) allocator: Allocator,
+    pub(crate) lazy_validation: bool,
+    pub(crate) parallel_validation: bool,
+    pub(crate) passes_off: Vec<String>,
+    pub(crate) rewrite_fuel: Option<u64>,
+    pub(crate) profile: Option<bool>,
+    pub(crate) deterministic: bool,
+    pub(crate) compiler_threads: usize,
+    pub(crate) max_code_size: usize,
+    pub(crate) profiler: Option<Profiler>,
+    pub(crate) tier_events: Option<Callback>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            tier: Tier::Auto,
+            consume_fuel: false,
+            epoch_interruption: false,
+            max_wasm_stack: DEFAULT_MAX_WASM_STACK,
+            value_stack_size: DEFAULT_VALUE_STACK,
+            stress: None,
+            portable_interpreter: false,
+            synchronous_compilation: false,
+            tier_up_threshold: None,
+            guard_regions: true,
+            signals_based_traps: true,
+            interpret_calls: Vec::new(),
+            #[cfg(feature = "jit")]
+            allocator: Allocator::default(),
+            lazy_validation: false,
+            parallel_validation: true,
+            passes_off: Vec::new(),
+            rewrite_fuel: None,
+            profile: None,
+            deterministic: false,
+            compiler_threads: COMPILER_THREADS,
+            max_code_size: usize::MAX,
+            profiler: None,
+            tier_events: None,
+        }
+    }
+}
+
+impl Config {
+    /// How to validate a module, lazily or not as `lazy` says.
+    pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
+        let threads = if self.parallel_validation { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+        validate::Options { threads, lazy, fuse: self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter) }
+    }
+
+    /// Whether the interpreter's fast paths in assembly run.
+    pub(crate) fn has_assembly(&self) -> bool {
+        cfg!(target_arch = "x86_64") && !self.portable_interpreter
+    }
+
+    /// Whether the interpreter has more to do where control flows, or about NaNs: it then runs the metered form of its loop.
+    pub(crate) fn is_metered(&self) -> bool {
+        self.consume_fuel || self.epoch_interruption || self.deterministic
+    }
+
+    /// Whether memories have guard regions.
+    pub(crate) fn guards_memory(&self) -> bool {
+        self.guard_regions && self.signals_based_traps
+    }
+
+    /// Whether the interpreter counts.
+    pub(crate) fn profiles(&self) -> bool {
+        self.profile.unwrap_or(self.tier == Tier::Auto)
+    }
+
+    /// What the compiler is to do.
+    #[cfg(feature = "jit")]
+    pub(crate) fn compiler(&self) -> weir_jit::Options {
+        let defaults = weir_jit::Options::default();
+        weir_jit::Options {
+            fuel: self.consume_fuel,
+            poll: self.epoch_interruption,
+            guard_regions: self.guards_memory(),
+            signals: self.signals_based_traps,
+            canonical_nans: self.deterministic,
+            allocator: self.allocator,
+            passes_off: self.passes_off.clone(),
+            rewrite_fuel: self.rewrite_fuel,
+            // Under every other stress seed small loops are entered as big ones are.
+            peel_limit: if self.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
+            ..defaults
+        }
+    }
+
+    /// Whether calls of function `func` always enter the interpreter.
+    pub(crate) fn interprets(&self, module: &Bytecode, func: u32) -> bool {
+        let named = |name: &str| self.interpret_calls.iter().any(|other| other == name);
+        !self.interpret_calls.is_empty() && module.func_name(func).is_some_and(named)
+    }
+}

@@ -1,0 +1,388 @@
+//! The one error type of the public API: any cause, what was being done, and where the guest was.
+//!
+//! The backtrace names modules, and modules are made of records that fail with this error. So this file knows a backtrace
+//! only as an [`Attachment`]; `backtrace` has the type.
+
+use std::any::Any;
+use std::error::Error as StdError;
+use std::fmt;
+use weir_bytecode::Trap;
+
+/// The result of an operation that may fail with an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation of this crate, or a host function, failed.
+///
+/// It wraps a cause of any error type, to be recovered with [`Error::downcast_ref`]: a [`Trap`](crate::Trap), a
+/// [`LinkError`](crate::LinkError), an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest was running it also
+/// holds a [`WasmBacktrace`](crate::WasmBacktrace).
+///
+/// `Display` writes the outermost context or, without one, the cause; `{:#}` writes the chain on one line; `Debug`
+/// writes the chain and the backtrace.
+///
+/// ```
+/// use weir::{Error, Trap};
+///
+/// let error = Error::from(Trap::UnreachableCodeReached).context("running the plug-in");
+/// assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
+/// assert_eq!(error.to_string(), "running the plug-in");
+/// assert_eq!(format!("{error:#}"), "running the plug-in: unreachable");
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    cause: Box<dyn Part>,
+    /// Innermost first.
+    contexts: Vec<Box<dyn Part>>,
+    backtrace: Option<Box<dyn Attachment>>,
+}
+
+/// What an error carries beside its chain.
+pub(crate) trait Attachment: fmt::Display + Any + Send + Sync {}
+
+/// A link of the chain: as an error to be shown, and as the value to be recovered.
+trait Part: Send + Sync {
+    fn error(&self) -> &(dyn StdError + 'static);
+    fn value(&self) -> &dyn Any;
+    fn value_mut(&mut self) -> &mut dyn Any;
+    fn into_value(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// The methods of a [`Part`] whose value is this field.
+macro_rules! recovered_as {
+    ($field:tt) => {
+        fn value(&self) -> &dyn Any {
+            &self.$field
+        }
+
+        fn value_mut(&mut self) -> &mut dyn Any {
+            &mut self.$field
+        }
+
+        fn into_value(self: Box<Self>) -> Box<dyn Any> {
+            Box::new(self.$field)
+        }
+    };
+}
+
+/// A cause that is an error.
+struct Cause<E>(E);
+
+impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        &self.0
+    }
+
+    recovered_as!(0);
+}
+
+/// A cause or a context that can only be shown.
+struct Message<M>(M);
+
+impl<M: fmt::Display> fmt::Debug for Message<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<M: fmt::Display> fmt::Display for Message<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<M: fmt::Display> StdError for Message<M> {}
+
+impl<M: fmt::Display + Send + Sync + 'static> Part for Message<M> {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        self
+    }
+
+    recovered_as!(0);
+}
+
+/// A trap, and what it was about if that is known. It is recovered as the [`Trap`].
+#[derive(Debug)]
+struct Trapped {
+    trap: Trap,
+    detail: Box<str>,
+}
+
+impl fmt::Display for Trapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.trap, self.detail)
+    }
+}
+
+impl StdError for Trapped {}
+
+impl Part for Trapped {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        self
+    }
+
+    recovered_as!(trap);
+}
+
+impl Error {
+    /// An error with this cause.
+    pub fn new<E: StdError + Send + Sync + 'static>(cause: E) -> Error {
+        Error::of(Box::new(Cause(cause)))
+    }
+
+    /// An error that is only a message.
+    pub fn msg<M: fmt::Display + fmt::Debug + Send + Sync + 'static>(message: M) -> Error {
+        Error::of(Box::new(Message(message)))
+    }
+
+    fn of(cause: Box<dyn Part>) -> Error {
+        Error(Box::new(Inner { cause, contexts: Vec::new(), backtrace: None }))
+    }
+
+    /// A trap, with what it was about if there is more to say than its name does.
+    pub(crate) fn trapped(trap: Trap, detail: Option<Box<str>>) -> Error {
+        match detail {
+            Some(detail) => Error::of(Box::new(Trapped { trap, detail })),
+            None => Error::new(trap),
+        }
+    }
+
+    /// Says what was being done.
+    #[must_use]
+    pub fn context<C: fmt::Display + Send + Sync + 'static>(mut self, context: C) -> Error {
+        self.0.contexts.push(Box::new(Message(context)));
+        self
+    }
+
+    /// The outermost context or cause that is an `E`; or the backtrace, if `E` is [`WasmBacktrace`](crate::WasmBacktrace).
+    pub fn downcast_ref<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> Option<&E> {
+        let backtrace = self.attachment().and_then(|attachment| (attachment as &dyn Any).downcast_ref());
+        let context = || self.0.contexts.iter().rev().find_map(|part| part.value().downcast_ref());
+        backtrace.or_else(context).or_else(|| self.0.cause.value().downcast_ref())
+    }
+
+    /// The same, to change it.
+    pub fn downcast_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
+        let Inner { cause, contexts, backtrace } = &mut *self.0;
+        let backtrace = backtrace.as_deref_mut().and_then(|attachment| (attachment as &mut dyn Any).downcast_mut());
+        let parts = contexts.iter_mut().rev().map(|part| part.value_mut()).chain([cause.value_mut()]);
+        backtrace.or_else(|| parts.into_iter().find_map(|part| part.downcast_mut()))
+    }
+
+    /// Whether [`Error::downcast_ref`] would find an `E`.
+    pub fn is<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> bool {
+        self.downcast_ref::<E>().is_some()
+    }
+
+    /// The outermost context or cause that is an `E`, by value.
+    ///
+    /// # Errors
+    /// The error itself, if there is none.
+    pub fn downcast<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(mut self) -> std::result::Result<E, Error> {
+        let parts = &mut self.0.contexts;
+        let part = match parts.iter().rposition(|part| part.value().is::<E>()) {
+            Some(i) => parts.swap_remove(i),
+            None if self.0.cause.value().is::<E>() => self.0.cause,
+            None => return Err(self),
+        };
+        Ok(*part.into_value().downcast().expect("its type was checked"))
+    }
+
+    /// Context, outermost first, then the cause and its sources.
+    pub fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+        let contexts = self.0.contexts.iter().rev().map(|context| context.error());
+        let mut next = Some(self.0.cause.error());
+        contexts.chain(std::iter::from_fn(move || {
+            let error = next?;
+            next = error.source();
+            Some(error)
+        }))
+    }
+
+    /// The innermost cause: the last of the chain.
+    pub fn root_cause(&self) -> &(dyn StdError + 'static) {
+        self.chain().last().unwrap_or(self.0.cause.error())
+    }
+
+    /// What the error carries beside its chain.
+    pub(crate) fn attachment(&self) -> Option<&dyn Attachment> {
+        self.0.backtrace.as_deref()
+    }
+
+    /// The same, to change it, attached now if nothing is.
+    pub(crate) fn attachment_or(&mut self, new: impl FnOnce() -> Box<dyn Attachment>) -> &mut dyn Attachment {
+        &mut **self.0.backtrace.get_or_insert_with(new)
+    }
+
+    /// The error as one of the standard library's.
+    pub fn into_boxed_dyn_error(self) -> Box<dyn StdError + Send + Sync + 'static> {
+        self.into()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = if f.alternate() { usize::MAX } else { 1 };
+        for (i, error) in self.chain().take(shown).enumerate() {
+            let separator = if i == 0 { "" } else { ": " };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        for (i, cause) in self.chain().skip(1).enumerate() {
+            let head = if i == 0 { "\n\nCaused by:" } else { "" };
+            write!(f, "{head}\n    {cause}")?;
+        }
+        match &self.0.backtrace {
+            Some(trace) => write!(f, "\n\n{trace}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: StdError + Send + Sync + 'static> From<E> for Error {
+    fn from(cause: E) -> Error {
+        Error::new(cause)
+    }
+}
+
+impl From<Error> for Box<dyn StdError + Send + Sync> {
+    fn from(error: Error) -> Self {
+        Box::new(Opaque(error))
+    }
+}
+
+impl From<Error> for Box<dyn StdError> {
+    fn from(error: Error) -> Self {
+        Box::new(Opaque(error))
+    }
+}
+
+/// An [`Error`] where `std::error::Error` is asked for: [`Error`] itself cannot be one, because it converts from all of
+/// them.
+struct Opaque(Error);
+
+impl fmt::Display for Opaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Opaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for Opaque {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.chain().nth(1)
+    }
+}
+
+impl AsRef<dyn StdError + 'static> for Error {
+    fn as_ref(&self) -> &(dyn StdError + 'static) {
+        self.0.contexts.last().map_or(self.0.cause.error(), |context| context.error())
+    }
+}
+
+/// Adds context to the error of a `Result`, or makes an error of `None`.
+///
+/// ```
+/// use weir::error::Context;
+///
+/// let parsed: weir::Result<u32> = "x".parse().context("reading the limit");
+/// assert_eq!(format!("{:#}", parsed.unwrap_err()), "reading the limit: invalid digit found in string");
+/// let first: weir::Result<&u32> = [].first().context("nothing there");
+/// assert_eq!(first.unwrap_err().to_string(), "nothing there");
+/// ```
+pub trait Context<T> {
+    /// Says what was being done, if it failed.
+    ///
+    /// # Errors
+    /// The same, with context.
+    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T>;
+
+    /// The same, computed only if it failed.
+    ///
+    /// # Errors
+    /// The same, with context.
+    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Context<T> for std::result::Result<T, E> {
+    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
+        self.map_err(|error| error.into().context(context))
+    }
+
+    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T> {
+        self.map_err(|error| error.into().context(context()))
+    }
+}
+
+impl<T> Context<T> for Option<T> {
+    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
+        self.ok_or_else(|| Error::of(Box::new(Message(context))))
+    }
+
+    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T> {
+        self.ok_or_else(|| Error::of(Box::new(Message(context()))))
+    }
+}
+
+/// An [`Error`] with a message, formatted as by `format!`.
+///
+/// ```
+/// assert_eq!(weir::format_err!("{} of {}", 1, 2).to_string(), "1 of 2");
+/// ```
+#[macro_export]
+macro_rules! format_err {
+    ($($message:tt)*) => {
+        $crate::Error::msg(::std::format!($($message)*))
+    };
+}
+
+/// Returns an [`Error`] with a message, formatted as by `format!`.
+///
+/// ```
+/// fn half(n: u32) -> weir::Result<u32> {
+///     if n % 2 == 1 {
+///         weir::bail!("{n} is odd");
+///     }
+///     Ok(n / 2)
+/// }
+/// assert_eq!(half(3).unwrap_err().to_string(), "3 is odd");
+/// ```
+#[macro_export]
+macro_rules! bail {
+    ($($message:tt)*) => {
+        return ::std::result::Result::Err($crate::format_err!($($message)*))
+    };
+}
+
+/// Returns an [`Error`] unless a condition holds.
+///
+/// ```
+/// fn half(n: u32) -> weir::Result<u32> {
+///     weir::ensure!(n % 2 == 0, "{n} is odd");
+///     Ok(n / 2)
+/// }
+/// assert_eq!(half(4).unwrap(), 2);
+/// assert_eq!(half(3).unwrap_err().to_string(), "3 is odd");
+/// ```
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr $(,)?) => {
+        $crate::ensure!($condition, "condition failed: `{}`", ::std::stringify!($condition))
+    };
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            $crate::bail!($($message)*);
+        }
+    };
+}

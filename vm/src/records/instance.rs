@@ -1,0 +1,142 @@
+//! Instances, and how a context leads to its record.
+
+use crate::records::host::HostRecord;
+use crate::records::memory::MemoryRecord;
+use crate::records::module::Module;
+use crate::records::scope::Scope;
+use crate::records::table::TableRecord;
+use crate::tier;
+use std::cell::{Cell, OnceCell};
+use weir_contract::{FuncRef, InstanceCtx, Layout};
+
+/// What [`InstanceCtx::owner`] points to.
+pub(crate) enum Owner {
+    Instance(InstanceRecord),
+    Host(HostRecord),
+}
+
+/// An instance of a module.
+pub(crate) struct InstanceRecord {
+    /// The context, with its tails; allocated with it and freed with it.
+    pub ctx: *mut InstanceCtx,
+    pub module: Module,
+    /// The same as the interpreter sees it.
+    pub scope: Scope,
+    /// One per function of the module's index space, made when it is first asked for: until then its instance is null.
+    /// Those of imported functions are unused (the context's import tail points to the exporter's).
+    pub func_refs: Box<[Cell<FuncRef>]>,
+    /// Which data segments `memory.init` may still use: not those that were active or dropped. A segment that is not
+    /// live has length 0.
+    pub data_live: Box<[Cell<bool>]>,
+    /// Values of every element segment; set once, before any code runs.
+    pub elems: OnceCell<Box<[Box<[u64]>]>>,
+    /// Which element segments `table.init` may still use. A segment that is not live has length 0.
+    pub elem_live: Box<[Cell<bool>]>,
+}
+
+/// The record behind a context.
+///
+/// # Safety
+/// `instance` is the context of an instance or host function of a store that lives for `'a`.
+#[inline]
+pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
+    // SAFETY: the caller's promise; owners are never mutated, nor freed before the store.
+    unsafe { &*(*instance).owner.cast::<Owner>() }
+}
+
+/// The record behind the context of an instance, which is not that of a host function.
+///
+/// # Safety
+/// `instance` is the context of an instance of a store that lives for `'a`.
+#[inline]
+pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a InstanceRecord {
+    // SAFETY: the caller's promise.
+    match unsafe { owner_of(instance) } {
+        Owner::Instance(record) => record,
+        Owner::Host(_) => unreachable!("a host function has no module"),
+    }
+}
+
+impl InstanceRecord {
+    /// Memory `i`.
+    ///
+    /// # Panics
+    /// The module has no such memory.
+    pub fn memory(&self, i: u32) -> *mut MemoryRecord {
+        assert!((i as usize) < self.module.bytecode().memories.len());
+        self.tail::<MemoryRecord>(self.layout().memory(i))
+    }
+
+    /// Table `i`.
+    ///
+    /// # Panics
+    /// The module has no such table.
+    pub fn table(&self, i: u32) -> *mut TableRecord {
+        assert!((i as usize) < self.module.bytecode().tables.len());
+        self.tail::<TableRecord>(self.layout().table(i))
+    }
+
+    /// The slot that has the value of global `i`, wherever it is defined.
+    ///
+    /// # Panics
+    /// The module has no such global.
+    pub fn global(&self, i: u32) -> *mut u64 {
+        assert!((i as usize) < self.module.bytecode().globals.len());
+        let offset = self.layout().global(i);
+        match self.layout().global_is_pointer(i) {
+            true => self.tail::<u64>(offset),
+            false => self.ctx.cast::<u8>().wrapping_add(offset as usize).cast(),
+        }
+    }
+
+    /// The reference to function `func`, imported or not. Null for an import that is not linked yet.
+    ///
+    /// # Panics
+    /// The module has no such function.
+    #[inline]
+    pub fn func_ref(&self, func: u32) -> *const FuncRef {
+        self.find_func_ref(func, self.module.bytecode().imported_funcs)
+    }
+
+    /// The references to these functions.
+    ///
+    /// # Panics
+    /// The module does not have one of them.
+    #[inline]
+    pub fn func_refs(&self, funcs: &[u32]) -> impl ExactSizeIterator<Item = *const FuncRef> {
+        let imported = self.module.bytecode().imported_funcs;
+        funcs.iter().map(move |&func| self.find_func_ref(func, imported))
+    }
+
+    /// `func_ref`, of a module that imports so many functions.
+    #[inline]
+    fn find_func_ref(&self, func: u32, imported: u32) -> *const FuncRef {
+        if func < imported {
+            return self.tail(self.layout().import(func));
+        }
+        let func_ref = &self.func_refs[func as usize];
+        // SAFETY: nobody else reads it now, and nobody writes it a second time.
+        if unsafe { (*func_ref.as_ptr()).instance.is_null() } {
+            func_ref.set(self.make_func_ref(func));
+        }
+        func_ref.as_ptr()
+    }
+
+    #[inline(never)]
+    fn make_func_ref(&self, func: u32) -> FuncRef {
+        let record = self.module.record();
+        let sig = record.sig_ids[record.bytecode.funcs[func as usize] as usize];
+        FuncRef { entry: tier::entry_stub(record, func), sig, index: func, instance: self.ctx }
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.module.record().layout
+    }
+
+    /// The pointer at `offset` in the context, which the layout gave.
+    fn tail<T>(&self, offset: u32) -> *mut T {
+        let slot = self.ctx.cast::<u8>().wrapping_add(offset as usize).cast::<*mut T>();
+        // SAFETY: the layout's offsets lie within the context, which lives as long as this record.
+        unsafe { slot.read() }
+    }
+}

@@ -1,0 +1,110 @@
+//! Modules: the record, and its handle, which is public because the frames of backtraces name it.
+
+use crate::records::body::Bodies;
+use crate::records::engine::Engine;
+use crate::records::func_code::FuncCode;
+use crate::records::image::Images;
+use crate::tier;
+use std::sync::Arc;
+use weir_bytecode::Module as Bytecode;
+use weir_bytecode::module::ExternIndex;
+use weir_contract::{Layout, call_words};
+
+/// A loaded and validated module. Cheap to clone; clones are the same module.
+///
+/// ```
+/// use weir::{Engine, Module};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"(module (func (export "f")))"#)?;
+/// assert_eq!(module.exports().next().unwrap().name(), "f");
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Module(Arc<ModuleRecord>);
+
+impl Module {
+    /// A handle of a record.
+    pub(crate) fn of(record: Arc<ModuleRecord>) -> Module {
+        Module(record)
+    }
+
+    /// The name that the module's name section gives it.
+    pub fn name(&self) -> Option<&str> {
+        self.bytecode().name.as_deref()
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// Whether both are clones of one module.
+    pub fn same(a: &Module, b: &Module) -> bool {
+        Arc::ptr_eq(&a.0, &b.0)
+    }
+
+    /// The module as plain data: what validation found out, by index.
+    pub fn bytecode(&self) -> &Bytecode {
+        &self.0.bytecode
+    }
+
+    /// A handle to the module whose record this is.
+    ///
+    /// # Safety
+    /// `record` came out of a `Module`'s `Arc`, and an instance of that module lives.
+    #[cfg(feature = "jit")]
+    pub(crate) unsafe fn from_running(record: *const ModuleRecord) -> Module {
+        // SAFETY: the caller's promise: the count is at least one, and becomes one more.
+        unsafe {
+            Arc::increment_strong_count(record);
+            Module(Arc::from_raw(record))
+        }
+    }
+
+    pub(crate) fn record(&self) -> &Arc<ModuleRecord> {
+        &self.0
+    }
+}
+
+/// A loaded module: shared by its handles, its instances and the compiler threads.
+#[derive(Debug)]
+pub(crate) struct ModuleRecord {
+    pub engine: Engine,
+    pub bytecode: Bytecode,
+    pub layout: Layout,
+    /// Engine-wide signature identity of each type of the module.
+    pub sig_ids: Box<[u32]>,
+    /// One per function defined in the module, in order.
+    pub code: Box<[FuncCode]>,
+    /// The same functions as the interpreter sees them. Points into `bytecode` and `code`.
+    pub bodies: Bodies,
+    /// Indices of the exports, ascending by name.
+    pub exports: Box<[u32]>,
+    /// What its data segments make of its memories.
+    pub images: Images,
+    /// Nanoseconds that decoding and validating took.
+    pub validate_ns: u64,
+    /// What the tiers keep per module.
+    pub tier: tier::ModuleState,
+}
+
+impl ModuleRecord {
+    /// What is exported under `name`.
+    pub fn export(&self, name: &str) -> Option<ExternIndex> {
+        let exports = &self.bytecode.exports;
+        let i = self.exports.binary_search_by_key(&name, |&i| &exports[i as usize].name).ok()?;
+        Some(exports[self.exports[i] as usize].item)
+    }
+
+    /// Words that a call of function `func` needs: for its arguments, which become its results.
+    pub fn words(&self, func: u32) -> usize {
+        call_words(self.bytecode.func_type(func))
+    }
+
+    /// The code pointers and ticks of function `func`, which is defined in the module.
+    #[inline]
+    pub fn func_code(&self, func: u32) -> &FuncCode {
+        &self.code[(func - self.bytecode.imported_funcs) as usize]
+    }
+}

@@ -1,0 +1,114 @@
+//! An instance as the interpreter sees it.
+
+use crate::records::body::Body;
+use crate::records::module::ModuleRecord;
+use crate::records::table::TableRecord;
+use std::ptr;
+use weir_bytecode::types::MemoryType;
+use weir_contract::{InstanceCtx, MemoryCtx, StoreCtx};
+
+/// An instance as the loop needs it: made with the instance, immutable.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Scope {
+    pub ctx: *mut InstanceCtx,
+    pub store: *mut StoreCtx,
+    /// How far the costs of segments are from the bytes that they stand for: see [`crate::records::body::Bodies`].
+    pub costs: usize,
+    /// The module's bytes.
+    pub bytes: *const u8,
+    /// The module's own functions.
+    pub bodies: *const Body,
+    pub imported_funcs: u32,
+    pub imported_globals: u32,
+    /// The slot of global 0.
+    pub globals: *mut u8,
+    /// Where the context has memory 0; null if there is none.
+    memory: *const *const MemoryCtx,
+    /// What to keep of a slot that is an address in memory 0.
+    pub address_mask: u64,
+    /// Where the context has table 0.
+    pub tables: *const *const TableRecord,
+    /// Whether no table's indices have 64 bits.
+    pub narrow_tables: bool,
+    /// The identity of the module's type 0.
+    pub sig_ids: *const u32,
+}
+
+impl Scope {
+    /// The scope of the instance of `module` with context `ctx` in the store with context `store`.
+    pub fn new(ctx: *mut InstanceCtx, store: *mut StoreCtx, module: &ModuleRecord) -> Scope {
+        let ModuleRecord { bytecode, layout, bodies, sig_ids, .. } = module;
+        let tail = |offset: u32| ctx.cast::<u8>().wrapping_add(offset as usize);
+        let memory_type = bytecode.memories.first();
+        Scope {
+            ctx,
+            store,
+            costs: bodies.costs().addr().wrapping_sub(bytecode.bytes.as_ptr().addr()),
+            bytes: bytecode.bytes.as_ptr(),
+            bodies: bodies.as_ptr(),
+            imported_funcs: bytecode.imported_funcs,
+            imported_globals: bytecode.imported_globals,
+            globals: tail(layout.global(0)),
+            memory: memory_type.map_or(ptr::null(), |_| tail(layout.memory(0)).cast()),
+            address_mask: memory_type.map_or(0, address_mask),
+            tables: tail(layout.table(0)).cast(),
+            narrow_tables: bytecode.tables.iter().all(|table| !table.ty.table64),
+            sig_ids: sig_ids.as_ptr(),
+        }
+    }
+
+    /// Table `index`.
+    ///
+    /// # Safety
+    /// The module has such a table, and no reference to it that is not shared is held.
+    #[inline(always)]
+    pub unsafe fn table(&self, index: u32) -> &TableRecord {
+        // SAFETY: the layout has a pointer per table; records live as long as the store.
+        unsafe { &**self.tables.add(index as usize) }
+    }
+
+    /// The engine-wide identity of type `index`.
+    ///
+    /// # Safety
+    /// The module has such a type.
+    #[inline(always)]
+    pub unsafe fn sig_id(&self, index: u32) -> u32 {
+        // SAFETY: there is one per type.
+        unsafe { *self.sig_ids.add(index as usize) }
+    }
+
+    /// The slot that has the value of global `index`, wherever it is defined.
+    ///
+    /// # Safety
+    /// The module has such a global.
+    #[inline(always)]
+    pub unsafe fn global(&self, index: u32) -> *mut u64 {
+        // SAFETY: the layout has 16 bytes per global, which hold a pointer if it is imported.
+        unsafe {
+            let slot = self.globals.add(16 * index as usize);
+            if index < self.imported_globals { *slot.cast::<*mut u64>() } else { slot.cast() }
+        }
+    }
+
+    /// Base and length of memory 0, as they are now; the base never changes.
+    ///
+    /// # Safety
+    /// The instance is live.
+    #[inline(always)]
+    pub unsafe fn memory(&self) -> (*mut u8, u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.memory.is_null() {
+                return (ptr::null_mut(), 0);
+            }
+            let memory = *self.memory;
+            ((*memory).base, (*memory).len)
+        }
+    }
+}
+
+/// What to keep of a slot that is an address in a memory of this type.
+pub(crate) fn address_mask(ty: &MemoryType) -> u64 {
+    if ty.memory64 { u64::MAX } else { u64::from(u32::MAX) }
+}
