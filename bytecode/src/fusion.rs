@@ -1,11 +1,10 @@
-//! Superinstructions: neighbours that the interpreter executes at once, found as a body is validated.
+//! Superinstructions: adjacent instructions that the interpreter executes at once. They are found while a body is validated.
 //!
-//! Only the *first* byte of the first instruction changes, in the module's private copy: to a code that no opcode has.
-//! Lengths, offsets and immediates stay, and so does the second instruction: executing a superinstruction's first half
-//! alone, as the opcode that it stands for, and then going on is always right. No instruction at which control may
-//! arrive other than from the one before is a second half, because labels are instructions of their own.
+//! Only the *first* byte of the first instruction changes, in the module's private copy, to a code that no opcode has. Lengths, offsets,
+//! immediates and the second instruction stay. So the first instruction may be executed alone, as its original opcode, followed by the
+//! second. The second instruction is never the target of a branch, because labels are instructions of their own.
 //!
-//! Whoever decodes sees the opcodes: [`original`].
+//! Decoders see the original opcodes: [`original`].
 
 use crate::Opcode;
 
@@ -18,7 +17,7 @@ macro_rules! superinstructions {
             $($(#[$doc])* $name = $code,)*
         }
 
-        /// What a byte at an instruction's head stands for: itself, or the opcode that a superinstruction's first half is.
+        /// The opcode of an instruction's first byte: the byte itself, or the opcode that a superinstruction replaced.
         #[inline]
         pub const fn original(byte: u8) -> u8 {
             const ORIGINALS: [u8; 256] = {
@@ -40,7 +39,7 @@ macro_rules! superinstructions {
 }
 
 superinstructions! {
-    /// Two locals; operands of what follows.
+    /// Two locals, the operands of the next instruction.
     GetGet = 0xD8, LocalGet;
     /// A local and an i32 constant.
     GetConst = 0xD9, LocalGet;
@@ -56,9 +55,9 @@ superinstructions! {
     GetI64Load = 0xDE, LocalGet;
     /// `f64.load`
     GetF64Load = 0xDF, LocalGet;
-    /// A local to another.
+    /// Copies a local to another.
     GetSet = 0xE0, LocalGet;
-    /// A local to another and to the stack.
+    /// Copies a local to another and pushes it.
     GetTee = 0xE1, LocalGet;
     /// `br_if` on a local.
     GetBrIf = 0xE2, LocalGet;
@@ -179,8 +178,8 @@ impl Role {
         }
     }
 
-    /// The superinstruction of an instruction of this role and one of role `next` behind it. Of comparisons it is the first, as of
-    /// blocks, for which it need not be one.
+    /// The superinstruction for an instruction of this role followed by one of role `next`. For comparisons, and for blocks, the result is
+    /// the first of a family; [`Fusion::found`] selects the member.
     const fn with(self, next: Role) -> Option<Fused> {
         Some(match (self, next) {
             (_, Role::Block) => Fused::Blocks4,
@@ -188,7 +187,7 @@ impl Role {
             (Role::Get, Role::Const) => Fused::GetConst,
             (Role::Get, Role::Pair | Role::Compare | Role::Add) => Fused::TopGet,
             (Role::Const, Role::Pair | Role::Compare | Role::Add) => Fused::TopConst,
-            // These do better with the one local than the pair does with both.
+            // Fusing the second local with the load is better than fusing the two locals.
             (Role::Get | Role::Second, Role::LoadI32) => Fused::GetI32Load,
             (Role::Get | Role::Second, Role::LoadI32U8) => Fused::GetI32Load8U,
             (Role::Get | Role::Second, Role::LoadI64) => Fused::GetI64Load,
@@ -229,14 +228,14 @@ const FUSED: [[Option<Fused>; ROLES]; ROLES] = {
     table
 };
 
-/// Finds superinstructions, one instruction after the other.
+/// Finds superinstructions, instruction by instruction.
 #[derive(Debug, Default)]
 pub(crate) struct Fusion {
-    /// What was found.
+    /// The superinstructions found.
     pub patches: Vec<Patch>,
-    /// How many of them are of earlier bodies.
+    /// How many of them belong to earlier bodies.
     earlier: usize,
-    /// Role and offset of the instruction before.
+    /// Role and offset of the previous instruction.
     before: Role,
     pc: u32,
     /// How many blocks without parameters and results follow each other, and where the last one ends.
@@ -253,7 +252,7 @@ impl Fusion {
         *self = Fusion { earlier: self.patches.len(), patches: std::mem::take(&mut self.patches), ..Fusion::default() };
     }
 
-    /// Ends a body: of a wide one nothing was found, because its slots are not those that superinstructions work on.
+    /// Ends a body. A wide body keeps no superinstructions, because they work on slots of one word.
     pub fn finish(&mut self, wide: bool) {
         if wide {
             self.patches.truncate(self.earlier);
@@ -271,12 +270,12 @@ impl Fusion {
         }
     }
 
-    /// Notes a superinstruction that ends with the instruction of this role at `pc`.
+    /// Records a superinstruction that ends with the instruction of this role at `pc`.
     fn found(&mut self, code: Fused, role: Role, bytes: &[u8], pc: u32) {
         let mut code = code as u8;
         match role {
             Role::Block => return self.block(bytes, pc),
-            // Those on comparisons are in the order of the opcodes.
+            // Superinstructions on comparisons have the order of the opcodes.
             Role::BrIf if self.before != Role::Get && self.before != Role::Second => code += bytes[self.pc as usize] - I32_EQZ,
             _ => {}
         }
@@ -286,7 +285,7 @@ impl Fusion {
         self.patches.push((self.pc, code));
         self.pc = pc;
         self.before = match role {
-            // What only takes its operands from registers may itself begin a superinstruction.
+            // An instruction whose superinstruction only takes operands from registers may itself begin one.
             Role::Pair | Role::Compare | Role::Add => role,
             Role::Get => Role::Second,
             _ => Role::Other,

@@ -7,11 +7,11 @@ use crate::validate::code::Code;
 use crate::validate::{InvalidModule, Unvalidated, bodies};
 use std::ops::Range;
 
-/// A validated module. All indices in it are in range and all code is well typed, of the bodies that are validated.
+/// A validated module. All indices are in range, and the code of validated bodies is well typed.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The whole file, copied before it was validated; only this copy is ever executed. A `pc` anywhere in Weir
-    /// is an offset into it, and so is the offset that a trap names.
+    /// The whole file, copied before validation; only this copy is ever executed. A `pc`, also that of a trap, is an offset
+    /// into it.
     pub bytes: Box<[u8]>,
     /// Function types.
     pub types: Box<[FuncType]>,
@@ -37,7 +37,7 @@ pub struct Module {
     pub data: Box<[DataSegment]>,
     /// Bodies of the functions that are defined here; body `i` is function `imported_funcs + i`.
     pub bodies: Box<[Body]>,
-    /// What validating the bodies takes, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
+    /// The state needed to validate the bodies, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
     pub unvalidated: Option<Unvalidated>,
     /// How many functions are imported.
     pub imported_funcs: u32,
@@ -48,8 +48,8 @@ pub struct Module {
     /// How many globals are imported.
     pub imported_globals: u32,
     /// Whether some tail call may leave the instance (`return_call` of an import, or any `return_call_indirect` or
-    /// `return_call_ref`), or bodies are not validated yet: then a call of one of our own functions may come back with
-    /// another instance's context in the pinned register.
+    /// `return_call_ref`), or bodies are not validated yet. A call of one of the module's own functions may then return with another
+    /// instance's context in the pinned register.
     pub foreign_tail_calls: bool,
     /// The module's own name, from the name section.
     pub name: Option<Box<str>>,
@@ -210,10 +210,10 @@ impl Module {
         self.bodies[func.checked_sub(self.imported_funcs)? as usize].get()
     }
 
-    /// The same, validating the body first if that was never done; `None` if the function is imported.
+    /// The body of function `func`, validated now if it has not been; `None` if the function is imported.
     ///
     /// # Errors
-    /// Why the body is invalid.
+    /// The body is invalid.
     pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, &InvalidModule>> {
         let index = func.checked_sub(self.imported_funcs)?;
         let body = &self.bodies[index as usize];
@@ -229,13 +229,13 @@ impl Module {
         Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }
     }
 
-    /// The name that the name section gives function `func`.
+    /// The name of function `func` in the name section.
     pub fn func_name(&self, func: u32) -> Option<&str> {
         let i = self.func_names.binary_search_by_key(&func, |(index, _)| *index).ok()?;
         Some(&self.func_names[i].1)
     }
 
-    /// The function whose body holds `pc`.
+    /// The function whose body contains `pc`.
     pub fn func_at(&self, pc: u32) -> Option<u32> {
         let i = self.bodies.partition_point(|body| body.range().start <= pc).checked_sub(1)?;
         (pc < self.bodies[i].range().end).then_some(self.imported_funcs + i as u32)

@@ -1,22 +1,22 @@
-//! What validation leaves behind for the engines: where branches land, what loops assign, what segments cost.
+//! What validation records for the engines: targets of branches, locals that loops assign, costs of segments.
 //!
 //! Every branch of a body owns entries in `branches`, in the order in which the body's bytes hold them: one for
-//! `br`, `br_if`, `br_on_null`, `br_on_non_null`, `if` (taken when the condition is false: to the `else` arm or behind `end`) and `else` (from the
-//! end of the first arm to behind `end`), and n + 1 for `br_table` with n labels, the default last. A `loop` owns one
-//! too, which is no branch: its `pc` holds the loop's index in `loops`, its other fields are 0. The interpreter
+//! `br`, `br_if`, `br_on_null`, `br_on_non_null`, `if` (taken when the condition is false: to the `else` arm or past `end`) and `else` (from the
+//! end of the first arm past `end`), and n + 1 for `br_table` with n labels, the default last. A `loop` owns one
+//! too, which is not a branch: its `pc` holds the loop's index in `loops`, its other fields are 0. The interpreter
 //! carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
 //! entries by adding their number, a taken branch loads the target's `stp` from the entry.
 //!
 //! Branches in dead code own entries as well (their target is the pc of the branch itself, `stp` its first entry), so
 //! that the count needs no reachability. A `loop` in dead code has its [`LoopInfo`], with a meaningless height and
-//! nothing assigned. *Dead* is what stands between an instruction that never falls through and the next `else` or
-//! `end` of the same block: code behind an `end` counts as live even if nothing arrives there.
+//! nothing assigned. Code is *dead* between an instruction that never falls through and the next `else` or `end` of the
+//! same block; code after an `end` counts as live even if it is unreachable.
 
 /// Where one branch goes and what it does to the operand stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct BranchEntry {
-    /// Byte offset in the module of the first instruction at the target: behind the `end` of a block or `if`, at
+    /// Byte offset in the module of the first instruction at the target: after the `end` of a block or `if`, at
     /// the `loop` opcode *itself* for a back edge (the loop's counter lives in that one handler), at the body's
     /// final `end` for the function's own label.
     pub pc: u32,
@@ -64,12 +64,11 @@ impl LocalSet {
 
 /// A straight-line run of instructions: fuel is charged for the whole of it at its head.
 ///
-/// Segments begin at the body's first instruction, at a `loop` opcode, and behind: `if`, `else`, the `end` of a
-/// block or `if`, every conditional branch, and every call. They end where the next begins, or behind an instruction that never
-/// falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
+/// Segments begin at the body's first instruction, at a `loop` opcode, and after `if`, `else`, the `end` of a block or `if`, every
+/// conditional branch, and every call. They end where the next begins, or after an instruction that never falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
 /// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else` and `end`
-/// (`drop` counts); a segment of cost 0 has no entry. Dead code is in no segment; what stands behind a loop that never
-/// falls through begins one, though nothing arrives there.
+/// (`drop` counts); a segment of cost 0 has no entry. Dead code is in no segment; code after a loop that never falls through
+/// begins one, though it is unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Offset of the first instruction.

@@ -1,23 +1,23 @@
-//! What compiled code assumes of the runtime. Both engines obey this file; the vm proves its side with compile-time
-//! `offset_of!` equalities, and both back ends and every stub read their numbers from here.
+//! What compiled code assumes of the runtime. Both engines obey this crate. The vm proves its side with compile-time `offset_of!`
+//! equalities; both back ends and every stub take their numbers from here.
 //!
 //! # The three contexts
 //!
-//! [`InstanceCtx`] is what code runs *in*: its address is in the pinned register for as long as code of that instance
-//! runs. [`StoreCtx`] is shared by all instances of a store: fuel, deadline, trap payload. [`StackCtx`] is one native
-//! stack together with its value stack: limits and the chain of boundaries. It is replaced as a unit when execution
-//! moves to another stack. None of the three ever moves in memory while its store lives.
+//! [`InstanceCtx`] describes an instance; its address is in the pinned register while code of that instance runs. [`StoreCtx`] is
+//! shared by all instances of a store: fuel, deadline, trap payload. [`StackCtx`] is one native stack together with its value stack:
+//! limits and the chain of boundaries. It is replaced as a unit when execution moves to another stack. None of the three moves in memory
+//! while its store lives.
 //!
 //! # Entry cells and stubs
 //!
 //! Each function defined in a module has one *cell*, an atomic code pointer shared by all instances of the module,
 //! and one permanent *entry stub*, `jmp [cell]`. The cell holds the address of compiled code or of the function's
-//! *interpreter thunk*. Installing code is one store to the cell; nothing else is ever patched. Code of the same
-//! module calls `call [rip + cell]`; a [`FuncRef`] and a [`TableEntry`] hold the stub.
+//! *interpreter thunk*. Publishing code stores its address in the cell and in the pointer that the interpreter reads; no code is ever
+//! patched. Code of the same module calls `call [rip + cell]`; a [`FuncRef`] and a [`TableEntry`] hold the stub.
 //!
 //! # Calling convention
 //!
-//! It is Cranelift's `Tail` with a pinned register, so that code of both back ends calls each other directly:
+//! The convention is Cranelift's `Tail` with a pinned register, so that code of both back ends can call each other directly:
 //!
 //! - `r15` holds the callee's `*mut InstanceCtx` at entry. A function may return with *another* instance in it if it,
 //!   or something it tail-called, made a tail call to another instance. The caller therefore restores `r15` after
@@ -26,7 +26,7 @@
 //! - Integers and references in `rdi rsi rdx rcx r8 r9`, floats and vectors in `xmm0`–`xmm7`, each class counted on its
 //!   own. i32 arguments and results: the upper half of the register is *unspecified*.
 //! - Results in `rax rcx rdx rsi rdi r8 r9 r10` and `xmm0`–`xmm7`.
-//! - What finds no register goes through [`StackCtx::overflow`], an array of 8-byte slots: parameter (result) `i` of
+//! - Values without a register go through [`StackCtx::overflow`], an array of 8-byte slots: parameter (result) `i` of
 //!   the signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters (results) is a v128,
 //!   written immediately before the call (return) and read by the callee in its entry block before anything else (by
 //!   the caller right after the call). No argument is ever on the native stack, so a tail call is always a jump, in
@@ -47,7 +47,7 @@
 //! where locals `0..params` are the caller's topmost operands in place, and on return the results are moved to `fp`,
 //! which is again the top of the caller's operands. In a *wide* function ([`weir_bytecode::FuncBody::wide`]) all
 //! slots of locals and operands have 16 bytes, and everything but a v128 is in the first 8. The header belongs to the
-//! vm. [`StackCtx::value_sp`] is the first free slot whenever code that is not the interpreter runs; there are always
+//! vm. [`StackCtx::value_sp`] is the first free slot whenever code other than the interpreter's runs; there are always
 //! [`VALUE_STACK_RESERVE`] slots above it.
 //!
 //! # Crossing between engines
@@ -55,20 +55,20 @@
 //! *Rust → native* goes through an `enter` stub, one per signature (see the vm's `code/stubs`): it saves Rust's
 //! callee-saved registers, links itself into the chain of boundaries ([`StackCtx::boundary`]), loads the arguments
 //! from value-stack slots, and stores the results to the same place. There, parameters have slots of 16 bytes if one
-//! of them is a v128, else of 8, whether the function is wide or not; and so have results, likewise on their own
-//! account: [`slot_words`]. *Native → Rust* (an interpreted function) goes through a thunk and a `to_rust` stub, one per
+//! of them is a v128, else of 8, whether the function is wide or not. The same holds for results, independently of the
+//! parameters: [`slot_words`]. *Native → Rust* (an interpreted function) goes through a thunk and a `to_rust` stub, one per
 //! signature: it stores the arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]: loads the results, or
-//! unwinds to the innermost boundary, or pops itself and dispatches. A host function has a `host` stub, one per
-//! signature too, which does the same but for dispatching, and calls the function itself: [`HostCtx::call`].
+//! unwinds to the innermost boundary, or pops itself and dispatches. A host function has a `host` stub, also one per
+//! signature, which does the same except dispatching and calls the function itself: [`HostCtx::call`].
 //!
 //! # Tail calls and OSR across tiers, in constant stack
 //!
 //! Compiled code tail-calls by restoring its caller's frame and jumping to the callee's cell. The interpreter
-//! replaces its frame if the callee is interpreted too. Otherwise, and likewise when a loop has OSR code, it depends
-//! on which frame does it. The *base* frame of an activation of the interpreter (the one that a `to_rust` stub or the host
+//! replaces its frame if the callee is interpreted too. Otherwise, and when a loop has OSR code, it depends on the
+//! frame. The *base* frame of an interpreter activation (the one that a `to_rust` stub or the host
 //! entered) never calls: it returns [`Status::Dispatch`] and the stub, already popped, jumps. A frame above it has
 //! its interpreted caller in the same activation, so it is popped and the code is *called* through an `enter` stub with
-//! the frame's place for its results. Either way nothing is left behind on the native stack.
+//! the frame's place for its results. Either way nothing is left on the native stack.
 //!
 //! # OSR entry
 //!
@@ -79,17 +79,17 @@
 //!
 //! # Traps
 //!
-//! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and stands in the trap table of
-//! its [`crate::Compiled`]. The signal handler finds it there, writes [`StoreCtx::trap_pc`] and
+//! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and is in the trap table of its
+//! function. The signal handler finds it there, writes [`StoreCtx::trap_pc`] and
 //! [`StoreCtx::trap_fp`], and resumes in the landing pad: `rsp` from [`StackCtx::boundary`], the boundary unlinked,
-//! status [`Status::Trap`] returned to the Rust code that entered. Before the native frames go, the landing pad calls a hook
-//! of the vm's below them, which takes the backtrace. It never skips a Rust frame: Rust below native code
-//! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper has put the trap's reason
-//! into [`StoreCtx::trap`] before the `ud2`.
+//! status [`Status::Trap`] returned to the Rust code that entered. Before it removes the native frames, the landing pad calls a hook of
+//! the vm, which takes the backtrace. It never skips a Rust frame: Rust that native code has called
+//! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper stored the reason in
+//! [`StoreCtx::trap`] before the `ud2`.
 //!
-//! Where no signal handlers may be installed (`Options::signals` off), nothing faults: what would be a `ud2` is a call of
-//! [`Helper::Raise`], divisors are checked, and so is every access. Then the trap site is the byte before the return
-//! address of that call, and the helper does what else handler and landing pad do.
+//! Without signal handlers (`Options::signals` off) nothing faults: a call of [`Helper::Raise`] replaces `ud2`, and divisors and
+//! accesses are checked explicitly. The trap site is then the byte before the return address of that call, and the helper does the
+//! work of handler and landing pad.
 //!
 //! # Fuel
 //!
@@ -101,8 +101,8 @@
 //! # Polls
 //!
 //! With polls on, function entry (first thing) and every `loop` opcode (before its fuel charge) call [`Helper::Poll`]
-//! if `*epoch >= deadline`. It decides whether the code goes on or traps; the host may use the store meanwhile, so a poll
-//! is a write of everything that a call may write.
+//! if `*epoch >= deadline`. The helper decides whether the code continues or traps. The host may use the store meanwhile, so a poll
+//! writes everything that a call may write.
 
 pub mod profile;
 pub mod profile_text;
@@ -111,32 +111,31 @@ use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;
 use weir_bytecode::types::{FuncType, MemoryType, ValType, has_vector};
 
-/// What code runs in: see the head of this file. The fixed part is followed by three tails, laid out by [`Layout`].
+/// An instance: see the crate documentation. The fixed part is followed by tails that [`Layout`] describes.
 #[repr(C)]
 #[derive(Debug)]
 pub struct InstanceCtx {
     /// Fuel, deadline, trap payload.
     pub store: *mut StoreCtx,
-    /// The stack that runs now.
+    /// The current stack.
     pub stack: *mut StackCtx,
     /// `memories[0]`'s base, which never changes; null without memories.
     pub memory0_base: *mut u8,
-    /// Functions that native code calls back, in the order of [`Helper`].
+    /// The functions that native code may call, in the order of [`Helper`].
     pub helpers: *const [HelperAddress; Helper::COUNT],
     /// The vm's own record of this instance.
     pub owner: *mut (),
 }
 
-/// What a host function runs in, which has no tails: the instance of the [`FuncRef`]s that refer to it.
+/// The context of a host function, without tails: the instance of the [`FuncRef`]s that refer to it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct HostCtx {
     /// The fixed part.
     pub instance: InstanceCtx,
-    /// The address of the function, by C's convention, of two pointers: it is given this context, and slots for its arguments and
-    /// results that are at `value_sp` or below. It reads all arguments before it calls anything that could use the value
-    /// stack, and writes its results when that is over; so nobody has to put `value_sp` above the slots. It returns
-    /// [`Status::Return`] or [`Status::Trap`] and does not unwind.
+    /// The address of the function, a C function of two pointers: this context, and slots for arguments and results at `value_sp` or
+    /// below. The function reads all arguments before it calls anything that could use the value stack, and writes its results
+    /// afterwards, so `value_sp` need not be raised above the slots. It returns [`Status::Return`] or [`Status::Trap`] and does not unwind.
     pub call: *const u8,
 }
 
@@ -157,9 +156,9 @@ pub struct StoreCtx {
     pub trap_pc: usize,
     /// Frame pointer (`rbp`) of the code that trapped.
     pub trap_fp: usize,
-    /// The trap that a helper asks for, as `Trap as u64`; [`TrapSite::Stored`] refers to it.
+    /// The trap that a helper requests, as `Trap as u64`; see [`TrapSite::Stored`].
     pub trap: u64,
-    /// What a trap was about: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], written just before.
+    /// Detail of a trap: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], written just before.
     pub operand: u64,
 }
 
@@ -167,19 +166,19 @@ pub struct StoreCtx {
 #[repr(C)]
 #[derive(Debug)]
 pub struct StackCtx {
-    /// The lowest `rsp` that compiled code may have in its body. At least [`NATIVE_STACK_RESERVE`] bytes below it are
-    /// there for stubs, helpers and host functions.
+    /// The lowest `rsp` that compiled code may have in its body. At least [`NATIVE_STACK_RESERVE`] bytes below it remain
+    /// for stubs, helpers and host functions.
     pub native_limit: usize,
     /// First free slot of the value stack.
     pub value_sp: *mut u64,
     /// Frames must end at or below this.
     pub value_limit: *mut u64,
-    /// The innermost `enter` stub's saved `rsp`, 0 if none: at `[boundary]` lies the previous boundary, and above it what
-    /// that stub saved.
+    /// The innermost `enter` stub's saved `rsp`, 0 if none: `[boundary]` is the previous boundary, and above it are the registers that
+    /// the stub saved.
     pub boundary: usize,
     /// Slots for arguments and results without a register; [`OVERFLOW_SLOTS`] of them.
     pub overflow: *mut u64,
-    /// Where a [`Status::Dispatch`] goes.
+    /// The target of a [`Status::Dispatch`].
     pub dispatch: Dispatch,
 }
 
@@ -218,7 +217,7 @@ pub struct TableEntry {
     pub entry: *const u8,
     /// [`FuncRef::sig`]; [`NULL_SIG`] for null, which no function has.
     pub sig: u32,
-    /// Nothing.
+    /// Unused.
     pub padding: u32,
     /// [`FuncRef::instance`]; null for null.
     pub instance: *mut InstanceCtx,
@@ -251,26 +250,25 @@ pub struct MemoryCtx {
 
 /// Slots between an interpreter frame's locals and its operands.
 pub const FRAME_HEADER: u32 = 4;
-/// Slots of 8 bytes that are always free above [`StackCtx::value_sp`]: enough for the parameters or results of any
-/// signature, of which the specification's implementations allow 1,000.
+/// Slots of 8 bytes that are always free above [`StackCtx::value_sp`]: enough for the parameters or results of any signature, at most
+/// 1,000 of each.
 pub const VALUE_STACK_RESERVE: usize = 2048;
-/// Length of [`StackCtx::overflow`]: the specification's implementations allow 1,000 parameters and 1,000 results.
+/// Length of [`StackCtx::overflow`]: a signature has at most 1,000 parameters and 1,000 results.
 pub const OVERFLOW_SLOTS: usize = 2048;
 /// Bytes of native stack below [`StackCtx::native_limit`].
 pub const NATIVE_STACK_RESERVE: usize = 128 << 10;
-/// Native frames larger than this are refused by the compiler: the reserve must hold a frame that skipped or
-/// has not reached its check.
+/// The compiler refuses larger native frames: the reserve must hold a frame without a stack check, or one that has not reached it.
 pub const MAX_NATIVE_FRAME: usize = 32 << 10;
-/// Functions that call nothing and whose frame is at most this big need no stack check.
+/// A function that calls nothing and whose frame is at most this large needs no stack check.
 pub const UNCHECKED_LEAF_FRAME: usize = 4 << 10;
 
-/// How many integer arguments travel in registers.
+/// How many integer arguments are passed in registers.
 pub const INT_ARGS: usize = 6;
-/// How many float arguments travel in registers.
+/// How many float arguments are passed in registers.
 pub const FLOAT_ARGS: usize = 8;
-/// How many integer results travel in registers.
+/// How many integer results are returned in registers.
 pub const INT_RESULTS: usize = 8;
-/// How many float results travel in registers.
+/// How many float results are returned in registers.
 pub const FLOAT_RESULTS: usize = 8;
 
 /// x86-64 encodings of the integer argument registers: rdi rsi rdx rcx r8 r9.
@@ -282,7 +280,7 @@ pub const PINNED_REG: u8 = 15;
 /// x86-64 encodings of the registers that a callee preserves: rbx r12 r13 r14 (and rbp).
 pub const PRESERVED_REGS: [u8; 4] = [3, 12, 13, 14];
 
-/// Where a parameter or a result travels.
+/// The location of a parameter or a result at a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     /// The n-th integer register of its list.
@@ -323,12 +321,12 @@ fn places(types: &[ValType], ints: usize, floats: usize) -> impl Iterator<Item =
     })
 }
 
-/// How many words of 8 bytes the slot of each parameter, or of each result, has where engines meet.
+/// Words of 8 bytes in the slot of each parameter, or of each result, at a call between engines.
 pub fn slot_words(types: &[ValType]) -> usize {
     1 + usize::from(has_vector(types))
 }
 
-/// Words of all slots of a call where engines meet: the results take the place of the arguments.
+/// Words of all slots of a call between engines: the results take the place of the arguments.
 pub fn call_words(ty: &FuncType) -> usize {
     let words = |types: &[ValType]| types.len() * slot_words(types);
     words(&ty.params).max(words(&ty.results))
@@ -373,7 +371,7 @@ impl Layout {
     }
 
     /// Offset of the 16-byte slot of global `i`: its value, or for an imported global (see
-    /// [`Layout::global_is_pointer`]) a pointer to the slot that has it.
+    /// [`Layout::global_is_pointer`]) a pointer to the slot of the value.
     pub fn global(&self, i: u32) -> u32 {
         self.globals + 16 * i
     }
@@ -389,7 +387,7 @@ impl Layout {
     }
 }
 
-/// How an access proves that it is in bounds. This table is the only place that decides.
+/// How an access is checked against the memory's bounds. This table is the only place that decides.
 ///
 /// | memory | offset | strategy |
 /// |---|---|---|
@@ -397,7 +395,7 @@ impl Layout {
 /// | the same | 2³¹ and above | `Explicit` |
 /// | 64-bit, or other page sizes, or guard regions off | any | `Explicit` |
 ///
-/// Imported and own memories do not differ: every memory of an engine with guard regions on is reserved whole.
+/// Imported and defined memories do not differ: an engine with guard regions reserves each memory completely.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bounds {
     /// `base + zero-extended address + offset` stays within [`GUARDED_RESERVATION`]: the page protection decides.
@@ -418,7 +416,7 @@ impl Bounds {
     }
 }
 
-/// What Rust answers to a `to_rust` stub, in `rax` and `rdx`.
+/// What Rust returns to a `to_rust` stub, in `rax` and `rdx`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
@@ -434,13 +432,13 @@ pub struct Outcome {
 pub enum Status {
     /// The results are in their slots, at `value_sp`.
     Return = 0,
-    /// Unwind to the innermost boundary. The reason is known to the Rust code that asked for it, or in [`StoreCtx`].
+    /// Unwind to the innermost boundary. The reason is recorded in the store or in [`StoreCtx`].
     Trap = 1,
-    /// Pop the stub and jump to `target`, which finds the rest in [`StackCtx::dispatch`].
+    /// Pop the stub and jump to `target`, which reads [`StackCtx::dispatch`].
     Dispatch = 2,
 }
 
-/// What a trap site stands for.
+/// The trap of a trap site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrapSite {
     /// This trap.
@@ -451,8 +449,8 @@ pub enum TrapSite {
 
 macro_rules! helpers {
     ($($(#[doc = $doc:literal])* $name:ident ($($param:ident)*) $(-> $result:ident)?;)*) => {
-        /// Functions of the vm that compiled code calls. Convention: System V, first argument the `*mut InstanceCtx`,
-        /// then those listed. One with a `-> Status` result returns 0, or 1 with the reason in [`StoreCtx::trap`].
+        /// Functions of the vm that compiled code calls. The convention is System V; the first argument is the `*mut InstanceCtx`,
+        /// followed by those listed. A helper with a `-> Status` result returns 0, or 1 with the reason in [`StoreCtx::trap`].
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(usize)]
         pub enum Helper {
@@ -476,8 +474,8 @@ macro_rules! helpers {
 }
 
 helpers! {
-    /// Whether the code goes on, which has reached the deadline. Unlike other helpers it leaves every register but `rax`
-    /// as it was, and may be called with any alignment of the stack.
+    /// Decides whether code that has reached the deadline continues. Unlike other helpers it preserves every register but `rax`, and may
+    /// be called with any alignment of the stack.
     Poll() -> Status;
     /// Grows a memory by `delta` pages: the old size in pages, or -1. u32 memory index, u64 delta. It may unwind instead.
     MemoryGrow(memory delta) -> u64;
@@ -501,8 +499,8 @@ helpers! {
     TableInit(table_segment to from len) -> Status;
     /// `elem.drop`. u32 segment.
     ElemDrop(segment) -> Status;
-    /// Traps, for the reason that the trap table has for the byte before its return address. It needs no aligned stack, keeps to
-    /// no convention and does not return.
+    /// Traps with the reason that the trap table has for the byte before its return address. It needs no aligned stack, follows no
+    /// convention and does not return.
     Raise();
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
