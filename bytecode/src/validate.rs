@@ -1,8 +1,8 @@
 //! Decoding and validation in one pass, writing the side table on the way.
 //!
-//! The work is wasmparser's: its parser cuts the file into sections, its validator checks them. [`sections`] turns
-//! what it decodes into plain data; [`bodies`] drives the validator over each function, instruction by instruction, and
-//! [`builder`] watches it to write the side table. What this crate reads a second time (immediates of branches, local
+//! The work is wasmparser's: its parser cuts the file into sections, its validator checks them. `sections` turns
+//! what it decodes into plain data; `bodies` drives the validator over each function, instruction by instruction, and
+//! `builder` watches it to write the side table. What this crate reads a second time (immediates of branches, local
 //! indices) it reads after the validator, from bytes already proved well formed.
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //!
 //! On one core it is 0.65 to 0.7 times as fast as validation alone (PHP, esbuild), and the side table takes 1.3 to 1.4 times the
 //! machine instructions; [superinstructions](crate::fusion) add a tenth to the time.
-//! Bodies do not depend on each other, so [`bodies`] validates them on several threads, or each when it is first needed.
+//! Bodies do not depend on each other, so `bodies` validates them on several threads, or each when it is first needed.
 
 pub(crate) mod bodies;
 mod builder;

@@ -19,11 +19,11 @@ pub struct Section {
     pub text: String,
 }
 
-/// Compiles as [`crate::compile`] does and writes down every stage; of the passes, those that changed something, and of the
+/// Compiles as [`crate::compile()`] does and writes down every stage; of the passes, those that changed something, and of the
 /// gates, which are found anew for each SSA stage, those that differ from the last.
 ///
 /// # Panics
-/// As [`crate::compile`].
+/// As [`crate::compile()`].
 pub fn explore(request: &Request<'_>) -> Vec<Section> {
     let mut sections = vec![
         Section { stage: "bytecode", text: print::code(request.module, request.func).to_string() },

@@ -1,7 +1,7 @@
 //! From one function's bytecode to machine code: `(Module, function, profile) → Compiled`. This crate knows nothing of the
 //! virtual machine that runs the result: it maps no memory, takes no lock and does no I/O.
 //!
-//! Read [`compile`] first: it is the pipeline from top to bottom. [`weir_contract`] is what compiled code assumes of the runtime.
+//! Read [`mod@compile`] first: it is the pipeline from top to bottom. [`weir_contract`] is what compiled code assumes of the runtime.
 
 pub mod analysis;
 pub mod compile;

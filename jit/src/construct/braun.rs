@@ -18,7 +18,7 @@
 //!   head of a loop can and the end of a structured block. Such a variable passes through from that block, without a
 //!   question to the predecessors, and no phi for it is ever placed.
 //! - *Climbing*: where a block has nothing to add, as one that variables pass through or that has one predecessor, the
-//!   search goes on above without a note of it. Every [`CLIMB`] blocks it leaves a definition, so that no
+//!   search goes on above without a note of it. Every `CLIMB` blocks it leaves a definition, so that no
 //!   way is long twice.
 //!
 //! Nothing here recurses: the search, the removal of phis and the sealing of blocks run on worklists. Definitions,

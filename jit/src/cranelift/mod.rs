@@ -4,7 +4,7 @@
 //! [`weir_contract`] like the own back end's code. Phis become block parameters, values stay values; the calling
 //! convention is Cranelift's `Tail` with a pinned register, and what finds no register in it travels through
 //! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
-//! [`numeric`], [`vector`], [`memory`], [`tables`], [`calls`] and [`control`].
+//! `numeric`, `vector`, `memory`, `tables`, `calls` and `control`.
 //!
 //! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is the loader of one test only. Its memory
 //! provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot work on two

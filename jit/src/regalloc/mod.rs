@@ -2,10 +2,10 @@
 //!
 //! [`client`] is what an allocator may ask about the code. The allocator is a linear scan on SSA form with splitting:
 //!
-//! 1. [`intervals`]: where each value is mentioned, and during which ranges it is live; [`costs`]: what a copy costs where;
-//! 2. [`scan`]: cuts intervals into [`segments`] and gives each a register or leaves it in memory, with a [`register_file`] for each
+//! 1. `intervals`: where each value is mentioned, and during which ranges it is live; `costs`: what a copy costs where;
+//! 2. `scan`: cuts intervals into `segments` and gives each a register or leaves it in memory, with a `register_file` for each
 //!    register;
-//! 3. [`resolve`]: copies where a value changes its place, put into order by [`parallel`], and [`slots`] for what is in memory.
+//! 3. `resolve`: copies where a value changes its place, put into order by `parallel`, and `slots` for what is in memory.
 //!
 //! [`checker`] proves an answer right. [`regalloc2`] is the crate `regalloc2` behind the same questions, for comparison.
 //! No step is recursive. Time and memory are proportional to the code, its live ranges and the splits, with a logarithm for

@@ -78,7 +78,7 @@ pub fn print(counts: &[Count], earlier: &[Count]) -> String {
     text
 }
 
-/// Reads counts that [`write`] wrote.
+/// Reads counts that [`write()`] wrote.
 ///
 /// # Errors
 /// The file can't be read or is something else.

@@ -61,7 +61,7 @@ pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelif
 /// The runtimes that interpret.
 pub const INTERPRETERS: &[&str] = &["weir-interp", "wasmtime-pulley", "wasmi", "wasm3"];
 
-/// Runs argv[1] as a WASI program with the rest as its arguments.
+/// Runs `argv[1]` as a WASI program with the rest as its arguments.
 const NODE_SCRIPT: &str = "\
 const { WASI } = require('node:wasi');
 const [file, ...args] = process.argv.slice(1);

@@ -260,10 +260,10 @@ impl CodeSpace {
         Some(info.site(info.call_at(offset)?))
     }
 
-    /// The native frames from an unwinding down to the boundary, innermost first. The arguments are those of [`OnUnwind`].
+    /// The native frames from an unwinding down to the boundary, innermost first. The arguments are those of [`OnUnwind`](stubs::OnUnwind).
     ///
     /// # Safety
-    /// To be used within the [`OnUnwind`] hook, with its arguments.
+    /// To be used within the [`OnUnwind`](stubs::OnUnwind) hook, with its arguments.
     pub unsafe fn frames(&self, pc: usize, fp: usize) -> impl Iterator<Item = Site> + '_ {
         // SAFETY: a trap_pc, in code that this thread was just running.
         let trapped = unsafe { self.trap_at(pc) }.map(|(site, _)| site);

@@ -1,5 +1,5 @@
 //! The functions that compiled code calls back: the far end of its `to_rust` stubs, and the System V face of
-//! [`super::bulk`].
+//! [`crate::records::bulk`].
 //!
 //! # Safety
 //! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.

@@ -3,7 +3,7 @@
 //! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
 //! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`retire`] takes code
 //! away again; [`record`] what `--stats` tells, [`listeners`] who is told at once, [`perf`] for the profiler; [`profile`] what
-//! is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native code at all, [`portable`] answers
+//! is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native code at all, `portable` answers
 //! "interpret".
 //!
 //! [`evaluated`] is the tier that runs SSA in the place of code, on any host; what it runs it in is [`world`].

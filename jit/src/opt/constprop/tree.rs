@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 /// A predicate, by its number in [`super::predicates::Predicates`].
 pub type Var = u32;
 
-/// A handle of a tree in a [`Forest`].
+/// A handle of a tree in a `Forest`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tree(u32);
 
