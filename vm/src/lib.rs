@@ -68,7 +68,11 @@ mod code;
 mod exec;
 mod interp;
 mod records;
+mod sys;
 mod tier;
+
+#[cfg(feature = "fault-injection")]
+pub use sys::fault_injection;
 
 pub use api::error::{self, LinkError, UnknownImportError};
 pub use api::events::TierEvent;

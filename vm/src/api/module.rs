@@ -7,7 +7,7 @@ use crate::records::error::{Context, Result};
 use crate::records::image::Images;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::stats::Stats;
-use crate::tier;
+use crate::{sys, tier};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Module {
     /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed, invalid or need what Weir lacks; the
     /// parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        Module::from_binary(engine, &binary(bytes.as_ref(), None)?)
+        Module::from_private(engine, binary(bytes.as_ref().into(), None)?.into())
     }
 
     /// The same from a file.
@@ -47,9 +47,8 @@ impl Module {
     /// As [`Module::new`], and if the file cannot be read.
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        read_file(path)
-            .and_then(|bytes| Module::from_binary(engine, &binary(&bytes, Some(path))?))
-            .with_context(|| format!("loading {}", path.display()))
+        let read = || Ok(binary(sys::file::read(path)?.into(), Some(path))?.into());
+        read().and_then(|bytes| Module::from_private(engine, bytes)).with_context(|| format!("loading {}", path.display()))
     }
 
     /// A module from the binary format.
@@ -57,9 +56,14 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn from_binary(engine: &Engine, bytes: &[u8]) -> Result<Module> {
+        Module::from_private(engine, bytes.into())
+    }
+
+    /// The bytes are validated where they are, and run from there.
+    fn from_private(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
         let started = std::time::Instant::now();
         let config = engine.config();
-        let bytecode = validate::parse_with(bytes.into(), config.validation(config.lazy_validation))?;
+        let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
         let layout = Layout::of(&bytecode);
         let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
@@ -159,39 +163,11 @@ impl Module {
     }
 }
 
-/// The file's contents, mapped for reading; `/dev/stdin` and the like, which cannot be mapped, are read.
-enum Contents {
-    Mapped(memmap2::Mmap),
-    Read(Vec<u8>),
-}
-
-impl std::ops::Deref for Contents {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Contents::Mapped(map) => map,
-            Contents::Read(bytes) => bytes,
-        }
-    }
-}
-
-fn read_file(path: &Path) -> Result<Contents> {
-    let file = std::fs::File::open(path)?;
-    // SAFETY: the mapping is only ever copied, to private memory, before anything is validated. Another process that
-    // writes the file meanwhile changes what is copied, nothing more; one that truncates it may end this process by
-    // SIGBUS, as with any mapped file.
-    match unsafe { memmap2::Mmap::map(&file) } {
-        Ok(map) => Ok(Contents::Mapped(map)),
-        Err(_) => Ok(Contents::Read(std::fs::read(path)?)),
-    }
-}
-
 /// The binary format of a module in either format. What is no text is left to validation, which says what it expects.
 #[cfg(feature = "wat")]
-fn binary<'a>(bytes: &'a [u8], path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
-    let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(bytes).ok() };
-    let Some(text) = text else { return Ok(Cow::Borrowed(bytes)) };
+fn binary<'a>(bytes: Cow<'a, [u8]>, path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
+    let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(&bytes).ok() };
+    let Some(text) = text else { return Ok(bytes) };
     wat::parse_str(text).map(Cow::Owned).map_err(|mut error| {
         if let Some(path) = path {
             error.set_path(path);
@@ -201,6 +177,6 @@ fn binary<'a>(bytes: &'a [u8], path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary<'a>(bytes: &'a [u8], _path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
-    Ok(Cow::Borrowed(bytes))
+fn binary<'a>(bytes: Cow<'a, [u8]>, _path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
+    Ok(bytes)
 }

@@ -15,16 +15,12 @@
 //! The views are shared memory, which a forked child would share too: they are left out of it, so that a child that
 //! goes on running guest code faults instead of corrupting its parent.
 
-use super::barrier;
-use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::io::Errno;
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, mremap, munmap,
-};
+use crate::sys::barrier;
+use crate::sys::mapping::{Access, Mapping};
+use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -59,67 +55,30 @@ pub(super) struct CodeArena {
     /// The code, writable.
     writable: Mapping,
     /// One [`AtomicUsize`] per unit of code: the tag of the region that begins there, or 0.
-    tags: MmapRaw,
+    tags: Mapping,
     free: Mutex<Free>,
 }
 
-/// Memory of this process alone, which is not there in a forked child.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    len: usize,
+/// `cells | code`, and the code once more: both readable and writable, and in no forked child.
+fn map_twice() -> io::Result<(Mapping, Mapping)> {
+    // Valgrind cannot make a second view of anonymous memory.
+    let views = anonymous_twice().or_else(|_| memory_file_twice())?;
+    views.0.keep_from_forks()?;
+    views.1.keep_from_forks()?;
+    Ok(views)
 }
 
-// SAFETY: memory, of which every use says why it is right.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-const PROT: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
-const FLAGS: MapFlags = MapFlags::SHARED.union(MapFlags::NORESERVE);
-
-impl Mapping {
-    /// Cells and code, and the code once more, readable and writable and not committed before they are written: anonymous.
-    fn anonymous_twice() -> io::Result<(Mapping, Mapping)> {
-        // SAFETY: at an address that nothing is at.
-        let view = unsafe { mmap_anonymous(ptr::null_mut(), CELLS_LEN + CODE_LEN, PROT, FLAGS)? };
-        let view = Mapping::adopt(view.cast(), CELLS_LEN + CODE_LEN)?;
-        // SAFETY: within the mapping. An old length of 0 leaves a shared mapping where it is (mremap(2)).
-        let writable = unsafe { mremap(view.as_mut_ptr().add(CELLS_LEN).cast(), 0, CODE_LEN, MremapFlags::MAYMOVE)? };
-        Ok((view, Mapping::adopt(writable.cast(), CODE_LEN)?))
-    }
-
-    /// The same, of a file without a name.
-    fn memfd_twice() -> io::Result<(Mapping, Mapping)> {
-        // Kernels since 6.3 can be told to deny executable memfds by default; older ones do not know the flag.
-        let file = match memfd_create(c"weir-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC) {
-            Err(Errno::INVAL) => memfd_create(c"weir-code", MemfdFlags::CLOEXEC)?,
-            other => other?,
-        };
-        ftruncate(&file, (CELLS_LEN + CODE_LEN) as u64)?;
-        // SAFETY: at an address that nothing is at; nobody else has the file.
-        let map = |offset, len| unsafe { mmap(ptr::null_mut(), len, PROT, FLAGS, &file, offset) };
-        let view = Mapping::adopt(map(0, CELLS_LEN + CODE_LEN)?.cast(), CELLS_LEN + CODE_LEN)?;
-        Ok((view, Mapping::adopt(map(CELLS_LEN as u64, CODE_LEN)?.cast(), CODE_LEN)?))
-    }
-
-    fn adopt(start: *mut u8, len: usize) -> io::Result<Mapping> {
-        let mapping = Mapping { start: NonNull::new(start).expect("nothing is mapped at 0"), len };
-        // SAFETY: a mapping of ours.
-        unsafe { madvise(start.cast(), len, Advice::LinuxDontFork)? };
-        Ok(mapping)
-    }
-
-    fn as_mut_ptr(&self) -> *mut u8 {
-        self.start.as_ptr()
-    }
+fn anonymous_twice() -> io::Result<(Mapping, Mapping)> {
+    let view = Mapping::shared(CELLS_LEN + CODE_LEN)?;
+    let writable = view.alias(CELLS_LEN..CELLS_LEN + CODE_LEN)?;
+    Ok((view, writable))
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: nothing refers to it any more, as its owner says. It cannot fail for a mapping that is there.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
-    }
+fn memory_file_twice() -> io::Result<(Mapping, Mapping)> {
+    let file = MemoryFile::new("weir-code", Purpose::Code)?;
+    file.set_len((CELLS_LEN + CODE_LEN) as u64)?;
+    let view = Mapping::shared_file(&file, 0, CELLS_LEN + CODE_LEN)?;
+    Ok((view, Mapping::shared_file(&file, CELLS_LEN as u64, CODE_LEN)?))
 }
 
 #[derive(Debug)]
@@ -142,16 +101,13 @@ impl CodeArena {
     }
 
     fn map(max_code: usize) -> io::Result<CodeArena> {
-        // Valgrind knows no such mremap.
-        let (view, writable) = Mapping::anonymous_twice().or_else(|_| Mapping::memfd_twice())?;
-        // SAFETY: the code is the rest of the mapping.
-        let code = unsafe { view.as_mut_ptr().add(CELLS_LEN) };
+        let (view, writable) = map_twice()?;
         // SAFETY: nothing points into it yet.
-        unsafe { mprotect(code.cast(), CODE_LEN, MprotectFlags::READ | MprotectFlags::EXEC)? };
-        let tags = MmapOptions::new().len(CODE_LEN / UNIT * size_of::<AtomicUsize>()).no_reserve_swap().map_anon()?;
+        unsafe { view.protect(CELLS_LEN..CELLS_LEN + CODE_LEN, Access::ReadExecute)? };
+        let tags = Mapping::zeroed(CODE_LEN / UNIT * size_of::<AtomicUsize>())?;
         let free =
             Free { code: FreeList::new(max_code / UNIT), untouched: 0, cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
-        Ok(CodeArena { view, writable, tags: tags.into(), free: Mutex::new(free) })
+        Ok(CodeArena { view, writable, tags, free: Mutex::new(free) })
     }
 
     /// Address of the first byte of code.
@@ -235,7 +191,7 @@ impl CodeArena {
     fn tag(&self, unit: usize) -> &AtomicUsize {
         debug_assert!(unit < CODE_LEN / UNIT);
         // SAFETY: the table has a word for every unit, zeroed by the system, and is only used as atomics.
-        unsafe { &*self.tags.as_ptr().cast::<AtomicUsize>().add(unit) }
+        unsafe { &*self.tags.as_mut_ptr().cast::<AtomicUsize>().add(unit) }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Free> {

@@ -1,8 +1,7 @@
 //! Code memory and the machinery around native code: [`map`] is the memory, [`stubs`] the crossings between Rust and native code,
-//! [`signals`] turns faults into traps, [`barrier`] comes before code is written where other code was. [`CodeSpace`] ties
-//! them together, one per engine; [`ModuleCode`] is what a module owns in it.
+//! [`signals`] turns faults into traps. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a module owns in
+//! it.
 
-mod barrier;
 mod map;
 mod signals;
 mod stubs;
@@ -12,6 +11,7 @@ mod tests;
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use stubs::{Grown, Hooks, Stubs};
 
+use crate::sys::barrier;
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;

@@ -7,6 +7,7 @@ mod rig;
 
 use super::*;
 use crate::code::stubs::{FUNC_STUBS, Grown, Hooks};
+use crate::sys::mapping::{Access, Mapping};
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler, dynasm};
 use rig::World;
@@ -259,9 +260,11 @@ fn faults_are_the_traps_of_their_sites() {
     let ty = func_type(&[], &[]);
     let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0)).unwrap();
     let enter = space.stubs(&ty).unwrap().enter;
-    let guard = memmap2::MmapOptions::new().len(4096).map_anon().unwrap().make_read_only().unwrap();
+    let guard = Mapping::zeroed(4096).unwrap();
+    // SAFETY: nothing points into it.
+    unsafe { guard.protect(0..4096, Access::ReadExecute).unwrap() };
     thread_local!(static GUARD: RefCell<i64> = const { RefCell::new(0) });
-    GUARD.set(guard.as_ptr() as i64);
+    GUARD.set(guard.as_mut_ptr() as i64);
 
     type Fault = fn(&mut Asm, &mut Code);
     let cases: [(Fault, Trap); 3] = [

@@ -107,7 +107,7 @@ impl Default for Config {
 impl Config {
     /// How to validate a module, lazily or not as `lazy` says.
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
-        let threads = if self.parallel_validation { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+        let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         validate::Options { threads, lazy, fuse: self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter) }
     }
 

@@ -6,10 +6,9 @@
 use crate::Result;
 use crate::records::error::Context;
 use crate::records::memory::byte_len;
-use rustix::io::{Errno, pwrite};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
-use rustix::param::page_size;
-use std::os::fd::OwnedFd;
+use crate::sys::mapping::{map_file_over, page_size};
+use crate::sys::memory_file::{MemoryFile, Purpose};
+use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_bytecode::Module as Bytecode;
@@ -42,7 +41,7 @@ impl Images {
 pub(crate) struct Image {
     /// The memory.
     pub memory: u32,
-    file: OwnedFd,
+    file: MemoryFile,
     /// Where in the memory they begin.
     start: usize,
     len: usize,
@@ -57,11 +56,8 @@ impl Image {
     /// # Safety
     /// `base` is the base of a memory of the module, which has at least its minimal size and into which no reference is held.
     pub unsafe fn map(&self, base: *mut u8) -> Result<()> {
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE);
         // SAFETY: whole pages within what is accessible of the memory's own reservation, and the file keeps its length.
-        unsafe { mmap(base.add(self.start).cast(), self.len, protection, flags, &self.file, 0) }
-            .context("mapping a module's data")?;
-        Ok(())
+        unsafe { map_file_over(base.add(self.start), self.len, &self.file) }.context("mapping a module's data")
     }
 }
 
@@ -87,7 +83,7 @@ fn images(bytecode: &Bytecode) -> Option<Box<[Image]>> {
         let segments = segments.iter().filter(|segment| segment.0 == memory && !segment.2.is_empty());
         image(memory, &segments.map(|&(_, at, bytes)| (at, bytes)).collect::<Vec<_>>())
     };
-    memories.filter_map(|memory| image(memory).transpose()).collect::<Result<_, _>>().ok()
+    memories.filter_map(|memory| image(memory).transpose()).collect::<io::Result<_>>().ok()
 }
 
 /// The value of an offset that is known without an instance.
@@ -103,51 +99,20 @@ fn constant(offset: &ConstExpr) -> Option<u64> {
 ///
 /// # Errors
 /// The system refuses such a file, or it had more holes than data: a page of a hole that is read would stay in memory.
-fn image(memory: u32, segments: &[(u64, &[u8])]) -> Result<Option<Image>, Errno> {
+fn image(memory: u32, segments: &[(u64, &[u8])]) -> io::Result<Option<Image>> {
     let first = segments.iter().map(|&(at, _)| at as usize).min();
     let Some(end) = segments.iter().map(|&(at, bytes)| at as usize + bytes.len()).max() else { return Ok(None) };
     let start = first.unwrap_or_default() / page_size() * page_size();
     let len = end.next_multiple_of(page_size()) - start;
     let data: usize = segments.iter().map(|(_, bytes)| bytes.len()).sum();
     if len > 2 * data.next_multiple_of(page_size()) {
-        return Err(Errno::FBIG);
+        return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let file = create(len)?;
-    for &(at, mut bytes) in segments {
-        let mut at = at - start as u64;
-        while !bytes.is_empty() {
-            let written = pwrite(&file, bytes, at)?;
-            (at, bytes) = (at + written as u64, &bytes[written..]);
-        }
+    let file = MemoryFile::new("weir-data", Purpose::Data)?;
+    file.set_len(len as u64)?;
+    for &(at, bytes) in segments {
+        file.write_all_at(bytes, at - start as u64)?;
     }
-    seal(&file)?;
+    file.seal()?;
     Ok(Some(Image { memory, file, start, len }))
-}
-
-/// A file of so many zeros that only we know.
-#[cfg(target_os = "linux")]
-fn create(len: usize) -> Result<OwnedFd, Errno> {
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-    let file = memfd_create("weir-data", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    ftruncate(&file, len as u64)?;
-    Ok(file)
-}
-
-/// Nobody changes it from now on.
-#[cfg(target_os = "linux")]
-fn seal(file: &OwnedFd) -> Result<(), Errno> {
-    use rustix::fs::{SealFlags, fcntl_add_seals};
-    fcntl_add_seals(file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-}
-
-/// Not here.
-#[cfg(not(target_os = "linux"))]
-fn create(_len: usize) -> Result<OwnedFd, Errno> {
-    Err(Errno::NOTSUP)
-}
-
-/// There is none.
-#[cfg(not(target_os = "linux"))]
-fn seal(_file: &OwnedFd) -> Result<(), Errno> {
-    Ok(())
 }

@@ -2,11 +2,9 @@
 
 use super::spare::Spare;
 use crate::records::limiter::Limiter;
+use crate::sys::mapping::{Access, Mapping, page_size};
 use crate::{Error, Result};
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use rustix::param::page_size;
-use std::ops::Range;
-use std::ptr;
+use std::io;
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
@@ -60,7 +58,8 @@ impl MemoryRecord {
             Err(_) if !guarded => (reserve(min)?, min),
             Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
         };
-        let mut memory = MemoryRecord { ctx: MemoryCtx { base: reservation.base, len: 0 }, ty, reservation, max_len };
+        let mut memory =
+            MemoryRecord { ctx: MemoryCtx { base: reservation.space.as_mut_ptr(), len: 0 }, ty, reservation, max_len };
         memory.commit(min)?;
         Ok(memory)
     }
@@ -114,20 +113,9 @@ impl MemoryRecord {
 /// Address space of our own, inaccessible but for its beginning.
 #[derive(Debug)]
 struct Reservation {
-    base: *mut u8,
-    len: usize,
+    space: Mapping,
     /// Bytes at the beginning that are accessible, whole pages.
     exposed: usize,
-}
-
-// SAFETY: address space, which is whose the reservation is.
-unsafe impl Send for Reservation {}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped by `reserve`, and whoever had a pointer into it goes with its memory.
-        unsafe { munmap(self.base.cast(), self.len).expect("a mapping of ours can be removed") };
-    }
 }
 
 /// Address space of an engine for memories with guard regions, of no memory now and zero where it is accessible: what the next
@@ -149,7 +137,7 @@ impl Reservations {
     /// Keeps the reservation of a memory that nobody has a pointer into any more, or unmaps it.
     pub fn put(&self, memory: MemoryRecord) {
         let reservation = memory.reservation;
-        if reservation.len == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
+        if reservation.space.len() == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
             drop(self.0.put(reservation));
         }
     }
@@ -157,39 +145,27 @@ impl Reservations {
 
 impl Reservation {
     /// Makes the first `len` bytes accessible.
-    fn expose(&mut self, len: usize) -> std::io::Result<()> {
+    fn expose(&mut self, len: usize) -> io::Result<()> {
         let exposed = len.next_multiple_of(page_size()).max(self.exposed);
-        self.protect(self.exposed..exposed, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        // SAFETY: nothing relies on pages that are inaccessible now.
+        unsafe { self.space.protect(self.exposed..exposed, Access::ReadWrite)? };
         self.exposed = exposed;
         Ok(())
     }
 
     /// Makes what is beyond the first `len` bytes inaccessible.
-    fn hide(&mut self, len: usize) -> std::io::Result<()> {
+    fn hide(&mut self, len: usize) -> io::Result<()> {
         let exposed = len.next_multiple_of(page_size()).min(self.exposed);
-        self.protect(exposed..self.exposed, MprotectFlags::empty())?;
+        // SAFETY: the reservation is of no memory, so nothing refers to what is there.
+        unsafe { self.space.protect(exposed..self.exposed, Access::None)? };
         self.exposed = exposed;
         Ok(())
     }
 
-    fn protect(&self, range: Range<usize>, flags: MprotectFlags) -> std::io::Result<()> {
-        debug_assert!(range.end <= self.len);
-        if !range.is_empty() {
-            // SAFETY: within a mapping of ours, whose length is a multiple of the page size; nobody has a pointer to what is
-            // made inaccessible.
-            unsafe { mprotect(self.base.wrapping_add(range.start).cast(), range.len(), flags)? };
-        }
-        Ok(())
-    }
-
     /// Makes what is accessible zero, whatever was mapped there.
-    fn clear(&self) -> std::io::Result<()> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-        if self.exposed > 0 {
-            // SAFETY: as for `protect`.
-            unsafe { mmap_anonymous(self.base.cast(), self.exposed, ProtFlags::READ | ProtFlags::WRITE, flags)? };
-        }
-        Ok(())
+    fn clear(&self) -> io::Result<()> {
+        // SAFETY: as for `hide`.
+        unsafe { self.space.zero(0..self.exposed) }
     }
 }
 
@@ -198,13 +174,11 @@ impl Reservation {
 const PAGE_TABLE: usize = 2 << 20;
 
 /// Inaccessible address space.
-fn reserve(len: usize) -> std::io::Result<Reservation> {
+fn reserve(len: usize) -> io::Result<Reservation> {
     let unit = if len < PAGE_TABLE { page_size() } else { PAGE_TABLE };
     // An empty mapping is an error, and a memory of no size still needs a base.
-    let len = len.max(1).checked_next_multiple_of(unit).ok_or(std::io::ErrorKind::OutOfMemory)?;
-    // SAFETY: a new mapping, wherever the system puts it.
-    let base = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)? };
-    Ok(Reservation { base: base.cast(), len, exposed: 0 })
+    let len = len.max(1).checked_next_multiple_of(unit).ok_or(io::ErrorKind::OutOfMemory)?;
+    Ok(Reservation { space: Mapping::reserve(len)?, exposed: 0 })
 }
 
 /// `pages` in bytes, if a `usize` holds it.

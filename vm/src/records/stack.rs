@@ -3,8 +3,8 @@
 use super::spare::Spare;
 use crate::Result;
 use crate::records::error::Context;
-use memmap2::{MmapOptions, MmapRaw};
-#[cfg(target_os = "linux")]
+use crate::sys::mapping::Mapping;
+use crate::sys::thread;
 use std::cell::Cell;
 use std::ptr;
 use weir_contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
@@ -17,7 +17,7 @@ pub(crate) const MAX_VALUE_WORDS: usize = 1 << 31;
 pub(crate) struct StackRecord {
     pub ctx: StackCtx,
     /// The overflow slots, then the values: what `ctx` points into.
-    slots: MmapRaw,
+    slots: Mapping,
 }
 
 /// Value stacks of an engine that no store has now: mapping one and removing it would be half of what a small instance costs.
@@ -25,9 +25,9 @@ pub(crate) struct StackRecord {
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     /// One with all the memory that it took: giving memory back costs more than all else that is done here.
-    whole: Spare<MmapRaw, 1>,
+    whole: Spare<Mapping, 1>,
     /// Some that keep [`KEPT_BYTES`] of it.
-    trimmed: Spare<MmapRaw, KEPT_STACKS>,
+    trimmed: Spare<Mapping, KEPT_STACKS>,
 }
 
 /// How many trimmed stacks are kept.
@@ -38,7 +38,7 @@ const KEPT_BYTES: usize = 64 << 10;
 const KEPT_WHOLE: usize = 8 << 20;
 
 impl Stacks {
-    fn take(&self) -> Option<MmapRaw> {
+    fn take(&self) -> Option<Mapping> {
         self.whole.take().or_else(|| self.trimmed.take())
     }
 
@@ -53,17 +53,9 @@ impl Stacks {
 }
 
 /// Gives back what was touched beyond [`KEPT_BYTES`].
-#[cfg(target_os = "linux")]
-fn trim(slots: &MmapRaw) -> bool {
-    use rustix::mm::{Advice, madvise};
-    let Some(rest) = slots.len().checked_sub(KEPT_BYTES) else { return true };
-    // SAFETY: of a mapping of ours, into which nothing points any more; it reads as zeros afterwards.
-    unsafe { madvise(slots.as_mut_ptr().add(KEPT_BYTES).cast(), rest, Advice::LinuxDontNeed).is_ok() }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn trim(_slots: &MmapRaw) -> bool {
-    false
+fn trim(slots: &Mapping) -> bool {
+    // SAFETY: nothing points into the stack any more.
+    slots.len() <= KEPT_BYTES || unsafe { slots.discard(KEPT_BYTES..slots.len()).is_ok() }
 }
 
 impl StackRecord {
@@ -75,8 +67,7 @@ impl StackRecord {
     pub fn new(bytes: usize, kept: &Stacks) -> Result<StackRecord> {
         let words = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
         let all = words.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
-        let map = || MmapOptions::new().len(all).no_reserve_swap().map_anon().map(MmapRaw::from);
-        let slots = kept.take().map_or_else(map, Ok).context("mapping the value stack")?;
+        let slots = kept.take().map_or_else(|| Mapping::zeroed(all), Ok).context("mapping the value stack")?;
         let overflow = slots.as_mut_ptr().cast::<u64>();
         let base = overflow.wrapping_add(OVERFLOW_SLOTS);
         let ctx = StackCtx {
@@ -138,48 +129,19 @@ pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -
     if (lowest + bytes.min(end - lowest)..end).contains(&here) {
         return Some(run());
     }
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run).ok()?;
-        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    thread::run_on_stack(bytes, run).ok()
 }
 
 /// The lowest usable address of the thread's own stack, and its end. Both 0 if they are not known.
-#[cfg(target_os = "linux")]
 #[inline]
 fn thread_stack() -> (usize, usize) {
     // A constant without a destructor costs a load, a value that is made at its first use a call besides.
     thread_local!(static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) });
     BOUNDS.get().unwrap_or_else(|| {
-        let bounds = query_thread_stack().unwrap_or_default();
+        let bounds = thread::stack_bounds().map_or((0, 0), |bounds| (bounds.start, bounds.end));
         BOUNDS.set(Some(bounds));
         bounds
     })
-}
-
-/// Asking takes the system some microseconds, of the main thread some tens: so once per thread.
-#[cfg(target_os = "linux")]
-#[cold]
-fn query_thread_stack() -> Option<(usize, usize)> {
-    // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled
-    // in are destroyed once.
-    unsafe {
-        let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return None;
-        }
-        let (mut lowest, mut size, mut guard) = (ptr::null_mut(), 0, 0);
-        let failed = libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size)
-            | libc::pthread_attr_getguardsize(&raw const attributes, &raw mut guard);
-        libc::pthread_attr_destroy(&raw mut attributes);
-        // Whether the guard is part of the size depends on the C library: assume that it is.
-        (failed == 0).then(|| (lowest.addr() + guard, lowest.addr() + size))
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn thread_stack() -> (usize, usize) {
-    (0, 0)
 }
 
 /// Whether the native stack has no room for an activation: host functions that call the guest again, and code

@@ -2,19 +2,21 @@
 //! objects of. Formats: `tools/perf/Documentation/jit-interface.txt` and `jitdump-specification.txt` of the Linux kernel.
 
 use crate::records::events::Profiler;
-use rustix::time::{ClockId, clock_gettime};
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use crate::sys::clock;
+use crate::sys::file::Writer;
+use crate::sys::mapping::Mapping;
+use crate::sys::thread;
+use std::io;
+use std::path::Path;
 
 /// An open map or dump of this process.
 #[derive(Debug)]
 pub(super) struct Perf {
-    file: File,
+    file: Writer,
     /// How many functions the dump has; `None` for a map.
     dumped: Option<u64>,
     /// By its executable mapping `perf record` learns of the dump.
-    _marker: Option<memmap2::Mmap>,
+    _marker: Option<Mapping>,
 }
 
 /// Of a dump: "JiTD", written in the machine's byte order.
@@ -35,21 +37,19 @@ impl Perf {
         let pid = std::process::id();
         match profiler {
             Profiler::PerfMap => {
-                let path = format!("/tmp/perf-{pid}.map");
-                Ok(Perf { file: File::options().create(true).append(true).open(path)?, dumped: None, _marker: None })
+                let file = Writer::append(Path::new(&format!("/tmp/perf-{pid}.map")))?;
+                Ok(Perf { file, dumped: None, _marker: None })
             }
             Profiler::JitDump => {
-                let path = PathBuf::from(format!("jit-{pid}.dump"));
-                let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
+                let mut file = Writer::create(Path::new(&format!("jit-{pid}.dump")))?;
                 let mut header = Vec::new();
                 for word in [MAGIC, VERSION, HEADER_LEN, EM_X86_64, 0, pid] {
                     header.extend(word.to_ne_bytes());
                 }
-                header.extend(now().to_ne_bytes());
+                header.extend(clock::monotonic().to_ne_bytes());
                 header.extend(0u64.to_ne_bytes());
                 file.write_all(&header)?;
-                // SAFETY: nobody reads through the mapping.
-                let marker = unsafe { memmap2::MmapOptions::new().len(HEADER_LEN as usize).map_exec(&file)? };
+                let marker = file.map_executable(HEADER_LEN as usize)?;
                 Ok(Perf { file, dumped: Some(0), _marker: Some(marker) })
             }
         }
@@ -70,8 +70,8 @@ impl Perf {
         let len = CODE_LOAD_LEN + name.len() + 1 + code.len();
         let mut record = Vec::with_capacity(len);
         record.extend([CODE_LOAD, len as u32].map(u32::to_ne_bytes).as_flattened());
-        record.extend(now().to_ne_bytes());
-        record.extend([pid, rustix::thread::gettid().as_raw_nonzero().get() as u32].map(u32::to_ne_bytes).as_flattened());
+        record.extend(clock::monotonic().to_ne_bytes());
+        record.extend([pid, thread::id()].map(u32::to_ne_bytes).as_flattened());
         record.extend([address, address, code.len() as u64, *index].map(u64::to_ne_bytes).as_flattened());
         record.extend(name.as_bytes());
         record.push(0);
@@ -79,10 +79,4 @@ impl Perf {
         *index += 1;
         self.file.write_all(&record)
     }
-}
-
-/// Nanoseconds of the clock that `perf record -k mono` uses.
-fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

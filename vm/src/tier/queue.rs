@@ -1,5 +1,6 @@
 //! The background compiler: a bounded number of threads over a queue, hottest first.
 
+use crate::sys::thread;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -92,7 +93,7 @@ impl<J: Job> Queue<J> {
         if state.threads < self.shared.limit {
             state.threads += 1;
             let shared = self.shared.clone();
-            match std::thread::Builder::new().name("weir-compiler".into()).spawn(move || work(&shared)) {
+            match thread::spawn("weir-compiler", move || work(&shared)) {
                 Ok(handle) => self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(handle),
                 Err(_) => {
                     state.threads -= 1;

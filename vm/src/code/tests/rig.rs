@@ -1,8 +1,7 @@
 //! The contexts that native code runs in, made by hand.
 
 use super::super::{signals::ensure_altstack, stubs::Enter};
-use memmap2::{MmapOptions, MmapRaw};
-use rustix::mm::{MprotectFlags, mprotect};
+use crate::sys::mapping::{Access, Mapping};
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::Module;
 use weir_contract::{
@@ -31,7 +30,7 @@ pub(super) struct World {
 /// A memory of one page, readable and writable beyond it too: only a guard or a check keeps accesses within.
 pub(super) struct Memory {
     pub ctx: Box<MemoryCtx>,
-    _reservation: MmapRaw,
+    reservation: Mapping,
 }
 
 pub(super) const PAGE: usize = 64 << 10;
@@ -40,10 +39,9 @@ const UNGUARDED: usize = 4 * PAGE;
 
 impl Memory {
     fn new() -> Memory {
-        let map = MmapOptions::new().len(GUARDED_RESERVATION).no_reserve_swap().map_anon().unwrap();
-        let reservation = MmapRaw::from(map);
+        let reservation = Mapping::zeroed(GUARDED_RESERVATION).unwrap();
         let ctx = Box::new(MemoryCtx { base: reservation.as_mut_ptr(), len: PAGE as u64 });
-        let memory = Memory { ctx, _reservation: reservation };
+        let memory = Memory { ctx, reservation };
         memory.protect_from(UNGUARDED);
         memory
     }
@@ -55,7 +53,7 @@ impl Memory {
 
     fn protect_from(&self, start: usize) {
         // SAFETY: within the reservation, into which only native code reaches.
-        unsafe { mprotect(self.ctx.base.add(start).cast(), GUARDED_RESERVATION - start, MprotectFlags::empty()).unwrap() };
+        unsafe { self.reservation.protect(start..GUARDED_RESERVATION, Access::None).unwrap() };
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {

@@ -1,0 +1,23 @@
+//! Makes functions of the operating-system layer fail, for tests of what happens then.
+//!
+//! ```
+//! use weir::fault_injection::{FaultInjection, functions};
+//! use weir::{Engine, Instance, Module, Store};
+//!
+//! let engine = Engine::default();
+//! let module = Module::new(&engine, "(module (memory 1))")?;
+//! let reserve = functions().iter().find(|function| function.name() == "weir::mapping::reserve").unwrap();
+//! let mut faults = FaultInjection::begin();
+//! faults.fail(reserve, 1.., 12); // ENOMEM
+//! assert!(Instance::new(&mut Store::new(&engine, ()), &module, &[]).is_err());
+//! assert!(reserve.failed() > 0);
+//! drop(faults);
+//! assert!(Instance::new(&mut Store::new(&engine, ()), &module, &[]).is_ok());
+//! # Ok::<(), weir::Error>(())
+//! ```
+//!
+//! Functions belong to the process: all threads count and fail. What a process has done once and keeps, such as installed
+//! signal handlers, is not done again, so a test of these needs a process of its own.
+
+pub use super::calls::functions;
+pub use super::faults::{FaultInjection, Function};

@@ -1,0 +1,20 @@
+//! The operating system: memory mappings, files, signals, threads, barriers and clocks.
+//!
+//! No other module of the library names libc, rustix, `std::fs` or the parts of `std::thread` that start or query threads. This one
+//! holds no policy and knows nothing of the rest of the library: it makes system calls, turns their failures into [`std::io::Error`],
+//! and owns what must be given back. Each function that may fail begins with [`calls::Call::enter`], so that a test can
+//! make it fail.
+
+pub(crate) mod barrier;
+mod calls;
+pub(crate) mod clock;
+#[cfg(feature = "fault-injection")]
+pub mod fault_injection;
+#[cfg(feature = "fault-injection")]
+mod faults;
+pub(crate) mod file;
+pub(crate) mod mapping;
+pub(crate) mod memory_file;
+#[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
+pub(crate) mod signals;
+pub(crate) mod thread;

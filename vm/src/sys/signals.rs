@@ -1,0 +1,212 @@
+//! Synchronous signals: the process's handler of faults, and the stack on which a thread takes them.
+
+use super::calls::Call;
+use super::mapping::{Access, Mapping, page_size};
+use std::cell::{Cell, OnceCell};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A processor's register in [`Fault`]'s general registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub(crate) enum Register {
+    Rip = libc::REG_RIP,
+    Rsp = libc::REG_RSP,
+    Rbp = libc::REG_RBP,
+    Rdi = libc::REG_RDI,
+    Rsi = libc::REG_RSI,
+    Rdx = libc::REG_RDX,
+    R15 = libc::REG_R15,
+}
+
+/// An instruction that faulted: the registers of the thread, with which it goes on when the handler returns.
+#[derive(Debug)]
+pub(crate) struct Fault<'a> {
+    registers: &'a mut [libc::greg_t; 23],
+}
+
+impl Fault<'_> {
+    /// What a register holds.
+    pub fn get(&self, register: Register) -> usize {
+        self.registers[register as usize] as usize
+    }
+
+    /// Changes what a register holds when the thread goes on.
+    pub fn set(&mut self, register: Register, value: usize) {
+        self.registers[register as usize] = value as libc::greg_t;
+    }
+}
+
+/// Decides about a fault: returns true if the thread is to go on with the registers as they are now, and false if the fault is another's.
+///
+/// Called in a signal handler: it allocates nothing, takes no lock and does not panic.
+pub(crate) type Claim = fn(&mut Fault<'_>) -> bool;
+
+const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+
+static CLAIM: OnceLock<Claim> = OnceLock::new();
+
+/// What each of [`SIGNALS`] did before; all set before the first handler is installed.
+static PREVIOUS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+
+/// Installs the process's handlers of SIGSEGV, SIGBUS, SIGILL and SIGFPE, if that has not been done. They ask `claim`, which is
+/// always the same function; a fault that it does not claim goes to the handler that was there before.
+///
+/// # Errors
+/// The system denies them. Some may be installed; the rest is at the next try.
+pub(crate) fn install_fault_handlers(claim: Claim) -> io::Result<()> {
+    static INSTALLED: Mutex<bool> = Mutex::new(false);
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *installed {
+        return Ok(());
+    }
+    let mut previous = [empty_action(); SIGNALS.len()];
+    for (&signal, old) in SIGNALS.iter().zip(&mut previous) {
+        Call::SignalAction.enter()?;
+        // SAFETY: it only fills in `old`.
+        check(unsafe { libc::sigaction(signal, null(), old) })?;
+    }
+    CLAIM.get_or_init(|| claim);
+    PREVIOUS.get_or_init(|| previous);
+    let mut action = empty_action();
+    action.sa_sigaction = handle as *const () as usize;
+    // NODEFER: a fault while handling one must kill, not hang; and the mask stays right when the handler does not return
+    // to where it was.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+    for signal in SIGNALS {
+        Call::SignalInstall.enter()?;
+        // SAFETY: `handle` is async-signal-safe and passes on what is not ours.
+        check(unsafe { libc::sigaction(signal, &action, null_mut()) })?;
+    }
+    *installed = true;
+    Ok(())
+}
+
+fn empty_action() -> libc::sigaction {
+    // SAFETY: all zeros is the default action with an empty mask.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes both, for our use until we return.
+    let (code, registers) = unsafe { ((*info).si_code, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
+    // A code of 0 or less means that a process sent the signal: then it is not about the instruction at pc.
+    let claimed = code > 0 && CLAIM.get().is_some_and(|claim| claim(&mut Fault { registers }));
+    if !claimed {
+        // SAFETY: the arguments are the kernel's.
+        unsafe { chain(signal, info, context) };
+    }
+}
+
+/// Does what would have been done without our handler.
+///
+/// # Safety
+/// For a signal handler to call with its own arguments.
+unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let position = SIGNALS.iter().position(|&ours| ours == signal);
+    let Some(previous) = PREVIOUS.get().zip(position).map(|(previous, i)| &previous[i]) else { return };
+    // SAFETY: the arguments are the kernel's, and what was installed as a handler is one.
+    unsafe {
+        match previous.sa_sigaction {
+            libc::SIG_DFL | libc::SIG_IGN => {
+                // The faulting instruction runs again when we return, and then takes effect; a signal that was sent must be
+                // sent again.
+                libc::sigaction(signal, previous, null_mut());
+                if (*info).si_code <= 0 {
+                    libc::raise(signal);
+                }
+            }
+            handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+                let handler: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                    std::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+            handler => {
+                let handler: unsafe extern "C" fn(libc::c_int) = std::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+/// Gives this thread an alternate signal stack if it has none: threads that Rust made have one, those of a C program need
+/// not have. It has `bytes` for the handler; the kernel's own frame comes on top. Costs a thread-local read after the first time.
+///
+/// # Errors
+/// There is no memory for it, or the system refuses.
+#[inline]
+pub(crate) fn ensure_stack(bytes: usize) -> io::Result<()> {
+    if READY.get() { Ok(()) } else { install_stack(bytes) }
+}
+
+thread_local! {
+    /// Whether this thread has an alternate stack. Without a destructor, so that asking costs one load.
+    static READY: Cell<bool> = const { Cell::new(false) };
+}
+
+#[cold]
+fn install_stack(bytes: usize) -> io::Result<()> {
+    thread_local!(static OWN: OnceCell<Option<AltStack>> = const { OnceCell::new() });
+    let install = |own: &OnceCell<Option<AltStack>>| {
+        if own.get().is_none() {
+            let _ = own.set(AltStack::install_if_missing(bytes)?);
+        }
+        READY.set(true);
+        Ok(())
+    };
+    // A thread that ends has given its stack back, if it had one of ours.
+    OWN.try_with(install).unwrap_or_else(|_| Err(io::Error::other("the thread has no signal stack any more")))
+}
+
+/// This thread's alternate stack, if we made it; removed when the thread ends.
+#[derive(Debug)]
+struct AltStack {
+    memory: Option<Mapping>,
+}
+
+impl AltStack {
+    fn install_if_missing(bytes: usize) -> io::Result<Option<AltStack>> {
+        let mut current = disabled();
+        Call::SignalStack.enter()?;
+        // SAFETY: it only fills in `current`.
+        check(unsafe { libc::sigaltstack(null(), &mut current) })?;
+        if current.ss_flags & libc::SS_DISABLE == 0 {
+            return Ok(None);
+        }
+        // SAFETY: it only asks.
+        let kernel_frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+        let guard = page_size();
+        let memory = Mapping::zeroed(guard + bytes + kernel_frame)?;
+        // SAFETY: nothing points into the mapping.
+        unsafe { memory.protect(0..guard, Access::None)? };
+        let ss_sp = memory.as_mut_ptr().wrapping_add(guard).cast();
+        let stack = libc::stack_t { ss_sp, ss_flags: 0, ss_size: memory.len() - guard };
+        Call::SignalStackInstall.enter()?;
+        // SAFETY: the memory stays until `drop` has taken the stack out of use.
+        check(unsafe { libc::sigaltstack(&stack, null_mut()) })?;
+        Ok(Some(AltStack { memory: Some(memory) }))
+    }
+}
+
+impl Drop for AltStack {
+    fn drop(&mut self) {
+        READY.set(false);
+        // SAFETY: this is the thread that installed it, and it is not handling a signal.
+        let removed = check(unsafe { libc::sigaltstack(&disabled(), null_mut()) });
+        if removed.is_err() {
+            // A signal would still be taken there.
+            std::mem::forget(self.memory.take());
+        }
+    }
+}
+
+/// No alternate stack.
+fn disabled() -> libc::stack_t {
+    libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 }
+}
