@@ -152,7 +152,7 @@ const DISPATCH_ARGS: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch
 const DISPATCH_INSTANCE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, instance)) as i32;
 
 // Encodings. `r10` carries no argument, `r11` neither argument nor result, `r12` survives calls.
-const RCX: u8 = 1;
+const R9: u8 = 9;
 const R10: u8 = 10;
 const R11: u8 = 11;
 const R12: u8 = 12;
@@ -400,10 +400,10 @@ fn return_to_native(asm: &mut Asm, shape: &Shape) {
     if !shape.results.places.is_empty() {
         dynasm!(asm; .arch x64; mov r11, [r15 + STACK]);
         if shape.results.overflow() {
-            dynasm!(asm; .arch x64; mov rcx, [r11 + OVERFLOW]);
+            dynasm!(asm; .arch x64; mov r9, [r11 + OVERFLOW]);
         }
         dynasm!(asm; .arch x64; mov r11, [r11 + VALUE_SP]);
-        load(asm, &shape.results, &INT_RESULT_REGS, R11, RCX);
+        load(asm, &shape.results, &INT_RESULT_REGS, R11, R9);
     }
     dynasm!(asm; .arch x64; pop rbp; ret);
 }
@@ -435,17 +435,10 @@ fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
     );
 }
 
-/// Loads values from slots at `base`, with the overflow slots at `over`. Clobbers `over` only where it is in `regs`,
-/// and the first of `regs`.
+/// Loads values from slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and `rdi` before it
+/// loads them.
 fn load(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
-    for (i, place) in slots.iter() {
-        if let Place::Overflow(n) = place {
-            for word in 0..slots.words {
-                let (from, to) = (i + offset(word), offset(n as usize + word));
-                dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(base) + from]; mov [Rq(over) + to], Rq(regs[0]));
-            }
-        }
-    }
+    copy_overflow(asm, slots, regs[0], base, over);
     for (i, place) in slots.iter() {
         match place {
             Place::Int(n) => dynasm!(asm; .arch x64; mov Rq(regs[n as usize]), [Rq(base) + i]),
@@ -456,7 +449,8 @@ fn load(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
     }
 }
 
-/// Stores values to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, after it is stored.
+/// Stores values to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and `rdi` after it has
+/// stored them.
 fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
     for (i, place) in slots.iter() {
         match place {
@@ -466,12 +460,40 @@ fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
             Place::Overflow(_) => {}
         }
     }
-    for (i, place) in slots.iter() {
-        if let Place::Overflow(n) = place {
-            for word in 0..slots.words {
-                let (from, to) = (offset(n as usize + word), i + offset(word));
-                dynasm!(asm; .arch x64; mov Rq(regs[0]), [Rq(over) + from]; mov [Rq(base) + to], Rq(regs[0]));
-            }
+    copy_overflow(asm, slots, regs[0], over, base);
+}
+
+/// A longer run of overflow slots is copied by a loop and not word by word. With the 14 or 16 registers there are at most 17
+/// runs, so that a stub has about 1 KiB at most, however many values its shape has.
+const LONGEST_UNROLLED_RUN: usize = 4;
+
+/// Copies the values without a register from `from` to `to`, where a value has the same offset in both. Clobbers `temporary`, and `rcx`,
+/// `rsi` and `rdi` in loops; `from` and `to` are none of these three.
+fn copy_overflow(asm: &mut Asm, slots: &Slots, temporary: u8, from: u8, to: u8) {
+    let is_overflow = |place: &Place| matches!(place, Place::Overflow(_));
+    let mut first = 0;
+    for run in slots.places.chunk_by(|a, b| is_overflow(a) == is_overflow(b)) {
+        let (at, words) = (first * slots.words, run.len() * slots.words);
+        first += run.len();
+        if !is_overflow(&run[0]) {
+            continue;
+        }
+        if words > LONGEST_UNROLLED_RUN {
+            dynasm!(asm
+                ; .arch x64
+                ; lea rsi, [Rq(from) + offset(at)]
+                ; lea rdi, [Rq(to) + offset(at)]
+                ; mov ecx, words as i32
+                ; rep movsq
+            );
+            continue;
+        }
+        for word in at..at + words {
+            dynasm!(asm
+                ; .arch x64
+                ; mov Rq(temporary), [Rq(from) + offset(word)]
+                ; mov [Rq(to) + offset(word)], Rq(temporary)
+            );
         }
     }
 }

@@ -444,6 +444,19 @@ fn entry_stubs_follow_their_cells() {
     assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 7);
 }
 
+/// A module may have thousands of types, each with 1,000 parameters and results of its own shape.
+#[test]
+fn stubs_of_large_signatures_are_small() {
+    const SHAPES: usize = 512;
+    const BYTES: usize = 4 << 10;
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, SHAPES * BYTES).unwrap();
+    for shape in 0..SHAPES {
+        let value = |i: usize| if shape >> (i % 10) & 1 == 0 { ValType::I64 } else { ValType::F64 };
+        let values: Vec<ValType> = (0..1000).map(value).collect();
+        space.stubs(&func_type(&values, &values)).unwrap();
+    }
+}
+
 #[test]
 fn a_dropped_module_gives_its_memory_back() {
     let space = space();
