@@ -16,6 +16,7 @@ weir-tidy file FILE            what a file uses and what uses it
 weir-tidy way FROM TO          a shortest way between two files
 weir-tidy unresolved           paths that lead nowhere (defects of this tool)
 weir-tidy check                everything that breaks a rule
+weir-tidy features PACKAGE     the features of a package, for scripts
 weir-tidy shrink               removes the exceptions that are no longer needed from their lists
 
 PACKAGE is a package's name with or without `weir-`, or its folder. FILE may be the end of a path.
@@ -48,6 +49,10 @@ fn run(arguments: &[&str]) -> Result<String, String> {
     if let ["check"] = arguments {
         let problems = House::open(workspace)?.problems()?;
         return if problems.is_empty() { Ok("no rule is broken\n".to_owned()) } else { Err(problems.join("\n")) };
+    }
+    if let ["features", name] = arguments {
+        let package = workspace.package(name).ok_or_else(|| format!("no package {name}"))?;
+        return Ok(package.features.iter().map(|feature| format!("{feature}\n")).collect());
     }
     if let ["shrink"] = arguments {
         return House::open(workspace)?.shrink();

@@ -26,6 +26,8 @@ pub struct Package {
     /// The packages it depends on, in the workspace or not, as (name in its code, package); what only tests and build
     /// scripts depend on is not among them.
     pub dependencies: Vec<(String, String)>,
+    /// Its features, `default` excluded.
+    pub features: Vec<String>,
 }
 
 /// Where the text of files comes from.
@@ -90,7 +92,13 @@ impl Workspace {
             let Some(name) = path.strip_suffix("/src/lib.rs") else { continue };
             let library = Target { name: name.to_owned(), library: true, root: (*path).to_owned() };
             let dependencies = packages.iter().map(|package| (package.name.clone(), package.name.clone())).collect();
-            packages.push(Package { name: name.to_owned(), folder: name.to_owned(), targets: vec![library], dependencies });
+            packages.push(Package {
+                name: name.to_owned(),
+                folder: name.to_owned(),
+                targets: vec![library],
+                dependencies,
+                features: Vec::new(),
+            });
         }
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         Workspace { packages, files: Files::Memory(files) }
@@ -150,6 +158,12 @@ fn read_package(package: &serde_json::Value, root: &Path) -> Package {
             .collect(),
         dependencies: dependencies
             .map(|dependency| (text(&dependency["rename"]).replace('-', "_"), text(&dependency["name"])))
+            .collect(),
+        features: package["features"]
+            .as_object()
+            .into_iter()
+            .flat_map(|all| all.keys().cloned())
+            .filter(|name| name != "default")
             .collect(),
     }
 }
