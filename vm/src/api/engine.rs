@@ -4,6 +4,7 @@ use crate::records::config::Config;
 use crate::records::engine::{Engine, EngineRecord};
 use crate::records::error::Result;
 use crate::records::memory::Reservations;
+use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
 use crate::records::stats::Stats;
@@ -25,14 +26,15 @@ impl Engine {
     /// The settings contradict each other or ask for what this host or build cannot do.
     pub fn new(config: &Config) -> Result<Engine> {
         tier::check(config)?;
-        let tier = tier::EngineState::new(config)?;
+        let quiescence = Arc::new(Domain::default());
+        let tier = tier::EngineState::new(config, &quiescence)?;
         Ok(Engine::of(EngineRecord {
             config: config.clone(),
             signatures: Signatures::default(),
             epoch: AtomicU64::new(0),
             stacks: Stacks::default(),
             reservations: Reservations::default(),
-            guests: Arc::default(),
+            quiescence,
             tier,
         }))
     }

@@ -1,7 +1,7 @@
 //! A store: the embedder's data and everything that instances are made of.
 
 use crate::records::limiter::{Limiter, ResourceLimiter};
-use crate::records::presence::Presence;
+use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
 use crate::records::store::{Owned, StoreRecord, UpdateDeadline};
 use crate::{Engine, Error, Result};
@@ -88,7 +88,7 @@ impl<T: 'static> Store<T> {
             stack: Box::into_raw(stack),
             failure: None,
             activations: 0,
-            presence: Presence::new(&engine.record().guests),
+            quiescence: Word::new(&engine.record().quiescence),
             data: Box::into_raw(Box::new(data)).cast(),
             drop_data: drop_data::<T>,
             limiter: None,

@@ -11,7 +11,6 @@ mod tests;
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use stubs::{Grown, Hooks, Stubs};
 
-use crate::sys::barrier;
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -81,19 +80,51 @@ pub(crate) struct CodeSpace {
     /// What contexts of this engine point to.
     helpers: Box<[HelperAddress; Helper::COUNT]>,
     shapes: Mutex<HashMap<Shape, Stubs>>,
-    /// Code that is in no table any more and is still there.
-    retired: Mutex<Vec<Retired>>,
-    /// Bytes freed of it.
+    /// Bytes of retired code that were freed while its module lived.
     freed: AtomicU64,
 }
 
-/// Retired code, of which activations that began at this time or later know nothing.
+/// Published code that its module has given up. The owner of this value alone frees it.
 #[derive(Debug)]
-struct Retired {
-    since: u64,
+pub(crate) struct RetiredCode {
     code: Installed,
     /// Its module's [`ModuleCode::freed`].
     freed: Arc<AtomicU64>,
+}
+
+impl RetiredCode {
+    /// Bytes of code.
+    pub fn len(&self) -> usize {
+        self.code.info().len
+    }
+
+    /// Whether it was code of `module`.
+    pub fn is_of(&self, module: &ModuleCode) -> bool {
+        Arc::ptr_eq(&self.freed, &module.freed)
+    }
+
+    /// Frees the code and its record. Returns how many bytes the code had.
+    ///
+    /// # Safety
+    /// It is code of `space`. No thread runs in it, will return to it or can still reach it.
+    pub unsafe fn free(self, space: &CodeSpace) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { self.code.free(&space.arena) }
+    }
+
+    /// The same while the module lives, which is counted.
+    ///
+    /// # Safety
+    /// As for [`RetiredCode::free`].
+    pub unsafe fn reclaim(self, space: &CodeSpace) -> usize {
+        let of_module = self.freed.clone();
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.free(space) };
+        for count in [&*of_module, &space.freed] {
+            count.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+        bytes
+    }
 }
 
 impl CodeSpace {
@@ -117,8 +148,8 @@ impl CodeSpace {
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
-        let (shapes, retired, freed) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
-        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, retired, freed }))
+        let (shapes, freed) = (Mutex::default(), AtomicU64::new(0));
+        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, freed }))
     }
 
     /// Makes sure that this thread can take a fault as a trap: to be asked when Rust enters the guest from outside.
@@ -150,40 +181,9 @@ impl CodeSpace {
         Ok(stubs)
     }
 
-    fn retired(&self) -> MutexGuard<'_, Vec<Retired>> {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Bytes of code that are retired and not freed.
-    pub fn retired_bytes(&self) -> usize {
-        // SAFETY: a record lives as long as its code.
-        self.retired().iter().map(|retired| unsafe { retired.code.info.as_ref().len }).sum()
-    }
-
-    /// Bytes of retired code that were freed.
+    /// Bytes of retired code that were freed while its module lived.
     pub fn freed_bytes(&self) -> u64 {
         self.freed.load(Ordering::Relaxed)
-    }
-
-    /// Frees the retired code that no store can be in or return to. `oldest`, asked behind a barrier for all threads, says when
-    /// the oldest activation began that has not ended. Returns how many bytes that were: none where there is no such barrier. Costs a
-    /// system call if anything is retired.
-    pub fn free_retired(&self, oldest: impl FnOnce() -> u64) -> usize {
-        let mut retired = self.retired();
-        if retired.is_empty() || !barrier::all_threads() {
-            return 0;
-        }
-        let oldest = oldest();
-        let mut freed = 0;
-        for Retired { code, freed: of_module, .. } in retired.extract_if(.., |retired| retired.since <= oldest) {
-            // SAFETY: it was taken out of all tables before `since`; the activations that there are began later, or, with the barrier
-            // between, found the tables without it. Nothing else refers to code: see the head of `records::presence`.
-            let bytes = unsafe { code.free(&self.arena) };
-            of_module.fetch_add(bytes as u64, Ordering::Relaxed);
-            freed += bytes;
-        }
-        self.freed.fetch_add(freed as u64, Ordering::Relaxed);
-        freed
     }
 
     /// The target of an outcome that dispatches to an OSR body.
@@ -294,7 +294,8 @@ unsafe impl Send for CodeSpace {}
 // SAFETY: as above.
 unsafe impl Sync for CodeSpace {}
 
-/// A module's cells, stubs and native code. All of it goes when this is dropped, which must be after the last instance.
+/// A module's cells, stubs and native code. All of it goes when this is dropped, which must be after the last instance. Code that was
+/// given up is its new owner's.
 #[derive(Debug)]
 pub(crate) struct ModuleCode {
     space: Arc<CodeSpace>,
@@ -306,7 +307,7 @@ pub(crate) struct ModuleCode {
     stubs: NonNull<u8>,
     /// By address.
     installed: Mutex<HashMap<usize, Installed>>,
-    /// Bytes of its retired code that were freed.
+    /// Bytes of its retired code that were freed; also identifies the module to [`RetiredCode`].
     freed: Arc<AtomicU64>,
 }
 
@@ -321,6 +322,11 @@ struct Installed {
 unsafe impl Send for Installed {}
 
 impl Installed {
+    fn info(&self) -> &CodeInfo {
+        // SAFETY: the record is there as long as the code, which is freed with this value.
+        unsafe { self.info.as_ref() }
+    }
+
     /// Frees code and record. Returns how many bytes the code had.
     ///
     /// # Safety
@@ -328,7 +334,7 @@ impl Installed {
     unsafe fn free(self, arena: &CodeArena) -> usize {
         // SAFETY: the caller's promise; the record came from a Box.
         unsafe {
-            let len = self.info.as_ref().len;
+            let len = self.info().len;
             arena.free(self.code, len);
             drop(Box::from_raw(self.info.as_ptr()));
             len
@@ -414,18 +420,14 @@ impl ModuleCode {
 
     /// Bytes of the published code at `address`.
     pub fn len_of(&self, address: *const u8) -> usize {
-        // SAFETY: the record of installed code is there.
-        self.installed().get(&(address as usize)).map_or(0, |code| unsafe { code.info.as_ref().len })
+        self.installed().get(&(address as usize)).map_or(0, |code| code.info().len)
     }
 
-    /// Gives up the published code at `address`, which its owner has taken out of all tables; `since` is asked for thereafter.
-    /// It is freed by [`CodeSpace::free_retired`], or with the module. Returns how many bytes it has.
-    pub fn retire(&self, address: *const u8, since: impl FnOnce() -> u64) -> usize {
-        let Some(code) = self.installed().remove(&(address as usize)) else { return 0 };
-        // SAFETY: the record is there as long as the code.
-        let len = unsafe { code.info.as_ref().len };
-        self.space.retired().push(Retired { since: since(), code, freed: self.freed.clone() });
-        len
+    /// Gives up the code that was published at `address`, which its owner has removed from all tables. Returns `None` if the module
+    /// has no such code.
+    pub fn give_up(&self, address: *const u8) -> Option<RetiredCode> {
+        let code = self.installed().remove(&(address as usize))?;
+        Some(RetiredCode { code, freed: self.freed.clone() })
     }
 
     fn stub(&self, func: u32, offset: usize) -> *const u8 {
@@ -444,10 +446,7 @@ impl Drop for ModuleCode {
     fn drop(&mut self) {
         let arena = &self.space.arena;
         let installed = std::mem::take(self.installed.get_mut().unwrap_or_else(PoisonError::into_inner)).into_values();
-        // SAFETY: the record is there as long as the code.
-        let own = |retired: &mut Retired| unsafe { retired.code.info.as_ref().module == self.key };
-        let retired: Vec<Retired> = self.space.retired().extract_if(.., own).collect();
-        for code in installed.chain(retired.into_iter().map(|retired| retired.code)) {
+        for code in installed {
             // SAFETY: no instance is left, so nothing runs in the module's code or refers to it.
             unsafe { code.free(arena) };
         }

@@ -13,6 +13,7 @@ use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
 use crate::records::store::{StoreRecord, take_failure};
 use crate::tier;
+use crate::tier::reclaim;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -174,7 +175,7 @@ impl Drop for Activation {
             (*stack).boundary = self.boundary;
             (*self.store).activations -= 1;
             if (*self.store).activations == 0 {
-                (*self.store).presence.leave();
+                reclaim::leave(&(*self.store).quiescence);
             }
         }
     }
@@ -189,7 +190,7 @@ unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error>
     unsafe {
         tier::prepare_thread(&(*store).engine)?;
         (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
-        (*store).presence.enter();
+        reclaim::enter(&(*store).quiescence);
     }
     Ok(())
 }

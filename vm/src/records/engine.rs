@@ -2,7 +2,7 @@
 
 use crate::records::config::Config;
 use crate::records::memory::Reservations;
-use crate::records::presence::Guests;
+use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
 use crate::tier;
@@ -27,8 +27,8 @@ pub(crate) struct EngineRecord {
     pub stacks: Stacks,
     /// and address space for their memories.
     pub reservations: Reservations,
-    /// Its stores.
-    pub guests: Arc<Guests>,
+    /// The quiescence words of its stores.
+    pub quiescence: Arc<Domain>,
     pub tier: tier::EngineState,
 }
 

@@ -19,7 +19,7 @@ use crate::records::failure::Failure;
 use crate::records::instance::Owner;
 use crate::records::limiter::Limiter;
 use crate::records::memory::MemoryRecord;
-use crate::records::presence::Presence;
+use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
 use crate::records::table::TableRecord;
 use crate::tier;
@@ -63,8 +63,8 @@ pub(crate) struct StoreRecord {
     pub failure: Option<Failure>,
     /// How many activations of the guest by Rust are on the native stack.
     pub activations: u32,
-    /// Whether there are any, for who frees code.
-    pub presence: Presence,
+    /// Whether there are any: tells when code may be reclaimed.
+    pub quiescence: Word,
     /// The embedder's data, type-erased.
     pub data: *mut (),
     /// Frees `data`.

@@ -1,14 +1,16 @@
 //! Makes native code for functions and loops and remembers, per module, what there is of it.
 
 use super::evaluated;
+use super::evict;
 use super::listeners::Listeners;
 use super::policy::{self, Decision, NEVER, Policy};
 use super::queue::{Job, Queue};
+use super::reclaim::Reclaimer;
 use super::record::Record;
-use super::retire;
-use crate::code::{CodeError, CodeSpace, ModuleCode, Stubs};
+use crate::code::{CodeError, CodeSpace, ModuleCode, RetiredCode, Stubs};
 use crate::exec::helpers::{HELPERS, HOOKS};
 use crate::records::module::ModuleRecord;
+use crate::records::quiescence::Domain;
 use crate::records::stack::with_room;
 use crate::{Config, Result, Tier};
 use std::cell::RefCell;
@@ -35,16 +37,17 @@ pub(crate) struct EngineState {
     pub(super) osr_entries: AtomicU64,
     native: bool,
     pub(super) listeners: Listeners,
-    /// All code, in the order in which it is asked for whether it is in use.
+    /// All code, in the order of the second-chance sweep.
     pub(super) bodies: Mutex<VecDeque<Body>>,
+    pub(super) reclaimer: Arc<Reclaimer<RetiredCode>>,
 }
 
 impl EngineState {
-    /// The state of an engine with these settings.
+    /// The state of an engine with these settings, whose stores are in `quiescence`.
     ///
     /// # Errors
     /// What the settings tell of code cannot be told.
-    pub fn new(config: &Config) -> Result<EngineState> {
+    pub fn new(config: &Config, quiescence: &Arc<Domain>) -> Result<EngineState> {
         Ok(EngineState {
             policy: Policy::new(config),
             options: config.compiler(),
@@ -56,6 +59,7 @@ impl EngineState {
             native: !matches!(config.tier, Tier::Interpreter | Tier::Ssa),
             listeners: Listeners::new(config)?,
             bodies: Mutex::default(),
+            reclaimer: Arc::new(Reclaimer::new(quiescence.clone())),
         })
     }
 
@@ -90,6 +94,16 @@ pub(super) struct NativeModule {
     pub code: ModuleCode,
     /// By type index.
     pub stubs: Box<[Stubs]>,
+    reclaimer: Arc<Reclaimer<RetiredCode>>,
+}
+
+impl Drop for NativeModule {
+    fn drop(&mut self) {
+        for code in self.reclaimer.remove(|code| code.is_of(&self.code)) {
+            // SAFETY: no instance of the module is left, so nothing runs in its code or refers to it.
+            unsafe { code.free(self.code.space()) };
+        }
+    }
 }
 
 /// The entries for which code was asked. A function's cell and [`FuncCode::native`](super::counters::FuncCode::native) are pointed
@@ -135,8 +149,7 @@ pub(super) enum EntryState {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Code(pub *const u8);
 
-// SAFETY: only an address; what it points to never changes while it is ready, and after that while a store is in the guest that was
-// so before.
+// SAFETY: only an address; what it points to never changes while it is ready, and after that until it is reclaimed.
 unsafe impl Send for Code {}
 
 /// Code that there is, unless it has been given up since.
@@ -168,7 +181,7 @@ impl ModuleState {
                 let space = module.engine.record().tier.space()?;
                 let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode).ok()?;
                 let stubs = module.bytecode.types.iter().map(|ty| space.stubs(ty)).collect::<Result<_, _>>().ok()?;
-                Some(NativeModule { code, stubs })
+                Some(NativeModule { code, stubs, reclaimer: module.engine.record().tier.reclaimer.clone() })
             })
             .as_ref()
     }
@@ -186,7 +199,7 @@ impl ModuleState {
             match &mut state.entry {
                 EntryState::Ready(code, _) => {
                     if entry == Entry::Call {
-                        retire::promote(module, func, *code);
+                        evict::promote(module, func, *code);
                     }
                     return Found::Ready(*code);
                 }
@@ -295,7 +308,7 @@ fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, back
     let mut full = false;
     let installed = compiled.and_then(|compiled| {
         let mut placed = native.code.install(func, entry, &compiled);
-        if placed.is_err() && retire::make_room(module, policy::wanted(compiled.code.len(), failures)) {
+        if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), failures)) {
             placed = native.code.install(func, entry, &compiled);
         }
         match placed {
@@ -327,11 +340,11 @@ fn compile_and_install(module: &Arc<ModuleRecord>, func: u32, entry: Entry, back
         state.entry = code.map_or(EntryState::Refused, |code| EntryState::Ready(code, false));
     }
     if let (Some(code), Entry::Call) = (code, entry) {
-        retire::promote(module, func, code);
+        evict::promote(module, func, code);
     }
     drop(entries);
     if code.is_some() {
-        retire::ready(module, func, entry);
+        evict::ready(module, func, entry);
     }
     code
 }

@@ -1,19 +1,22 @@
 //! When functions become native code, and how the interpreter gets there.
 //!
 //! The interpreter and the runtime know this interface and nothing of code memory or back ends. [`policy`] decides, with every
-//! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] are the threads behind it; [`retire`] takes code
-//! away again; [`record`] what `--stats` tells, [`listeners`] who is told at once, [`perf`] for the profiler; [`profile`] what
-//! is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native code at all, `portable` answers
-//! "interpret".
+//! threshold; [`compiler`] makes code and keeps what there is of it; [`queue`] has the threads that compile; [`evict`] chooses
+//! code to retire, [`reclaim`] frees it; [`record`] what `--stats` tells, [`listeners`] who is told at once, [`perf`] for the
+//! profiler; [`profile`] what is counted for the compiler, [`unwind`] what is done about a trap. Where there is no native code at
+//! all, `portable` answers "interpret".
 //!
 //! [`evaluated`] is the tier that runs SSA in the place of code, on any host; what it runs it in is [`world`].
 
 mod evaluated;
+pub(crate) mod reclaim;
 mod record;
 mod world;
 
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod compiler;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod evict;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod listeners;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
@@ -26,8 +29,6 @@ mod policy;
 mod portable;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod queue;
-#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
-mod retire;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod unwind;
 

@@ -4,7 +4,7 @@ use super::Next;
 pub(crate) use super::compiler::{EngineState, ModuleState};
 use super::compiler::{Found, NativeModule};
 use super::evaluated;
-use super::retire;
+use super::evict;
 pub(crate) use super::unwind::on_unwind;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::module::ModuleRecord;
@@ -88,7 +88,7 @@ pub(crate) fn ask(instance: &InstanceRecord, func: u32, at: Option<u32>) -> Next
     }
     let call = ModuleState::find(module, func, Entry::Call);
     if let Some((victim, retired)) = tier.policy.demotes(module.code.len()) {
-        retire::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
+        evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
     }
     let Some(at) = at else {
         return match call {

@@ -24,9 +24,9 @@ const COLD_SHARE: i32 = 4;
 /// Beyond this a function is compiled however big it is.
 const MAX_TICKS: i32 = 40_000;
 
-/// Where there is no room, so many times as many bytes are looked at as are wanted, whether they are in use: in steady state,
-/// code that is not used for as long as it takes to fill a quarter of the budget anew gives way.
-pub(crate) const LOOK_AT: usize = 4;
+/// How many times the wanted bytes the second-chance sweep examines: in steady state, it evicts code that is not used while a
+/// quarter of the budget is filled anew.
+pub(crate) const SWEEP_FACTOR: usize = 4;
 /// The longest rest is two to the power of this.
 const MAX_REST: u32 = 10;
 

@@ -4,11 +4,12 @@ use super::record::Record;
 use super::{Next, evaluated};
 use crate::records::instance::InstanceRecord;
 use crate::records::module::ModuleRecord;
+use crate::records::quiescence::Domain;
 use crate::records::stats::Stats;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_contract::{Helper, HelperAddress, InstanceCtx, Status};
 
@@ -24,7 +25,7 @@ impl EngineState {
     ///
     /// # Errors
     /// None: nothing is compiled of which to tell.
-    pub fn new(_config: &Config) -> Result<EngineState> {
+    pub fn new(_config: &Config, _quiescence: &Arc<Domain>) -> Result<EngineState> {
         Ok(EngineState::default())
     }
 }

@@ -1,0 +1,258 @@
+//! Eviction: chooses the code to retire when the engine's budget is used up, by second chance.
+//!
+//! Code is reached in three ways: native callers go through its function's cell, the interpreter through `FuncCode::native`, and
+//! the policy through the module's entries. [`retire`] removes it from all three, under the lock under which alone anything is
+//! put in; [`super::reclaim`] frees its memory once no store can run in it.
+//!
+//! Code is retired for one of three reasons. The budget is used up, and the second-chance sweep found the code not in use. It is
+//! code of a loop, and its function has code that is called. Or the engine is under stress, and it was chosen at random.
+
+use super::compiler::{Body, Code, EngineState, Entries, EntryState, ModuleState, State};
+use super::policy;
+use crate::code::RetiredCode;
+use crate::records::module::ModuleRecord;
+use crate::sys::barrier;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use weir_contract::Entry;
+
+/// Points function `func` at its code. The module's entries are locked, and there the code is ready.
+pub(super) fn promote(module: &ModuleRecord, func: u32, code: Code) {
+    let counted = module.func_code(func);
+    if counted.native.load(Ordering::Relaxed).is_null()
+        && let Some(native) = module.tier.native(module)
+    {
+        native.code.cell(func).store(code.0.cast_mut(), Ordering::Release);
+        counted.native.store(code.0.cast_mut(), Ordering::Release);
+    }
+}
+
+/// Points function `func` back at the interpreter; its next call asks for its code. The module's entries are locked.
+fn demote(module: &ModuleRecord, func: u32) {
+    let Some(native) = module.tier.native(module) else { return };
+    let counted = module.func_code(func);
+    native.code.cell(func).store(native.code.thunk(func).cast_mut(), Ordering::Release);
+    counted.native.store(ptr::null_mut(), Ordering::Release);
+    counted.ticks.store(0, Ordering::Relaxed);
+}
+
+/// Removes the code of an entry, which is ready, from all tables. Returns how many bytes will be free.
+fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, func: u32, entry: Entry, code: Code) -> usize {
+    let engine = module.engine.record();
+    let Some(native) = module.tier.native(module) else { return 0 };
+    let bytes = native.code.len_of(code.0);
+    engine.tier.reclaimer.retire(|| {
+        if entry == Entry::Call {
+            demote(module, func);
+        }
+        entries.set_back(&engine.tier.policy, func, entry, 0);
+        native.code.give_up(code.0)
+    });
+    bytes
+}
+
+/// The heavy side of the asymmetric fence of [`super::reclaim`]. Returns whether all threads have passed it; false on a system without
+/// membarrier(2).
+fn heavy_fence() -> bool {
+    #[cfg(test)]
+    if tests::REFUSED.get() {
+        return false;
+    }
+    barrier::all_threads()
+}
+
+/// Frees the retired code that no store can run in or return to. Returns how many bytes that was.
+fn reclaim(engine: &EngineState) -> usize {
+    let Some(space) = engine.space() else { return 0 };
+    // SAFETY: the theorem of `super::reclaim`; nothing else refers to code.
+    engine.reclaimer.reclaim(heavy_fence).into_iter().map(|code| unsafe { code.reclaim(space) }).sum()
+}
+
+/// Reports code that was retired; no lock is held.
+fn tell(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
+    let engine = &module.engine.record().tier;
+    for record in [&module.tier.record, &engine.record] {
+        record.lock().unwrap_or_else(PoisonError::into_inner).add_retired(bytes as u64);
+    }
+    engine.listeners.tell_retired(module, func, entry, bytes);
+}
+
+/// The code of an entry is ready: the second-chance sweep includes it from now on. If it is the code for the function's calls,
+/// code of the function's loops that has been entered is not needed any more.
+pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
+    let body = Body { module: Arc::downgrade(module), func, entry };
+    module.engine.record().tier.bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
+    if entry == Entry::Call {
+        retire_all(module, func, |entry, used| entry != Entry::Call && used);
+    }
+}
+
+/// Retires the code of `func` that `which` chooses by its entry and by whether it was asked for since the last sweep.
+fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool) -> bool) {
+    let mut entries = module.tier.entries();
+    if entries.osr_bodies.get(&func).is_none_or(|&bodies| bodies == 0) && !which(Entry::Call, true) {
+        return;
+    }
+    let chosen = |(&(of, entry), state): (&(u32, Entry), &State)| match state.entry {
+        EntryState::Ready(code, used) if of == func && which(entry, used) => Some((entry, code)),
+        _ => None,
+    };
+    let chosen: Vec<(Entry, Code)> = entries.states.iter().filter_map(chosen).collect();
+    let retired: Vec<(Entry, usize)> =
+        chosen.into_iter().map(|(entry, code)| (entry, retire(module, &mut entries, func, entry, code))).collect();
+    drop(entries);
+    retired.into_iter().for_each(|(entry, bytes)| tell(module, func, entry, bytes));
+}
+
+/// Makes room for `bytes` of code, as far as that is possible: reclaims retired code and, if that is not enough, retires code
+/// that was not used since the sweep last came to it. Returns whether anything was freed.
+pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
+    let engine = module.engine.record();
+    let freed = reclaim(&engine.tier);
+    // Code that is retired but not reclaimed yet makes room later.
+    let mut missing = bytes.saturating_sub(freed + engine.tier.reclaimer.sum(RetiredCode::len));
+    let mut to_sweep = policy::SWEEP_FACTOR * bytes;
+    let bodies = || engine.tier.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = bodies().len();
+    for _ in 0..count {
+        if missing == 0 || to_sweep == 0 {
+            break;
+        }
+        let Some(body) = bodies().pop_front() else { break };
+        let Some(owner) = body.module.upgrade() else { continue };
+        match sweep(&owner, body.func, body.entry) {
+            Swept::Gone => {}
+            Swept::Used(bytes) => {
+                to_sweep = to_sweep.saturating_sub(bytes);
+                bodies().push_back(body);
+            }
+            Swept::Retired(bytes) => {
+                missing = missing.saturating_sub(bytes);
+                tell(&owner, body.func, body.entry, bytes);
+            }
+        }
+    }
+    freed + reclaim(&engine.tier) > 0
+}
+
+/// What the sweep did with code, and with how many bytes.
+enum Swept {
+    /// The entry has no code any more.
+    Gone,
+    /// The code was used since the last sweep and gets a second chance.
+    Used(usize),
+    /// The code was not used, and is retired.
+    Retired(usize),
+}
+
+/// One step of the second-chance sweep. The reference bit of a called function is its pointer to the code: the sweep clears it,
+/// and the next call sets it again.
+fn sweep(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Swept {
+    let mut entries = module.tier.entries();
+    let Some(state) = entries.states.get_mut(&(func, entry)) else { return Swept::Gone };
+    let EntryState::Ready(code, used) = &mut state.entry else { return Swept::Gone };
+    let code = *code;
+    let was_used = match entry {
+        Entry::Call => !module.func_code(func).native.load(Ordering::Relaxed).is_null(),
+        Entry::Osr(_) => std::mem::take(used),
+    };
+    if was_used {
+        if entry == Entry::Call {
+            demote(module, func);
+        }
+        return Swept::Used(module.tier.native(module).map_or(0, |native| native.code.len_of(code.0)));
+    }
+    Swept::Retired(retire(module, &mut entries, func, entry, code))
+}
+
+/// How often a function loses its code under stress: compiling it again and again tests nothing new.
+const MAX_SETBACKS: u32 = 50;
+
+/// Under stress: points function `func` back at the interpreter. With `retired` also retires its code and that of its loops, lets
+/// entries that were refused be tried again, and reclaims.
+pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
+    let entries = module.tier.entries();
+    let setbacks = entries.states.get(&(func, Entry::Call)).map_or(0, |state| state.setbacks);
+    if !retired || setbacks >= MAX_SETBACKS {
+        return demote(module, func);
+    }
+    drop(entries);
+    retire_all(module, func, |_, _| true);
+    let engine = module.engine.record();
+    let mut entries = module.tier.entries();
+    let refused = entries.states.iter().filter(|((of, _), state)| *of == func && matches!(state.entry, EntryState::Refused));
+    let refused: Vec<Entry> = refused.map(|(&(_, entry), _)| entry).collect();
+    refused.into_iter().for_each(|entry| entries.set_back(&engine.tier.policy, func, entry, 0));
+    drop(entries);
+    reclaim(&engine.tier);
+}
+
+impl ModuleState {
+    /// Bytes of the module's code that were reclaimed while the module lived.
+    pub(super) fn freed_bytes(&self, module: &ModuleRecord) -> u64 {
+        self.native(module).map_or(0, |native| native.code.freed_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Engine, Instance, Module, Store, Tier};
+
+    thread_local! {
+        /// Whether the system refuses the heavy fence on this thread.
+        pub static REFUSED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    /// Functions of a hundred bytes of code, in a budget that a fifth of them fill.
+    const FUNCTIONS: i32 = 60;
+    const BUDGET: usize = 4 << 10;
+
+    /// Calls all functions in turn, three times. Returns bytes retired and freed while the module lived, and how many functions
+    /// were compiled.
+    fn run(engine: &Engine) -> [u64; 3] {
+        let functions: String = (0..FUNCTIONS)
+            .map(|i| {
+                let work: String =
+                    (1..8).map(|k| format!("(local.set 0 (i32.mul (local.get 0) (i32.const {})))", 2 * k + i)).collect();
+                format!("(func (export \"{i}\") (param i32) (result i32) {work} (local.get 0))")
+            })
+            .collect();
+        let module = Module::new(engine, format!("(module {functions})")).unwrap();
+        let mut store = Store::new(engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        for round in 0..3 {
+            for i in 0..FUNCTIONS {
+                let func = instance.get_typed_func::<i32, i32>(&mut store, &i.to_string()).unwrap();
+                for x in 0..64 {
+                    let expected = (1..8).fold(x, |x: i32, k| x.wrapping_mul(2 * k + i));
+                    assert_eq!(func.call(&mut store, x).unwrap(), expected, "function {i} in round {round}");
+                }
+            }
+        }
+        let stats = module.stats();
+        [stats.retired_bytes, stats.freed_bytes, stats.functions.native]
+    }
+
+    #[test]
+    fn without_membarrier_retired_code_is_never_freed() {
+        let engine = || {
+            let mut config = Config::new();
+            config.tier(Tier::Native).synchronous_compilation(true).max_code_size(BUDGET);
+            Engine::new(&config).unwrap()
+        };
+        let [retired, freed, native] = run(&engine());
+        assert!(retired > 0 && freed > 0, "with it: {retired} {freed} {native}");
+
+        REFUSED.set(true);
+        let refused = engine();
+        let [retired, freed, fewer] = run(&refused);
+        REFUSED.set(false);
+        assert!(retired > 0, "code is retired all the same");
+        assert_eq!(freed, 0);
+        assert!(fewer < native, "the budget is used up: {fewer} of {native}");
+        assert_eq!(refused.stats().freed_bytes, 0);
+        // Retired code goes with its module, so the second module finds room.
+        assert!(run(&refused)[2] >= fewer);
+    }
+}
