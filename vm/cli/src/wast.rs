@@ -3,17 +3,24 @@
 //! One script runs in one store, with the specification's host module `spectest`. A directive that fails is reported,
 //! and the script goes on.
 
-use std::collections::{HashMap, HashSet};
+mod messages;
+mod values;
+
+pub use messages::wordings;
+
+use messages::{Kind, Verdict};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
-use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
+use wast::core::{AbstractHeapType, HeapType, WastArgCore};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
-use wast::token::{F32, F64, Id};
+use wast::token::Id;
 use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 use weir::{
     Engine, Error, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory, MemoryType, Module,
     Mutability, Ref, RefType, Store, Table, TableType, Trap, UnknownImportError, Val,
 };
+use weir_bytecode::validate::is_well_formed;
 
 /// What became of a script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,6 +31,12 @@ pub struct Report {
     pub skipped: u32,
     /// The others, in order.
     pub failures: Vec<DirectiveFailure>,
+    /// Indices into [`wordings`] of those by which a message was the expected one.
+    pub wordings: BTreeSet<usize>,
+    /// How many functions of the script's modules were called.
+    pub called: u64,
+    /// How many of those have no compiled code.
+    pub interpreted: u64,
 }
 
 /// A directive that did not do what the script says.
@@ -81,6 +94,12 @@ pub fn run(engine: &Engine, fuel: Option<u64>, text: &str) -> Result<Report, was
             }
         }
     }
+    report.wordings = runner.wordings;
+    for module in &runner.modules {
+        let functions = module.stats().functions;
+        report.called += functions.called;
+        report.interpreted += functions.interpreted;
+    }
     Ok(report)
 }
 
@@ -110,6 +129,10 @@ struct Runner {
     definitions: HashMap<String, Option<Module>>,
     /// Names that an instance should have been registered under, but it had failed.
     missing: HashSet<String>,
+    /// Every module that was loaded.
+    modules: Vec<Module>,
+    /// See [`Report::wordings`].
+    wordings: BTreeSet<usize>,
 }
 
 impl Runner {
@@ -130,6 +153,8 @@ impl Runner {
             latest_definition: None,
             definitions: HashMap::new(),
             missing: HashSet::new(),
+            modules: Vec::new(),
+            wordings: BTreeSet::new(),
         })
     }
 
@@ -173,14 +198,21 @@ impl Runner {
                 let found = self.perform(exec)?.map_err(failed)?;
                 self.compare(&found, &results)
             }
-            WastDirective::AssertTrap { exec, message, .. } => trapped(self.perform(exec)?, message),
-            WastDirective::AssertExhaustion { call, message, .. } => trapped(self.invoke(call)?, message),
+            WastDirective::AssertTrap { exec, message, .. } => {
+                let result = self.perform(exec)?;
+                self.trapped(result, message)
+            }
+            WastDirective::AssertExhaustion { call, message, .. } => {
+                let result = self.invoke(call)?;
+                self.trapped(result, message)
+            }
             WastDirective::AssertUnlinkable { mut module, message, .. } => {
                 let module = self.encoded(&mut module)?;
                 match self.instantiate(&module)? {
                     Ok(_) => Err(format!("expected \"{message}\", but it links").into()),
                     Err(error)
-                        if (error.is::<LinkError>() || error.is::<UnknownImportError>())
+                        if !message.is_empty()
+                            && (error.is::<LinkError>() || error.is::<UnknownImportError>())
                             && chain(&error).starts_with(message) =>
                     {
                         Ok(())
@@ -188,10 +220,11 @@ impl Runner {
                     Err(error) => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
                 }
             }
-            WastDirective::AssertInvalid { module, .. }
-            | WastDirective::AssertMalformed { module, .. }
-            | WastDirective::AssertInvalidCustom { module, .. }
-            | WastDirective::AssertMalformedCustom { module, .. } => self.refused(module),
+            WastDirective::AssertInvalid { module, message, .. } | WastDirective::AssertInvalidCustom { module, message, .. } => {
+                self.refused(module, Kind::Invalid, message)
+            }
+            WastDirective::AssertMalformed { module, message, .. }
+            | WastDirective::AssertMalformedCustom { module, message, .. } => self.refused(module, Kind::Malformed, message),
             WastDirective::AssertException { .. } => Err("exceptions are not supported".into()),
             WastDirective::AssertSuspension { .. } => Err("suspensions are not supported".into()),
             WastDirective::Thread(_) | WastDirective::Wait { .. } => Err("threads are not supported".into()),
@@ -207,14 +240,20 @@ impl Runner {
         result.map(|_| ())
     }
 
-    fn compile(&self, module: &mut QuoteWat<'_>) -> Outcome<Module> {
+    fn compile(&mut self, module: &mut QuoteWat<'_>) -> Outcome<Module> {
         let bytes = module.encode().map_err(|error| error.to_string())?;
-        Module::from_binary(&self.engine, &bytes).map_err(failed)
+        self.load(&bytes)
     }
 
-    fn encoded(&self, module: &mut Wat<'_>) -> Outcome<Module> {
+    fn encoded(&mut self, module: &mut Wat<'_>) -> Outcome<Module> {
         let bytes = module.encode().map_err(|error| error.to_string())?;
-        Module::from_binary(&self.engine, &bytes).map_err(failed)
+        self.load(&bytes)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Outcome<Module> {
+        let module = Module::from_binary(&self.engine, bytes).map_err(failed)?;
+        self.modules.push(module.clone());
+        Ok(module)
     }
 
     fn instantiate(&mut self, module: &Module) -> Outcome<weir::Result<Instance>> {
@@ -228,13 +267,45 @@ impl Runner {
         Ok(result)
     }
 
-    /// Whether the text or the bytes are refused as such, not for a limit of this implementation.
-    fn refused(&self, mut module: QuoteWat<'_>) -> Outcome {
-        let Ok(bytes) = module.encode() else { return Ok(()) };
-        match Module::validate(&self.engine, &bytes) {
-            Ok(()) => Err("the module is accepted".into()),
-            Err(error) if error.downcast_ref::<InvalidModule>().is_some() => Ok(()),
-            Err(error) => Err(failed(error)),
+    /// Checks that a module is refused for what is wrong with it: of the kind and with the message that a script expects.
+    fn refused(&mut self, mut module: QuoteWat<'_>, kind: Kind, message: &str) -> Outcome {
+        let (found, text) = match module.encode() {
+            Err(error) => (Kind::Text, error.message()),
+            Ok(bytes) => match Module::validate(&self.engine, &bytes) {
+                Ok(()) => return Err(format!("expected \"{message}\", but the module is accepted").into()),
+                Err(error) => match error.downcast_ref::<InvalidModule>() {
+                    Some(invalid) if is_well_formed(&bytes) => (Kind::Invalid, invalid.message.clone()),
+                    Some(invalid) => (Kind::Malformed, invalid.message.clone()),
+                    // For a limit of this implementation.
+                    None => return Err(failed(error)),
+                },
+            },
+        };
+        self.expect((kind, message), (found, &text))
+    }
+
+    /// Checks how a call or an instantiation ended.
+    fn trapped(&mut self, result: weir::Result<Vec<Val>>, message: &str) -> Outcome {
+        match result {
+            Ok(found) => Err(format!("expected \"{message}\", found {found:?}").into()),
+            Err(error) => match error.downcast_ref::<Trap>() {
+                Some(trap) => self.expect((Kind::Trap, message), (Kind::Trap, trap.message())),
+                None => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
+            },
+        }
+    }
+
+    /// Checks a kind of failure and its message, and notes the [wording](messages) by which it is the expected one.
+    fn expect(&mut self, expected: (Kind, &str), found: (Kind, &str)) -> Outcome {
+        match messages::compare(expected, found) {
+            Verdict::Same => Ok(()),
+            Verdict::Worded(row) => {
+                self.wordings.insert(row);
+                Ok(())
+            }
+            Verdict::Different => {
+                Err(format!("expected {} \"{}\", found {} \"{}\"", expected.0, expected.1, found.0, found.1).into())
+            }
         }
     }
 
@@ -287,76 +358,10 @@ impl Runner {
     fn compare(&self, found: &[Val], expected: &[WastRet<'_>]) -> Outcome {
         let matches = found.len() == expected.len()
             && found.iter().zip(expected).all(|(found, expected)| match expected {
-                WastRet::Core(expected) => self.matches(*found, expected),
+                WastRet::Core(expected) => values::matches(&self.store, *found, expected),
                 _ => false,
             });
         if matches { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}").into()) }
-    }
-
-    fn matches(&self, found: Val, expected: &WastRetCore<'_>) -> bool {
-        match (expected, found) {
-            (WastRetCore::I32(expected), Val::I32(found)) => *expected == found,
-            (WastRetCore::I64(expected), Val::I64(found)) => *expected == found,
-            (WastRetCore::F32(expected), Val::F32(found)) => matches_f32(expected, found),
-            (WastRetCore::F64(expected), Val::F64(found)) => matches_f64(expected, found),
-            (WastRetCore::V128(expected), Val::V128(found)) => matches_v128(expected, found.as_u128()),
-            (WastRetCore::RefNull(_), Val::FuncRef(None) | Val::ExternRef(None)) => true,
-            (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
-            (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
-            (WastRetCore::RefExtern(Some(expected)), Val::ExternRef(Some(found))) => {
-                let data = found.data(&self.store).ok().flatten();
-                data.and_then(|data| data.downcast_ref::<u32>()) == Some(expected)
-            }
-            (WastRetCore::Either(any), found) => any.iter().any(|expected| self.matches(found, expected)),
-            _ => false,
-        }
-    }
-}
-
-/// The canonical NaN of an f32, without sign.
-const QUIET_NAN_32: u32 = 0x7FC0_0000;
-
-fn matches_f32(expected: &NanPattern<F32>, found: u32) -> bool {
-    match expected {
-        NanPattern::Value(expected) => expected.bits == found,
-        NanPattern::CanonicalNan => found & (u32::MAX >> 1) == QUIET_NAN_32,
-        NanPattern::ArithmeticNan => found & QUIET_NAN_32 == QUIET_NAN_32,
-    }
-}
-
-/// The canonical NaN of an f64, without sign.
-const QUIET_NAN_64: u64 = 0x7FF8_0000_0000_0000;
-
-fn matches_f64(expected: &NanPattern<F64>, found: u64) -> bool {
-    match expected {
-        NanPattern::Value(expected) => expected.bits == found,
-        NanPattern::CanonicalNan => found & (u64::MAX >> 1) == QUIET_NAN_64,
-        NanPattern::ArithmeticNan => found & QUIET_NAN_64 == QUIET_NAN_64,
-    }
-}
-
-fn matches_v128(expected: &V128Pattern, found: u128) -> bool {
-    let equal = |expected: [u8; 16]| u128::from_le_bytes(expected) == found;
-    match expected {
-        V128Pattern::I8x16(lanes) => equal(std::array::from_fn(|i| lanes[i] as u8)),
-        V128Pattern::I16x8(lanes) => equal(std::array::from_fn(|i| lanes[i / 2].to_le_bytes()[i % 2])),
-        V128Pattern::I32x4(lanes) => equal(std::array::from_fn(|i| lanes[i / 4].to_le_bytes()[i % 4])),
-        V128Pattern::I64x2(lanes) => equal(std::array::from_fn(|i| lanes[i / 8].to_le_bytes()[i % 8])),
-        V128Pattern::F32x4(lanes) => (0..).zip(lanes).all(|(i, lane)| matches_f32(lane, (found >> (32 * i)) as u32)),
-        V128Pattern::F64x2(lanes) => (0..).zip(lanes).all(|(i, lane)| matches_f64(lane, (found >> (64 * i)) as u64)),
-    }
-}
-
-/// Whether it ended with the trap that the specification calls `message`, or something longer.
-fn trapped(result: weir::Result<Vec<Val>>, message: &str) -> Outcome {
-    match result {
-        Ok(found) => Err(format!("expected \"{message}\", found {found:?}").into()),
-        Err(error) => match error.downcast_ref::<Trap>() {
-            // The specification says of which kind the reference should have been.
-            Some(Trap::NullReference) if message.starts_with("null ") && message.ends_with(" reference") => Ok(()),
-            Some(trap) if message.starts_with(trap.message()) || trap.message().starts_with(message) => Ok(()),
-            _ => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
-        },
     }
 }
 

@@ -1,0 +1,65 @@
+//! Decoding without validation, which tells what the specification calls malformed from what it calls invalid.
+
+use wasmparser::{ElementItems, FromReader, FunctionBody, Operator, Parser, Payload, Result, SectionLimited, WasmFeatures};
+
+/// Decodes every section and every instruction; `false` if one is malformed.
+pub(super) fn check(bytes: &[u8], features: WasmFeatures) -> bool {
+    decode(bytes, features).is_ok_and(|complete| complete)
+}
+
+/// `false` where wasmparser leaves it to its validator to refuse what is malformed.
+fn decode(bytes: &[u8], features: WasmFeatures) -> Result<bool> {
+    let mut parser = Parser::new(0);
+    parser.set_features(features);
+    let (mut complete, mut data_count) = (true, false);
+    for payload in parser.parse_all(bytes) {
+        match payload? {
+            Payload::TypeSection(reader) => all(reader)?,
+            Payload::ImportSection(reader) => all(reader)?,
+            Payload::FunctionSection(reader) => all(reader)?,
+            Payload::TableSection(reader) => all(reader)?,
+            Payload::MemorySection(reader) => all(reader)?,
+            Payload::TagSection(reader) => all(reader)?,
+            Payload::GlobalSection(reader) => all(reader)?,
+            Payload::ExportSection(reader) => all(reader)?,
+            Payload::ElementSection(reader) => {
+                for element in reader {
+                    match element?.items {
+                        ElementItems::Functions(items) => all(items)?,
+                        ElementItems::Expressions(_, items) => all(items)?,
+                    }
+                }
+            }
+            Payload::DataSection(reader) => all(reader)?,
+            Payload::DataCountSection { .. } => data_count = true,
+            Payload::CodeSectionEntry(body) => {
+                let names_data = code(&body)?;
+                complete &= data_count || !names_data;
+            }
+            Payload::UnknownSection { .. } => complete = false,
+            // The parser has decoded the others, and what custom sections hold is not part of the format.
+            _ => {}
+        }
+    }
+    Ok(complete)
+}
+
+/// Decodes every item of a section.
+fn all<'a, T: FromReader<'a>>(items: SectionLimited<'a, T>) -> Result<()> {
+    items.into_iter().try_for_each(|item| item.map(drop))
+}
+
+/// Decodes a function body, and says whether it names a data segment, for which the number of segments must be known.
+fn code(body: &FunctionBody<'_>) -> Result<bool> {
+    let mut locals = body.get_locals_reader()?;
+    for _ in 0..locals.get_count() {
+        locals.read()?;
+    }
+    let mut names_data = false;
+    let mut reader = body.get_operators_reader()?;
+    while !reader.eof() {
+        names_data |= matches!(reader.read()?, Operator::MemoryInit { .. } | Operator::DataDrop { .. });
+    }
+    reader.finish()?;
+    Ok(names_data)
+}
