@@ -441,7 +441,7 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
 }
 
 /// The trap that wasmi has this code for.
-pub(crate) fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
+pub fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
     Some(match code {
         wasmi::TrapCode::UnreachableCodeReached => Trap::UnreachableCodeReached,
         wasmi::TrapCode::MemoryOutOfBounds => Trap::MemoryOutOfBounds,

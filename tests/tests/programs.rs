@@ -6,13 +6,16 @@ use weir::{Config, Engine, Linker, Module, Stats, Store, Tier};
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
-/// The folders with a program.
+/// Folders of `programs/` that hold none: the benchmarks, inputs for real programs, and what is fetched.
+const OTHERS: [&str; 3] = ["bench", "cases", "real"];
+
+/// The folders with a program: all that are not among [`OTHERS`]. One that lacks a file fails the test that runs it.
 fn folders() -> Vec<PathBuf> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
     let mut folders: Vec<PathBuf> = fs::read_dir(programs)
         .expect("the folder programs")
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.join("args.txt").exists())
+        .filter(|path| path.is_dir() && !OTHERS.contains(&name(path)))
         .collect();
     folders.sort();
     folders
@@ -53,9 +56,7 @@ const FUEL: u64 = 1 << 40;
 
 /// Runs all programs and checks what they print; the names and runs.
 fn all_programs_with(config: &Config) -> Vec<(String, Run)> {
-    let folders = folders();
-    assert!(folders.len() >= 37, "only {} programs found", folders.len());
-    folders.iter().map(|folder| (name(folder).to_string(), checked(folder, config))).collect()
+    folders().iter().map(|folder| (name(folder).to_string(), checked(folder, config))).collect()
 }
 
 /// Runs one program and checks what it prints.
@@ -110,7 +111,10 @@ fn ssa_as_optimised() {
 
 #[test]
 fn in_the_background() {
-    all_programs_with(&Config::new());
+    let runs = all_programs_with(&Config::new());
+    let compiled = runs.iter().filter(|(_, run)| run.stats.functions.native > 0 || run.stats.osr_entries > 0).count();
+    println!("{compiled} of {} programs", runs.len());
+    assert!(compiled > 0, "the compiler thread made code for no program");
 }
 
 #[test]
@@ -142,11 +146,9 @@ fn native_after_every_choice_of_passes() {
     }
 }
 
-/// Of the programs without printf, which are mostly the loops they were written for.
 #[test]
 fn every_tier_uses_the_same_fuel() {
-    let mut folders = folders();
-    folders.retain(|folder| !["hello", "picture"].contains(&name(folder)));
+    let folders = folders();
     let fuel = |config: &mut Config| -> Vec<(&str, Option<u64>)> {
         config.consume_fuel(true);
         folders.iter().map(|folder| (name(folder), checked(folder, config).fuel)).collect()

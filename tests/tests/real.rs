@@ -1,12 +1,13 @@
 //! Real programs, made by nobody here: interpreters, a database, a bundler, with arguments, standard input and files in a
 //! folder that is opened for them. What they are expected to print was compared with what they print under wasmtime.
 //!
-//! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`.
+//! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No
+//! other test runs such a program, and CI does not fetch them.
 //! `WEIR_BLESS=1` rewrites what is expected.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Engine, Linker, Module, Store};
+use weir::{Config, Engine, Linker, Module, Store, Tier};
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
 fn root() -> PathBuf {
@@ -32,16 +33,19 @@ const HOST_STACK: usize = 4 << 20;
 /// What a program came to: standard output, standard error and exit status.
 type Outcome = (String, String, i32);
 
+/// The tiers that each program runs on.
+const TIERS: [Tier; 3] = [Tier::Interpreter, Tier::Native, Tier::Auto];
+
 /// Runs the module with the folder opened under a name of its own.
-fn run(module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {
+fn run(tier: Tier, module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(GUEST_STACK + HOST_STACK);
-        let thread = guest.spawn_scoped(scope, || run_here(module, args, input, folder)).expect("a thread");
+        let thread = guest.spawn_scoped(scope, || run_here(tier, module, args, input, folder)).expect("a thread");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn run_here(module: &str, args: &[&str], input: &str, (folder, opened_as): (&Path, &str)) -> weir::Result<Outcome> {
+fn run_here(tier: Tier, module: &str, args: &[&str], input: &str, (folder, opened_as): (&Path, &str)) -> weir::Result<Outcome> {
     let path = root().join("programs/real").join(module).with_extension("wasm");
     assert!(path.exists(), "{module} is missing: run programs/fetch.py {module}");
     let (out, err) = (OutputBuffer::new(1 << 20), OutputBuffer::new(1 << 20));
@@ -49,7 +53,7 @@ fn run_here(module: &str, args: &[&str], input: &str, (folder, opened_as): (&Pat
     let ctx = ctx.env("HOME", "/none")?.preopened_dir(folder, opened_as, Access::ReadWrite)?;
 
     let mut config = Config::new();
-    config.max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20);
+    config.tier(tier).max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20);
     let engine = Engine::new(&config)?;
     let module = Module::from_file(&engine, path)?;
     let mut store = Store::new(&engine, ctx.build());
@@ -74,17 +78,20 @@ fn assert_expected(text: &str, file: &str) {
     assert_eq!(text, fs::read_to_string(path).expect("what is expected"), "{file}");
 }
 
-/// Runs it with its script, the folder opened as `/data`, and this input, and expects what it prints, what it says on
+/// Runs it on every tier with its script, the folder opened as `/data`, and this input, and expects what it prints, what it says on
 /// standard error, and its status; and that it leaves nothing but these files.
 fn check(module: &str, args: &[&str], script: &str, input: &str, expected: &str, (errors, status): (&str, i32), left: &[&str]) {
-    let folder = folder(module, &[script]);
-    let (out, err, exit) = run(module, args, input, (&folder, "/data")).unwrap_or_else(|error| panic!("{module}: {error:?}"));
-    assert_eq!((exit, &*err), (status, errors), "{module} printed {out}");
-    assert_expected(&out, expected);
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    assert_eq!(names, left, "{module}");
+    for tier in TIERS {
+        let folder = folder(module, &[script]);
+        let ran = run(tier, module, args, input, (&folder, "/data"));
+        let (out, err, exit) = ran.unwrap_or_else(|error| panic!("{module}, {tier:?}: {error:?}"));
+        assert_eq!((exit, &*err), (status, errors), "{module}, {tier:?}, printed {out}");
+        assert_expected(&out, expected);
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        assert_eq!(names, left, "{module}, {tier:?}");
+    }
 }
 
 const INPUT: &str = "the quick fox and the lazy dog and the weir\n";
@@ -122,10 +129,12 @@ fn sqlite() {
 #[test]
 #[ignore = "needs programs/fetch.py esbuild-wasi"]
 fn esbuild() {
-    let folder = folder("esbuild-wasi", &["bundle/main.ts", "bundle/lib.ts"]);
-    let args = ["/main.ts", "--bundle", "--minify", "--sourcemap", "--log-level=warning", "--outfile=/out.js"];
-    let run = run("esbuild-wasi", &args, "", (&folder, "/")).unwrap_or_else(|error| panic!("{error:?}"));
-    assert_eq!(run, (String::new(), String::new(), 0));
-    assert_expected(&fs::read_to_string(folder.join("out.js")).expect("the bundle"), "bundle/out.js");
-    assert!(folder.join("out.js.map").exists());
+    for tier in TIERS {
+        let folder = folder("esbuild-wasi", &["bundle/main.ts", "bundle/lib.ts"]);
+        let args = ["/main.ts", "--bundle", "--minify", "--sourcemap", "--log-level=warning", "--outfile=/out.js"];
+        let run = run(tier, "esbuild-wasi", &args, "", (&folder, "/")).unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
+        assert_eq!(run, (String::new(), String::new(), 0), "{tier:?}");
+        assert_expected(&fs::read_to_string(folder.join("out.js")).expect("the bundle"), "bundle/out.js");
+        assert!(folder.join("out.js.map").exists());
+    }
 }

@@ -22,12 +22,7 @@ fn every_function_of_the_suite_survives_text() {
             for (entry, options) in std::iter::once((Entry::Call, &options)).chain(loops) {
                 let arena = Bump::new();
                 let built = build(&arena, &module, func, entry, options, &mut BuildStats::default());
-                let ssa = match built {
-                    Ok(ssa) => ssa,
-                    // Nothing enters a loop in dead code.
-                    Err(_) if entry != Entry::Call => continue,
-                    Err(refusal) => panic!("{place}, function {func}: {refusal}"),
-                };
+                let ssa = built.unwrap_or_else(|refusal| panic!("{place}, function {func}, {entry:?}: {refusal}"));
                 verify(&ssa, Some(&module)).unwrap_or_else(|error| panic!("{place}, function {func}: {error}\n{ssa}"));
                 let text = print(&ssa);
                 let read = parse(&arena, &text).unwrap_or_else(|error| panic!("{place}, function {func}: {error}\n{text}"));

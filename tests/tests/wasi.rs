@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use weir::{Config, Engine, Linker, Module, Store, Tier};
+use weir::{Config, Engine, FunctionStats, Linker, Module, Store, Tier};
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
-/// Runs `files.wasm` with an empty folder, two arguments and a line of input; what it prints and its exit status.
-fn files(config: &Config, test: &str) -> weir::Result<(String, i32)> {
+/// Runs `files.wasm` with an empty folder, two arguments and a line of input; what it prints, its exit status, and what ran.
+fn files(config: &Config, test: &str) -> weir::Result<(String, i32, FunctionStats)> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
@@ -23,16 +23,25 @@ fn files(config: &Config, test: &str) -> weir::Result<(String, i32)> {
     let instance = linker.instantiate(&mut store, &module)?;
     let error = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
     let status = error.map_or_else(|error| error.downcast::<I32Exit>().map(|exit| exit.0), |()| Ok(0))?;
-    Ok((String::from_utf8_lossy(&output.contents()).into_owned(), status))
+    Ok((String::from_utf8_lossy(&output.contents()).into_owned(), status, module.stats().functions))
 }
 
 #[test]
 fn files_through_the_c_library_on_every_tier() {
     let expected = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.txt")).expect("files.txt");
     for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto] {
-        let (printed, status) =
+        let (printed, status, functions) =
             files(Config::new().tier(tier), "wasi-files").unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
         assert_eq!(printed, expected, "{tier:?}");
         assert_eq!(status, 7, "{tier:?}");
+        let compiled = match tier {
+            Tier::Interpreter => functions.interpreted,
+            Tier::Native => functions.native,
+            Tier::Cranelift => functions.cranelift,
+            Tier::Ssa => functions.evaluated,
+            // In the background, when there is time.
+            _ => continue,
+        };
+        assert!(compiled == functions.called && functions.fallbacks.is_empty(), "{tier:?}: {functions:?}");
     }
 }

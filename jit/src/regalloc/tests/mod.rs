@@ -3,6 +3,7 @@
 mod problem;
 mod random;
 mod scale;
+mod simulate;
 
 use super::checker::{self, Wrong};
 use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role, SlotWidth};
@@ -131,13 +132,12 @@ fn swap_in_a_loop() {
     }
 }
 
-/// The checker finds every damage that matters: a place or a copy changed at random either makes it fail, or leaves the copies'
-/// and operands' values as they were.
+/// The checker finds every damage that matters: after a place, a copy or a slot is changed at random, either it fails or every
+/// operand still has its value on every path that is [simulated](simulate).
 #[test]
 fn the_checker_finds_damage() {
-    let mut found = 0;
-    let mut damaged = 0;
-    for seed in 0..300 {
+    let (mut found, mut wrong, mut damaged) = (0, 0, 0);
+    for seed in 0..3000 {
         let mut random = random::Random::new(seed);
         let problem = problem::at_random(&mut random);
         let mut assignment = allocated(&problem);
@@ -145,9 +145,15 @@ fn the_checker_finds_damage() {
             continue;
         }
         damaged += 1;
-        found += usize::from(checker::check(&problem, &assignment).is_err());
+        let verdict = checker::check(&problem, &assignment);
+        found += usize::from(verdict.is_err());
+        if let Err(value) = simulate::paths(&problem, &assignment, &mut random) {
+            wrong += 1;
+            assert!(verdict.is_err(), "seed {seed}: {value}, but the checker finds nothing\n{problem:?}\n{assignment:?}");
+        }
     }
-    assert!(damaged > 200 && found * 10 > damaged * 7, "{found} of {damaged}");
+    // Damage that no path shows may still break a constraint, or a path that no walk took.
+    assert!(damaged > 2000 && wrong * 2 > damaged && found * 10 > damaged * 7, "{found} and {wrong} of {damaged}");
 }
 
 #[test]
@@ -177,6 +183,8 @@ fn random_problems() {
         checker::check(&problem, &assignment).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}\n{problem:?}\n{assignment:?}"));
         let again = allocate(&problem, Allocator::Own, false).expect("as before");
         assert_eq!((&assignment.places, &assignment.moves), (&again.places, &again.moves), "seed {seed}: not deterministic");
+        simulate::paths(&problem, &assignment, &mut random)
+            .unwrap_or_else(|value| panic!("seed {seed}: {value}\n{problem:?}\n{assignment:?}"));
         spills += counts(&assignment.moves).1;
         if seed % 8 == 0 {
             let other = allocate(&problem, Allocator::Regalloc2, true);
