@@ -121,6 +121,9 @@ fn full(options: &Full) -> Done {
         compiled.clone()
     };
     let timeout = options.selection.timeout();
+    // Before the measurements, which take long.
+    let results = options.out.join("programs/bench");
+    std::fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
     let mut runner = Runner::new()?;
     let mut document = Document::new(&everybody, &programs);
 
@@ -149,7 +152,7 @@ fn full(options: &Full) -> Done {
     // Last, because it reads whole modules: Linux counts the peak memory of this process to a child that is started later.
     document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &everybody, runner.scratch())).collect();
     show(&document);
-    document.write(&options.out.join("programs/bench/results.json"))?;
+    document.write(&results.join("results.json"))?;
     report::write(&document, &options.out)?;
     Ok(document.failures().is_empty())
 }

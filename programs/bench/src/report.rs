@@ -80,9 +80,9 @@ The modules are those in the repository. C and C++ are compiled by Zig's clang w
 const METHOD: &str = "\
 Each measurement is a whole process, from start to exit; every runtime runs in turn within each round. The output is compared
 with a file in the program's folder, or, where there is none, with the output of the first runtime: that of the interpreters'
-work, and of half of the work of the real programs. Steady state is the median time of all of the work less the median of half of it, so its noise is about twice that
-of the total. First output is the time to the first byte with the small arguments. Peak memory is the largest resident set.
-Only ratios within one table are comparable.
+work, and of half of the work of the real programs. Steady state is the median time of all of the work less the median of half
+of it, so its noise is about twice that of the total. First output is the time to the first byte with the small arguments. Peak
+memory is the largest resident set. Only ratios within one table are comparable.
 ";
 
 fn markdown(document: &Document) -> String {
@@ -147,7 +147,8 @@ fn compilers(text: &mut String, document: &Document) {
     );
     text.push_str("|---|---|---|---|---|---|\n");
     for Total { name, modules, speed, without_largest, growth, refused } in compiler_totals(&document.compilers) {
-        let _ = writeln!(text, "| {name} | {modules} | {speed:.2} | {without_largest:.2} | {growth:.2} | {refused} |");
+        let without_largest = without_largest.map_or("–".into(), |speed| format!("{speed:.2}"));
+        let _ = writeln!(text, "| {name} | {modules} | {speed:.2} | {without_largest} | {growth:.2} | {refused} |");
     }
     for name in dropped_compilers(&document.compilers) {
         let _ = writeln!(

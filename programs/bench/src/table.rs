@@ -99,7 +99,8 @@ pub fn compilers(compilers: &[Compiler]) -> String {
         "compiler", "modules", "MB/s, one thread", "without the largest", "bytes of code per byte"
     );
     for Total { name, modules, speed, without_largest, growth, .. } in compiler_totals(compilers) {
-        let _ = writeln!(text, "{name:<22}{modules:>10}{speed:>22.2}{without_largest:>22.2}{growth:>26.2}");
+        let without_largest = without_largest.map_or("–".into(), |speed| format!("{speed:.2}"));
+        let _ = writeln!(text, "{name:<22}{modules:>10}{speed:>22.2}{without_largest:>22}{growth:>26.2}");
     }
     for Compiler { program, name, left_out, .. } in compilers {
         if let Some(why) = left_out {
@@ -119,8 +120,8 @@ pub struct Total<'a> {
     pub modules: usize,
     /// Megabytes of bytecode in a second, the sum of all modules: of a small one alone the clock tells little.
     pub speed: f64,
-    /// The same without the module that has the most bytecode.
-    pub without_largest: f64,
+    /// The same without the module that has the most bytecode, if there is another.
+    pub without_largest: Option<f64>,
     /// Bytes of machine code for one of bytecode.
     pub growth: f64,
     /// Functions that it refused.
@@ -150,7 +151,7 @@ pub fn compiler_totals(compilers: &[Compiler]) -> Vec<Total<'_>> {
             name,
             modules: rows.len(),
             speed: speed(&rows),
-            without_largest: speed(&others),
+            without_largest: (!others.is_empty()).then(|| speed(&others)),
             growth: code as f64 / bytecode as f64,
             refused: rows.iter().map(|row| row.refused).sum(),
         }
@@ -228,9 +229,17 @@ mod tests {
             Compiler { left_out: Some("no".into()), ..row("z", "b", 0, 0, 0.0) },
             Compiler { scope: Scope::Called, ..row("x", "c", 1000, 1000, 0.1) },
         ];
-        let total = |name, speed, without_largest, growth| Total { name, modules: 2, speed, without_largest, growth, refused: 0 };
+        let total = |name, speed, without_largest, growth| Total {
+            name,
+            modules: 2,
+            speed,
+            without_largest: Some(without_largest),
+            growth,
+            refused: 0,
+        };
         assert_eq!(compiler_totals(&all), [total("a", 4.0 / 1.5, 1.0, 3.0), total("b", 0.8, 0.25, 0.75)]);
         assert_eq!(dropped_compilers(&all), ["c"]);
+        assert_eq!(compiler_totals(&all[..2])[0].without_largest, None);
         let text = compilers(&all);
         assert!(text.contains("3.00") && text.contains("failed: z by b: no") && text.contains("dropped: c"), "{text}");
     }
