@@ -4,7 +4,7 @@ use crate::Answer;
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::Guest;
-use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
+use crate::sys::clock::Clock;
 
 pub(crate) const REALTIME: u32 = 0;
 pub(crate) const MONOTONIC: u32 = 1;
@@ -24,11 +24,11 @@ const START: u64 = 946_684_800_000_000_000;
 const TICK: u64 = 1_000;
 
 impl Clocks {
-    /// What a clock shows, in nanoseconds.
+    /// What a clock shows, in nanoseconds. `EOVERFLOW` for a time before 1970 or after 2554.
     pub fn now(&mut self, clock: u32) -> Result<u64, Errno> {
         let host = host_clock(clock)?;
         match self {
-            Clocks::Host => nanoseconds(clock_gettime(host)),
+            Clocks::Host => host.now().ok_or(Errno::Overflow),
             Clocks::Virtual(time) => {
                 *time = time.saturating_add(TICK);
                 Ok(if clock == REALTIME { time.saturating_add(START) } else { *time })
@@ -39,7 +39,7 @@ impl Clocks {
     fn resolution(&self, clock: u32) -> Result<u64, Errno> {
         let host = host_clock(clock)?;
         match self {
-            Clocks::Host => nanoseconds(clock_getres(host)),
+            Clocks::Host => host.resolution().ok_or(Errno::Overflow),
             Clocks::Virtual(_) => Ok(TICK),
         }
     }
@@ -69,18 +69,12 @@ pub(crate) fn clock_time_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, clock: u3
     Ok(guest.write_u64(time, ctx.clocks.now(clock)?)?)
 }
 
-fn host_clock(clock: u32) -> Result<ClockId, Errno> {
+fn host_clock(clock: u32) -> Result<Clock, Errno> {
     match clock {
-        REALTIME => Ok(ClockId::Realtime),
-        MONOTONIC => Ok(ClockId::Monotonic),
-        2 => Ok(ClockId::ProcessCPUTime),
-        3 => Ok(ClockId::ThreadCPUTime),
+        REALTIME => Ok(Clock::Realtime),
+        MONOTONIC => Ok(Clock::Monotonic),
+        2 => Ok(Clock::ProcessCpu),
+        3 => Ok(Clock::ThreadCpu),
         _ => Err(Errno::Inval),
     }
-}
-
-/// `EOVERFLOW` for a time before 1970 or after 2554.
-fn nanoseconds(time: Timespec) -> Result<u64, Errno> {
-    let whole = u64::try_from(time.tv_sec).ok().and_then(|seconds| seconds.checked_mul(1_000_000_000));
-    whole.and_then(|whole| whole.checked_add(time.tv_nsec as u64)).ok_or(Errno::Overflow)
 }

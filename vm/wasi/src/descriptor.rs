@@ -5,8 +5,8 @@ use crate::errno::Errno;
 use crate::rights;
 use crate::stat::{CHARACTER_DEVICE, DIRECTORY, REGULAR_FILE, SOCKET_STREAM, UNKNOWN};
 use crate::stream::Stream;
+use crate::sys::poll::Interest;
 use cap_std::fs::File;
-use rustix::event::PollFlags;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Bits of `fdflags`.
@@ -117,7 +117,7 @@ impl Object {
     }
 
     /// What `poll` is to wait for so that the guest can read, or write; `EBADF` where it never can.
-    pub fn poll_flags(&self, read: bool) -> Result<PollFlags, Errno> {
+    pub fn interest(&self, read: bool) -> Result<Interest, Errno> {
         let possible = match self {
             Object::Stream(stream) => stream.readable() == read,
             Object::Dir(_) => false,
@@ -126,8 +126,8 @@ impl Object {
         };
         match (possible, read) {
             (false, _) => Err(Errno::Badf),
-            (true, true) => Ok(PollFlags::IN),
-            (true, false) => Ok(PollFlags::OUT),
+            (true, true) => Ok(Interest::Read),
+            (true, false) => Ok(Interest::Write),
         }
     }
 }

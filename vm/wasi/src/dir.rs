@@ -5,9 +5,9 @@ use crate::ctx::WasiCtx;
 use crate::descriptor::Object;
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
-use crate::{rights, stat};
+use crate::sys::dir::FileType;
+use crate::{rights, stat, sys};
 use cap_std::fs::{Dir, MetadataExt};
-use rustix::fs::{DirEntry, FileType, Mode, OFlags};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -44,7 +44,7 @@ impl Directory {
 
     /// The host's directory `host`, which the guest knows as `guest`.
     pub fn preopened(host: &Path, guest: String) -> io::Result<Directory> {
-        let fd = rustix::fs::open(host, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let fd = sys::dir::open(host)?;
         Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into())) })
     }
 
@@ -53,11 +53,9 @@ impl Directory {
     fn list(&self) -> io::Result<Vec<Entry>> {
         let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
         let mut entries = vec![entry(self.dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
-        for found in rustix::fs::Dir::read_from(&self.dir)? {
-            let found = found?;
-            let name = found.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                entries.push(Entry { inode: found.ino(), file_type: self.type_of(&found), name: name.into() });
+        for found in sys::dir::entries(&self.dir)? {
+            if *found.name != *b"." && *found.name != *b".." {
+                entries.push(Entry { inode: found.inode, file_type: self.type_of(&found), name: found.name });
             }
         }
         entries[2..].sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -65,11 +63,11 @@ impl Directory {
     }
 
     /// Some file systems say what type an entry has only when they are asked for it.
-    fn type_of(&self, entry: &DirEntry) -> u8 {
-        match entry.file_type() {
+    fn type_of(&self, entry: &sys::dir::Entry) -> u8 {
+        match entry.file_type {
             FileType::Unknown => {
-                let metadata = self.dir.symlink_metadata(OsStr::from_bytes(entry.file_name().to_bytes()));
-                metadata.map_or(stat::UNKNOWN, |metadata| stat::file_type(FileType::from_raw_mode(metadata.mode())))
+                let metadata = self.dir.symlink_metadata(OsStr::from_bytes(&entry.name));
+                metadata.map_or(stat::UNKNOWN, |metadata| stat::file_type(FileType::of_mode(metadata.mode())))
             }
             known => stat::file_type(known),
         }

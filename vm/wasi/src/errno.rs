@@ -1,5 +1,6 @@
 //! The error numbers of WASI preview 1, and which of the host's each stands for.
 
+use crate::sys::errno::{HostErrno, number};
 use std::io;
 
 macro_rules! errnos {
@@ -11,10 +12,10 @@ macro_rules! errnos {
             $($(#[doc = $doc])* $name = $code,)*
         }
 
-        impl From<rustix::io::Errno> for Errno {
-            fn from(host: rustix::io::Errno) -> Errno {
+        impl From<HostErrno> for Errno {
+            fn from(host: HostErrno) -> Errno {
                 match host {
-                    $($(rustix::io::Errno::$host => Errno::$name,)?)*
+                    $($(HostErrno::$host => Errno::$name,)?)*
                     _ => Errno::Io,
                 }
             }
@@ -118,7 +119,7 @@ errnos! {
 impl From<io::Error> for Errno {
     /// An error without a number is cap-std's own: of a path that leads outside, or that cannot be a path.
     fn from(error: io::Error) -> Errno {
-        match (rustix::io::Errno::from_io_error(&error), error.kind()) {
+        match (number(&error), error.kind()) {
             (Some(host), _) => host.into(),
             (None, io::ErrorKind::PermissionDenied) => Errno::Perm,
             (None, io::ErrorKind::NotFound) => Errno::Noent,
@@ -135,9 +136,9 @@ mod tests {
 
     #[test]
     fn host_errors_keep_their_meaning() {
-        assert_eq!(Errno::from(rustix::io::Errno::NOTEMPTY) as u16, 55);
-        assert_eq!(Errno::from(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error())), Errno::Loop);
+        assert_eq!(Errno::from(HostErrno::NOTEMPTY) as u16, 55);
+        assert_eq!(Errno::from(HostErrno::LOOP.error()), Errno::Loop);
         assert_eq!(Errno::from(io::Error::new(io::ErrorKind::PermissionDenied, "outside")), Errno::Perm);
-        assert_eq!(Errno::from(rustix::io::Errno::BADRQC), Errno::Io, "without a number of its own");
+        assert_eq!(Errno::from(HostErrno::BADRQC), Errno::Io, "without a number of its own");
     }
 }

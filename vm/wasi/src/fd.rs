@@ -6,9 +6,10 @@ use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;
 use crate::guest::Guest;
 use crate::rights;
-use crate::stat::{bare_filestat, file_type, filestat, new_times, timestamps};
+use crate::stat::{bare_filestat, file_type, filestat, new_times};
+use crate::sys::dir::FileType;
+use crate::sys::file;
 use cap_std::fs::MetadataExt;
-use rustix::fs::{FileType, OFlags};
 use std::os::fd::{AsFd, BorrowedFd};
 
 pub(crate) fn fd_close(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
@@ -23,7 +24,7 @@ pub(crate) fn fd_fdstat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, s
     let descriptor = ctx.table.get(fd)?;
     let mut record = [0; 24];
     record[0] = match &descriptor.object {
-        Object::File(file) => file_type(FileType::from_raw_mode(file.metadata()?.mode())),
+        Object::File(file) => file_type(FileType::of_mode(file.metadata()?.mode())),
         object => object.file_type(),
     };
     record[2..4].copy_from_slice(&descriptor.flags.to_le_bytes());
@@ -53,10 +54,10 @@ pub(crate) fn fd_fdstat_set_flags(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32,
 }
 
 fn set_host_flags(fd: BorrowedFd<'_>, new: u16) -> Result<(), Errno> {
-    let mut host = rustix::fs::fcntl_getfl(fd)?;
-    host.set(OFlags::APPEND, new & flags::APPEND != 0);
-    host.set(OFlags::NONBLOCK, new & flags::NONBLOCK != 0);
-    Ok(rustix::fs::fcntl_setfl(fd, host)?)
+    let mut host = file::flags(fd)?;
+    host.set(file::Flags::APPEND, new & flags::APPEND != 0);
+    host.set(file::Flags::NONBLOCK, new & flags::NONBLOCK != 0);
+    Ok(file::set_flags(fd, host)?)
 }
 
 /// Rights can only be given up.
@@ -90,16 +91,16 @@ pub(crate) fn fd_filestat_set_times(
     flags: u32,
 ) -> Answer {
     let host = stored(ctx.table.get(fd)?, rights::FD_FILESTAT_SET_TIMES)?;
-    let times = timestamps(new_times(access, modification, flags)?);
-    Ok(rustix::fs::futimens(host, &times)?)
+    let [access, modification] = new_times(access, modification, flags)?;
+    Ok(file::set_times(host, access, modification)?)
 }
 
 pub(crate) fn fd_sync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
-    Ok(rustix::fs::fsync(stored(ctx.table.get(fd)?, rights::FD_SYNC)?)?)
+    Ok(file::sync(stored(ctx.table.get(fd)?, rights::FD_SYNC)?)?)
 }
 
 pub(crate) fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
-    Ok(rustix::fs::fdatasync(stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?)?)
+    Ok(file::sync_data(stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?)?)
 }
 
 /// The host's descriptor of what is in a file system, for an operation that needs this right.

@@ -4,12 +4,10 @@ use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, flags};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
+use crate::sys::file::{self, Advice, Flags};
 use crate::{Answer, BrokenPipe, Failure, rights};
 use cap_std::fs::File;
-use rustix::fs::{Advice, FallocateFlags, OFlags, SeekFrom};
-use rustix::io::retry_on_intr;
-use std::io::IoSlice;
-use std::num::NonZeroU64;
+use std::io::{IoSlice, SeekFrom};
 
 pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Answer {
     let descriptor = ctx.table.get_mut(fd)?;
@@ -20,11 +18,9 @@ pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers
     }
     descriptor.require(rights::FD_READ)?;
     let bytes = match &mut descriptor.object {
-        Object::File(file) => fill(guest, &buffers, |into, _| Ok(retry_on_intr(|| rustix::io::read(&*file, &mut *into))?))?,
+        Object::File(file) => fill(guest, &buffers, |into, _| Ok(file::read(&*file, into)?))?,
         Object::Stream(stream) => fill_first(guest, &buffers, |into| stream.read(into))?,
-        Object::Socket(socket) | Object::Listener(socket) => {
-            fill_first(guest, &buffers, |into| Ok(retry_on_intr(|| rustix::io::read(&*socket, &mut *into))?))?
-        }
+        Object::Socket(socket) | Object::Listener(socket) => fill_first(guest, &buffers, |into| Ok(file::read(&*socket, into)?))?,
         Object::Dir(_) => 0,
     };
     Ok(guest.write_u32(read, bytes)?)
@@ -45,7 +41,7 @@ pub(crate) fn fd_pread(
     let buffers = guest.buffers(buffers, count)?;
     let bytes = fill(guest, &buffers, |into, before| {
         let at = at.checked_add(u64::from(before)).ok_or(Errno::Inval)?;
-        Ok(retry_on_intr(|| rustix::io::pread(file, &mut *into, at))?)
+        Ok(file::read_at(file, into, at)?)
     })?;
     Ok(guest.write_u32(read, bytes)?)
 }
@@ -96,10 +92,8 @@ pub(crate) fn fd_write(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffer
     let slices = slices(guest, buffers, count)?;
     let bytes = match &mut descriptor.object {
         Object::Stream(stream) => stream.write(&slices),
-        Object::File(file) => retry_on_intr(|| rustix::io::writev(&*file, &slices)).map_err(Errno::from),
-        Object::Socket(socket) | Object::Listener(socket) => {
-            retry_on_intr(|| rustix::io::writev(&*socket, &slices)).map_err(Errno::from)
-        }
+        Object::File(file) => file::write(&*file, &slices).map_err(Errno::from),
+        Object::Socket(socket) | Object::Listener(socket) => file::write(&*socket, &slices).map_err(Errno::from),
         Object::Dir(_) => Err(Errno::Isdir),
     };
     let bytes = match bytes {
@@ -118,23 +112,40 @@ pub(crate) fn fd_pwrite(
     at: u64,
     written: u32,
 ) -> Answer {
-    let descriptor = ctx.table.get(fd)?;
+    let descriptor = ctx.table.get_mut(fd)?;
     let file = descriptor.file(rights::FD_WRITE | rights::FD_SEEK, Errno::Spipe)?;
     guest.check_u32(written)?;
     let slices = slices(guest, buffers, count)?;
-    let write = || Ok(retry_on_intr(|| rustix::io::pwritev(file, &slices, at))?);
-    let bytes = if descriptor.flags & flags::APPEND == 0 { write()? } else { without_append(file, write)? };
+    let write = || Ok(file::write_at(file, &slices, at)?);
+    let bytes = if descriptor.flags & flags::APPEND == 0 {
+        write()?
+    } else {
+        let (bytes, appends) = without_append(file, write)?;
+        if let Err(errno) = appends {
+            descriptor.flags &= !flags::APPEND;
+            return Err(errno.into());
+        }
+        bytes?
+    };
     Ok(guest.write_u32(written, u32::try_from(bytes).map_err(|_| Errno::Overflow)?)?)
 }
 
 /// Linux appends to a file with `O_APPEND` even if it is told where to write; POSIX and WASI do not. Nobody else has this
-/// open file, so nobody sees the flag missing.
-fn without_append<R>(file: &File, write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
-    let host = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, host - OFlags::APPEND)?;
+/// open file, so nobody sees the flag missing. Returns what `write` returns, and whether the file has the flag again.
+///
+/// # Errors
+/// The flag cannot be changed, and nothing was written.
+#[expect(clippy::type_complexity, reason = "two results of one call")]
+fn without_append<R>(
+    file: &File,
+    write: impl FnOnce() -> Result<R, Errno>,
+) -> Result<(Result<R, Errno>, Result<(), Errno>), Errno> {
+    let host = file::flags(file)?;
+    let mut without = host;
+    without.set(Flags::APPEND, false);
+    file::set_flags(file, without)?;
     let written = write();
-    rustix::fs::fcntl_setfl(file, host)?;
-    written
+    Ok((written, file::set_flags(file, host).map_err(Errno::from)))
 }
 
 pub(crate) fn slices<'g>(guest: &'g Guest<'_>, buffers: u32, count: u32) -> Result<Vec<IoSlice<'g>>, Errno> {
@@ -156,12 +167,12 @@ pub(crate) fn fd_seek(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, by: i64
         _ => return Err(Errno::Inval.into()),
     };
     guest.check_u64(at)?;
-    Ok(guest.write_u64(at, rustix::fs::seek(file, to)?)?)
+    Ok(guest.write_u64(at, file::seek(file, to)?)?)
 }
 
 pub(crate) fn fd_tell(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, at: u32) -> Answer {
     let file = ctx.table.get(fd)?.file(rights::FD_TELL, Errno::Spipe)?;
-    Ok(guest.write_u64(at, rustix::fs::tell(file)?)?)
+    Ok(guest.write_u64(at, file::seek(file, SeekFrom::Current(0))?)?)
 }
 
 pub(crate) fn fd_advise(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64, advice: u32) -> Answer {
@@ -175,15 +186,15 @@ pub(crate) fn fd_advise(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, 
         5 => Advice::NoReuse,
         _ => return Err(Errno::Inval.into()),
     };
-    Ok(rustix::fs::fadvise(file, at, NonZeroU64::new(len), advice)?)
+    Ok(file::advise(file, at, len, advice)?)
 }
 
 pub(crate) fn fd_allocate(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64) -> Answer {
     let file = ctx.table.get(fd)?.file(rights::FD_ALLOCATE, Errno::Spipe)?;
-    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), at, len)?)
+    Ok(file::allocate(file, at, len)?)
 }
 
 pub(crate) fn fd_filestat_set_size(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, size: u64) -> Answer {
     let file = ctx.table.get(fd)?.file(rights::FD_FILESTAT_SET_SIZE, Errno::Inval)?;
-    Ok(rustix::fs::ftruncate(file, size)?)
+    Ok(file::set_len(file, size)?)
 }

@@ -43,6 +43,10 @@ mod rights;
 mod sock;
 mod stat;
 mod stream;
+mod sys;
+
+#[cfg(feature = "fault-injection")]
+pub use sys::fault_injection;
 
 pub use ctx::{Access, NulError, WasiCtx, WasiCtxBuilder};
 pub use stream::OutputBuffer;
@@ -77,12 +81,6 @@ enum Failure {
 impl From<Errno> for Failure {
     fn from(errno: Errno) -> Failure {
         Failure::Errno(errno)
-    }
-}
-
-impl From<rustix::io::Errno> for Failure {
-    fn from(errno: rustix::io::Errno) -> Failure {
-        Failure::Errno(errno.into())
     }
 }
 

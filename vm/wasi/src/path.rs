@@ -6,10 +6,10 @@ use crate::descriptor::{Descriptor, Object, flags};
 use crate::dir::Directory;
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
+use crate::sys::file::Flags;
 use crate::{rights, stat};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
 use std::os::unix::ffi::OsStrExt;
 
 /// The one bit of `lookupflags`: a symbolic link at the end of the path is followed.
@@ -112,22 +112,22 @@ impl Request {
         let mut options = OpenOptions::new();
         options.read(read).write(write).maybe_dir(true);
         options.follow(if self.follow { FollowSymlinks::Yes } else { FollowSymlinks::No });
-        options.custom_flags(self.host_flags().bits() as i32);
+        options.custom_flags(self.host_flags().bits());
         options
     }
 
-    fn host_flags(&self) -> OFlags {
+    fn host_flags(&self) -> Flags {
         // Not by `OpenOptions::create`, which would refuse to create a file that is then only read.
-        let mut host = OFlags::empty();
-        host.set(OFlags::CREATE, self.asks(CREATE));
-        host.set(OFlags::EXCL, self.asks(EXCLUSIVE));
-        host.set(OFlags::DIRECTORY, self.asks(DIRECTORY));
-        host.set(OFlags::TRUNC, self.asks(TRUNCATE));
-        host.set(OFlags::APPEND, self.flags & flags::APPEND != 0);
-        host.set(OFlags::NONBLOCK, self.flags & flags::NONBLOCK != 0);
-        host.set(OFlags::DSYNC, self.flags & flags::DSYNC != 0);
+        let mut host = Flags::NONE;
+        host.set(Flags::CREATE, self.asks(CREATE));
+        host.set(Flags::EXCLUSIVE, self.asks(EXCLUSIVE));
+        host.set(Flags::DIRECTORY, self.asks(DIRECTORY));
+        host.set(Flags::TRUNCATE, self.asks(TRUNCATE));
+        host.set(Flags::APPEND, self.flags & flags::APPEND != 0);
+        host.set(Flags::NONBLOCK, self.flags & flags::NONBLOCK != 0);
+        host.set(Flags::DSYNC, self.flags & flags::DSYNC != 0);
         // Linux makes no difference between the two.
-        host.set(OFlags::SYNC, self.flags & (flags::SYNC | flags::RSYNC) != 0);
+        host.set(Flags::SYNC, self.flags & (flags::SYNC | flags::RSYNC) != 0);
         host
     }
 }
@@ -176,7 +176,7 @@ pub(crate) fn path_filestat_set_times(
     flags: u32,
 ) -> Answer {
     let dir = dir(ctx, fd, rights::PATH_FILESTAT_SET_TIMES)?;
-    let [access, modification] = stat::new_times(access, modification, flags)?.map(stat::NewTime::spec);
+    let [access, modification] = stat::new_times(access, modification, flags)?.map(stat::spec);
     let path = guest.path(path, len)?;
     let set = if follows(lookup)? {
         dir.set_times(path, access, modification)

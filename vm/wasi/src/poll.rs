@@ -7,8 +7,9 @@ use crate::descriptor::{Object, Table};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest, element, offset};
 use crate::rights;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
+use crate::sys::file;
+use crate::sys::poll::{self, Waited};
+use std::io::{self, SeekFrom};
 use std::time::Duration;
 
 const SUBSCRIPTION_SIZE: u32 = 48;
@@ -155,7 +156,7 @@ fn object(table: &Table, fd: u32) -> Result<&Object, Errno> {
 
 /// Whether a call would return at once. Only streams of the host and sockets make one wait.
 fn ready(object: &Object, read: bool, virtual_time: bool) -> Result<Option<Ready>, Errno> {
-    let wanted = object.poll_flags(read)?;
+    let interest = object.interest(read)?;
     let Some(host) = object.waited_for() else {
         let bytes = if read { buffered(object)? } else { 0 };
         return Ok(Some(Ready { bytes, hung_up: false }));
@@ -163,22 +164,21 @@ fn ready(object: &Object, read: bool, virtual_time: bool) -> Result<Option<Ready
     if virtual_time {
         return Ok(Some(Ready { bytes: u64::from(read), hung_up: false }));
     }
-    let mut fds = [PollFd::from_borrowed_fd(host, wanted)];
-    retry_on_intr(|| poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })))?;
-    let happened = fds[0].revents();
-    if happened.is_empty() {
+    let mut waited = Waited::new(host, interest);
+    wait_for(std::slice::from_mut(&mut waited), Some(Duration::ZERO))?;
+    if !waited.happened() {
         return Ok(None);
     }
     // What cannot tell, such as a listening socket, has at least something.
-    let bytes = if read { rustix::io::ioctl_fionread(host).unwrap_or(1) } else { 0 };
-    Ok(Some(Ready { bytes, hung_up: happened.contains(PollFlags::HUP) }))
+    let bytes = if read { poll::readable_bytes(host).unwrap_or(1) } else { 0 };
+    Ok(Some(Ready { bytes, hung_up: waited.hung_up() }))
 }
 
 /// How many bytes can be read of what never makes a call wait.
 fn buffered(object: &Object) -> Result<u64, Errno> {
     Ok(match object {
         Object::Stream(stream) => stream.buffered(),
-        Object::File(file) => match rustix::fs::tell(file) {
+        Object::File(file) => match file::seek(file, SeekFrom::Current(0)) {
             Ok(at) => file.metadata()?.len().saturating_sub(at),
             // A device has no position.
             Err(_) => 1,
@@ -196,8 +196,8 @@ fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64)
             What::Deadline(deadline) => earliest = Some(earliest.map_or(deadline, |other| other.min(deadline))),
             What::Readable(fd) | What::Writable(fd) => {
                 let object = object(table, fd)?;
-                let wanted = object.poll_flags(subscription.reads())?;
-                fds.extend(object.waited_for().map(|host| PollFd::from_borrowed_fd(host, wanted)));
+                let interest = object.interest(subscription.reads())?;
+                fds.extend(object.waited_for().map(|host| Waited::new(host, interest)));
             }
             What::Wrong(_) => {}
         }
@@ -206,10 +206,13 @@ fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64)
         return Ok(());
     }
     let timeout = earliest.map(|deadline| Duration::from_nanos(deadline.saturating_sub(time)));
-    // A time too long to express is as good as none.
-    let timeout: Option<Timespec> = timeout.and_then(|timeout| timeout.try_into().ok());
-    match poll(&mut fds, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+    Ok(wait_for(&mut fds, timeout)?)
+}
+
+/// A signal ends the wait early: then nothing has happened.
+fn wait_for(fds: &mut [Waited<'_>], timeout: Option<Duration>) -> io::Result<()> {
+    match poll::wait(fds, timeout) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        result => result,
     }
 }

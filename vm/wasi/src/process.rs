@@ -3,7 +3,7 @@
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::Guest;
-use crate::{Answer, Failure, I32Exit};
+use crate::{Answer, Failure, I32Exit, sys};
 
 /// How `proc_exit` ends the guest.
 pub(crate) fn exit(status: u32) -> weir::Error {
@@ -40,6 +40,6 @@ fn posix_number(signal: u32) -> i32 {
 }
 
 pub(crate) fn sched_yield(_: &mut WasiCtx, _: &mut Guest<'_>) -> Answer {
-    std::thread::yield_now();
+    sys::thread::yield_now();
     Ok(())
 }

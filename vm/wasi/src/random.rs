@@ -4,7 +4,7 @@ use crate::Answer;
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
-use rustix::rand::{GetRandomFlags, getrandom};
+use crate::sys;
 
 /// Where random bytes come from.
 #[derive(Debug, Default)]
@@ -16,19 +16,11 @@ pub(crate) enum Random {
 }
 
 impl Random {
-    fn fill(&mut self, mut rest: &mut [u8]) -> Result<(), Errno> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Errno> {
         match self {
-            Random::Host => {
-                while !rest.is_empty() {
-                    let filled = match getrandom(&mut *rest, GetRandomFlags::empty()) {
-                        Err(rustix::io::Errno::INTR) => 0,
-                        filled => filled.map_err(Errno::from)?,
-                    };
-                    rest = &mut rest[filled..];
-                }
-            }
+            Random::Host => sys::random::fill(bytes)?,
             Random::Sequence(state) => {
-                for chunk in rest.chunks_mut(size_of::<u64>()) {
+                for chunk in bytes.chunks_mut(size_of::<u64>()) {
                     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
                     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
                     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

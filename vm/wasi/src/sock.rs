@@ -5,9 +5,9 @@ use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;
 use crate::file::{fd_write, fill_first};
 use crate::guest::{Buffer, Guest};
+use crate::sys::socket::{self, Receive};
 use crate::{Answer, rights};
-use rustix::io::retry_on_intr;
-use rustix::net::{RecvFlags, Shutdown, SocketFlags};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 
 /// Bits of `riflags`.
@@ -19,7 +19,7 @@ const RECEIVING: u32 = 1;
 const SENDING: u32 = 2;
 
 /// The connected socket, for an operation that needs this right.
-fn socket(ctx: &WasiCtx, fd: u32, right: u64) -> Result<&OwnedFd, Errno> {
+fn connected(ctx: &WasiCtx, fd: u32, right: u64) -> Result<&OwnedFd, Errno> {
     let descriptor = ctx.table.get(fd)?;
     match &descriptor.object {
         Object::Socket(socket) => descriptor.require(right).map(|()| socket),
@@ -37,14 +37,13 @@ pub(crate) fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, fd_
         Object::Stream(_) | Object::File(_) | Object::Dir(_) => return Err(Errno::Notsock.into()),
     };
     descriptor.require(rights::SOCK_ACCEPT)?;
-    let nonblock = match u16::try_from(fd_flags) {
-        Ok(0) => SocketFlags::empty(),
-        Ok(flags::NONBLOCK) => SocketFlags::NONBLOCK,
+    let nonblocking = match u16::try_from(fd_flags) {
+        Ok(0) => false,
+        Ok(flags::NONBLOCK) => true,
         _ => return Err(Errno::Inval.into()),
     };
     guest.check_u32(accepted)?;
-    let accept = || rustix::net::accept_with(listener, SocketFlags::CLOEXEC | nonblock);
-    let connection = Descriptor::new(Object::Socket(retry_on_intr(accept)?));
+    let connection = Descriptor::new(Object::Socket(socket::accept(listener, nonblocking)?));
     let rights = connection.rights & descriptor.inheriting;
     let number = ctx.table.insert(Descriptor { rights, flags: fd_flags as u16, ..connection })?;
     Ok(guest.write_u32(accepted, number)?)
@@ -62,18 +61,15 @@ pub(crate) fn sock_recv(
     received: u32,
     out_flags: u32,
 ) -> Answer {
-    let socket = socket(ctx, fd, rights::FD_READ)?;
+    let socket = connected(ctx, fd, rights::FD_READ)?;
     if flags & !(PEEK | WAIT_ALL) != 0 {
         return Err(Errno::Inval.into());
     }
     guest.check_u32(received)?;
     guest.slice(Buffer { at: out_flags, len: 2 })?;
-    let mut host = RecvFlags::empty();
-    host.set(RecvFlags::PEEK, flags & PEEK != 0);
-    host.set(RecvFlags::WAITALL, flags & WAIT_ALL != 0);
+    let how = Receive { peek: flags & PEEK != 0, wait_all: flags & WAIT_ALL != 0 };
     let buffers = guest.buffers(buffers, count)?;
-    let receive = |into: &mut [u8]| Ok(retry_on_intr(|| rustix::net::recv(socket, &mut *into, host))?.0);
-    let bytes = fill_first(guest, &buffers, receive)?;
+    let bytes = fill_first(guest, &buffers, |into| Ok(socket::receive(socket, into, how)?))?;
     guest.write_u32(received, bytes)?;
     // A stream has no messages that could be cut off.
     Ok(guest.write(out_flags, &0u16.to_le_bytes())?)
@@ -89,7 +85,7 @@ pub(crate) fn sock_send(
     flags: u32,
     sent: u32,
 ) -> Answer {
-    socket(ctx, fd, rights::FD_WRITE)?;
+    connected(ctx, fd, rights::FD_WRITE)?;
     if flags != 0 {
         return Err(Errno::Inval.into());
     }
@@ -97,12 +93,12 @@ pub(crate) fn sock_send(
 }
 
 pub(crate) fn sock_shutdown(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, how: u32) -> Answer {
-    let socket = socket(ctx, fd, rights::SOCK_SHUTDOWN)?;
+    let socket = connected(ctx, fd, rights::SOCK_SHUTDOWN)?;
     let how = match how {
         RECEIVING => Shutdown::Read,
         SENDING => Shutdown::Write,
         both if both == RECEIVING | SENDING => Shutdown::Both,
         _ => return Err(Errno::Inval.into()),
     };
-    Ok(rustix::net::shutdown(socket, how)?)
+    Ok(socket::shutdown(socket, how)?)
 }

@@ -1,11 +1,11 @@
 //! What is known of files: types, sizes, times, as the guest sees and sets them.
 
 use crate::errno::Errno;
+use crate::sys::dir::FileType;
+use crate::sys::file::NewTime;
 use cap_fs_ext::SystemTimeSpec;
 use cap_std::fs::{Metadata, MetadataExt};
 use cap_std::time::SystemTime;
-use rustix::fs::{FileType, Timestamps, UTIME_NOW, UTIME_OMIT};
-use rustix::time::Timespec;
 use std::time::Duration;
 
 pub(crate) const UNKNOWN: u8 = 0;
@@ -19,7 +19,7 @@ pub(crate) const SYMBOLIC_LINK: u8 = 7;
 /// The `filetype` of what is in a file system. Preview 1 has none for pipes.
 pub(crate) fn file_type(host: FileType) -> u8 {
     match host {
-        FileType::RegularFile => REGULAR_FILE,
+        FileType::Regular => REGULAR_FILE,
         FileType::Directory => DIRECTORY,
         FileType::Symlink => SYMBOLIC_LINK,
         FileType::CharacterDevice => CHARACTER_DEVICE,
@@ -31,7 +31,7 @@ pub(crate) fn file_type(host: FileType) -> u8 {
 
 /// The record `filestat` of a file.
 pub(crate) fn filestat(metadata: &Metadata) -> [u8; 64] {
-    let mut record = bare_filestat(file_type(FileType::from_raw_mode(metadata.mode())));
+    let mut record = bare_filestat(file_type(FileType::of_mode(metadata.mode())));
     let mut put = |at: usize, value: u64| record[at..at + 8].copy_from_slice(&value.to_le_bytes());
     put(0, metadata.dev());
     put(8, metadata.ino());
@@ -56,15 +56,6 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     u64::try_from(seconds).map_or(0, |seconds| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64))
 }
 
-/// What a time of a file is to become.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NewTime {
-    Unchanged,
-    Now,
-    /// Nanoseconds since 1970.
-    At(u64),
-}
-
 /// What the times of last access and last modification are to become, by `fstflags`.
 pub(crate) fn new_times(access: u64, modification: u64, flags: u32) -> Result<[NewTime; 2], Errno> {
     if flags & !0b1111 != 0 {
@@ -79,29 +70,14 @@ pub(crate) fn new_times(access: u64, modification: u64, flags: u32) -> Result<[N
     Ok([new(access, flags)?, new(modification, flags >> 2)?])
 }
 
-impl NewTime {
-    fn timespec(self) -> Timespec {
-        match self {
-            NewTime::Unchanged => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-            NewTime::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
-            NewTime::At(time) => Timespec { tv_sec: (time / 1_000_000_000) as i64, tv_nsec: (time % 1_000_000_000) as i64 },
+/// A time as cap-std wants it.
+pub(crate) fn spec(time: NewTime) -> Option<SystemTimeSpec> {
+    match time {
+        NewTime::Unchanged => None,
+        NewTime::Now => Some(SystemTimeSpec::SymbolicNow),
+        NewTime::At(time) => {
+            let time = std::time::UNIX_EPOCH + Duration::from_nanos(time);
+            Some(SystemTimeSpec::Absolute(SystemTime::from_std(time)))
         }
     }
-
-    /// As cap-std wants it.
-    pub fn spec(self) -> Option<SystemTimeSpec> {
-        match self {
-            NewTime::Unchanged => None,
-            NewTime::Now => Some(SystemTimeSpec::SymbolicNow),
-            NewTime::At(time) => {
-                let time = std::time::UNIX_EPOCH + Duration::from_nanos(time);
-                Some(SystemTimeSpec::Absolute(SystemTime::from_std(time)))
-            }
-        }
-    }
-}
-
-/// As the host wants them.
-pub(crate) fn timestamps([access, modification]: [NewTime; 2]) -> Timestamps {
-    Timestamps { last_access: access.timespec(), last_modification: modification.timespec() }
 }

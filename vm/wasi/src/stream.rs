@@ -1,7 +1,8 @@
 //! Where a program's standard streams come from and go to.
 
 use crate::errno::Errno;
-use rustix::stdio::{stderr, stdin, stdout};
+use crate::sys::file;
+use crate::sys::stdio::{stderr, stdin, stdout};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -91,7 +92,7 @@ impl Stream {
                 }
                 Ok(count)
             }
-            Stream::Host(host @ HostStream::Stdin) => Ok(rustix::io::retry_on_intr(|| rustix::io::read(host.fd(), &mut *into))?),
+            Stream::Host(host @ HostStream::Stdin) => Ok(file::read(host.fd(), into)?),
             Stream::Discard | Stream::Buffer(_) | Stream::Host(_) => Err(Errno::Badf),
         }
     }
@@ -101,9 +102,7 @@ impl Stream {
         match self {
             Stream::Discard => Ok(buffers.iter().map(|buffer| buffer.len()).sum()),
             Stream::Buffer(buffer) => buffer.write(buffers),
-            Stream::Host(host @ (HostStream::Stdout | HostStream::Stderr)) => {
-                Ok(rustix::io::retry_on_intr(|| rustix::io::writev(host.fd(), buffers))?)
-            }
+            Stream::Host(host @ (HostStream::Stdout | HostStream::Stderr)) => Ok(file::write(host.fd(), buffers)?),
             Stream::Bytes(_) | Stream::Host(HostStream::Stdin) => Err(Errno::Badf),
         }
     }

@@ -1,0 +1,19 @@
+//! The operating system, where cap-std has no function for it: open files, directories' entries, sockets, waiting, clocks, random bytes.
+//!
+//! No other module of the package calls rustix or `std::thread`. This one knows nothing of WASI. Each function that may fail
+//! begins with [`calls::Call::enter`], so that a test can make it fail; a function that is interrupted by a signal begins again,
+//! unless it says otherwise.
+
+mod calls;
+pub(crate) mod clock;
+pub(crate) mod dir;
+pub(crate) mod errno;
+#[cfg(feature = "fault-injection")]
+pub mod fault_injection;
+pub(crate) mod file;
+pub(crate) mod poll;
+pub(crate) mod random;
+mod retry;
+pub(crate) mod socket;
+pub(crate) mod stdio;
+pub(crate) mod thread;

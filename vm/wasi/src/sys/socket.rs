@@ -1,0 +1,57 @@
+//! Sockets. They are read and written as files are.
+
+use super::calls::Call;
+use super::retry::retry;
+use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// The next connection to a listening socket.
+///
+/// # Errors
+/// The host's.
+pub(crate) fn accept(listener: impl AsFd, nonblocking: bool) -> io::Result<OwnedFd> {
+    let flags = if nonblocking { SocketFlags::CLOEXEC | SocketFlags::NONBLOCK } else { SocketFlags::CLOEXEC };
+    retry(|| {
+        Call::SocketAccept.enter()?;
+        Ok(accept_with(&listener, flags)?)
+    })
+}
+
+/// How [`receive`] takes bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Receive {
+    /// The bytes stay to be received again.
+    pub peek: bool,
+    /// Waits until the buffer is full.
+    pub wait_all: bool,
+}
+
+/// Receives at most `into.len()` bytes; how many. 0 is the end.
+///
+/// # Errors
+/// The host's.
+pub(crate) fn receive(socket: impl AsFd, into: &mut [u8], how: Receive) -> io::Result<usize> {
+    let mut flags = RecvFlags::empty();
+    flags.set(RecvFlags::PEEK, how.peek);
+    flags.set(RecvFlags::WAITALL, how.wait_all);
+    retry(|| {
+        Call::SocketReceive.enter()?;
+        Ok(recv(&socket, &mut *into, flags)?.0)
+    })
+}
+
+/// Ends one direction of a connection, or both.
+///
+/// # Errors
+/// The host's.
+pub(crate) fn shutdown(socket: impl AsFd, how: Shutdown) -> io::Result<()> {
+    Call::SocketShutdown.enter()?;
+    let how = match how {
+        Shutdown::Read => rustix::net::Shutdown::Read,
+        Shutdown::Write => rustix::net::Shutdown::Write,
+        Shutdown::Both => rustix::net::Shutdown::Both,
+    };
+    Ok(rustix::net::shutdown(socket, how)?)
+}

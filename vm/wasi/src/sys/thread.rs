@@ -1,0 +1,6 @@
+//! Threads.
+
+/// Lets other threads run.
+pub(crate) fn yield_now() {
+    std::thread::yield_now();
+}
