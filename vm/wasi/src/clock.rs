@@ -24,7 +24,7 @@ const START: u64 = 946_684_800_000_000_000;
 const TICK: u64 = 1_000;
 
 impl Clocks {
-    /// What a clock shows, in nanoseconds. `EOVERFLOW` for a time before 1970 or after 2554.
+    /// The time of a clock in nanoseconds. `EOVERFLOW` for a time before 1970 or after 2554.
     pub fn now(&mut self, clock: u32) -> Result<u64, Errno> {
         let host = host_clock(clock)?;
         match self {

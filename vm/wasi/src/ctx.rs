@@ -24,7 +24,7 @@ pub struct WasiCtx {
 }
 
 impl WasiCtx {
-    /// A builder whose program has no arguments, no environment, no input, no files, and whose output is discarded.
+    /// A builder of a context without arguments, environment, input and files, whose output is discarded.
     pub fn builder() -> WasiCtxBuilder {
         WasiCtxBuilder::default()
     }
@@ -35,7 +35,7 @@ impl WasiCtx {
 #[error("a NUL byte in an argument or environment variable")]
 pub struct NulError;
 
-/// What a program may do with a directory that is opened for it and everything below.
+/// The access of a program to a preopened directory and everything below it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Access {
     /// Everything that the host lets the process do.
@@ -69,10 +69,10 @@ pub struct WasiCtxBuilder {
     stdin: Stream,
     stdout: Stream,
     stderr: Stream,
-    /// What the program finds open from descriptor 3 on.
+    /// The preopened descriptors, from 3 on.
     preopened: Vec<Descriptor>,
     broken_pipe_ends: bool,
-    /// Of random bytes, where there are to be no others and no clocks of the host's.
+    /// The seed of random bytes in a deterministic context, which also has virtual clocks.
     seed: Option<u64>,
 }
 
@@ -205,7 +205,7 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Lets a write to a pipe that nobody reads end the program with the error [`BrokenPipe`](crate::BrokenPipe), as the
+    /// Makes a write to a pipe without a reader end the program with the error [`BrokenPipe`](crate::BrokenPipe), as the
     /// signal does with native programs. Otherwise the call fails with the error number for it, which most programs ignore.
     #[must_use]
     pub fn broken_pipe_ends(mut self, enable: bool) -> Self {

@@ -1,4 +1,4 @@
-//! Descriptors: what the guest's numbers refer to, and with which rights.
+//! Descriptors: the objects behind the guest's numbers, with their rights.
 
 use crate::dir::Directory;
 use crate::errno::Errno;
@@ -27,11 +27,11 @@ pub(crate) struct Descriptor {
     pub flags: u16,
     /// What may be done with it.
     pub rights: u64,
-    /// What may be done at most with what is opened in it.
+    /// The rights that files opened in it may have.
     pub inheriting: u64,
 }
 
-/// What a descriptor refers to.
+/// The object of a descriptor.
 #[derive(Debug)]
 pub(crate) enum Object {
     /// A standard stream.
@@ -64,7 +64,7 @@ impl Descriptor {
         }
     }
 
-    /// The file, for an operation that needs this right; or what such an operation answers where there is no position.
+    /// The file, for an operation that needs this right; an error for objects without a position.
     pub fn file(&self, right: u64, no_position: Errno) -> Result<&File, Errno> {
         match &self.object {
             Object::File(file) => self.require(right).map(|()| file),
@@ -83,7 +83,7 @@ impl Descriptor {
 }
 
 impl Object {
-    /// What it can do at all, and what what is opened in it can.
+    /// The rights that apply to the object, and those that apply to files opened in it.
     pub fn natural_rights(&self) -> (u64, u64) {
         match self {
             Object::Stream(stream) if stream.readable() => (rights::STREAM | rights::FD_READ, 0),
@@ -98,7 +98,7 @@ impl Object {
     /// Its `filetype`, so far as it can be said without asking the file system.
     pub fn file_type(&self) -> u8 {
         match self {
-            // Libraries buffer by line what goes to a terminal.
+            // Libraries buffer output to a terminal by line.
             Object::Stream(stream) if stream.is_terminal() => CHARACTER_DEVICE,
             Object::Stream(_) => UNKNOWN,
             Object::File(_) => REGULAR_FILE,

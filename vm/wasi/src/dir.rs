@@ -19,7 +19,7 @@ pub(crate) struct Directory {
     pub dir: Dir,
     /// Its path in the program's eyes, of one that is opened for it at the start.
     preopened_as: Option<Box<str>>,
-    /// What was in it when the guest began to list it. Cookies are positions in here, so that a listing shows every entry
+    /// The entries when the guest began to list the directory. Cookies are indices into them, so that a listing shows every entry
     /// once whatever is created and removed meanwhile.
     listing: Vec<Entry>,
 }
@@ -48,7 +48,7 @@ impl Directory {
         Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into())) })
     }
 
-    /// Its entries at this moment, by name, after itself and its parent, whose identity is kept from the guest.
+    /// The current entries by name, after `.` and `..`; the identity of `..` is hidden from the guest.
     /// The host's order might differ from one look to the next.
     fn list(&self) -> io::Result<Vec<Entry>> {
         let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };

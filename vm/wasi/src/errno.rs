@@ -1,11 +1,11 @@
-//! The error numbers of WASI preview 1, and which of the host's each stands for.
+//! The error numbers of WASI preview 1, and the host's for each.
 
 use crate::sys::errno::{HostErrno, number};
 use std::io;
 
 macro_rules! errnos {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal $(<- $host:ident)?;)*) => {
-        /// Why a call failed: what the guest gets as the function's result.
+        /// The reason of a failed call, which is the function's result for the guest.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u16)]
         pub(crate) enum Errno {

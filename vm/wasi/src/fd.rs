@@ -1,4 +1,4 @@
-//! `fd_*` of any descriptor: what it is, what may be done with it, its number.
+//! `fd_*` calls on any descriptor: type, flags, rights and number.
 
 use crate::Answer;
 use crate::ctx::WasiCtx;
@@ -103,7 +103,7 @@ pub(crate) fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answ
     Ok(file::sync_data(stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?)?)
 }
 
-/// The host's descriptor of what is in a file system, for an operation that needs this right.
+/// The host's descriptor of a file or directory, for an operation that needs this right.
 fn stored(descriptor: &Descriptor, right: u64) -> Result<BorrowedFd<'_>, Errno> {
     match &descriptor.object {
         Object::File(file) => descriptor.require(right).map(|()| file.as_fd()),

@@ -1,4 +1,4 @@
-//! `fd_*` that read, write and move within what is open.
+//! `fd_*` calls that read, write and seek.
 
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, flags};
@@ -130,8 +130,8 @@ pub(crate) fn fd_pwrite(
     Ok(guest.write_u32(written, u32::try_from(bytes).map_err(|_| Errno::Overflow)?)?)
 }
 
-/// Linux appends to a file with `O_APPEND` even if it is told where to write; POSIX and WASI do not. Nobody else has this
-/// open file, so nobody sees the flag missing. Returns what `write` returns, and whether the file has the flag again.
+/// Linux appends to a file with `O_APPEND` even if a position is given; POSIX and WASI do not. The open file is not shared, so the
+/// missing flag is not observable. Returns what `write` returns, and whether the file has the flag again.
 ///
 /// # Errors
 /// The flag cannot be changed, and nothing was written.

@@ -59,7 +59,7 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    /// That a result can be written there, before there is one: what a call has done cannot be undone.
+    /// Checks that a result can be written there before the call has effects, because these could not be undone.
     pub fn check_u32(&self, at: u32) -> Result<(), Errno> {
         self.read_u32(at).map(|_| ())
     }

@@ -63,7 +63,7 @@ pub const MODULE: &str = "wasi_snapshot_preview1";
 #[error("exited with status {0}")]
 pub struct I32Exit(pub i32);
 
-/// The program wrote to a pipe that nobody reads: see [`WasiCtxBuilder::broken_pipe_ends`].
+/// The program wrote to a pipe without a reader: see [`WasiCtxBuilder::broken_pipe_ends`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("broken pipe")]
 pub struct BrokenPipe;
@@ -90,7 +90,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// What the guest gets.
+/// The result that the guest receives.
 fn result(answer: Answer) -> weir::Result<u32> {
     match answer {
         Ok(()) => Ok(0),

@@ -66,7 +66,7 @@ pub(crate) fn path_open(
     Ok(guest.write_u32(opened, number)?)
 }
 
-/// What is to be opened how, by `path_open`.
+/// The arguments of `path_open`.
 struct Request {
     follow: bool,
     how: u32,
@@ -224,7 +224,7 @@ pub(crate) fn path_rename(
     Ok(from.rename(guest.path(path, len)?, to, guest.path(new_path, new_len)?)?)
 }
 
-/// What a link says is not interpreted, but an absolute path is refused, because it would mean something else to the host.
+/// The link's target is not interpreted, but an absolute path is refused, because it would mean something else to the host.
 pub(crate) fn path_symlink(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,

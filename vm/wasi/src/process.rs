@@ -10,11 +10,11 @@ pub(crate) fn exit(status: u32) -> weir::Error {
     I32Exit(status as i32).into()
 }
 
-/// What a signal does that nobody handles: the guest has no handlers, and its signals are not the host's.
+/// The default action of a signal: the guest has no handlers, and its signals are not the host's.
 pub(crate) fn proc_raise(_: &mut WasiCtx, _: &mut Guest<'_>, signal: u32) -> Answer {
     match signal {
         NONE | CHILD | CONTINUE | URGENT | WINDOW_CHANGED => Ok(()),
-        // Nobody could continue it.
+        // A stopped guest could not be continued.
         STOP..=TERMINAL_OUTPUT => Err(Errno::Notsup.into()),
         _ if signal > LAST => Err(Errno::Inval.into()),
         _ => Err(Failure::End(I32Exit(ENDED_BY_SIGNAL + posix_number(signal)).into())),
@@ -31,7 +31,7 @@ const URGENT: u32 = 22;
 const WINDOW_CHANGED: u32 = 27;
 const LAST: u32 = 30;
 
-/// What a shell adds to the number of the signal that ended a program.
+/// The offset that shells add to the number of the signal that ended a program.
 const ENDED_BY_SIGNAL: i32 = 128;
 
 /// WASI counts on without the signal 16 that Linux reserves.

@@ -1,4 +1,4 @@
-//! Rights: what may be done with a descriptor. A directory has two sets: its own, and those that what is opened in it can
+//! Rights: the operations that a descriptor allows. A directory has two sets: its own, and those that files opened in it can
 //! have at most. Rights are never gained.
 
 pub(crate) const FD_DATASYNC: u64 = 1 << 0;
@@ -86,7 +86,7 @@ pub(crate) const DIRECTORY: u64 = FD_DATASYNC
     | PATH_REMOVE_DIRECTORY
     | PATH_UNLINK_FILE;
 
-/// What applies to a standard stream, beside its direction.
+/// The rights of every standard stream, besides those of its direction.
 pub(crate) const STREAM: u64 = FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE;
 
 /// What applies to a socket that is connected.

@@ -1,4 +1,4 @@
-//! What is known of files: types, sizes, times, as the guest sees and sets them.
+//! Metadata of files: types, sizes and times, as the guest reads and sets them.
 
 use crate::errno::Errno;
 use crate::sys::dir::FileType;
@@ -16,7 +16,7 @@ pub(crate) const REGULAR_FILE: u8 = 4;
 pub(crate) const SOCKET_STREAM: u8 = 6;
 pub(crate) const SYMBOLIC_LINK: u8 = 7;
 
-/// The `filetype` of what is in a file system. Preview 1 has none for pipes.
+/// The `filetype` of a file system object. Preview 1 has none for pipes.
 pub(crate) fn file_type(host: FileType) -> u8 {
     match host {
         FileType::Regular => REGULAR_FILE,
@@ -43,7 +43,7 @@ pub(crate) fn filestat(metadata: &Metadata) -> [u8; 64] {
     record
 }
 
-/// The record `filestat` of what is in no file system.
+/// The record `filestat` of an object outside any file system.
 pub(crate) fn bare_filestat(file_type: u8) -> [u8; 64] {
     let mut record = [0; 64];
     record[16] = file_type;
@@ -56,7 +56,7 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     u64::try_from(seconds).map_or(0, |seconds| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64))
 }
 
-/// What the times of last access and last modification are to become, by `fstflags`.
+/// The new times of last access and last modification, by `fstflags`.
 pub(crate) fn new_times(access: u64, modification: u64, flags: u32) -> Result<[NewTime; 2], Errno> {
     if flags & !0b1111 != 0 {
         return Err(Errno::Inval);

@@ -1,4 +1,4 @@
-//! Where a program's standard streams come from and go to.
+//! Sources and sinks of a program's standard streams.
 
 use crate::errno::Errno;
 use crate::sys::file;
@@ -8,7 +8,7 @@ use std::io::{IoSlice, IsTerminal};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A sink that keeps what is written to it, up to a limit. Clones share their contents.
+/// A sink that keeps the bytes written to it, up to a limit. Clones share their contents.
 #[derive(Clone, Debug)]
 pub struct OutputBuffer {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -21,7 +21,7 @@ impl OutputBuffer {
         OutputBuffer { bytes: Arc::default(), capacity }
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     pub fn contents(&self) -> Vec<u8> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -107,7 +107,7 @@ impl Stream {
         }
     }
 
-    /// How many bytes can be read, of what is in memory.
+    /// How many bytes in memory can be read.
     pub fn buffered(&self) -> u64 {
         match self {
             Stream::Bytes(bytes) => bytes.len() as u64,

@@ -1,4 +1,4 @@
-//! Files and directories: `fd_*` and `path_*` in a folder that is opened for the guest.
+//! Files and directories: `fd_*` and `path_*` in a preopened directory.
 
 mod common;
 
@@ -212,7 +212,7 @@ fn directories_are_listed() {
     assert_eq!((find("sub").2, find("link").2, find("file7").2), (IS_DIRECTORY, IS_LINK, IS_FILE));
     assert_eq!(find("file7").1, guest.path_stat(DIR, false, "file7").unwrap().inode);
 
-    // In small pieces, while what is listed is removed.
+    // In small pieces, while listed files are removed.
     let (mut names, mut cookie) = (Vec::new(), 0);
     loop {
         let (entries, more) = guest.list(DIR, cookie, 100).unwrap();
@@ -362,7 +362,7 @@ fn rights_are_given_up_and_never_gained() {
     assert_eq!(guest.tell(fd), Err(NOTCAPABLE));
     assert_eq!(guest.call("fd_fdstat_set_rights", &[fd.into(), READ | WRITE, 0]), NOTCAPABLE);
 
-    // What a directory cannot hand on.
+    // Rights that a directory cannot pass on.
     let sub = guest.open(DIR, "sub", DIRECTORY, [ALL, READ], 0).unwrap();
     fs::write(folder.join("sub/file"), "").unwrap();
     assert_eq!(guest.open(sub, "file", 0, [READ | WRITE, 0], 0), Err(NOTCAPABLE));

@@ -231,7 +231,7 @@ fn polling() {
     assert_eq!(events, [(7, 0, 0, 0)]);
     assert!(took >= Duration::from_millis(20), "{took:?}");
 
-    // Both clocks have been there already; user data comes back whole.
+    // Both clocks have passed the time already; user data is returned unchanged.
     let (events, _) = poll(&mut guest, &[clock(u64::MAX, 0, 1, true), clock(1 << 32, 1, 1, true)]);
     assert_eq!(events, [(u64::MAX, 0, 0, 0), (1 << 32, 0, 0, 0)]);
 

@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// What it shows, in nanoseconds. `None` before 1970 and after 2554.
+    /// The time in nanoseconds. `None` before 1970 and after 2554.
     pub fn now(self) -> Option<u64> {
         nanoseconds(clock_gettime(self.id()))
     }

@@ -21,7 +21,7 @@ pub(crate) enum FileType {
 }
 
 impl FileType {
-    /// Of a file whose metadata has this mode.
+    /// The type of a file with this mode.
     pub fn of_mode(mode: u32) -> FileType {
         FileType::from(rustix::fs::FileType::from_raw_mode(mode))
     }

@@ -156,7 +156,7 @@ pub(crate) fn set_len(fd: impl AsFd, len: u64) -> io::Result<()> {
     Ok(rustix::fs::ftruncate(fd, len)?)
 }
 
-/// What a time of a file is to become.
+/// The new value of a file's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NewTime {
     Unchanged,
@@ -185,7 +185,7 @@ pub(crate) fn set_times(fd: impl AsFd, access: NewTime, modification: NewTime) -
     Ok(rustix::fs::futimens(fd, &times)?)
 }
 
-/// Waits until contents and what is known of the file are on the disk.
+/// Waits until the file's contents and metadata are on disk.
 ///
 /// # Errors
 /// The host's.

@@ -1,7 +1,7 @@
 //! A guest that makes the calls of WASI preview 1 and does nothing else: it exports a function for each of them that passes
 //! its arguments on.
 
-// Each test takes of it what it needs.
+// Each test uses a part of this.
 #![allow(dead_code)]
 
 use weir::{Engine, Instance, Linker, Memory, Module, Store, Val};
@@ -110,7 +110,7 @@ impl Guest {
         Guest { store, instance }
     }
 
-    /// Calls the function with arguments that are converted to what it takes.
+    /// Calls the function with arguments converted to its parameter types.
     pub fn try_call(&mut self, name: &str, args: &[u64]) -> weir::Result<i32> {
         let (_, params) = FUNCTIONS.iter().find(|(known, _)| *known == name).expect("a function of WASI");
         assert_eq!(params.len(), args.len(), "arguments of {name}");
@@ -152,7 +152,7 @@ impl Guest {
         u64::from_le_bytes(self.read(at, 8).try_into().expect("eight bytes"))
     }
 
-    /// Writes with `fd_write`, from two buffers; what was answered and how many bytes it took.
+    /// Writes with `fd_write`, from two buffers; returns the error number and the number of bytes written.
     pub fn print(&mut self, fd: u64, first: &str, second: &str) -> (i32, u32) {
         self.write(1000, first.as_bytes());
         self.write(2000, second.as_bytes());
@@ -300,7 +300,7 @@ pub struct Stat {
     pub modification: u64,
 }
 
-/// An empty folder of its own for the test of this name.
+/// An empty directory for the test of this name.
 pub fn scratch(name: &str) -> std::path::PathBuf {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);
