@@ -10,13 +10,15 @@ pub mod ops;
 pub mod parse;
 pub mod print;
 pub mod probability;
+#[cfg(test)]
+mod rows;
 pub mod sandbox;
 pub mod verify;
 
 pub use eval::{Callee, Outcome, Stop, World, eval};
 pub use func::{Block, Func, Inst, Value};
 pub use list::{Args, List};
-pub use ops::{Effect, Fields, Op, Type, vector_opcode};
+pub use ops::{Calls, Effect, Fields, Op, Type, family, vector_opcode};
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use probability::Probability;

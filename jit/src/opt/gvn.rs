@@ -185,7 +185,7 @@ impl<'s> Table<'s> {
 /// order, which decides whose bits a NaN has.
 fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>) {
     let op = func.op(value);
-    match (op.swapped(), func.args(value)) {
+    match (op.mirror(), func.args(value)) {
         (Some(swapped), &[a, b]) if !func.ty(value).is_float() => (op, Some(a), Some(b)).min((swapped, Some(b), Some(a))),
         (_, args) => (op, args.first().copied(), args.get(1).copied()),
     }

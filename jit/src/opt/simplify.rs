@@ -220,7 +220,7 @@ fn unary(func: &Func<'_>, op: Op, ty: Type, a: Value) -> Option<Rewrite> {
 }
 
 fn binary(func: &Func<'_>, op: Op, a: Value, b: Value) -> Option<Rewrite> {
-    if let Some(swapped) = op.swapped()
+    if let Some(swapped) = op.mirror()
         && func.as_const(a).is_some_and(|bits| !is_nan(func.ty(a), bits))
         && func.as_const(b).is_none()
     {
