@@ -3,7 +3,7 @@
 pub use crate::reader::{BlockType, Imm, Labels, MemArg, Reader};
 
 use crate::module::Module;
-use crate::opcodes::Opcode;
+use crate::opcodes::{Control, Effect, Opcode};
 
 /// One instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,11 +26,16 @@ impl BlockType {
 impl Instr<'_> {
     /// How many [branch entries](crate::sidetable) it owns.
     pub fn branch_entries(&self) -> usize {
-        match (self.op, self.imm) {
-            (Opcode::Br | Opcode::BrIf | Opcode::BrOnNull | Opcode::BrOnNonNull, _) => 1,
-            (Opcode::If | Opcode::Else | Opcode::Loop, _) => 1,
-            (Opcode::BrTable, Imm::Labels(labels)) => labels.len(),
-            _ => 0,
+        let Effect::Control(control) = self.op.effect() else { return 0 };
+        match control {
+            Control::Br | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull => 1,
+            Control::If | Control::Else | Control::Loop => 1,
+            Control::BrTable => match self.imm {
+                Imm::Labels(labels) => labels.len(),
+                imm => panic!("br_table has no immediates {imm:?}"),
+            },
+            Control::Unreachable | Control::Nop | Control::Block | Control::End => 0,
+            Control::Return | Control::Call(_) | Control::ReturnCall(_) => 0,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! From WebAssembly bytes to a validated [`Module`] with side tables. This crate knows nothing of execution.
 //!
-//! [`validate::parse`] reads a module; [`opcodes`] is TABLE 1; [`instrs`] walks validated code and [`mod@print`] shows it;
+//! [`validate::parse`] reads a module; [`opcodes`] is TABLE 1, [`lanes`] the operations on vectors that it names;
+//! [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`mod@print`] shows it;
 //! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
 //! evaluator call.
 
 mod body;
 pub mod fusion;
 pub mod instrs;
+pub mod lanes;
 pub mod module;
 pub mod opcodes;
 pub mod print;
@@ -16,6 +18,7 @@ pub mod sidetable;
 pub mod trap;
 pub mod types;
 pub mod validate;
+pub mod walk;
 
 pub use instrs::{Imm, Instr, Instrs};
 pub use module::{FuncBody, Module};

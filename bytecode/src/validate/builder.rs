@@ -9,7 +9,7 @@
 
 use super::code::Code;
 use crate::body::FuncBody;
-use crate::opcodes::Opcode;
+use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
 use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
 use crate::types::{FuncType, ValType, has_vector};
@@ -70,26 +70,34 @@ impl Class {
             return Some(Class::Vector);
         }
         let Some(op) = Opcode::from_code(code) else { return None };
-        Some(match op {
-            Opcode::Nop => Class::Nop,
-            Opcode::Block => Class::Block,
-            Opcode::Loop => Class::Loop,
-            Opcode::If => Class::If,
-            Opcode::Else => Class::Else,
-            Opcode::End => Class::End,
-            Opcode::Br => Class::Br,
-            Opcode::BrIf => Class::BrIf,
-            Opcode::BrTable => Class::BrTable,
-            Opcode::BrOnNull => Class::BrOnNull,
-            Opcode::BrOnNonNull => Class::BrOnNonNull,
-            Opcode::Call | Opcode::CallIndirect | Opcode::CallRef => Class::Call,
-            Opcode::ReturnCall => Class::ReturnCall,
-            Opcode::ReturnCallIndirect | Opcode::ReturnCallRef => Class::ReturnCallIndirect,
-            Opcode::Unreachable | Opcode::Return => Class::Stop,
-            Opcode::LocalSet | Opcode::LocalTee => Class::Write,
-            Opcode::GlobalGet | Opcode::GlobalSet => Class::Global,
-            _ => Class::Plain,
+        Some(match op.effect() {
+            Effect::Control(control) => Class::of_control(control),
+            Effect::Typed { operands: [StackType::Local], .. } => Class::Write,
+            Effect::Typed { operands: [StackType::Global], .. } | Effect::Typed { results: [StackType::Global], .. } => {
+                Class::Global
+            }
+            Effect::Fixed { .. } | Effect::Typed { .. } => Class::Plain,
         })
+    }
+
+    const fn of_control(control: Control) -> Class {
+        match control {
+            Control::Nop => Class::Nop,
+            Control::Block => Class::Block,
+            Control::Loop => Class::Loop,
+            Control::If => Class::If,
+            Control::Else => Class::Else,
+            Control::End => Class::End,
+            Control::Br => Class::Br,
+            Control::BrIf => Class::BrIf,
+            Control::BrTable => Class::BrTable,
+            Control::BrOnNull => Class::BrOnNull,
+            Control::BrOnNonNull => Class::BrOnNonNull,
+            Control::Call(_) => Class::Call,
+            Control::ReturnCall(CallKind::Direct) => Class::ReturnCall,
+            Control::ReturnCall(CallKind::Indirect | CallKind::Reference) => Class::ReturnCallIndirect,
+            Control::Unreachable | Control::Return => Class::Stop,
+        }
     }
 }
 

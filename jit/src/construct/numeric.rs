@@ -1,9 +1,11 @@
 //! Numeric instructions: folded, simplified and shared as they are emitted.
 
 use super::Builder;
+use crate::ir::fold::fold;
+use crate::ir::rules::{self, Kind, Rewrite};
 use crate::ir::{Block, Effect, Op, Type, Value};
 use weir_bytecode::Opcode;
-use weir_bytecode::semantics::{self, nan};
+use weir_bytecode::semantics::nan;
 
 /// Entries of the table of recent pure values: enough for the blocks that matter, small enough to stay in L1.
 pub(super) const RECENT: usize = 512;
@@ -33,13 +35,7 @@ impl Builder<'_, '_> {
 
     pub(super) fn select(&mut self) {
         let [a, b, condition] = self.pop_array();
-        let known = self.func.as_const(condition).filter(|_| self.options.refinements.fold);
-        let value = match known {
-            _ if a == b && self.options.refinements.identities => a,
-            Some(0) => b,
-            Some(_) => a,
-            None => self.shared(Op::Select, self.func.ty(a), &[condition, a, b]),
-        };
+        let value = self.simplified(Op::Select, Type::I32, self.func.ty(a), [condition, a, b]);
         self.push(value);
     }
 
@@ -94,79 +90,48 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn unary(&mut self, op: Op, operand: Type, result: Type, a: Value) -> Value {
-        if let Some(value) = self.fold(op, operand, result, &[a]) {
-            return value;
-        }
-        let inner = self.func.inst(a);
-        match (op, inner.op) {
-            // The low half of a widened value is the value; the bits of a reinterpreted value are its own.
-            (Op::Wrap, Op::ExtendS | Op::ExtendU) | (Op::Reinterpret, Op::Reinterpret) if self.options.refinements.identities => {
-                self.stats.simplified += 1;
-                let original = inner.args[0];
-                self.func.find(original)
-            }
-            _ => self.shared(op, result, &[a]),
-        }
+        self.fold(op, operand, result, &[a]).unwrap_or_else(|| self.simplified(op, operand, result, [a]))
     }
 
     fn binary(&mut self, op: Op, operand: Type, result: Type, a: Value, b: Value) -> Value {
-        if let Some(value) = self.fold(op, operand, result, &[a, b]) {
-            return value;
-        }
-        // Constants stand on the right, so that there is one form to recognise and to share.
-        let swap = op.is_commutative() && !operand.is_float() && self.func.as_const(a).is_some();
-        let (a, b) = if swap { (b, a) } else { (a, b) };
-        let constant = self.func.as_const(b);
-        let simpler = if self.options.refinements.identities { simplify(op, operand, a, b, constant) } else { Simpler::Nothing };
-        self.stats.simplified += u32::from(!matches!(simpler, Simpler::Nothing));
-        match simpler {
-            Simpler::Value(value) => value,
-            Simpler::Constant(bits) => self.constant(result, bits),
-            Simpler::Eqz => self.unary(Op::Eqz, operand, Type::I32, a),
-            Simpler::Nothing => {
-                let (op, b) = self.reduce(op, operand, b);
+        self.fold(op, operand, result, &[a, b]).unwrap_or_else(|| self.simplified(op, operand, result, [a, b]))
+    }
+
+    /// Emits `op` after the rules that construction applies.
+    fn simplified<const N: usize>(&mut self, op: Op, operand: Type, result: Type, args: [Value; N]) -> Value {
+        let applies = |kind| match kind {
+            Kind::Order => true,
+            Kind::Identity => self.options.refinements.identities,
+            Kind::Strength => self.options.refinements.strength,
+            Kind::Form => false,
+        };
+        let rule = rules::rewrite(&self.func, op, operand, result, &args).filter(|&(kind, _)| applies(kind));
+        let Some((kind, rewrite)) = rule else { return self.shared(op, result, &args) };
+        self.stats.simplified += u32::from(kind == Kind::Identity);
+        self.stats.reduced += u32::from(kind == Kind::Strength);
+        match rewrite {
+            Rewrite::Value(value) => value,
+            Rewrite::Const(bits) => self.constant(result, bits),
+            Rewrite::Unary(op, a) => self.unary(op, operand, result, a),
+            Rewrite::Binary(op, a, b) => self.simplified(op, operand, result, [a, b]),
+            Rewrite::Ternary(op, a, b, c) => self.shared(op, result, &[a, b, c]),
+            Rewrite::WithConst(op, a, bits) => {
+                let b = self.constant(operand, bits);
                 self.shared(op, result, &[a, b])
             }
         }
     }
 
-    /// `op` and its second operand, or what is cheaper and does the same where that is a power of two.
-    fn reduce(&mut self, op: Op, ty: Type, b: Value) -> (Op, Value) {
-        let power = |bits: &u64| matches!(ty, Type::I32 | Type::I64) && bits.is_power_of_two();
-        let constant = self.func.as_const(b).filter(|_| self.options.refinements.strength);
-        let Some(bits) = constant.filter(power) else { return (op, b) };
-        let (op, bits) = match op {
-            // x * 2^k = x << k
-            Op::Mul => (Op::Shl, u64::from(bits.trailing_zeros())),
-            // x /u 2^k = x >>u k
-            Op::DivU => (Op::ShrU, u64::from(bits.trailing_zeros())),
-            // x %u 2^k = x & (2^k - 1)
-            Op::RemU => (Op::And, bits - 1),
-            _ => return (op, b),
-        };
-        self.stats.reduced += 1;
-        (op, self.constant(ty, bits))
-    }
-
-    /// The constant that `op` computes from constants, unless it would trap or is a NaN, whose bits are
-    /// the processor's to choose.
+    /// The constant that `op` computes from constants.
     fn fold(&mut self, op: Op, operand: Type, result: Type, args: &[Value]) -> Option<Value> {
         if !self.options.refinements.fold {
             return None;
         }
-        let mut slots = [0; 2];
-        for (slot, &arg) in slots.iter_mut().zip(args) {
+        let mut bits = [0; 2];
+        for (slot, &arg) in bits.iter_mut().zip(args) {
             *slot = self.func.as_const(arg)?;
         }
-        let bits = semantics::eval(op.opcode(operand, result)?, &slots)?.ok()?;
-        let nan = match result {
-            Type::F32 => f32::from_bits(bits as u32).is_nan(),
-            Type::F64 => f64::from_bits(bits).is_nan(),
-            _ => false,
-        };
-        if nan {
-            return None;
-        }
+        let bits = fold(op, operand, result, &bits[..args.len()])?;
         self.stats.folded += 1;
         Some(self.constant(result, bits))
     }
@@ -191,58 +156,5 @@ impl Builder<'_, '_> {
         let value = self.emit(op, ty, 0, 0, args);
         self.recent[slot] = (self.here(), value);
         value
-    }
-}
-
-/// What a binary operation is equal to.
-enum Simpler {
-    /// This value.
-    Value(Value),
-    /// This constant of the result type.
-    Constant(u64),
-    /// `eqz` of its first operand.
-    Eqz,
-    /// Nothing simpler.
-    Nothing,
-}
-
-/// Identities of the integers; `constant` is `b`'s value if it is constant. None is used for floats, where NaNs and
-/// signed zeros leave few of them true.
-fn simplify(op: Op, ty: Type, a: Value, b: Value, constant: Option<u64>) -> Simpler {
-    use Simpler::{Constant, Eqz, Nothing, Value};
-    let (ones, width) = match ty {
-        Type::I32 => (u64::from(u32::MAX), 32),
-        Type::I64 => (u64::MAX, 64),
-        _ => return Nothing,
-    };
-    match (op, constant) {
-        // x + 0 = x - 0 = x | 0 = x ^ 0 = x
-        (Op::Add | Op::Sub | Op::Or | Op::Xor, Some(0)) => Value(a),
-        // x * 1 = x / 1 = x
-        (Op::Mul | Op::DivS | Op::DivU, Some(1)) => Value(a),
-        // x * 0 = x & 0 = 0
-        (Op::Mul | Op::And, Some(0)) => Constant(0),
-        // x % 1 = 0
-        (Op::RemS | Op::RemU, Some(1)) => Constant(0),
-        // x & -1 = x
-        (Op::And, Some(bits)) if bits == ones => Value(a),
-        // x | -1 = -1
-        (Op::Or, Some(bits)) if bits == ones => Constant(ones),
-        // x << 0 = x, the amount modulo the width
-        (Op::Shl | Op::ShrS | Op::ShrU | Op::Rotl | Op::Rotr, Some(bits)) if bits % width == 0 => Value(a),
-        // x == 0 is eqz x
-        (Op::Eq, Some(0)) => Eqz,
-        // x <u 0 is false, x >=u 0 is true
-        (Op::LtU, Some(0)) => Constant(0),
-        (Op::GeU, Some(0)) => Constant(1),
-        // x & x = x | x = x
-        (Op::And | Op::Or, _) if a == b => Value(a),
-        // x - x = x ^ x = 0
-        (Op::Sub | Op::Xor, _) if a == b => Constant(0),
-        // x == x, x <= x, x >= x
-        (Op::Eq | Op::LeS | Op::LeU | Op::GeS | Op::GeU, _) if a == b => Constant(1),
-        // x != x, x < x, x > x
-        (Op::Ne | Op::LtS | Op::LtU | Op::GtS | Op::GtU, _) if a == b => Constant(0),
-        _ => Nothing,
     }
 }

@@ -290,7 +290,7 @@ impl Translator<'_, '_> {
             Op::TableSize => Some(self.table_size(inst.aux)),
             Op::TableGrow => Some(self.table_grow(value)),
             op if op.is_call() => self.bulk(value),
-            Op::Vector => Some(self.vector(value)?),
+            Op::Vector => Some(self.vector(value)),
             op if op.access_width(self.func.operand_type(value)).is_some() => self.access(value),
             _ => Some(self.numeric(value)?),
         };

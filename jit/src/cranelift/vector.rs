@@ -1,39 +1,95 @@
 //! Vectors. A v128 is an `i8x16` to CLIF wherever it is kept; an instruction sees its operands in the shape that it is on.
-//! TABLE 1's mnemonics name shape and operation, and that is what is translated: one arm serves all shapes.
+//! TABLE 1 names shape and operation, and that is what is translated: one arm serves all shapes.
 
-use super::{Translator, unsupported};
+use super::Translator;
 use crate::ir::{Type, Value, vector_opcode};
-use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self as clif, ConstantData, Endianness, InstBuilder, MemFlagsData, types};
-use weir_bytecode::Opcode;
+use weir_bytecode::lanes::{
+    Compare, Convert, Float, FloatCompare, FloatUnary, Integer, IntegerUnary, Lane, LaneOp, Permute, Product, Shape, Shift,
+    Ternary, Test, Whole, Widen,
+};
 
 impl Translator<'_, '_> {
     /// An instruction on vectors.
-    pub(super) fn vector(&mut self, value: Value) -> Result<clif::Value, Refusal> {
+    pub(super) fn vector(&mut self, value: Value) -> clif::Value {
         let inst = self.func.inst(value);
         let opcode = vector_opcode(inst.aux).expect("aux names an instruction on vectors");
-        if opcode == Opcode::V128Const {
-            let bits = self.func.as_vector(value).expect("its arguments are constants");
-            return Ok(self.vector_constant(bits));
-        }
-        let args: Vec<clif::Value> = inst.args.iter().map(|&arg| self.get(arg)).collect();
-        if opcode == Opcode::I8x16Shuffle {
-            let lanes = self.func.as_vector(inst.args[2]).expect("its last argument is constant");
-            let lanes = self.b.func.dfg.immediates.push(ConstantData::from(&lanes.to_le_bytes()[..]));
-            return Ok(self.b.ins().shuffle(args[0], args[1], lanes));
-        }
-        let name = opcode.mnemonic();
-        let (shape, operation) = name.split_once('.').expect("a mnemonic of a vector instruction has a shape");
-        let result = match (shape, &args[..]) {
-            ("v128", args) => self.bits(operation, args),
-            (_, &[a]) => self.unary_vector(shape_of(shape), operation, a, inst.imm as u8),
-            (_, &[a, b]) => self.binary_vector(shape_of(shape), operation, a, b, inst.imm as u8),
-            (_, &[a, b, c]) => self.ternary_vector(shape_of(shape), operation, a, b, c),
-            _ => None,
+        let lanes = opcode.lanes().expect("it accesses no memory");
+        let result = match lanes.op {
+            LaneOp::Whole(op) => self.whole_vector(op, value),
+            LaneOp::Permute(op) => self.permute(op, value),
+            LaneOp::Lane(op) => self.one_lane(op, lanes.shape, value),
+            LaneOp::Shift(op) => {
+                let [a, count] = self.args(value);
+                let a = self.view(type_of(lanes.shape), a);
+                let ins = self.b.ins();
+                match op {
+                    Shift::Shl => ins.ishl(a, count),
+                    Shift::ShrS => ins.sshr(a, count),
+                    Shift::ShrU => ins.ushr(a, count),
+                }
+            }
+            LaneOp::Ternary(op) => self.ternary(op, lanes.from, lanes.shape, value),
+            LaneOp::Test(Test::AllTrue) => {
+                let [a] = self.views(lanes.from, value);
+                let bit = self.b.ins().vall_true(a);
+                self.b.ins().uextend(types::I32, bit)
+            }
+            LaneOp::Test(Test::Bitmask) => {
+                let [a] = self.views(lanes.from, value);
+                self.b.ins().vhigh_bits(types::I32, a)
+            }
+            LaneOp::IntegerUnary(op) => {
+                let [a] = self.views(lanes.from, value);
+                let ins = self.b.ins();
+                match op {
+                    IntegerUnary::Abs => ins.iabs(a),
+                    IntegerUnary::Neg => ins.ineg(a),
+                    IntegerUnary::Popcnt => ins.popcnt(a),
+                }
+            }
+            LaneOp::FloatUnary(op) => {
+                let [a] = self.views(lanes.from, value);
+                self.unary_floats(op, a)
+            }
+            LaneOp::Widen(op) => {
+                let [a] = self.views(lanes.from, value);
+                self.widen_lanes(op, a)
+            }
+            LaneOp::Convert(op) => {
+                let [a] = self.views(lanes.from, value);
+                self.convert_lanes(op, type_of(lanes.shape), a)
+            }
+            LaneOp::Integer(op) => {
+                let [a, b] = self.views(lanes.from, value);
+                self.binary_integers(op, a, b)
+            }
+            LaneOp::Compare(op) => {
+                let [a, b] = self.views(lanes.from, value);
+                self.b.ins().icmp(condition(op), a, b)
+            }
+            LaneOp::Product(op) => {
+                let args = self.views(lanes.from, value);
+                let (low, signed) = match op {
+                    Product::ExtmulLowS => (true, true),
+                    Product::ExtmulLowU => (true, false),
+                    Product::ExtmulHighS => (false, true),
+                    Product::ExtmulHighU => (false, false),
+                };
+                let [a, b] = args.map(|arg| self.half(arg, low, signed));
+                self.b.ins().imul(a, b)
+            }
+            LaneOp::Float(op) => {
+                let [a, b] = self.views(lanes.from, value);
+                self.binary_floats(op, a, b)
+            }
+            LaneOp::FloatCompare(op) => {
+                let [a, b] = self.views(lanes.from, value);
+                self.b.ins().fcmp(float_condition(op), a, b)
+            }
         };
-        let result = result.ok_or_else(|| unsupported(name.into()))?;
-        Ok(if inst.ty == Type::V128 { self.view(types::I8X16, result) } else { result })
+        if inst.ty == Type::V128 { self.view(types::I8X16, result) } else { result }
     }
 
     pub(super) fn vector_constant(&mut self, bits: u128) -> clif::Value {
@@ -57,98 +113,151 @@ impl Translator<'_, '_> {
         self.b.ins().bitcast(ty, MemFlagsData::new().with_endianness(Endianness::Little), a)
     }
 
-    fn views(&mut self, ty: clif::Type, args: [clif::Value; 2]) -> [clif::Value; 2] {
-        args.map(|arg| self.view(ty, arg))
+    /// The arguments of an instruction that has `N`.
+    fn args<const N: usize>(&self, value: Value) -> [clif::Value; N] {
+        let args: &[Value; N] = self.func.args(value).try_into().expect("TABLE 1 says how many operands it has");
+        args.map(|arg| self.get(arg))
+    }
+
+    /// The same, each a vector of `shape`.
+    fn views<const N: usize>(&mut self, shape: Shape, value: Value) -> [clif::Value; N] {
+        self.args(value).map(|arg| self.view(type_of(shape), arg))
     }
 
     /// Instructions that see no lanes.
-    fn bits(&mut self, operation: &str, args: &[clif::Value]) -> Option<clif::Value> {
-        let ins = self.b.ins();
-        Some(match (operation, args) {
-            ("not", &[a]) => ins.bnot(a),
-            ("and", &[a, b]) => ins.band(a, b),
-            ("andnot", &[a, b]) => ins.band_not(a, b),
-            ("or", &[a, b]) => ins.bor(a, b),
-            ("xor", &[a, b]) => ins.bxor(a, b),
-            ("bitselect", &[a, b, c]) => ins.bitselect(c, a, b),
-            ("any_true", &[a]) => {
-                let bit = ins.vany_true(a);
+    fn whole_vector(&mut self, op: Whole, value: Value) -> clif::Value {
+        match op {
+            Whole::Const => {
+                let bits = self.func.as_vector(value).expect("its arguments are constants");
+                self.vector_constant(bits)
+            }
+            Whole::Not => {
+                let [a] = self.args(value);
+                self.b.ins().bnot(a)
+            }
+            Whole::And => {
+                let [a, b] = self.args(value);
+                self.b.ins().band(a, b)
+            }
+            Whole::Andnot => {
+                let [a, b] = self.args(value);
+                self.b.ins().band_not(a, b)
+            }
+            Whole::Or => {
+                let [a, b] = self.args(value);
+                self.b.ins().bor(a, b)
+            }
+            Whole::Xor => {
+                let [a, b] = self.args(value);
+                self.b.ins().bxor(a, b)
+            }
+            Whole::Bitselect => {
+                let [a, b, c] = self.args(value);
+                self.b.ins().bitselect(c, a, b)
+            }
+            Whole::AnyTrue => {
+                let [a] = self.args(value);
+                let bit = self.b.ins().vany_true(a);
                 self.b.ins().uextend(types::I32, bit)
             }
-            _ => return None,
-        })
+        }
     }
 
-    fn unary_vector(&mut self, ty: clif::Type, operation: &str, a: clif::Value, lane: u8) -> Option<clif::Value> {
-        let float = ty.lane_type().is_float();
-        if operation == "splat" {
-            let a = self.narrow_lane(ty, a);
-            return Some(self.b.ins().splat(ty, a));
-        }
-        let from = operand_type(ty, operation);
-        let a = self.view(from, a);
-        let ins = self.b.ins();
-        Some(match operation {
-            "all_true" => {
-                let bit = ins.vall_true(a);
-                self.b.ins().uextend(types::I32, bit)
+    fn permute(&mut self, op: Permute, value: Value) -> clif::Value {
+        match op {
+            Permute::Shuffle => {
+                let args = self.func.args(value);
+                let lanes = self.func.as_vector(args[2]).expect("its last argument is constant");
+                let lanes = self.b.func.dfg.immediates.push(ConstantData::from(&lanes.to_le_bytes()[..]));
+                let (a, b) = (self.get(args[0]), self.get(args[1]));
+                self.b.ins().shuffle(a, b, lanes)
             }
-            "bitmask" => ins.vhigh_bits(types::I32, a),
-            "abs" if float => ins.fabs(a),
-            "neg" if float => ins.fneg(a),
-            "abs" => ins.iabs(a),
-            "neg" => ins.ineg(a),
-            "popcnt" => ins.popcnt(a),
-            "sqrt" => ins.sqrt(a),
-            "ceil" => ins.ceil(a),
-            "floor" => ins.floor(a),
-            "trunc" => ins.trunc(a),
-            "nearest" => ins.nearest(a),
-            "extract_lane" | "extract_lane_s" | "extract_lane_u" => {
-                let value = ins.extractlane(a, lane);
-                match (operation, ty.lane_bits()) {
-                    ("extract_lane_s", _) => self.b.ins().sextend(types::I32, value),
-                    ("extract_lane_u", _) => self.b.ins().uextend(types::I32, value),
-                    _ => value,
+            Permute::Swizzle | Permute::RelaxedSwizzle => {
+                let [a, b] = self.args(value);
+                self.b.ins().swizzle(a, b)
+            }
+        }
+    }
+
+    fn one_lane(&mut self, op: Lane, shape: Shape, value: Value) -> clif::Value {
+        let (ty, lane) = (type_of(shape), self.func.inst(value).imm as u8);
+        match op {
+            Lane::Splat => {
+                let [a] = self.args(value);
+                let a = self.narrow_lane(ty, a);
+                self.b.ins().splat(ty, a)
+            }
+            Lane::ReplaceLane => {
+                let [a, b] = self.args(value);
+                let (a, b) = (self.view(ty, a), self.narrow_lane(ty, b));
+                self.b.ins().insertlane(a, b, lane)
+            }
+            Lane::ExtractLane | Lane::ExtractLaneS | Lane::ExtractLaneU => {
+                let [a] = self.views(shape, value);
+                let value = self.b.ins().extractlane(a, lane);
+                match op {
+                    Lane::ExtractLaneS => self.b.ins().sextend(types::I32, value),
+                    Lane::ExtractLaneU => self.b.ins().uextend(types::I32, value),
+                    Lane::ExtractLane | Lane::Splat | Lane::ReplaceLane => value,
                 }
             }
-            "demote_f64x2_zero" => ins.fvdemote(a),
-            "promote_low_f32x4" => ins.fvpromote_low(a),
-            "trunc_sat_f32x4_s" | "relaxed_trunc_f32x4_s" => ins.fcvt_to_sint_sat(ty, a),
-            "trunc_sat_f32x4_u" | "relaxed_trunc_f32x4_u" => ins.fcvt_to_uint_sat(ty, a),
-            "trunc_sat_f64x2_s_zero" | "relaxed_trunc_f64x2_s_zero" => {
+        }
+    }
+
+    fn unary_floats(&mut self, op: FloatUnary, a: clif::Value) -> clif::Value {
+        let ins = self.b.ins();
+        match op {
+            FloatUnary::Abs => ins.fabs(a),
+            FloatUnary::Neg => ins.fneg(a),
+            FloatUnary::Sqrt => ins.sqrt(a),
+            FloatUnary::Ceil => ins.ceil(a),
+            FloatUnary::Floor => ins.floor(a),
+            FloatUnary::Trunc => ins.trunc(a),
+            FloatUnary::Nearest => ins.nearest(a),
+        }
+    }
+
+    fn convert_lanes(&mut self, op: Convert, ty: clif::Type, a: clif::Value) -> clif::Value {
+        let ins = self.b.ins();
+        match op {
+            Convert::DemoteZero => ins.fvdemote(a),
+            Convert::PromoteLow => ins.fvpromote_low(a),
+            Convert::TruncSatS | Convert::RelaxedTruncS => ins.fcvt_to_sint_sat(ty, a),
+            Convert::TruncSatU | Convert::RelaxedTruncU => ins.fcvt_to_uint_sat(ty, a),
+            Convert::TruncSatSZero | Convert::RelaxedTruncSZero => {
                 let wide = ins.fcvt_to_sint_sat(types::I64X2, a);
                 let zero = self.zero(types::I64X2);
                 self.b.ins().snarrow(wide, zero)
             }
-            "trunc_sat_f64x2_u_zero" | "relaxed_trunc_f64x2_u_zero" => {
+            Convert::TruncSatUZero | Convert::RelaxedTruncUZero => {
                 let wide = ins.fcvt_to_uint_sat(types::I64X2, a);
                 let zero = self.zero(types::I64X2);
                 self.b.ins().uunarrow(wide, zero)
             }
-            "convert_i32x4_s" => ins.fcvt_from_sint(ty, a),
-            "convert_i32x4_u" => ins.fcvt_from_uint(ty, a),
-            "convert_low_i32x4_s" => {
+            Convert::ConvertS => ins.fcvt_from_sint(ty, a),
+            Convert::ConvertU => ins.fcvt_from_uint(ty, a),
+            Convert::ConvertLowS => {
                 let wide = ins.swiden_low(a);
                 self.b.ins().fcvt_from_sint(ty, wide)
             }
-            "convert_low_i32x4_u" => {
+            Convert::ConvertLowU => {
                 let wide = ins.uwiden_low(a);
                 self.b.ins().fcvt_from_uint(ty, wide)
             }
-            _ => return self.widen_lanes(operation, a),
-        })
+        }
     }
 
-    /// `extend_low_…`, `extend_high_…` and `extadd_pairwise_…`.
-    fn widen_lanes(&mut self, operation: &str, a: clif::Value) -> Option<clif::Value> {
-        let signed = operation.ends_with("_s");
-        if operation.starts_with("extadd_pairwise_") {
-            let [low, high] = [self.half(a, true, signed), self.half(a, false, signed)];
-            return Some(self.b.ins().iadd_pairwise(low, high));
-        }
-        let low = operation.starts_with("extend_low_");
-        (low || operation.starts_with("extend_high_")).then(|| self.half(a, low, signed))
+    fn widen_lanes(&mut self, op: Widen, a: clif::Value) -> clif::Value {
+        let signed = match op {
+            Widen::ExtendLowS => return self.half(a, true, true),
+            Widen::ExtendLowU => return self.half(a, true, false),
+            Widen::ExtendHighS => return self.half(a, false, true),
+            Widen::ExtendHighU => return self.half(a, false, false),
+            Widen::ExtaddPairwiseS => true,
+            Widen::ExtaddPairwiseU => false,
+        };
+        let [low, high] = [self.half(a, true, signed), self.half(a, false, signed)];
+        self.b.ins().iadd_pairwise(low, high)
     }
 
     /// The lower or the upper half of the lanes, each twice as wide.
@@ -162,56 +271,18 @@ impl Translator<'_, '_> {
         }
     }
 
-    fn binary_vector(
-        &mut self,
-        ty: clif::Type,
-        operation: &str,
-        a: clif::Value,
-        b: clif::Value,
-        lane: u8,
-    ) -> Option<clif::Value> {
-        match operation {
-            "replace_lane" => {
-                let (a, b) = (self.view(ty, a), self.narrow_lane(ty, b));
-                return Some(self.b.ins().insertlane(a, b, lane));
-            }
-            "shl" | "shr_s" | "shr_u" => {
-                let a = self.view(ty, a);
-                let ins = self.b.ins();
-                return Some(match operation {
-                    "shl" => ins.ishl(a, b),
-                    "shr_s" => ins.sshr(a, b),
-                    _ => ins.ushr(a, b),
-                });
-            }
-            _ => {}
-        }
-        let [a, b] = self.views(operand_type(ty, operation), [a, b]);
-        match ty.lane_type().is_float() {
-            true => self.binary_floats(operation, a, b),
-            false => self.binary_integers(operation, a, b),
-        }
-    }
-
-    fn binary_floats(&mut self, operation: &str, a: clif::Value, b: clif::Value) -> Option<clif::Value> {
+    fn binary_floats(&mut self, op: Float, a: clif::Value, b: clif::Value) -> clif::Value {
         let ins = self.b.ins();
-        Some(match operation {
-            "add" => ins.fadd(a, b),
-            "sub" => ins.fsub(a, b),
-            "mul" => ins.fmul(a, b),
-            "div" => ins.fdiv(a, b),
-            "min" | "relaxed_min" => ins.fmin(a, b),
-            "max" | "relaxed_max" => ins.fmax(a, b),
-            "pmin" => self.pick(FloatCC::LessThan, (b, a), (b, a)),
-            "pmax" => self.pick(FloatCC::LessThan, (a, b), (b, a)),
-            "eq" => ins.fcmp(FloatCC::Equal, a, b),
-            "ne" => ins.fcmp(FloatCC::NotEqual, a, b),
-            "lt" => ins.fcmp(FloatCC::LessThan, a, b),
-            "gt" => ins.fcmp(FloatCC::GreaterThan, a, b),
-            "le" => ins.fcmp(FloatCC::LessThanOrEqual, a, b),
-            "ge" => ins.fcmp(FloatCC::GreaterThanOrEqual, a, b),
-            _ => return None,
-        })
+        match op {
+            Float::Add => ins.fadd(a, b),
+            Float::Sub => ins.fsub(a, b),
+            Float::Mul => ins.fmul(a, b),
+            Float::Div => ins.fdiv(a, b),
+            Float::Min | Float::RelaxedMin => ins.fmin(a, b),
+            Float::Max | Float::RelaxedMax => ins.fmax(a, b),
+            Float::Pmin => self.pick(FloatCC::LessThan, (b, a), (b, a)),
+            Float::Pmax => self.pick(FloatCC::LessThan, (a, b), (b, a)),
+        }
     }
 
     /// Lane by lane the first of `choice` where the comparison of `compared` holds, else the second.
@@ -227,36 +298,26 @@ impl Translator<'_, '_> {
         self.b.ins().bitselect(mask, choice.0, choice.1)
     }
 
-    fn binary_integers(&mut self, operation: &str, a: clif::Value, b: clif::Value) -> Option<clif::Value> {
-        if let Some(condition) = condition(operation) {
-            return Some(self.b.ins().icmp(condition, a, b));
-        }
-        let signed = operation.ends_with("_s");
-        if let Some(low) = operation.strip_prefix("extmul_").map(|rest| rest.starts_with("low")) {
-            let [a, b] = [a, b].map(|arg| self.half(arg, low, signed));
-            return Some(self.b.ins().imul(a, b));
-        }
+    fn binary_integers(&mut self, op: Integer, a: clif::Value, b: clif::Value) -> clif::Value {
         let ins = self.b.ins();
-        Some(match operation {
-            "add" => ins.iadd(a, b),
-            "sub" => ins.isub(a, b),
-            "mul" => ins.imul(a, b),
-            "add_sat_s" => ins.sadd_sat(a, b),
-            "add_sat_u" => ins.uadd_sat(a, b),
-            "sub_sat_s" => ins.ssub_sat(a, b),
-            "sub_sat_u" => ins.usub_sat(a, b),
-            "min_s" => ins.smin(a, b),
-            "min_u" => ins.umin(a, b),
-            "max_s" => ins.smax(a, b),
-            "max_u" => ins.umax(a, b),
-            "avgr_u" => ins.avg_round(a, b),
-            "q15mulr_sat_s" | "relaxed_q15mulr_s" => ins.sqmul_round_sat(a, b),
-            "swizzle" | "relaxed_swizzle" => ins.swizzle(a, b),
-            "narrow_i16x8_s" | "narrow_i32x4_s" => ins.snarrow(a, b),
-            "narrow_i16x8_u" | "narrow_i32x4_u" => ins.unarrow(a, b),
-            "dot_i16x8_s" | "relaxed_dot_i8x16_i7x16_s" => self.dot(a, b),
-            _ => return None,
-        })
+        match op {
+            Integer::Add => ins.iadd(a, b),
+            Integer::Sub => ins.isub(a, b),
+            Integer::Mul => ins.imul(a, b),
+            Integer::AddSatS => ins.sadd_sat(a, b),
+            Integer::AddSatU => ins.uadd_sat(a, b),
+            Integer::SubSatS => ins.ssub_sat(a, b),
+            Integer::SubSatU => ins.usub_sat(a, b),
+            Integer::MinS => ins.smin(a, b),
+            Integer::MinU => ins.umin(a, b),
+            Integer::MaxS => ins.smax(a, b),
+            Integer::MaxU => ins.umax(a, b),
+            Integer::AvgrU => ins.avg_round(a, b),
+            Integer::Q15mulrSatS | Integer::RelaxedQ15mulrS => ins.sqmul_round_sat(a, b),
+            Integer::NarrowS => ins.snarrow(a, b),
+            Integer::NarrowU => ins.unarrow(a, b),
+            Integer::DotS | Integer::RelaxedDotS => self.dot(a, b),
+        }
     }
 
     /// Sums of neighbouring products, which have lanes twice as wide and wrap around.
@@ -268,34 +329,32 @@ impl Translator<'_, '_> {
         self.b.ins().iadd_pairwise(low, high)
     }
 
-    fn ternary_vector(
-        &mut self,
-        ty: clif::Type,
-        operation: &str,
-        a: clif::Value,
-        b: clif::Value,
-        c: clif::Value,
-    ) -> Option<clif::Value> {
-        match operation {
-            "relaxed_laneselect" => return Some(self.b.ins().bitselect(c, a, b)),
-            "relaxed_dot_i8x16_i7x16_add_s" => {
+    fn ternary(&mut self, op: Ternary, from: Shape, shape: Shape, value: Value) -> clif::Value {
+        match op {
+            Ternary::RelaxedLaneselect => {
+                let [a, b, c] = self.args(value);
+                self.b.ins().bitselect(c, a, b)
+            }
+            Ternary::RelaxedDotAddS => {
+                let [a, b, c] = self.args(value);
+                let [a, b] = [a, b].map(|arg| self.view(type_of(from), arg));
                 let products = self.dot(a, b);
                 let [low, high] = [self.half(products, true, true), self.half(products, false, true)];
                 let sums = self.b.ins().iadd_pairwise(low, high);
-                let c = self.view(ty, c);
-                return Some(self.b.ins().iadd(sums, c));
+                let c = self.view(type_of(shape), c);
+                self.b.ins().iadd(sums, c)
             }
-            _ => {}
-        }
-        let [a, b, c] = [a, b, c].map(|arg| self.view(ty, arg));
-        let product = self.b.ins().fmul(a, b);
-        match operation {
-            "relaxed_madd" => Some(self.b.ins().fadd(product, c)),
-            "relaxed_nmadd" => {
+            Ternary::RelaxedMadd => {
+                let [a, b, c] = self.views(shape, value);
+                let product = self.b.ins().fmul(a, b);
+                self.b.ins().fadd(product, c)
+            }
+            Ternary::RelaxedNmadd => {
+                let [a, b, c] = self.views(shape, value);
+                let product = self.b.ins().fmul(a, b);
                 let negative = self.b.ins().fneg(product);
-                Some(self.b.ins().fadd(negative, c))
+                self.b.ins().fadd(negative, c)
             }
-            _ => None,
         }
     }
 
@@ -313,34 +372,39 @@ impl Translator<'_, '_> {
     }
 }
 
-fn shape_of(name: &str) -> clif::Type {
-    match name {
-        "i8x16" => types::I8X16,
-        "i16x8" => types::I16X8,
-        "i32x4" => types::I32X4,
-        "i64x2" => types::I64X2,
-        "f32x4" => types::F32X4,
-        _ => types::F64X2,
+fn type_of(shape: Shape) -> clif::Type {
+    match shape {
+        Shape::V128 | Shape::I8x16 => types::I8X16,
+        Shape::I16x8 => types::I16X8,
+        Shape::I32x4 => types::I32X4,
+        Shape::I64x2 => types::I64X2,
+        Shape::F32x4 => types::F32X4,
+        Shape::F64x2 => types::F64X2,
     }
 }
 
-/// The shape of the operands of an operation with results of type `ty`: its own, unless its name has another.
-fn operand_type(ty: clif::Type, operation: &str) -> clif::Type {
-    ["i8x16", "i16x8", "i32x4", "f32x4", "f64x2"].into_iter().find(|shape| operation.contains(shape)).map_or(ty, shape_of)
+fn condition(op: Compare) -> IntCC {
+    match op {
+        Compare::Eq => IntCC::Equal,
+        Compare::Ne => IntCC::NotEqual,
+        Compare::LtS => IntCC::SignedLessThan,
+        Compare::LtU => IntCC::UnsignedLessThan,
+        Compare::GtS => IntCC::SignedGreaterThan,
+        Compare::GtU => IntCC::UnsignedGreaterThan,
+        Compare::LeS => IntCC::SignedLessThanOrEqual,
+        Compare::LeU => IntCC::UnsignedLessThanOrEqual,
+        Compare::GeS => IntCC::SignedGreaterThanOrEqual,
+        Compare::GeU => IntCC::UnsignedGreaterThanOrEqual,
+    }
 }
 
-fn condition(operation: &str) -> Option<IntCC> {
-    Some(match operation {
-        "eq" => IntCC::Equal,
-        "ne" => IntCC::NotEqual,
-        "lt_s" => IntCC::SignedLessThan,
-        "lt_u" => IntCC::UnsignedLessThan,
-        "gt_s" => IntCC::SignedGreaterThan,
-        "gt_u" => IntCC::UnsignedGreaterThan,
-        "le_s" => IntCC::SignedLessThanOrEqual,
-        "le_u" => IntCC::UnsignedLessThanOrEqual,
-        "ge_s" => IntCC::SignedGreaterThanOrEqual,
-        "ge_u" => IntCC::UnsignedGreaterThanOrEqual,
-        _ => return None,
-    })
+fn float_condition(op: FloatCompare) -> FloatCC {
+    match op {
+        FloatCompare::Eq => FloatCC::Equal,
+        FloatCompare::Ne => FloatCC::NotEqual,
+        FloatCompare::Lt => FloatCC::LessThan,
+        FloatCompare::Gt => FloatCC::GreaterThan,
+        FloatCompare::Le => FloatCC::LessThanOrEqual,
+        FloatCompare::Ge => FloatCC::GreaterThanOrEqual,
+    }
 }

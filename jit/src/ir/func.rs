@@ -360,6 +360,17 @@ impl<'a> Func<'a> {
         self.parent.get(value.index()).copied().unwrap_or(value)
     }
 
+    /// What [`Func::find`] finds, with the way there left as it is.
+    pub fn root(&self, mut value: Value) -> Value {
+        loop {
+            let up = self.parent(value);
+            if up == value {
+                return value;
+            }
+            value = up;
+        }
+    }
+
     /// What `value` stands for after replacements; halves the path to it.
     pub fn find(&mut self, mut value: Value) -> Value {
         loop {

@@ -1,9 +1,11 @@
 //! The SSA that everything between bytecode and machine code works on.
 //!
 //! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`], [`mod@parse`] and [`mod@verify`] its
-//! text and its rules; [`mod@eval`] runs it, and so is the oracle of every pass.
+//! text and its rules; [`mod@eval`] runs it, and so is the oracle of every pass;
+//! [`mod@fold`] and [`rules`] hold constant folding and the algebra of operations.
 
 pub mod eval;
+pub mod fold;
 pub mod func;
 pub mod list;
 pub mod ops;
@@ -12,6 +14,7 @@ pub mod print;
 pub mod probability;
 #[cfg(test)]
 mod rows;
+pub mod rules;
 pub mod sandbox;
 pub mod verify;
 

@@ -577,7 +577,7 @@ impl Op {
 /// The instruction on vectors with this code, which `aux` of [`Op::Vector`] is, unless it accesses memory.
 pub fn vector_opcode(code: u32) -> Option<Opcode> {
     let op = u16::try_from(code).ok().and_then(Opcode::from_code)?;
-    (op.is_vector() && op.signature().is_some()).then_some(op)
+    op.lanes().is_some().then_some(op)
 }
 
 /// What `aux` and `imm` of an operation mean. A field that has no meaning is 0.

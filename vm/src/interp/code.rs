@@ -5,7 +5,7 @@
 use weir_bytecode::for_each_opcode;
 
 macro_rules! define_codes {
-    ($($name:ident, $code:literal, $mnemonic:literal, $imm:ident, $signature:tt;)*) => {
+    ($($name:ident, $code:literal, $mnemonic:literal, $imm:ident, $effect:tt $(($how:ident))?, $kind:ident $(($($lanes:tt)*))?;)*) => {
         $(pub(super) const $name: u16 = $code;)*
     };
 }

@@ -9,14 +9,14 @@
 
 mod merged;
 mod peeled;
-mod prefix;
 
 pub(super) use merged::{ENCLOSING, Merged};
 pub(super) use peeled::Rounds;
 
+use super::control::{Frame, Kind, Otherwise};
 use super::{Builder, Operand};
 use crate::request::Refusal;
-use prefix::Prefix;
+use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
 use weir_bytecode::{FuncBody, Instrs, Opcode};
 use weir_contract::FRAME_HEADER;
 
@@ -36,9 +36,9 @@ impl<'m> Builder<'_, 'm> {
         let loops = enclosing_loops(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
         let peeled = self.is_small(&loops);
         let first = if peeled { pc } else { loops[0] };
-        let prefix = Prefix::walk(self.module, self.body, first)?;
-        self.frames = prefix.frames;
-        self.stack = prefix.operands.into_iter().map(Operand::Slot).collect();
+        let before = Walk::to(self.module, self.body, first).ok_or(Refusal::Untranslated { what: "entry into dead code" })?;
+        self.frames = before.blocks.iter().map(frame_of).collect();
+        self.stack = before.operands.into_iter().map(|ty| Operand::Slot(ty.into())).collect();
         let mut instrs = Instrs::new(self.module, first, self.body.end);
         if !peeled {
             self.open_merged(loops, &mut instrs);
@@ -76,6 +76,17 @@ impl<'m> Builder<'_, 'm> {
         }
         true
     }
+}
+
+/// A block around the entry, whose beginning is not translated.
+fn frame_of(block: &OpenBlock) -> Frame {
+    let kind = match block.kind {
+        BlockKind::Function => return Frame::function(),
+        BlockKind::Block => Kind::Block,
+        BlockKind::Loop { pc } => Kind::Again { pc },
+        BlockKind::If => Kind::If(Otherwise::Nothing),
+    };
+    Frame::new(kind, block.ty, block.height)
 }
 
 /// The opcodes of the loop at `pc` and of those that hold it, ascending.

@@ -6,8 +6,8 @@ use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators};
+use crate::ir::fold::fold_opcode;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
-use crate::opt::simplify::fold_bits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
@@ -675,7 +675,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                     return a;
                 }
                 self.known.forest.map(a, &mut |leaf| match leaf {
-                    Leaf::Const(a) => fold_bits(opcode, ty, &[a]).map_or(Leaf::Bottom, Leaf::Const),
+                    Leaf::Const(a) => fold_opcode(opcode, ty, &[a]).map_or(Leaf::Bottom, Leaf::Const),
                     other => other,
                 })
             }
@@ -691,7 +691,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 let b = self.known.boolean(self.func, self.dom, b);
                 self.known.forest.combine(a, b, &mut |a, b| match (a, b) {
                     (Leaf::Top, _) | (_, Leaf::Top) => Leaf::Top,
-                    (Leaf::Const(a), Leaf::Const(b)) => fold_bits(opcode, ty, &[a, b]).map_or(Leaf::Bottom, Leaf::Const),
+                    (Leaf::Const(a), Leaf::Const(b)) => fold_opcode(opcode, ty, &[a, b]).map_or(Leaf::Bottom, Leaf::Const),
                     (Leaf::Const(c), Leaf::Bottom) | (Leaf::Bottom, Leaf::Const(c)) if absorbs(op, ty, c) => Leaf::Const(c),
                     _ => Leaf::Bottom,
                 })

@@ -1,8 +1,7 @@
-//! Selection of instructions on vectors. As for the other back end, TABLE 1's mnemonics say what is to be done: one
-//! arm serves all shapes, of which the width of the *operands'* lanes remains, by which TABLE 3 names its rows.
+//! Selection of instructions on vectors. TABLE 1 says what is to be done with lanes of which shape: one arm serves all shapes,
+//! of which the width of the *operands'* lanes remains, by which TABLE 3 names its rows.
 //!
-//! Beyond what every function needs, the processor must have AVX2, for its broadcasts; what has BMI2 nearly always
-//! does.
+//! Beyond what every function needs, the processor must have AVX2, for its broadcasts. Processors with BMI2 nearly always have it.
 
 mod floats;
 mod lanes;
@@ -13,6 +12,9 @@ use crate::regalloc::Reg;
 use crate::request::{Backend, Refusal};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
 use weir_bytecode::Opcode;
+use weir_bytecode::lanes::{
+    Compare, Integer, IntegerUnary, Lane, LaneOp, Lanes, Permute, Product, Shape, Shift, Ternary, Test, Whole, Widen,
+};
 use weir_bytecode::semantics::vector;
 
 /// Refuses vectors that the processor has no instructions for.
@@ -39,39 +41,161 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Selects all of an instruction but where its result goes: that is answered.
+    /// Selects all of an instruction but where its result goes: that is returned.
     fn vector(&mut self, value: Value) -> Reg {
-        let inst = self.func.inst(value);
-        let name = self.vector_opcode(value).mnemonic();
-        let (shape, operation) = name.split_once('.').expect("a mnemonic of a vector instruction has a shape");
-        let width = lane_width(operand_shape(operation).unwrap_or(shape));
-        let float = operand_shape(operation).unwrap_or(shape).starts_with('f');
-        let lane = inst.imm as u8;
-        match (operation, &*inst.args) {
-            ("splat", &[a]) => self.splat(a, width),
-            ("replace_lane", &[a, b]) => self.replace_lane(a, b, lane, width, float),
-            ("shuffle", &[a, b, lanes]) => {
+        let Lanes { from, shape, op } = self.lanes(value);
+        let width = lane_width(from);
+        match op {
+            LaneOp::Whole(op) => self.whole_vector(op, value),
+            LaneOp::Permute(op) => self.permute(op, value),
+            LaneOp::Lane(op) => self.one_lane(op, shape, value),
+            LaneOp::Shift(op) => {
+                let [a, count] = self.operands(value);
+                self.shift_lanes(op, width, a, count)
+            }
+            LaneOp::Test(Test::AllTrue) => unreachable!("flags tell: see `tests_vector`"),
+            LaneOp::Test(Test::Bitmask) => {
+                let [a] = self.operands(value);
+                self.bitmask(width, a)
+            }
+            LaneOp::IntegerUnary(op) => {
+                let [a] = self.operands(value);
+                self.unary_integers(op, width, a)
+            }
+            LaneOp::Integer(op) => {
+                let [a, b] = self.operands(value);
+                self.binary_integers(op, width, a, b)
+            }
+            LaneOp::Compare(op) => {
+                let [a, b] = self.operands(value);
+                match self.compare_with_next(op, width, a, b) {
+                    Some(reg) => reg,
+                    None => self.compare_lanes(op, width, a, b),
+                }
+            }
+            LaneOp::Widen(op) => {
+                let [a] = self.operands(value);
+                self.widen_lanes(op, width, a)
+            }
+            LaneOp::Product(op) => {
+                let [a, b] = self.operands(value);
+                self.multiply_halves(op, width, a, b)
+            }
+            LaneOp::FloatUnary(op) => {
+                let [a] = self.operands(value);
+                self.unary_floats(op, width, a)
+            }
+            LaneOp::Float(op) => {
+                let [a, b] = self.operands(value);
+                self.binary_floats(op, width, a, b)
+            }
+            LaneOp::FloatCompare(op) => {
+                let [a, b] = self.operands(value);
+                self.compare_float_lanes(op, width, a, b)
+            }
+            LaneOp::Convert(op) => {
+                let [a] = self.operands(value);
+                self.convert_lanes(op, a)
+            }
+            LaneOp::Ternary(op) => self.ternary(op, width, value),
+        }
+    }
+
+    /// What the instruction does to which lanes.
+    fn lanes(&self, value: Value) -> Lanes {
+        self.vector_opcode(value).lanes().expect("it accesses no memory")
+    }
+
+    /// The arguments of an instruction that has `N`.
+    fn operands<const N: usize>(&self, value: Value) -> [Value; N] {
+        self.func.args(value).try_into().expect("TABLE 1 says how many operands it has")
+    }
+
+    /// Operations that see no lanes.
+    fn whole_vector(&mut self, op: Whole, value: Value) -> Reg {
+        match op {
+            Whole::Const => self.vector_constant_reg(self.func.as_vector(value).expect("its arguments are constants")),
+            Whole::Not => {
+                let [a] = self.operands(value);
+                let a = self.reg(a);
+                self.inverted(a)
+            }
+            Whole::And => {
+                let [a, b] = self.operands(value);
+                self.commutative(Asm::Pand, Width::X, a, b)
+            }
+            Whole::Or => {
+                let [a, b] = self.operands(value);
+                match self.byte_rotation(a, b) {
+                    Some((rotated, lanes)) => self.select_bytes(rotated, lanes),
+                    None => self.commutative(Asm::Por, Width::X, a, b),
+                }
+            }
+            Whole::Xor => {
+                let [a, b] = self.operands(value);
+                self.commutative(Asm::Pxor, Width::X, a, b)
+            }
+            // Without the bits of the *second* operand.
+            Whole::Andnot => {
+                let [a, b] = self.operands(value);
+                self.lanewise(Asm::Pandn, Width::X, b, a)
+            }
+            Whole::Bitselect => {
+                let [a, b, c] = self.operands(value);
+                self.bitselect(a, b, c)
+            }
+            Whole::AnyTrue => unreachable!("flags tell: see `tests_vector`"),
+        }
+    }
+
+    fn permute(&mut self, op: Permute, value: Value) -> Reg {
+        match op {
+            Permute::Shuffle => {
+                let [a, b, lanes] = self.operands(value);
                 let lanes = self.vector_constant(lanes).expect("its last argument is constant");
                 self.shuffle(a, b, lanes.to_le_bytes())
             }
-            ("shl" | "shr_s" | "shr_u", &[a, count]) => self.shift_lanes(operation, width, a, count),
-            (_, &[a]) if operation.starts_with("extract_lane") => {
-                self.extract_lane(a, lane, width, float, operation.ends_with("_s"))
+            Permute::Swizzle | Permute::RelaxedSwizzle => {
+                let [a, b] = self.operands(value);
+                self.swizzle(a, b)
             }
-            ("bitselect" | "relaxed_laneselect", &[a, b, c]) => self.bitselect(a, b, c),
-            ("relaxed_dot_i8x16_i7x16_add_s", &[a, b, c]) => {
+        }
+    }
+
+    fn one_lane(&mut self, op: Lane, shape: Shape, value: Value) -> Reg {
+        let (width, float, lane) = (lane_width(shape), shape.is_float(), self.func.inst(value).imm as u8);
+        match op {
+            Lane::Splat => {
+                let [a] = self.operands(value);
+                self.splat(a, width)
+            }
+            Lane::ExtractLane | Lane::ExtractLaneU => {
+                let [a] = self.operands(value);
+                self.extract_lane(a, lane, width, float, false)
+            }
+            Lane::ExtractLaneS => {
+                let [a] = self.operands(value);
+                self.extract_lane(a, lane, width, float, true)
+            }
+            Lane::ReplaceLane => {
+                let [a, b] = self.operands(value);
+                self.replace_lane(a, b, lane, width, float)
+            }
+        }
+    }
+
+    fn ternary(&mut self, op: Ternary, width: Width, value: Value) -> Reg {
+        let [a, b, c] = self.operands(value);
+        match op {
+            Ternary::RelaxedLaneselect => self.bitselect(a, b, c),
+            Ternary::RelaxedDotAddS => {
                 let products = self.dot_bytes(a, b);
                 let sums = self.add_neighbours(products, Width::W, true);
                 let c = self.rm(c, Type::V128);
                 self.three(Asm::Padd, Width::D, sums, c)
             }
-            (_, &[a, b, c]) => self.multiply_add(operation, width, a, b, c),
-            (_, &[a]) if float => self.unary_floats(operation, width, a),
-            (_, &[a]) if shape.starts_with('f') => self.convert_to_floats(operation, shape, a),
-            (_, &[a]) => self.unary_integers(operation, width, a),
-            (_, &[a, b]) if float => self.binary_floats(operation, width, a, b),
-            (_, &[a, b]) => self.binary_integers(operation, width, a, b),
-            _ => unreachable!("{name} has other operands"),
+            Ternary::RelaxedMadd => self.multiply_add(width, [a, b, c], false),
+            Ternary::RelaxedNmadd => self.multiply_add(width, [a, b, c], true),
         }
     }
 
@@ -87,7 +211,7 @@ impl Lower<'_, '_> {
             return None;
         }
         self.func.as_vector(value).or_else(|| match (inst.op, &*inst.args) {
-            (Op::Vector, &[lane]) if self.vector_opcode(value).mnemonic().ends_with("splat") => {
+            (Op::Vector, &[lane]) if self.lanes(value).op == LaneOp::Lane(Lane::Splat) => {
                 vector::eval(self.vector_opcode(value), &[self.constant(lane)?.into()])
             }
             _ => None,
@@ -173,57 +297,58 @@ impl Lower<'_, '_> {
 
     /// Whether `value` asks something about a vector that flags can tell.
     pub(super) fn tests_vector(&self, value: Value) -> bool {
-        self.func.op(value) == Op::Vector && {
-            let name = self.vector_opcode(value).mnemonic();
-            name.ends_with("all_true") || name.ends_with("any_true")
-        }
+        self.func.op(value) == Op::Vector
+            && matches!(self.lanes(value).op, LaneOp::Test(Test::AllTrue) | LaneOp::Whole(Whole::AnyTrue))
     }
 
     /// Sets the flags by such a question, and says which of them mean yes.
     pub(super) fn test_vector(&mut self, value: Value) -> Cond {
         let a = self.func.args(value)[0];
-        let name = self.vector_opcode(value).mnemonic();
-        let (tested, cond) = match name.strip_suffix(".all_true") {
+        let Lanes { shape, .. } = self.lanes(value);
+        let (tested, cond) = match shape {
+            Shape::V128 => (self.reg(a), Cond::NE),
             // No lane is zero.
-            Some(shape) => {
+            shape => {
                 let zero = self.vector_constant_reg(0);
                 let a = self.rm(a, Type::V128);
                 (self.three(Asm::Pcmpeq, lane_width(shape), zero, a), Cond::E)
             }
-            None => (self.reg(a), Cond::NE),
         };
         self.push(Inst::new(Asm::Ptest, Width::X).src(tested).reg(tested));
         cond
     }
 
-    fn unary_integers(&mut self, operation: &str, width: Width, a: Value) -> Reg {
-        match operation {
-            "not" => {
-                let a = self.reg(a);
-                self.inverted(a)
-            }
-            "abs" if width == Width::Q => {
+    fn unary_integers(&mut self, op: IntegerUnary, width: Width, a: Value) -> Reg {
+        match op {
+            IntegerUnary::Abs if width == Width::Q => {
                 let (a, zero) = (self.reg(a), self.vector_constant_reg(0));
                 let negative = self.three(Asm::Pcmpgt, width, zero, a);
                 self.with_sign(width, a, negative)
             }
-            "abs" => {
+            IntegerUnary::Abs => {
                 let a = self.rm(a, Type::V128);
                 self.two(Asm::Pabs, width, a)
             }
-            "neg" => {
+            IntegerUnary::Neg => {
                 let zero = self.vector_constant_reg(0);
                 let a = self.rm(a, Type::V128);
                 self.three(Asm::Psub, width, zero, a)
             }
-            "popcnt" => self.popcnt_bytes(a),
-            "bitmask" => self.bitmask(width, a),
-            _ if operation.starts_with("extadd_pairwise_") => {
-                let a = self.reg(a);
-                self.add_neighbours(a, width, operation.ends_with("_s"))
-            }
-            _ => self.extend(width, a, operation.starts_with("extend_low_"), operation.ends_with("_s")),
+            IntegerUnary::Popcnt => self.popcnt_bytes(a),
         }
+    }
+
+    fn widen_lanes(&mut self, op: Widen, width: Width, a: Value) -> Reg {
+        let signed = match op {
+            Widen::ExtendLowS => return self.extend(width, a, true, true),
+            Widen::ExtendLowU => return self.extend(width, a, true, false),
+            Widen::ExtendHighS => return self.extend(width, a, false, true),
+            Widen::ExtendHighU => return self.extend(width, a, false, false),
+            Widen::ExtaddPairwiseS => true,
+            Widen::ExtaddPairwiseU => false,
+        };
+        let a = self.reg(a);
+        self.add_neighbours(a, width, signed)
     }
 
     /// `(a ^ sign) - sign`: negated where `sign` is all ones; and sign-extended from the bit that is set in `sign`.
@@ -282,93 +407,78 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn binary_integers(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Reg {
-        match operation {
-            "and" => self.commutative(Asm::Pand, Width::X, a, b),
-            "or" => match self.byte_rotation(a, b) {
-                Some((rotated, lanes)) => self.select_bytes(rotated, lanes),
-                None => self.commutative(Asm::Por, Width::X, a, b),
-            },
-            "xor" => self.commutative(Asm::Pxor, Width::X, a, b),
-            // Without the bits of the *second* operand.
-            "andnot" => self.lanewise(Asm::Pandn, Width::X, b, a),
-            "add" => self.commutative(Asm::Padd, width, a, b),
-            "add_sat_s" => self.commutative(Asm::PaddSatS, width, a, b),
-            "add_sat_u" => self.commutative(Asm::PaddSatU, width, a, b),
-            "sub" => self.lanewise(Asm::Psub, width, a, b),
-            "sub_sat_s" => self.lanewise(Asm::PsubSatS, width, a, b),
-            "sub_sat_u" => self.lanewise(Asm::PsubSatU, width, a, b),
-            "mul" if width == Width::Q => self.multiply_quads(a, b),
-            "mul" => self.commutative(Asm::Pmull, width, a, b),
-            "min_s" => self.commutative(Asm::PminS, width, a, b),
-            "min_u" => self.commutative(Asm::PminU, width, a, b),
-            "max_s" => self.commutative(Asm::PmaxS, width, a, b),
-            "max_u" => self.commutative(Asm::PmaxU, width, a, b),
-            "avgr_u" => self.commutative(Asm::Pavg, width, a, b),
-            "narrow_i16x8_s" | "narrow_i32x4_s" => self.lanewise(Asm::PackS, width, a, b),
-            "narrow_i16x8_u" | "narrow_i32x4_u" => self.lanewise(Asm::PackU, width, a, b),
-            "dot_i16x8_s" => self.commutative(Asm::Pmadd, width, a, b),
-            "relaxed_dot_i8x16_i7x16_s" => self.dot_bytes(a, b),
-            "q15mulr_sat_s" | "relaxed_q15mulr_s" => {
+    fn binary_integers(&mut self, op: Integer, width: Width, a: Value, b: Value) -> Reg {
+        match op {
+            Integer::Add => self.commutative(Asm::Padd, width, a, b),
+            Integer::AddSatS => self.commutative(Asm::PaddSatS, width, a, b),
+            Integer::AddSatU => self.commutative(Asm::PaddSatU, width, a, b),
+            Integer::Sub => self.lanewise(Asm::Psub, width, a, b),
+            Integer::SubSatS => self.lanewise(Asm::PsubSatS, width, a, b),
+            Integer::SubSatU => self.lanewise(Asm::PsubSatU, width, a, b),
+            Integer::Mul if width == Width::Q => self.multiply_quads(a, b),
+            Integer::Mul => self.commutative(Asm::Pmull, width, a, b),
+            Integer::MinS => self.commutative(Asm::PminS, width, a, b),
+            Integer::MinU => self.commutative(Asm::PminU, width, a, b),
+            Integer::MaxS => self.commutative(Asm::PmaxS, width, a, b),
+            Integer::MaxU => self.commutative(Asm::PmaxU, width, a, b),
+            Integer::AvgrU => self.commutative(Asm::Pavg, width, a, b),
+            Integer::NarrowS => self.lanewise(Asm::PackS, width, a, b),
+            Integer::NarrowU => self.lanewise(Asm::PackU, width, a, b),
+            Integer::DotS => self.commutative(Asm::Pmadd, width, a, b),
+            Integer::RelaxedDotS => self.dot_bytes(a, b),
+            Integer::Q15mulrSatS | Integer::RelaxedQ15mulrS => {
                 // Only -1 times -1 is too great: it comes out as -1, and is inverted.
                 let products = self.commutative(Asm::PmulRound, width, a, b);
                 let least = self.vector_mem(splat(Width::W, 0x8000));
                 let overflowed = self.three(Asm::Pcmpeq, width, products, least);
                 self.three(Asm::Pxor, Width::X, products, overflowed)
             }
-            "swizzle" | "relaxed_swizzle" => self.swizzle(a, b),
-            _ if operation.starts_with("extmul_") => {
-                self.multiply_halves(width, a, b, operation.starts_with("extmul_low"), operation.ends_with("_s"))
-            }
-            _ => match self.compare_with_next(operation, width, a, b) {
-                Some(reg) => reg,
-                None => self.compare_lanes(operation, width, a, b),
-            },
         }
     }
 
-    fn compare_lanes(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Reg {
-        let opposite = match operation {
-            "eq" => return self.commutative(Asm::Pcmpeq, width, a, b),
-            "gt_s" => return self.lanewise(Asm::Pcmpgt, width, a, b),
-            "lt_s" => return self.lanewise(Asm::Pcmpgt, width, b, a),
+    fn compare_lanes(&mut self, op: Compare, width: Width, a: Value, b: Value) -> Reg {
+        let opposite = match op {
+            Compare::Eq => return self.commutative(Asm::Pcmpeq, width, a, b),
+            Compare::GtS => return self.lanewise(Asm::Pcmpgt, width, a, b),
+            Compare::LtS => return self.lanewise(Asm::Pcmpgt, width, b, a),
             // At least as great as the other: the greater of both.
-            "ge_u" | "le_u" => {
-                let op = if operation == "ge_u" { Asm::PmaxU } else { Asm::PminU };
+            Compare::GeU | Compare::LeU => {
+                let op = if op == Compare::GeU { Asm::PmaxU } else { Asm::PminU };
                 let (a, b) = (self.reg(a), self.rm(b, Type::V128));
                 let extreme = self.three(op, width, a, b);
                 return self.three(Asm::Pcmpeq, width, a, extreme);
             }
-            "ne" => "eq",
-            "le_s" => "gt_s",
-            "ge_s" => "lt_s",
-            "gt_u" => "le_u",
-            "lt_u" => "ge_u",
-            _ => unreachable!("{operation} is no comparison"),
+            Compare::Ne => Compare::Eq,
+            Compare::LeS => Compare::GtS,
+            Compare::GeS => Compare::LtS,
+            Compare::GtU => Compare::LeU,
+            Compare::LtU => Compare::GeU,
         };
         let holds = self.compare_lanes(opposite, width, a, b);
         self.inverted(holds)
     }
 
     /// A comparison with constants that would have to be inverted, as one with the numbers next to them that need not.
-    fn compare_with_next(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Option<Reg> {
-        let up = matches!(operation, "gt_u" | "le_s");
-        let next = match operation {
-            "lt_u" | "gt_u" => next_lanes(self.vector_constant(b)?, width, up, false)?,
-            "le_s" | "ge_s" => next_lanes(self.vector_constant(b)?, width, up, true)?,
-            _ => return None,
+    fn compare_with_next(&mut self, op: Compare, width: Width, a: Value, b: Value) -> Option<Reg> {
+        let (up, signed) = match op {
+            Compare::GtU => (true, false),
+            Compare::LtU => (false, false),
+            Compare::LeS => (true, true),
+            Compare::GeS => (false, true),
+            Compare::Eq | Compare::Ne | Compare::LtS | Compare::GtS | Compare::LeU | Compare::GeU => return None,
         };
+        let next = next_lanes(self.vector_constant(b)?, width, up, signed)?;
         let a = self.reg(a);
-        Some(match operation {
-            "le_s" => {
+        Some(match (signed, up) {
+            (true, true) => {
                 let next = self.vector_constant_reg(next);
                 self.three(Asm::Pcmpgt, width, next, a)
             }
-            "ge_s" => {
+            (true, false) => {
                 let next = self.vector_mem(next);
                 self.three(Asm::Pcmpgt, width, a, next)
             }
-            _ => {
+            (false, up) => {
                 let next = self.vector_mem(next);
                 let extreme = self.three(if up { Asm::PmaxU } else { Asm::PminU }, width, a, next);
                 self.three(Asm::Pcmpeq, width, a, extreme)
@@ -390,7 +500,13 @@ impl Lower<'_, '_> {
     }
 
     /// Products of the lower or upper halves of the lanes, twice as wide.
-    fn multiply_halves(&mut self, width: Width, a: Value, b: Value, low: bool, signed: bool) -> Reg {
+    fn multiply_halves(&mut self, op: Product, width: Width, a: Value, b: Value) -> Reg {
+        let (low, signed) = match op {
+            Product::ExtmulLowS => (true, true),
+            Product::ExtmulLowU => (true, false),
+            Product::ExtmulHighS => (false, true),
+            Product::ExtmulHighU => (false, false),
+        };
         match width {
             Width::B => {
                 let [a, b] = [a, b].map(|arg| self.extend(width, arg, low, signed));
@@ -426,10 +542,13 @@ impl Lower<'_, '_> {
     fn byte_rotation(&self, a: Value, b: Value) -> Option<(Value, [u8; 16])> {
         let shift = |value| {
             let inner = self.single(value, Type::V128).filter(|&inner| self.func.op(inner) == Op::Vector)?;
-            let (shape, operation) = self.vector_opcode(inner).mnemonic().split_once('.')?;
-            let &[shifted, count] = self.func.args(inner) else { return None };
-            let left = operation == "shl";
-            (left || operation == "shr_u").then_some(())?;
+            let Lanes { shape, op: LaneOp::Shift(op), .. } = self.lanes(inner) else { return None };
+            let left = match op {
+                Shift::Shl => true,
+                Shift::ShrU => false,
+                Shift::ShrS => return None,
+            };
+            let [shifted, count] = self.operands(inner);
             Some((left, self.constant(count)?, (lane_width(shape), self.resolve(shifted))))
         };
         let (count, rest, (width, value)) = match (shift(a)?, shift(b)?) {
@@ -446,20 +565,20 @@ impl Lower<'_, '_> {
 
     /// Shifts by the count modulo the lanes' width. There are none of bytes: those of twice the width are, and bits
     /// that came from the neighbour are masked.
-    fn shift_lanes(&mut self, operation: &str, width: Width, a: Value, count: Value) -> Reg {
+    fn shift_lanes(&mut self, op: Shift, width: Width, a: Value, count: Value) -> Reg {
         let bits = 8 << width as u32;
         let a = self.reg(a);
         if let Some(count) = self.constant(count) {
             return match count as u32 % bits {
                 0 => a,
-                count => self.shift_lanes_by(operation, width, a, count as u8),
+                count => self.shift_lanes_by(op, width, a, count as u8),
             };
         }
         let raw = self.reg(count);
         let count = self.fresh(Type::I32);
         self.push(Inst::new(Asm::And, Width::D).dst(count).src(raw).imm(i64::from(bits) - 1));
-        match (operation, width) {
-            ("shr_s", Width::B) => {
+        match (op, width) {
+            (Shift::ShrS, Width::B) => {
                 let further = self.fresh(Type::I32);
                 self.push(Inst::new(Asm::Lea, Width::D).dst(further).mem(Mem::at(count, 8)));
                 let count = self.two(Asm::ToFloat, Width::D, further);
@@ -469,26 +588,26 @@ impl Lower<'_, '_> {
                 });
                 self.three(Asm::PackS, Width::W, low, high)
             }
-            (_, Width::B) => {
-                let (op, bits) = if operation == "shl" { (Asm::Psll, u128::MAX) } else { (Asm::Psrl, splat(Width::W, 0xFF)) };
+            (Shift::Shl | Shift::ShrU, Width::B) => {
+                let (op, bits) = if op == Shift::Shl { (Asm::Psll, u128::MAX) } else { (Asm::Psrl, splat(Width::W, 0xFF)) };
                 let count = self.two(Asm::ToFloat, Width::D, count);
                 let bits = self.vector_constant_reg(bits);
                 let [shifted, mask] = [a, bits].map(|arg| self.three(op, Width::W, arg, count));
                 let mask = self.two(Asm::Pbroadcast, Width::B, mask);
                 self.three(Asm::Pand, Width::X, shifted, mask)
             }
-            ("shr_s", Width::Q) => {
+            (Shift::ShrS, Width::Q) => {
                 let count = self.two(Asm::ToFloat, Width::D, count);
                 let sign = self.vector_constant_reg(splat(Width::Q, 1 << 63));
                 let [shifted, sign] = [a, sign].map(|arg| self.three(Asm::Psrl, width, arg, count));
                 self.with_sign(width, shifted, sign)
             }
-            _ => {
+            (op, width) => {
                 let count = self.two(Asm::ToFloat, Width::D, count);
-                let op = match operation {
-                    "shl" => Asm::Psll,
-                    "shr_s" => Asm::Psra,
-                    _ => Asm::Psrl,
+                let op = match op {
+                    Shift::Shl => Asm::Psll,
+                    Shift::ShrS => Asm::Psra,
+                    Shift::ShrU => Asm::Psrl,
                 };
                 self.three(op, width, a, count)
             }
@@ -496,45 +615,40 @@ impl Lower<'_, '_> {
     }
 
     /// The same by a constant, neither 0 nor as wide as the lanes.
-    fn shift_lanes_by(&mut self, operation: &str, width: Width, a: Reg, count: u8) -> Reg {
-        match (operation, width) {
-            ("shr_s", Width::B | Width::Q) => {
-                let shifted = self.shift_lanes_by("shr_u", width, a, count);
+    fn shift_lanes_by(&mut self, op: Shift, width: Width, a: Reg, count: u8) -> Reg {
+        match (op, width) {
+            (Shift::ShrS, Width::B | Width::Q) => {
+                let shifted = self.shift_lanes_by(Shift::ShrU, width, a, count);
                 let sign = self.vector_mem(splat(width, (0x80 << (8 * (size_of_lane(width) - 1))) >> count));
                 self.with_sign(width, shifted, sign)
             }
-            (_, Width::B) => {
-                let shifted = self.shift_lanes_by(operation, Width::W, a, count);
-                let mask = if operation == "shl" { 0xFF << count & 0xFF } else { 0xFF >> count };
+            (Shift::Shl | Shift::ShrU, Width::B) => {
+                let shifted = self.shift_lanes_by(op, Width::W, a, count);
+                let mask = if op == Shift::Shl { 0xFF << count & 0xFF } else { 0xFF >> count };
                 let mask = self.vector_mem(splat(Width::B, mask));
                 self.three(Asm::Pand, Width::X, shifted, mask)
             }
-            ("shl", _) => self.two_imm(Asm::PsllImm, width, a, count),
-            ("shr_s", _) => self.two_imm(Asm::PsraImm, width, a, count),
-            _ => self.two_imm(Asm::PsrlImm, width, a, count),
+            (Shift::Shl, _) => self.two_imm(Asm::PsllImm, width, a, count),
+            (Shift::ShrS, _) => self.two_imm(Asm::PsraImm, width, a, count),
+            (Shift::ShrU, _) => self.two_imm(Asm::PsrlImm, width, a, count),
         }
     }
 }
 
 /// Width of the lanes of a shape.
-fn lane_width(shape: &str) -> Width {
+fn lane_width(shape: Shape) -> Width {
     match shape {
-        "i8x16" => Width::B,
-        "i16x8" => Width::W,
-        "i32x4" | "f32x4" => Width::D,
-        "i64x2" | "f64x2" => Width::Q,
-        _ => Width::X,
+        Shape::V128 => Width::X,
+        Shape::I8x16 => Width::B,
+        Shape::I16x8 => Width::W,
+        Shape::I32x4 | Shape::F32x4 => Width::D,
+        Shape::I64x2 | Shape::F64x2 => Width::Q,
     }
 }
 
 /// Bytes in a lane.
 fn size_of_lane(width: Width) -> usize {
     1 << width as usize
-}
-
-/// The shape of the operands of an operation, if its name has another than that of the results.
-fn operand_shape(operation: &str) -> Option<&'static str> {
-    ["i8x16", "i16x8", "i32x4", "f32x4", "f64x2"].into_iter().find(|shape| operation.contains(shape))
 }
 
 /// Each lane plus or minus 1, if that is a number for all of them.

@@ -5,6 +5,7 @@ use crate::ir::{Type, Value};
 use crate::regalloc::Reg;
 use crate::x64::insts::{Asm, Mem, Width};
 use crate::x64::lower::numeric::{CEIL, FLOOR, NEAREST, TRUNC};
+use weir_bytecode::lanes::{Convert, Float, FloatCompare, FloatUnary};
 
 /// Predicates of `vcmpp`.
 const EQUAL: u8 = 0;
@@ -29,29 +30,41 @@ impl Lower<'_, '_> {
         self.vector_mem(splat(width, bits(width, value)))
     }
 
-    /// Operations on floats, and conversions of floats to something else.
-    pub(super) fn unary_floats(&mut self, operation: &str, width: Width, a: Value) -> Reg {
-        match operation {
-            "abs" | "neg" => {
-                let (op, mask) = if operation == "abs" { (Asm::Vand, !sign(width)) } else { (Asm::Vxor, sign(width)) };
-                let (a, mask) = (self.reg(a), self.vector_mem(mask));
-                self.three(op, Width::X, a, mask)
+    pub(super) fn unary_floats(&mut self, op: FloatUnary, width: Width, a: Value) -> Reg {
+        match op {
+            FloatUnary::Abs => self.masked(Asm::Vand, !sign(width), a),
+            FloatUnary::Neg => self.masked(Asm::Vxor, sign(width), a),
+            FloatUnary::Sqrt => self.of_all(Asm::VsqrtAll, width, a),
+            FloatUnary::Ceil => self.round(width, a, CEIL),
+            FloatUnary::Floor => self.round(width, a, FLOOR),
+            FloatUnary::Trunc => self.round(width, a, TRUNC),
+            FloatUnary::Nearest => self.round(width, a, NEAREST),
+        }
+    }
+
+    fn masked(&mut self, op: Asm, mask: u128, a: Value) -> Reg {
+        let (a, mask) = (self.reg(a), self.vector_mem(mask));
+        self.three(op, Width::X, a, mask)
+    }
+
+    pub(super) fn convert_lanes(&mut self, op: Convert, a: Value) -> Reg {
+        match op {
+            Convert::ConvertS => self.of_all(Asm::IntToSingle, Width::X, a),
+            Convert::ConvertU => self.unsigned_to_singles(a),
+            Convert::ConvertLowS => {
+                let a = self.low_half(a);
+                self.two(Asm::IntToDouble, Width::X, a)
             }
-            "sqrt" => self.of_all(Asm::VsqrtAll, width, a),
-            "ceil" => self.round(width, a, CEIL),
-            "floor" => self.round(width, a, FLOOR),
-            "trunc" => self.round(width, a, TRUNC),
-            "nearest" => self.round(width, a, NEAREST),
-            "demote_f64x2_zero" => self.of_all(Asm::DoubleToSingle, Width::X, a),
-            "promote_low_f32x4" => {
+            Convert::ConvertLowU => self.unsigned_to_doubles(a),
+            Convert::TruncSatS | Convert::RelaxedTruncS => self.singles_to_signed(a),
+            Convert::TruncSatU | Convert::RelaxedTruncU => self.singles_to_unsigned(a),
+            Convert::TruncSatSZero | Convert::RelaxedTruncSZero => self.doubles_to_signed(a),
+            Convert::TruncSatUZero | Convert::RelaxedTruncUZero => self.doubles_to_unsigned(a),
+            Convert::DemoteZero => self.of_all(Asm::DoubleToSingle, Width::X, a),
+            Convert::PromoteLow => {
                 let a = self.low_half(a);
                 self.two(Asm::SingleToDouble, Width::X, a)
             }
-            "trunc_sat_f32x4_s" | "relaxed_trunc_f32x4_s" => self.singles_to_signed(a),
-            "trunc_sat_f32x4_u" | "relaxed_trunc_f32x4_u" => self.singles_to_unsigned(a),
-            "trunc_sat_f64x2_s_zero" | "relaxed_trunc_f64x2_s_zero" => self.doubles_to_signed(a),
-            "trunc_sat_f64x2_u_zero" | "relaxed_trunc_f64x2_u_zero" => self.doubles_to_unsigned(a),
-            _ => unreachable!("{operation} is not on floats"),
         }
     }
 
@@ -65,25 +78,29 @@ impl Lower<'_, '_> {
         self.two_imm(Asm::VroundAll, width, a, mode as u8)
     }
 
-    pub(super) fn binary_floats(&mut self, operation: &str, width: Width, a: Value, b: Value) -> Reg {
-        match operation {
+    pub(super) fn binary_floats(&mut self, op: Float, width: Width, a: Value, b: Value) -> Reg {
+        match op {
             // NaN payloads may differ with the order of operands, which WebAssembly leaves open.
-            "add" => self.commutative(Asm::VaddAll, width, a, b),
-            "mul" => self.commutative(Asm::VmulAll, width, a, b),
-            "sub" => self.lanewise(Asm::VsubAll, width, a, b),
-            "div" => self.lanewise(Asm::VdivAll, width, a, b),
-            "min" | "relaxed_min" => self.min_lanes(width, a, b),
-            "max" | "relaxed_max" => self.max_lanes(width, a, b),
+            Float::Add => self.commutative(Asm::VaddAll, width, a, b),
+            Float::Mul => self.commutative(Asm::VmulAll, width, a, b),
+            Float::Sub => self.lanewise(Asm::VsubAll, width, a, b),
+            Float::Div => self.lanewise(Asm::VdivAll, width, a, b),
+            Float::Min | Float::RelaxedMin => self.min_lanes(width, a, b),
+            Float::Max | Float::RelaxedMax => self.max_lanes(width, a, b),
             // Where the comparison fails, the right operand: here the first one.
-            "pmin" => self.lanewise(Asm::VminAll, width, b, a),
-            "pmax" => self.lanewise(Asm::VmaxAll, width, b, a),
-            "eq" => self.compare_floats_all(width, a, b, EQUAL),
-            "ne" => self.compare_floats_all(width, a, b, UNEQUAL),
-            "lt" => self.compare_floats_all(width, a, b, LESS),
-            "le" => self.compare_floats_all(width, a, b, LESS_OR_EQUAL),
-            "gt" => self.compare_floats_all(width, b, a, LESS),
-            "ge" => self.compare_floats_all(width, b, a, LESS_OR_EQUAL),
-            _ => unreachable!("{operation} is not on floats"),
+            Float::Pmin => self.lanewise(Asm::VminAll, width, b, a),
+            Float::Pmax => self.lanewise(Asm::VmaxAll, width, b, a),
+        }
+    }
+
+    pub(super) fn compare_float_lanes(&mut self, op: FloatCompare, width: Width, a: Value, b: Value) -> Reg {
+        match op {
+            FloatCompare::Eq => self.compare_floats_all(width, a, b, EQUAL),
+            FloatCompare::Ne => self.compare_floats_all(width, a, b, UNEQUAL),
+            FloatCompare::Lt => self.compare_floats_all(width, a, b, LESS),
+            FloatCompare::Le => self.compare_floats_all(width, a, b, LESS_OR_EQUAL),
+            FloatCompare::Gt => self.compare_floats_all(width, b, a, LESS),
+            FloatCompare::Ge => self.compare_floats_all(width, b, a, LESS_OR_EQUAL),
         }
     }
 
@@ -122,10 +139,10 @@ impl Lower<'_, '_> {
         self.three(Asm::Pandn, Width::X, payload, a)
     }
 
-    /// `relaxed_madd` and `relaxed_nmadd`, rounded twice.
-    pub(super) fn multiply_add(&mut self, operation: &str, width: Width, a: Value, b: Value, c: Value) -> Reg {
+    /// `a * b + c`, or `-(a * b) + c`, rounded twice.
+    pub(super) fn multiply_add(&mut self, width: Width, [a, b, c]: [Value; 3], negated: bool) -> Reg {
         let mut product = self.commutative(Asm::VmulAll, width, a, b);
-        if operation == "relaxed_nmadd" {
+        if negated {
             let sign = self.vector_mem(sign(width));
             product = self.three(Asm::Vxor, Width::X, product, sign);
         }
@@ -133,23 +150,12 @@ impl Lower<'_, '_> {
         self.three(Asm::VaddAll, width, product, c)
     }
 
-    /// Conversions of integers to floats of `shape`.
-    pub(super) fn convert_to_floats(&mut self, operation: &str, shape: &str, a: Value) -> Reg {
-        match (operation.ends_with("_s"), shape) {
-            (true, "f32x4") => self.of_all(Asm::IntToSingle, Width::X, a),
-            (true, _) => {
-                let a = self.low_half(a);
-                self.two(Asm::IntToDouble, Width::X, a)
-            }
-            (false, "f32x4") => self.unsigned_to_singles(a),
-            // Below the exponent of 2⁵², the integer is the fraction.
-            (false, _) => {
-                let (a, exponent) = (self.reg(a), self.vector_mem(splat(Width::D, bits(Width::Q, 2f64.powi(52)) >> 32)));
-                let offset = self.floats(Width::Q, 2f64.powi(52));
-                let above = self.three(Asm::PunpckLow, Width::D, a, exponent);
-                self.three(Asm::VsubAll, Width::Q, above, offset)
-            }
-        }
+    /// Below the exponent of 2⁵², the integer is the fraction.
+    fn unsigned_to_doubles(&mut self, a: Value) -> Reg {
+        let (a, exponent) = (self.reg(a), self.vector_mem(splat(Width::D, bits(Width::Q, 2f64.powi(52)) >> 32)));
+        let offset = self.floats(Width::Q, 2f64.powi(52));
+        let above = self.three(Asm::PunpckLow, Width::D, a, exponent);
+        self.three(Asm::VsubAll, Width::Q, above, offset)
     }
 
     /// Both halves are exact, so is 2¹⁶ times the upper one: only the sum is rounded.

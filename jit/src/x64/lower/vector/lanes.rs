@@ -4,6 +4,7 @@ use super::{Lower, lane_width, splat};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
+use weir_bytecode::lanes::{Lane, LaneOp, Lanes};
 
 /// In a selection of bytes: none, but zero. What the processor takes for it has the sign bit set.
 const ZERO: u8 = 0x80;
@@ -86,8 +87,9 @@ impl Lower<'_, '_> {
         let Some(inner) = self.single(stored, self.func.ty(stored)).filter(|&inner| self.func.op(inner) == Op::Vector) else {
             return false;
         };
-        let (shape, operation) = self.vector_opcode(inner).mnemonic().split_once('.').unwrap_or_default();
-        if !operation.starts_with("extract_lane") || lane_width(shape) != width {
+        let Lanes { shape, op, .. } = self.lanes(inner);
+        let extracts = matches!(op, LaneOp::Lane(Lane::ExtractLane | Lane::ExtractLaneS | Lane::ExtractLaneU));
+        if !extracts || lane_width(shape) != width {
             return false;
         }
         let (src, lane) = (self.reg(self.func.args(inner)[0]), self.func.inst(inner).imm);

@@ -1,0 +1,152 @@
+//! The operations on vectors, by family: what TABLE 1's last column names. A `match` on a [`LaneOp`] is exhaustive by family, then
+//! within it.
+
+/// How a vector is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// Not at all: 128 bits.
+    V128,
+    /// 16 integers of 8 bits.
+    I8x16,
+    /// 8 integers of 16 bits.
+    I16x8,
+    /// 4 integers of 32 bits.
+    I32x4,
+    /// 2 integers of 64 bits.
+    I64x2,
+    /// 4 floats of 32 bits.
+    F32x4,
+    /// 2 floats of 64 bits.
+    F64x2,
+}
+
+impl Shape {
+    /// Bits in a lane.
+    pub const fn lane_bits(self) -> u32 {
+        match self {
+            Shape::V128 => 128,
+            Shape::I8x16 => 8,
+            Shape::I16x8 => 16,
+            Shape::I32x4 | Shape::F32x4 => 32,
+            Shape::I64x2 | Shape::F64x2 => 64,
+        }
+    }
+
+    /// How many lanes a vector has.
+    pub const fn lanes(self) -> u32 {
+        128 / self.lane_bits()
+    }
+
+    /// Whether the lanes are floats.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Shape::F32x4 | Shape::F64x2)
+    }
+}
+
+/// An instruction on vectors: the shape of its operands, that of its name, and what it does. Both are the same for most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lanes {
+    /// Shape of the operands that are vectors.
+    pub from: Shape,
+    /// Shape of the result, or of the operand if the result is a number.
+    pub shape: Shape,
+    /// What it does.
+    pub op: LaneOp,
+}
+
+macro_rules! define_lane_ops {
+    ($($(#[$about:meta])* $family:ident: $($name:ident)*;)*) => {
+        /// What an instruction on vectors does.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum LaneOp {
+            $($(#[$about])* $family($family),)*
+        }
+
+        $(
+            $(#[$about])*
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+            #[allow(missing_docs, reason = "the instructions' own names")]
+            pub enum $family {
+                $($name,)*
+            }
+        )*
+    };
+}
+
+define_lane_ops! {
+    /// Operations that see no lanes.
+    Whole: Const Not And Andnot Or Xor Bitselect AnyTrue;
+    /// Bytes that change places.
+    Permute: Shuffle Swizzle RelaxedSwizzle;
+    /// Operations on one lane, or on a number that becomes every lane.
+    Lane: Splat ExtractLane ExtractLaneS ExtractLaneU ReplaceLane;
+    /// Shifts of all lanes by a number.
+    Shift: Shl ShrS ShrU;
+    /// Questions about all lanes, with a number for an answer.
+    Test: AllTrue Bitmask;
+    /// Operations on one vector of integers.
+    IntegerUnary: Abs Neg Popcnt;
+    /// Operations on two vectors of integers.
+    Integer: Add AddSatS AddSatU Sub SubSatS SubSatU Mul MinS MinU MaxS MaxU AvgrU Q15mulrSatS RelaxedQ15mulrS NarrowS NarrowU DotS RelaxedDotS;
+    /// Comparisons of integers: lanes of ones where they hold.
+    Compare: Eq Ne LtS LtU GtS GtU LeS LeU GeS GeU;
+    /// Lanes twice as wide, of one vector.
+    Widen: ExtendLowS ExtendLowU ExtendHighS ExtendHighU ExtaddPairwiseS ExtaddPairwiseU;
+    /// Products twice as wide as the lanes.
+    Product: ExtmulLowS ExtmulLowU ExtmulHighS ExtmulHighU;
+    /// Operations on one vector of floats.
+    FloatUnary: Abs Neg Sqrt Ceil Floor Trunc Nearest;
+    /// Operations on two vectors of floats.
+    Float: Add Sub Mul Div Min Max Pmin Pmax RelaxedMin RelaxedMax;
+    /// Comparisons of floats.
+    FloatCompare: Eq Ne Lt Gt Le Ge;
+    /// Conversions between integers and floats, and between floats.
+    Convert: ConvertS ConvertU ConvertLowS ConvertLowU TruncSatS TruncSatU TruncSatSZero TruncSatUZero RelaxedTruncS RelaxedTruncU RelaxedTruncSZero RelaxedTruncUZero DemoteZero PromoteLow;
+    /// Operations on three vectors.
+    Ternary: RelaxedMadd RelaxedNmadd RelaxedLaneselect RelaxedDotAddS;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Opcode;
+
+    /// `AddSatS` as `add_sat_s`.
+    fn snake(name: &str) -> String {
+        let parts =
+            name.chars().map(|c| if c.is_ascii_uppercase() { format!("_{}", c.to_ascii_lowercase()) } else { c.to_string() });
+        parts.collect::<String>().trim_start_matches('_').to_string()
+    }
+
+    /// The mnemonic that a row's shapes and operation ask for: the operands' shape is said where it is not the result's, before what
+    /// the name ends with.
+    fn spelled(lanes: Lanes) -> String {
+        let name = |shape: Shape| format!("{shape:?}").to_lowercase();
+        let op = format!("{:?}", lanes.op);
+        let op = op.split_once('(').map_or(op.as_str(), |(_, op)| op.trim_end_matches(')'));
+        let mut op = snake(op);
+        if lanes.from != lanes.shape {
+            let end =
+                ["_add_s", "_s_zero", "_u_zero", "_zero", "_s", "_u"].into_iter().find(|end| op.ends_with(end)).unwrap_or("");
+            let start = op.trim_end_matches(end).to_string();
+            let other = if op.starts_with("relaxed_dot") { "_i7x16" } else { "" };
+            op = format!("{start}_{}{other}{end}", name(lanes.from));
+        }
+        format!("{}.{op}", name(lanes.shape))
+    }
+
+    #[test]
+    fn rows_have_the_shapes_and_operations_of_their_mnemonics() {
+        let mut rows = 0;
+        for &op in Opcode::ALL {
+            assert_eq!(op.is_vector(), (0x200..0x400).contains(&(op as u16)), "{}", op.mnemonic());
+            let accesses = op.mnemonic().contains(".load") || op.mnemonic().contains(".store");
+            assert_eq!(op.lanes().is_some(), op.is_vector() && !accesses, "{}", op.mnemonic());
+            if let Some(lanes) = op.lanes() {
+                assert_eq!(spelled(lanes), op.mnemonic());
+                rows += 1;
+            }
+        }
+        assert!(rows > 200);
+    }
+}
