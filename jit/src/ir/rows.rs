@@ -1,8 +1,9 @@
 //! TABLE 2's columns, compared with what the Wasm instructions of each row compute.
 
-use super::family::Family;
+use super::family::{Accounting, Family, Leaf, Reference, Terminator};
 use super::ops::{Calls, Effect, Fields, Op, Type};
 use weir_bytecode::{Opcode, Trap, semantics};
+use weir_contract::Helper;
 
 /// Values of a type that differ in sign, order and size, with their neighbours; of floats also NaNs, zeros and infinities.
 fn samples(ty: Type) -> Vec<u64> {
@@ -34,7 +35,7 @@ fn values(op: Op, exchanged: bool) -> Option<Vec<(Type, Result<u64, Trap>)>> {
         for (&a, &b) in samples.iter().flat_map(|a| samples.iter().map(move |b| (a, b))) {
             let (a, b) = if exchanged { (b, a) } else { (a, b) };
             let value = match (op, op.arity()) {
-                (Op::MulHigh, _) => Some(Ok((u128::from(a) * u128::from(b) >> 64) as u64)),
+                (Op::MulHigh, _) => Some(Ok(((u128::from(a) * u128::from(b)) >> 64) as u64)),
                 (_, Some(1)) => semantics::eval(opcode, &[a]),
                 _ => semantics::eval(opcode, &[a, b]),
             };
@@ -57,68 +58,71 @@ fn same(a: &[(Type, Result<u64, Trap>)], b: &[(Type, Result<u64, Trap>)], op: Op
     a.len() == b.len() && a.iter().map(canonical).eq(b.iter().map(canonical))
 }
 
+/// Compares what is said with what is so, and notes the row if they differ.
+fn compare<T: PartialEq + std::fmt::Debug>(wrong: &mut Vec<String>, op: Op, column: &str, said: &T, is: &T) {
+    if said != is {
+        wrong.push(format!("{op:?}, {column}: the table says {said:?}, it is {is:?}"));
+    }
+}
+
 #[test]
 fn rows_say_what_the_instructions_do() {
-    for &op in Op::ALL {
-        let Some(results) = values(op, false) else { continue };
+    let mut wrong = Vec::new();
+    let all: Vec<(Op, Vec<_>)> = Op::ALL.iter().filter_map(|&op| Some((op, values(op, false)?))).collect();
+    for (op, results) in &all {
+        let op = *op;
         // Mirror. `fmin` and `fmax` commute, too, but for the bits of a NaN; nothing exchanges their operands.
         let exchanged = values(op, true).expect("as above");
-        let mirrors: Vec<Op> = match op.arity() {
-            Some(2) => Op::ALL.iter().copied().filter(|&m| values(m, false).is_some_and(|m| same(&m, &exchanged, op))).collect(),
-            _ => Vec::new(),
-        };
-        let expected = mirrors.first().copied().filter(|_| !matches!(op, Op::Fmin | Op::Fmax));
-        assert_eq!(op.mirror(), expected, "{op:?}: {mirrors:?}");
+        let with_mirror = op.arity() == Some(2) && !matches!(op, Op::Fmin | Op::Fmax);
+        let mirror = all.iter().find(|(_, values)| with_mirror && same(values, &exchanged, op)).map(|&(op, _)| op);
+        compare(&mut wrong, op, "mirror", &op.mirror(), &mirror);
         // Whether the value is a bit, and the comparison that gives the other one.
         let bit = results.iter().all(|&(_, value)| matches!(value, Ok(0 | 1)));
-        assert_eq!(op.is_boolean(), bit, "{op:?}");
+        compare(&mut wrong, op, "gives a bit", &op.is_boolean(), &bit);
         let not: Vec<_> = results.iter().map(|&(ty, value)| (ty, value.map(|value| value ^ 1))).collect();
-        let inverse =
-            Op::ALL.iter().copied().find(|&inverse| bit && values(inverse, false).is_some_and(|values| same(&values, &not, op)));
-        assert_eq!(op.inverse(), inverse, "{op:?}");
+        let inverse = all.iter().find(|(_, values)| bit && same(values, &not, op)).map(|&(op, _)| op);
+        compare(&mut wrong, op, "inverse", &op.inverse(), &inverse);
         let traps = results.iter().any(|(_, value)| value.is_err());
-        assert_eq!(op.effect(), if traps { Effect::Trap } else { Effect::Pure }, "{op:?}");
-        assert_eq!((op.calls(), op.fields(), op.access_width(Type::I32)), (Calls::None, Fields::None, None), "{op:?}");
+        compare(&mut wrong, op, "effect", &op.effect(), if traps { &Effect::Trap } else { &Effect::Pure });
+        compare(&mut wrong, op, "calls", &op.calls(), &Calls::None);
+        compare(&mut wrong, op, "access", &op.access_width(Type::I32), &None);
+        compare(&mut wrong, op, "fields", &op.fields(), &Fields::None);
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// What the name of an access says of its width.
 #[test]
 fn accesses_are_as_wide_as_their_instructions_say() {
-    let types = [Type::I32, Type::I64, Type::F32, Type::F64, Type::V128];
+    let mut wrong = Vec::new();
     for &op in Op::ALL {
-        for ty in types {
-            let expected =
-                op.opcode(ty, ty).map(Opcode::mnemonic).filter(|name| name.contains(".load") || name.contains(".store"));
-            let expected = expected.map(|name| {
-                let (_, access) = name.split_once('.').expect("type and access");
-                let bits = access.trim_matches(|c: char| !c.is_ascii_digit()).parse();
+        let access = matches!(op.family(), Family::Load(_) | Family::Store(_));
+        for ty in [Type::I32, Type::I64, Type::F32, Type::F64, Type::V128] {
+            let opcode = op.opcode(ty, ty).filter(|_| access);
+            let expected = opcode.map(|opcode| {
+                let (_, name) = opcode.mnemonic().split_once('.').expect("type and access");
+                let bits = name.trim_matches(|c: char| !c.is_ascii_digit()).parse();
                 bits.unwrap_or(match ty {
                     Type::I32 | Type::F32 => 32,
                     Type::V128 => 128,
-                    _ => 64,
+                    Type::Void | Type::I64 | Type::F64 | Type::Ref => 64,
                 }) / 8
             });
-            let access = matches!(op.family(), Family::Load(_) | Family::Store(_));
-            assert_eq!(op.access_width(ty).is_some(), access, "{op:?}");
-            if access && expected.is_some() {
-                assert_eq!(op.access_width(ty), expected, "{op:?} {ty:?}");
+            // An access has a width for types of which it has no values, too.
+            if expected.is_some() || !access {
+                compare(&mut wrong, op, "access", &op.access_width(ty), &expected);
             }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// What the rows without a numeric meaning do, by family.
 #[test]
 fn effects_and_calls_are_those_of_the_family() {
+    let mut wrong = Vec::new();
     for &op in Op::ALL {
-        let helper = match op.calls() {
-            Calls::Helper(helper) => {
-                assert_eq!(format!("{helper:?}"), format!("{op:?}"), "the helper has the operation's name");
-                true
-            }
-            _ => false,
-        };
+        let helper = || Helper::ALL.iter().copied().find(|helper| format!("{helper:?}") == format!("{op:?}")).map(Calls::Helper);
         let (effect, calls) = match op.family() {
             Family::Leaf(_) | Family::Simd(_) => (Effect::Pure, Calls::None),
             Family::Load(_) => (Effect::ReadTrap, Calls::None),
@@ -128,25 +132,68 @@ fn effects_and_calls_are_those_of_the_family() {
                 let tail = op.name().starts_with("return_call");
                 (Effect::Terminator, if tail { Calls::Tail } else { Calls::None })
             }
-            Family::Accounting(_) => (Effect::Write, if op == Op::Poll { Calls::Poll } else { Calls::None }),
-            Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Reference(_) => {
+            Family::Accounting(Accounting::Fuel) => (Effect::Write, Calls::None),
+            Family::Accounting(Accounting::Poll) => (Effect::Write, Calls::Poll),
+            // Each calls the helper of its name, if there is one; else its code is in line.
+            Family::Reference(reference) => match reference {
+                Reference::RefIsNull => (Effect::Pure, Calls::None),
+                Reference::RefFunc => (Effect::Pure, helper().expect("there is one")),
+                Reference::NonNull => (Effect::Trap, Calls::None),
+            },
+            Family::Memory(_) | Family::Global(_) | Family::Table(_) => {
                 let effect = match op {
-                    Op::RefIsNull | Op::RefFunc => Effect::Pure,
-                    Op::NonNull => Effect::Trap,
                     Op::MemorySize | Op::TableSize | Op::GlobalGet => Effect::Read,
                     Op::TableGet => Effect::ReadTrap,
                     _ => Effect::Write,
                 };
-                // Their code is in line.
-                let in_line = matches!(effect, Effect::Read | Effect::ReadTrap | Effect::Trap)
-                    || matches!(op, Op::RefIsNull | Op::GlobalSet);
-                assert_eq!(helper, !in_line, "{op:?}");
-                (effect, op.calls())
+                (effect, helper().unwrap_or(Calls::None))
             }
             Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => continue,
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) => continue,
         };
-        assert_eq!((op.effect(), op.calls()), (effect, calls), "{op:?}");
-        assert_eq!((op.mirror(), op.inverse(), op.is_boolean()), (None, None, op == Op::RefIsNull), "{op:?}");
+        compare(&mut wrong, op, "effect", &op.effect(), &effect);
+        compare(&mut wrong, op, "calls", &op.calls(), &calls);
+        compare(&mut wrong, op, "mirror", &op.mirror(), &None);
+        compare(&mut wrong, op, "inverse", &op.inverse(), &None);
+        compare(&mut wrong, op, "gives a bit", &op.is_boolean(), &(op == Op::RefIsNull));
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The fields of an operation are those that the families of Wasm's instructions have; a wrong one would also print and parse as
+/// another index.
+#[test]
+fn fields_are_those_of_the_name() {
+    let mut wrong = Vec::new();
+    for &op in Op::ALL {
+        let name = op.name();
+        let expected = match op.family() {
+            Family::Leaf(leaf) => match leaf {
+                Leaf::Const => Fields::Bits,
+                Leaf::Param | Leaf::OsrSlot | Leaf::Result => Fields::Number,
+                Leaf::Phi | Leaf::Select => Fields::None,
+            },
+            Family::Load(_) | Family::Store(_) => Fields::Access,
+            Family::Memory(_) if name.ends_with("copy") => Fields::Memories,
+            Family::Memory(_) if name.ends_with("init") => Fields::MemorySegment,
+            Family::Memory(_) if name.ends_with("drop") => Fields::Segment,
+            Family::Memory(_) => Fields::Memory,
+            Family::Table(_) if name.ends_with("copy") => Fields::Tables,
+            Family::Table(_) if name.ends_with("init") => Fields::TableSegment,
+            Family::Table(_) if name.ends_with("drop") => Fields::ElemSegment,
+            Family::Table(_) => Fields::Table,
+            Family::Global(_) => Fields::Global,
+            Family::Reference(Reference::RefFunc) => Fields::Func,
+            Family::Simd(_) => Fields::Vector,
+            Family::Accounting(Accounting::Fuel) => Fields::Number,
+            Family::Call(_) | Family::Terminator(_) if name.ends_with("call_indirect") => Fields::Indirect,
+            Family::Call(_) | Family::Terminator(_) if name.ends_with("call_ref") => Fields::Type,
+            Family::Call(_) | Family::Terminator(_) if name.ends_with("call") => Fields::Func,
+            Family::Terminator(Terminator::Trap) => Fields::Trap,
+            Family::Terminator(Terminator::Branch) => Fields::Probability,
+            _ => Fields::None,
+        };
+        compare(&mut wrong, op, "fields", &op.fields(), &expected);
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
