@@ -36,7 +36,7 @@ fn their_letter(ty: wasmparser::ValType) -> char {
 
 /// Proposals that the latest version's scripts lack.
 const PROPOSALS: &[Proposal] =
-    &[Proposal::RelaxedSimd, Proposal::WideArithmetic, Proposal::FunctionReferences, Proposal::TailCall];
+    &[Proposal::Simd, Proposal::RelaxedSimd, Proposal::WideArithmetic, Proposal::FunctionReferences, Proposal::TailCall];
 
 /// The modules of a script, in the binary format, as far as they are well formed.
 fn modules(script: &str) -> Vec<Vec<u8>> {

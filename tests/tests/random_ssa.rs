@@ -107,7 +107,7 @@ fn all_passes_together_keep_meaning() {
 
 #[test]
 fn branches_keep_meaning() {
-    for pass in [&threading::PASS, &opt::branches::PASS, &constprop::PASS] {
+    for pass in [&threading::PASS, &opt::simplify_cfg::PASS, &constprop::PASS] {
         let rewrites = keep_meaning(branches, &[pass]);
         assert!(rewrites > FUNCTIONS / 20, "{} made only {rewrites} rewrites", pass.name);
     }

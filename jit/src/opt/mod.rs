@@ -4,14 +4,15 @@
 //! after, switching passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a
 //! wrong result can be bisected to one of them.
 
-pub mod branches;
+mod cfg_edit;
 pub mod constprop;
 pub mod dce;
 pub mod gvn;
-pub mod memory;
+pub mod load_forwarding;
 pub mod passes;
 pub mod phis;
 pub mod simplify;
+pub mod simplify_cfg;
 pub mod threading;
 
 use crate::analysis::{Cfg, Dominators, Loops};

@@ -1,19 +1,27 @@
 //! Which passes run, in which order, and why in that order.
 
-use super::{Pass, branches, constprop, dce, gvn, memory, phis, simplify, threading};
+use super::{Pass, constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading};
 
 /// The passes, first to last.
-pub const ORDER: &[&Pass] =
-    &[&simplify::PASS, &memory::PASS, &gvn::PASS, &constprop::PASS, &threading::PASS, &branches::PASS, &phis::PASS, &dce::PASS];
+pub const ORDER: &[&Pass] = &[
+    &simplify::PASS,
+    &load_forwarding::PASS,
+    &gvn::PASS,
+    &constprop::PASS,
+    &threading::PASS,
+    &simplify_cfg::PASS,
+    &phis::PASS,
+    &dce::PASS,
+];
 
 /// `(a, b, why)`: every run of `a` stands before every run of `b`.
 pub const BEFORE: &[(&str, &str, &str)] = &[
     ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
-    ("memory", "gvn", "what is computed from equal loads is equal"),
+    ("load_forwarding", "gvn", "what is computed from equal loads is equal"),
     ("gvn", "constprop", "predicates are equal if their arguments are one value"),
     ("constprop", "threading", "conditions become the predicates that earlier branches test"),
-    ("threading", "branches", "blocks that lose their other edges are merged"),
-    ("branches", "phis", "a phi that has lost arguments is often redundant"),
+    ("threading", "simplify_cfg", "blocks that lose their other edges are merged"),
+    ("simplify_cfg", "phis", "a phi that has lost arguments is often redundant"),
     ("gvn", "phis", "arguments of a phi that were found equal make it redundant"),
     ("phis", "dce", "only dead code is left to remove at the end, of all the others"),
 ];

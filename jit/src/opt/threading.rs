@@ -21,7 +21,7 @@
 //! moved only between blocks of few.
 //! Bodík, Gupta, Soffa, "Interprocedural Conditional Branch Elimination" (1997) discuss the general form.
 
-use super::branches::remove_unreachable;
+use super::cfg_edit::remove_unreachable;
 use super::{Analysis, Changed, Context, Pass};
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Func, Op, Type, Value};

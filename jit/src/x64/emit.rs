@@ -737,7 +737,7 @@ mod tests {
         let stores = "(i32.store (i32.const 8) (local.get 0))".repeat(stores);
         let text = format!("(module (memory 1) (func (param i32) (if (local.get 0) (then {stores}))))");
         let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
-        let options = Options { passes_off: vec!["memory".into()], ..Options::default() };
+        let options = Options { passes_off: vec!["load_forwarding".into()], ..Options::default() };
         let entry = Entry::Call;
         let request = Request {
             module: &module,

@@ -12,12 +12,12 @@
 //! It runs after the passes that make conditions constant, and before the one that cleans up phis that lose arguments
 //! here. Cost: O(instructions + edges).
 
+use super::cfg_edit::remove_unreachable;
 use super::{Changed, Context, Pass};
-use crate::analysis::Cfg;
 use crate::ir::{Block, Func, Op};
 
 /// Branch folding.
-pub const PASS: Pass = Pass { name: "branches", run, needs: &[], keeps: &[] };
+pub const PASS: Pass = Pass { name: "simplify_cfg", run, needs: &[], keeps: &[] };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let ways = func.blocks().filter_map(|block| Some((block, only_way(func, block).filter(|_| cx.spend())?)));
@@ -95,21 +95,6 @@ fn only_way(func: &Func<'_>, block: Block) -> Option<usize> {
             alike.then_some(0)
         }
         _ => None,
-    }
-}
-
-/// Empties the blocks that the entry does not reach.
-pub fn remove_unreachable(func: &mut Func<'_>) {
-    let cfg = Cfg::compute(func);
-    for block in func.blocks() {
-        if cfg.is_reachable(block) {
-            func.retain_preds(block, |pred| cfg.is_reachable(pred));
-        } else {
-            let data = func.block_mut(block);
-            data.insts.clear();
-            data.succs.clear();
-            data.preds.clear();
-        }
     }
 }
 

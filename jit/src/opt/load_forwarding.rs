@@ -22,7 +22,7 @@ use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::Module;
 
 /// Forwarding of loaded and stored values.
-pub const PASS: Pass = Pass { name: "memory", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
+pub const PASS: Pass = Pass { name: "load_forwarding", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
 
 /// Accesses remembered at a time.
 const ENTRIES: usize = 16;

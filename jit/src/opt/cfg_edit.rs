@@ -1,0 +1,19 @@
+//! Changes of blocks and edges that passes share: a pass calls no other pass.
+
+use crate::analysis::Cfg;
+use crate::ir::Func;
+
+/// Empties the blocks that the entry does not reach.
+pub fn remove_unreachable(func: &mut Func<'_>) {
+    let cfg = Cfg::compute(func);
+    for block in func.blocks() {
+        if cfg.is_reachable(block) {
+            func.retain_preds(block, |pred| cfg.is_reachable(pred));
+        } else {
+            let data = func.block_mut(block);
+            data.insts.clear();
+            data.succs.clear();
+            data.preds.clear();
+        }
+    }
+}
