@@ -16,6 +16,7 @@ mod measure;
 mod opt;
 mod phases;
 mod shapes;
+mod whole;
 
 use bumpalo::Bump;
 use measure::{median, peak_of};
@@ -23,13 +24,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use weir_bytecode::{Module, validate};
-use weir_jit::compile::{Compiled, Context, Refusal, compile};
+use weir_jit::Options;
 use weir_jit::construct::{BuildStats, Refinements, Search, build};
 use weir_jit::ir::{Entry, parse, print, verify};
-use weir_jit::{Backend, Options, Request};
-
-/// Runs of which the median is taken.
-const RUNS: usize = 5;
+use whole::{RUNS, defined, load};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -82,16 +80,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn load(file: &str) -> Result<Module, String> {
-    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
-    validate::parse(bytes.into()).map_err(|error| error.to_string())
-}
-
-/// Indices of the functions defined in `module`.
-fn defined(module: &Module) -> std::ops::Range<u32> {
-    module.imported_funcs..module.imported_funcs + module.bodies.len() as u32
 }
 
 fn check(name: &str, module: &Module, osr: bool) -> Result<(), String> {
@@ -209,17 +197,6 @@ fn build_all(module: &Module, options: &Options, mut seen: impl FnMut(&BuildStat
         }
     }
     (start.elapsed(), bytes)
-}
-
-/// Compiles every function with the own back end, and tells of each what came of it.
-fn compile_all(module: &Module, options: &Options, mut seen: impl FnMut(u32, Result<Compiled, Refusal>)) {
-    let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
-    let mut cx = Context::default();
-    for func in defined(module) {
-        let entry = Entry::Call;
-        let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, profile: None, options };
-        seen(func, compile(&mut cx, &request));
-    }
 }
 
 fn bench(name: &str, module: &Module) {

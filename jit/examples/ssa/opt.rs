@@ -1,7 +1,8 @@
 //! What the passes make of whole modules: what each finds and takes, what gates prove, how big the code is with and
 //! without.
 
-use crate::{RUNS, compile_all, defined, median};
+use crate::measure::median;
+use crate::whole::{RUNS, compile_all, defined};
 use bumpalo::Bump;
 use std::collections::BTreeMap;
 use std::time::Instant;

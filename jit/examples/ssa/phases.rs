@@ -1,6 +1,7 @@
 //! Where the time of compiling whole modules to machine code goes, phase by phase.
 
-use crate::{RUNS, compile_all, median};
+use crate::measure::median;
+use crate::whole::{RUNS, compile_all};
 use weir_bytecode::Module;
 use weir_jit::Options;
 use weir_jit::compile::add_to;

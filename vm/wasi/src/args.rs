@@ -1,6 +1,6 @@
 //! `args_*` and `environ_*`.
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::{Guest, element, offset};

@@ -1,9 +1,9 @@
 //! What one program sees of the world: arguments, environment, descriptors.
 
-use crate::clock::Clocks;
+use crate::clocks::Clocks;
 use crate::descriptor::{Descriptor, Object, Table};
-use crate::dir::Directory;
-use crate::random::Random;
+use crate::directory::Directory;
+use crate::entropy::Random;
 use crate::rights;
 use crate::stream::{HostStream, OutputBuffer, Stream};
 use std::collections::VecDeque;

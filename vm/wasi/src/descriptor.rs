@@ -1,6 +1,6 @@
 //! Descriptors: the objects behind the guest's numbers, with their rights.
 
-use crate::dir::Directory;
+use crate::directory::Directory;
 use crate::errno::Errno;
 use crate::rights;
 use crate::stat::{CHARACTER_DEVICE, DIRECTORY, REGULAR_FILE, SOCKET_STREAM, UNKNOWN};

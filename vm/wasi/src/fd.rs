@@ -1,6 +1,6 @@
 //! `fd_*` calls on any descriptor: type, flags, rights and number.
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;

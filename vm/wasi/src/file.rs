@@ -1,11 +1,12 @@
 //! `fd_*` calls that read, write and seek.
 
+use crate::answer::{Answer, BrokenPipe, Failure};
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, flags};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
+use crate::rights;
 use crate::sys::file::{self, Advice, Flags};
-use crate::{Answer, BrokenPipe, Failure, rights};
 use cap_std::fs::File;
 use std::io::{IoSlice, SeekFrom};
 

@@ -26,11 +26,15 @@
 //! # Ok::<(), weir::Error>(())
 //! ```
 
+mod answer;
 mod args;
 mod clock;
+mod clocks;
 mod ctx;
 mod descriptor;
 mod dir;
+mod directory;
+mod entropy;
 mod errno;
 mod fd;
 mod file;
@@ -48,47 +52,16 @@ mod sys;
 #[cfg(feature = "fault-injection")]
 pub use sys::fault_injection;
 
+pub use answer::{BrokenPipe, I32Exit};
 pub use ctx::{Access, NulError, WasiCtx, WasiCtxBuilder};
 pub use stream::OutputBuffer;
 
-use errno::Errno;
+use answer::{Answer, Failure};
 use guest::Guest;
 use weir::{Caller, Extern, Linker};
 
 /// The module that a program imports these functions from.
 pub const MODULE: &str = "wasi_snapshot_preview1";
-
-/// The program ended itself, by `proc_exit` with this status. Found in the [`weir::Error`] of the call that ran it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("exited with status {0}")]
-pub struct I32Exit(pub i32);
-
-/// The program wrote to a pipe without a reader: see [`WasiCtxBuilder::broken_pipe_ends`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("broken pipe")]
-pub struct BrokenPipe;
-
-/// How a call ends.
-type Answer = Result<(), Failure>;
-
-enum Failure {
-    /// With an error number for the guest.
-    Errno(Errno),
-    /// With the end of the guest.
-    End(weir::Error),
-}
-
-impl From<Errno> for Failure {
-    fn from(errno: Errno) -> Failure {
-        Failure::Errno(errno)
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Failure {
-        Failure::Errno(error.into())
-    }
-}
 
 /// The result that the guest receives.
 fn result(answer: Answer) -> weir::Result<u32> {

@@ -1,9 +1,9 @@
 //! `path_*`: files by name, relative to an open directory. That no path and no link leads out of it is cap-std's work.
 
-use crate::Answer;
+use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
-use crate::dir::Directory;
+use crate::directory::Directory;
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
 use crate::sys::file::Flags;

@@ -1,7 +1,7 @@
 //! `poll_oneoff`: waiting for clocks and descriptors.
 
-use crate::Answer;
-use crate::clock::{Clocks, MONOTONIC};
+use crate::answer::Answer;
+use crate::clocks::{Clocks, MONOTONIC};
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, Table};
 use crate::errno::Errno;

@@ -1,9 +1,10 @@
 //! `proc_*` and `sched_yield`.
 
+use crate::answer::{Answer, Failure, I32Exit};
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::Guest;
-use crate::{Answer, Failure, I32Exit, sys};
+use crate::sys;
 
 /// How `proc_exit` ends the guest.
 pub(crate) fn exit(status: u32) -> weir::Error {

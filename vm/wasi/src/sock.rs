@@ -1,12 +1,13 @@
 //! `sock_*`: connections on sockets that were opened for the program. It cannot make sockets of its own.
 
+use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;
 use crate::file::{fd_write, fill_first};
 use crate::guest::{Buffer, Guest};
+use crate::rights;
 use crate::sys::socket::{self, Receive};
-use crate::{Answer, rights};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 

@@ -1,0 +1,103 @@
+//! Values of programs: random ones, and when two are the same.
+
+use crate::rng::Rng;
+use weir_bytecode::semantics::nan::Floats;
+use weir_bytecode::types::ValType;
+
+/// A value, floats as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// i32
+    I32(i32),
+    /// i64
+    I64(i64),
+    /// f32
+    F32(u32),
+    /// f64
+    F64(u64),
+    /// v128
+    V128(u128),
+}
+
+impl Value {
+    /// Whether the specification lets one stand for the other: equal bits, or both NaN.
+    pub fn same(self, other: Value) -> bool {
+        match (self, other) {
+            (Value::F32(a), Value::F32(b)) => a == b || f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan(),
+            (Value::F64(a), Value::F64(b)) => a == b || f64::from_bits(a).is_nan() && f64::from_bits(b).is_nan(),
+            _ => self == other,
+        }
+    }
+
+    /// A value of type `ty`, often one at the edge of something.
+    pub(super) fn random(ty: ValType, rng: &mut Rng) -> Value {
+        match ty {
+            ValType::I32 => Value::I32(random_int(rng, 32) as i32),
+            ValType::I64 => Value::I64(random_int(rng, 64)),
+            ValType::F32 => Value::F32(random_float(rng, f32::to_bits, |x| x as f32, |bits| bits as u32)),
+            ValType::F64 => Value::F64(random_float(rng, f64::to_bits, |x| x, |bits| bits)),
+            ValType::V128 => Value::V128(random_vector(rng)),
+            _ => unreachable!("generated programs hold numbers and vectors only"),
+        }
+    }
+}
+
+/// Lanes of one type, half of the time all alike; NaNs are canonical.
+fn random_vector(rng: &mut Rng) -> u128 {
+    let (ty, bits) = *rng.pick(&[
+        (ValType::I32, 8),
+        (ValType::I32, 16),
+        (ValType::I32, 32),
+        (ValType::I64, 64),
+        (ValType::F32, 32),
+        (ValType::F64, 64),
+    ]);
+    let mut lane = || match Value::random(ty, rng) {
+        Value::I32(x) => x as u32 as u128,
+        Value::I64(x) => x as u64 as u128,
+        Value::F32(x) => Floats::F32.canonicalise(x.into()),
+        Value::F64(x) => Floats::F64.canonicalise(x.into()),
+        Value::V128(x) => x,
+    } & ((1 << bits) - 1);
+    let first = lane();
+    let alike = lane() & 1 == 0;
+    (0..128).step_by(bits).fold(0, |all, at| all | if alike { first } else { lane() } << at)
+}
+
+fn random_int(rng: &mut Rng, width: u32) -> i64 {
+    match rng.below(8) {
+        0..3 => i64::from(rng.below(16)) - 4,
+        3 => (1i64 << rng.below(width)).wrapping_sub(i64::from(rng.below(2))),
+        4 => -1 << rng.below(width),
+        5 => i64::from(rng.below(1 << 16)),
+        6 => *rng.pick(&[i64::MAX, i64::MIN, i32::MAX.into(), i32::MIN.into(), u32::MAX.into()]),
+        _ => rng.bits() as i64,
+    }
+}
+
+fn random_float<F, B>(rng: &mut Rng, bits: fn(F) -> B, float: fn(f64) -> F, raw: fn(u64) -> B) -> B {
+    const EDGES: [f64; 16] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -1.5,
+        1e-40,
+        5e-324,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        2147483648.0,
+        -2147483649.0,
+        4294967296.0,
+        9223372036854775808.0,
+        18446744073709551616.0,
+    ];
+    match rng.below(4) {
+        0 => bits(float(*rng.pick(&EDGES))),
+        1 => bits(float(f64::from(rng.below(2000)) / 8.0 - 100.0)),
+        2 => bits(float(rng.bits() as i64 as f64)),
+        _ => raw(rng.bits()),
+    }
+}

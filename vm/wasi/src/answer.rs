@@ -1,0 +1,35 @@
+//! How a call of the guest ends.
+
+use crate::errno::Errno;
+
+/// The program ended itself, by `proc_exit` with this status. Found in the [`weir::Error`] of the call that ran it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("exited with status {0}")]
+pub struct I32Exit(pub i32);
+
+/// The program wrote to a pipe without a reader: see [`WasiCtxBuilder::broken_pipe_ends`](crate::WasiCtxBuilder::broken_pipe_ends).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("broken pipe")]
+pub struct BrokenPipe;
+
+/// How a call ends.
+pub(crate) type Answer = Result<(), Failure>;
+
+pub(crate) enum Failure {
+    /// With an error number for the guest.
+    Errno(Errno),
+    /// With the end of the guest.
+    End(weir::Error),
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Failure {
+        Failure::Errno(errno)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::Errno(error.into())
+    }
+}

@@ -1,0 +1,66 @@
+//! Open directories.
+
+use crate::sys::dir::FileType;
+use crate::{stat, sys};
+use cap_std::fs::{Dir, MetadataExt};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub dir: Dir,
+    /// Its path in the program's eyes, of one that is opened for it at the start.
+    pub preopened_as: Option<Box<str>>,
+    /// The entries when the guest began to list the directory. Cookies are indices into them, so that a listing shows every entry
+    /// once whatever is created and removed meanwhile.
+    pub listing: Vec<Entry>,
+}
+
+/// An entry of a directory.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub inode: u64,
+    pub file_type: u8,
+    pub name: Box<[u8]>,
+}
+
+impl Directory {
+    /// Opened by the guest.
+    pub fn new(dir: Dir) -> Directory {
+        Directory { dir, preopened_as: None, listing: Vec::new() }
+    }
+
+    /// The host's directory `host`, which the guest knows as `guest`.
+    pub fn preopened(host: &Path, guest: String) -> io::Result<Directory> {
+        let fd = sys::dir::open(host)?;
+        Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into())) })
+    }
+
+    /// The current entries by name, after `.` and `..`; the identity of `..` is hidden from the guest.
+    /// The host's order might differ from one look to the next.
+    pub fn list(&self) -> io::Result<Vec<Entry>> {
+        let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
+        let mut entries = vec![entry(self.dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
+        for found in sys::dir::entries(&self.dir)? {
+            if *found.name != *b"." && *found.name != *b".." {
+                entries.push(Entry { inode: found.inode, file_type: self.type_of(&found), name: found.name });
+            }
+        }
+        entries[2..].sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// Some file systems say what type an entry has only when they are asked for it.
+    fn type_of(&self, entry: &sys::dir::Entry) -> u8 {
+        match entry.file_type {
+            FileType::Unknown => {
+                let metadata = self.dir.symlink_metadata(OsStr::from_bytes(&entry.name));
+                metadata.map_or(stat::UNKNOWN, |metadata| stat::file_type(FileType::of_mode(metadata.mode())))
+            }
+            known => stat::file_type(known),
+        }
+    }
+}
