@@ -301,14 +301,14 @@ fn wide_regs(client: &impl Client) -> Vec<bool> {
 /// [`crate::analysis::liveness`] does on the IR, which has other blocks. Facts about the others are dropped: an error
 /// here can cause errors to be reported, never to be missed.
 fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
-    let mut home = vec![usize::MAX; client.num_regs()];
+    let mut def_block = vec![usize::MAX; client.num_regs()];
     let mut uses = Vec::new();
     for block in 0..client.num_blocks() {
-        client.params(block).iter().for_each(|param| home[param.index()] = block);
+        client.params(block).iter().for_each(|param| def_block[param.index()] = block);
         uses.extend(client.args(block).iter().map(|arg| (arg.index(), block)));
         for operand in client.insts(block).flat_map(|inst| client.operands(inst as usize)) {
             match operand.role {
-                Role::Def => home[operand.reg.index()] = block,
+                Role::Def => def_block[operand.reg.index()] = block,
                 Role::Use => uses.push((operand.reg.index(), block)),
             }
         }
@@ -320,7 +320,7 @@ fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
     for (reg, block) in uses {
         work.push(block);
         while let Some(block) = work.pop() {
-            if home[reg] != block && live[block].last() != Some(&(reg as u32)) {
+            if def_block[reg] != block && live[block].last() != Some(&(reg as u32)) {
                 live[block].push(reg as u32);
                 work.extend(client.preds(block).iter().map(|&pred| pred as usize));
             }

@@ -308,18 +308,18 @@ impl<'c> Liveness<'c> {
     fn register(&mut self, client: &impl Client, reg: u32, mentions: &[Mention], out: &mut Vec<Range>) {
         let Some(last) = mentions.last() else { return };
         let def = self.collector.defs[reg as usize];
-        let home = self.block_at(def);
-        let home_end = Point::gap(client.insts(home as usize).end);
-        if last.at < home_end && mentions[0].at.floor() >= def.floor() {
+        let def_block = self.block_at(def);
+        let block_end = Point::gap(client.insts(def_block as usize).end);
+        if last.at < block_end && mentions[0].at.floor() >= def.floor() {
             return out.push(Range { start: def, end: last.at.next() });
         }
-        self.find_blocks(client, reg, home, mentions);
-        self.blocks.push(home);
+        self.find_blocks(client, reg, def_block, mentions);
+        self.blocks.push(def_block);
         self.blocks.sort_unstable();
         let first = out.len();
         for &block in &self.blocks {
             let insts = client.insts(block as usize);
-            let start = if block == home { def } else { Point::gap(insts.start) };
+            let start = if block == def_block { def } else { Point::gap(insts.start) };
             let end = if self.live_out[block as usize] == reg {
                 Point::gap(insts.end)
             } else {
@@ -334,22 +334,22 @@ impl<'c> Liveness<'c> {
     }
 
     /// The blocks at whose head the register is live.
-    fn find_blocks(&mut self, client: &impl Client, reg: u32, home: u32, mentions: &[Mention]) {
+    fn find_blocks(&mut self, client: &impl Client, reg: u32, def_block: u32, mentions: &[Mention]) {
         self.blocks.clear();
         for mention in mentions {
             let block = self.block_at(mention.at);
-            self.visit(reg, home, block);
+            self.visit(reg, def_block, block);
         }
         while let Some(block) = self.work.pop() {
             for &pred in client.preds(block as usize) {
                 self.live_out[pred as usize] = reg;
-                self.visit(reg, home, pred);
+                self.visit(reg, def_block, pred);
             }
         }
     }
 
-    fn visit(&mut self, reg: u32, home: u32, block: u32) {
-        if block != home && self.live_in[block as usize] != reg {
+    fn visit(&mut self, reg: u32, def_block: u32, block: u32) {
+        if block != def_block && self.live_in[block as usize] != reg {
             self.live_in[block as usize] = reg;
             self.blocks.push(block);
             self.work.push(block);

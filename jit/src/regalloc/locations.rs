@@ -1,37 +1,38 @@
-//! The pieces after the scan, arranged to be asked where a value is.
+//! Where each virtual register is at each point, after the scan.
 
 use super::client::Place;
 use super::point::Point;
-use super::segments::{Home, Piece, Pieces};
+use super::segments::{Location, Segment, Segments};
 
-/// Pieces by virtual register, in order, each with the slot of its interval.
+/// Segments by virtual register, in order, each with the slot of its interval.
 #[derive(Debug)]
-pub struct Homes {
-    pieces: Vec<Piece>,
+pub struct Locations {
+    segments: Vec<Segment>,
     starts: Vec<u32>,
     slots: Vec<u32>,
 }
 
-impl Homes {
-    /// Arranges `pieces`; `slots` holds the spill slot of each virtual register that has one.
-    pub fn new(pieces: &Pieces, slots: Vec<u32>) -> Homes {
-        let mut homes = Homes { pieces: Vec::with_capacity(pieces.len()), starts: Vec::with_capacity(slots.len() + 1), slots };
-        homes.starts.push(0);
-        for reg in 0..homes.slots.len() {
-            homes.pieces.extend(pieces.of_reg(reg));
-            homes.starts.push(homes.pieces.len() as u32);
+impl Locations {
+    /// Arranges `segments`; `slots` holds the spill slot of each virtual register that has one.
+    pub fn new(segments: &Segments, slots: Vec<u32>) -> Locations {
+        let mut locations =
+            Locations { segments: Vec::with_capacity(segments.len()), starts: Vec::with_capacity(slots.len() + 1), slots };
+        locations.starts.push(0);
+        for reg in 0..locations.slots.len() {
+            locations.segments.extend(segments.of_reg(reg));
+            locations.starts.push(locations.segments.len() as u32);
         }
-        homes
+        locations
     }
 
-    /// The pieces of a register.
-    pub fn of(&self, reg: usize) -> &[Piece] {
-        &self.pieces[self.starts[reg] as usize..self.starts[reg + 1] as usize]
+    /// The segments of a register.
+    pub fn of(&self, reg: usize) -> &[Segment] {
+        &self.segments[self.starts[reg] as usize..self.starts[reg + 1] as usize]
     }
 
-    /// All pieces.
-    pub fn all(&self) -> &[Piece] {
-        &self.pieces
+    /// All segments.
+    pub fn all(&self) -> &[Segment] {
+        &self.segments
     }
 
     /// Where a register is at `point`, at which it is live.
@@ -39,16 +40,16 @@ impl Homes {
         match self.of(reg) {
             // Most are.
             [whole] => self.place(whole),
-            pieces => self.place(&pieces[pieces.partition_point(|piece| piece.start <= point) - 1]),
+            segments => self.place(&segments[segments.partition_point(|segment| segment.start <= point) - 1]),
         }
     }
 
-    /// Where a piece is.
-    pub fn place(&self, piece: &Piece) -> Place {
-        match piece.home {
-            Home::Reg(reg) => Place::Reg(reg),
-            Home::Slot => Place::Slot(self.slots[piece.reg as usize]),
-            Home::Pending => unreachable!("the scan decides about every piece"),
+    /// Where a segment is.
+    pub fn place(&self, segment: &Segment) -> Place {
+        match segment.location {
+            Location::Reg(reg) => Place::Reg(reg),
+            Location::Slot => Place::Slot(self.slots[segment.reg as usize]),
+            Location::Pending => unreachable!("the scan gives every segment a location"),
         }
     }
 

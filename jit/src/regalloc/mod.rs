@@ -65,6 +65,6 @@ pub fn allocate(client: &impl Client, allocator: Allocator, verify: bool) -> Res
 fn own(client: &impl Client) -> Result<Assignment, Impossible> {
     let costs = costs::Costs::of(client);
     let intervals = intervals::Intervals::of(client, &costs.frequency)?;
-    let pieces = scan::scan(client, &intervals, &costs)?;
-    Ok(resolve::resolve(client, &intervals, &costs, &pieces))
+    let segments = scan::scan(client, &intervals, &costs)?;
+    Ok(resolve::resolve(client, &intervals, &costs, &segments))
 }

@@ -7,10 +7,10 @@
 
 use super::client::{Class, Client, Move, Place, Reg, RegSet, SlotWidth};
 use super::intervals::Intervals;
-use super::locations::Homes;
+use super::locations::Locations;
 use super::point::{Point, Range};
 use super::resolve::Copy;
-use super::segments::Home;
+use super::segments::Location;
 
 /// Puts groups of copies, ascending by key, into order.
 pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
@@ -114,7 +114,7 @@ fn number(place: Place) -> usize {
 /// Finds registers and slots that hold nothing.
 pub struct Scratch<'a> {
     intervals: &'a Intervals,
-    homes: &'a Homes,
+    locations: &'a Locations,
     /// Registers to be found free; those that have to be saved only if they are saved anyway.
     usable: RegSet,
     /// By register, the ranges in which it is taken; made when first needed.
@@ -133,17 +133,17 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// For code whose intervals live at `homes`, in `slots`.
-    pub fn new(client: &impl Client, intervals: &'a Intervals, homes: &'a Homes, slots: Vec<SlotWidth>) -> Scratch<'a> {
-        let homes_used = homes.all().iter().filter_map(|piece| match piece.home {
-            Home::Reg(reg) => Some(reg),
+    /// For code whose intervals live at `locations`, in `slots`.
+    pub fn new(client: &impl Client, intervals: &'a Intervals, locations: &'a Locations, slots: Vec<SlotWidth>) -> Scratch<'a> {
+        let registers_used = locations.all().iter().filter_map(|segment| match segment.location {
+            Location::Reg(reg) => Some(reg),
             _ => None,
         });
-        let used: RegSet = homes_used.collect();
+        let used: RegSet = registers_used.collect();
         let usable = client.preferred().union(client.others().intersection(used));
         let float_width = if intervals.regs.iter().any(|reg| reg.is_wide()) { SlotWidth::Wide } else { SlotWidth::Word };
         let (taken, own_slots) = (None, [[None; 2]; 2]);
-        Scratch { intervals, homes, usable, taken, slots, float_width, own_slots, touched: RegSet::EMPTY, held: None }
+        Scratch { intervals, locations, usable, taken, slots, float_width, own_slots, touched: RegSet::EMPTY, held: None }
     }
 
     /// The slots, with those that were needed here.
@@ -226,8 +226,8 @@ impl<'a> Scratch<'a> {
     /// A register that holds nothing from before the gap of `inst` until after it, and that the group doesn't mention.
     fn free(&mut self, inst: u32, class: Class) -> Option<Reg> {
         let (start, end) = (Point::gap(inst).previous(), Point::gap(inst + 1));
-        let (intervals, homes) = (self.intervals, self.homes);
-        let taken = self.taken.get_or_insert_with(|| taken_ranges(intervals, homes));
+        let (intervals, locations) = (self.intervals, self.locations);
+        let taken = self.taken.get_or_insert_with(|| taken_ranges(intervals, locations));
         let is_free = |reg: &Reg| {
             let taken = &taken[reg.number()];
             taken.get(taken.partition_point(|range| range.end <= start)).is_none_or(|range| range.start >= end)
@@ -238,12 +238,12 @@ impl<'a> Scratch<'a> {
     }
 }
 
-/// By register, all ranges in which a piece is in it or an instruction claims it, ascending.
-fn taken_ranges(intervals: &Intervals, homes: &Homes) -> Vec<Vec<Range>> {
+/// By register, all ranges in which a segment is in it or an instruction claims it, ascending.
+fn taken_ranges(intervals: &Intervals, locations: &Locations) -> Vec<Vec<Range>> {
     let mut taken: Vec<Vec<Range>> = (0..Reg::PHYSICAL).map(|reg| intervals.claims.get(reg).to_vec()).collect();
-    for piece in homes.all() {
-        if let Home::Reg(reg) = piece.home {
-            taken[reg.number()].extend(intervals.ranges_within(piece.reg as usize, piece.start, piece.end));
+    for segment in locations.all() {
+        if let Location::Reg(reg) = segment.location {
+            taken[reg.number()].extend(intervals.ranges_within(segment.reg as usize, segment.start, segment.end));
         }
     }
     taken.iter_mut().for_each(|ranges| ranges.sort_by_key(|range| range.start));

@@ -1,33 +1,34 @@
-//! What a physical register holds, from the point that the scan has reached onwards.
+//! The register file during the scan: for each physical register (and each spill slot), what it holds from the point that the scan
+//! has reached.
 
 use super::point::{Point, Range};
 
-/// A range of a piece.
+/// A range of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     range: Range,
-    piece: u32,
+    segment: u32,
 }
 
-/// What a search meets.
+/// What a search finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Conflict {
     /// Where.
     pub at: Point,
-    /// The piece there; none if an instruction claims the register.
-    pub piece: Option<u32>,
+    /// The segment there; none if an instruction claims the register.
+    pub segment: Option<u32>,
 }
 
 impl Conflict {
     /// There is none.
-    pub const NONE: Conflict = Conflict { at: Point::NEVER, piece: None };
+    pub const NONE: Conflict = Conflict { at: Point::NEVER, segment: None };
 }
 
-/// After this many ranges of a piece a search gives up and reports a conflict: so the cost of placing
-/// a piece is bounded whatever its length.
+/// After this many ranges of a segment a search gives up and reports a conflict: so the cost of placing
+/// a segment is bounded whatever its length.
 const MAX_RANGES: usize = 64;
 
-/// The first things in a lane that are not past: what most questions are about.
+/// The first entries of a timeline that are not past, which most queries are about.
 #[derive(Debug)]
 struct Front {
     /// When the first of them ends.
@@ -41,23 +42,23 @@ impl Front {
     fn of(claim: Option<&Range>, taken: Option<&Taken>) -> Front {
         let mut front = Front { stale: Point::NEVER, first: Conflict::NONE };
         if let Some(claim) = claim {
-            front = Front { stale: claim.end, first: Conflict { at: claim.start, piece: None } };
+            front = Front { stale: claim.end, first: Conflict { at: claim.start, segment: None } };
         }
-        if let Some(Taken { range, piece }) = taken {
+        if let Some(Taken { range, segment }) = taken {
             front.stale = front.stale.min(range.end);
             if range.start < front.first.at {
-                front.first = Conflict { at: range.start, piece: Some(*piece) };
+                front.first = Conflict { at: range.start, segment: Some(*segment) };
             }
         }
         front
     }
 }
 
-/// One register.
+/// The timeline of one register: the segments in it, and the claims of instructions.
 #[derive(Debug)]
-pub struct Lane<'a> {
+pub struct Timeline<'a> {
     front: Front,
-    /// Ranges of the pieces in it, without overlap, last first.
+    /// Ranges of the segments in it, without overlap, last first.
     taken: Vec<Taken>,
     /// Ranges in which instructions claim it, ascending.
     claims: &'a [Range],
@@ -65,10 +66,10 @@ pub struct Lane<'a> {
     next_claim: usize,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Timeline<'a> {
     /// A register with these claims on it.
-    pub fn new(claims: &'a [Range]) -> Lane<'a> {
-        Lane { front: Front::of(claims.first(), None), taken: Vec::new(), claims, next_claim: 0 }
+    pub fn new(claims: &'a [Range]) -> Timeline<'a> {
+        Timeline { front: Front::of(claims.first(), None), taken: Vec::new(), claims, next_claim: 0 }
     }
 
     /// Forgets what ends at or before `now`.
@@ -93,20 +94,20 @@ impl<'a> Lane<'a> {
         self.front = Front::of(self.claims.get(self.next_claim), self.taken.last());
     }
 
-    /// Advances to `start`, and answers the first conflict of a piece from there to `end` with what is in the register.
-    /// Mostly the first things there tell: nothing comes before the piece ends, or the register is taken where it starts.
+    /// Advances to `start` and returns the first conflict of a segment from there to `end` with what is in the register. The first
+    /// entries decide most queries: nothing comes before the segment ends, or the register is taken where it starts.
     #[inline]
     pub fn conflict_from<R: Iterator<Item = Range>>(&mut self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
         self.advance(start);
-        let Conflict { at, piece } = self.front.first;
+        let Conflict { at, segment } = self.front.first;
         match at {
             _ if end <= at => Conflict::NONE,
-            _ if at <= start => Conflict { at: start, piece },
+            _ if at <= start => Conflict { at: start, segment },
             _ => self.conflict(ranges(), None),
         }
     }
 
-    /// The first conflict of `ranges` with what is in the register, the piece `ignored` excepted.
+    /// The first conflict of `ranges` with what is in the register, the segment `ignored` excepted.
     pub fn conflict(&self, ranges: impl Iterator<Item = Range>, ignored: Option<u32>) -> Conflict {
         let mut claims = &self.claims[self.next_claim..];
         let mut taken = &self.taken[..];
@@ -115,33 +116,35 @@ impl<'a> Lane<'a> {
             taken = &taken[..taken.len() - skip(taken.len(), |i| taken[taken.len() - 1 - i].range.end <= range.start)];
             let claim = claims.first().filter(|claim| claim.start < range.end);
             let other =
-                taken.iter().rev().find(|taken| Some(taken.piece) != ignored).filter(|other| other.range.start < range.end);
-            let claim = claim.map_or(Conflict::NONE, |claim| Conflict { at: claim.start.max(range.start), piece: None });
-            let other = other
-                .map_or(Conflict::NONE, |other| Conflict { at: other.range.start.max(range.start), piece: Some(other.piece) });
+                taken.iter().rev().find(|taken| Some(taken.segment) != ignored).filter(|other| other.range.start < range.end);
+            let claim = claim.map_or(Conflict::NONE, |claim| Conflict { at: claim.start.max(range.start), segment: None });
+            let other = other.map_or(Conflict::NONE, |other| Conflict {
+                at: other.range.start.max(range.start),
+                segment: Some(other.segment),
+            });
             let first = if other.at < claim.at { other } else { claim };
             if first != Conflict::NONE {
                 return first;
             }
             if i == MAX_RANGES {
-                return Conflict { at: range.end, piece: None };
+                return Conflict { at: range.end, segment: None };
             }
         }
         Conflict::NONE
     }
 
-    /// Puts a piece in.
-    pub fn insert(&mut self, piece: u32, ranges: impl Iterator<Item = Range>) {
+    /// Puts a segment in.
+    pub fn insert(&mut self, segment: u32, ranges: impl Iterator<Item = Range>) {
         for range in ranges {
-            let behind = skip(self.taken.len(), |i| self.taken[self.taken.len() - 1 - i].range.start < range.start);
-            self.taken.insert(self.taken.len() - behind, Taken { range, piece });
+            let after = skip(self.taken.len(), |i| self.taken[self.taken.len() - 1 - i].range.start < range.start);
+            self.taken.insert(self.taken.len() - after, Taken { range, segment });
         }
         self.find_front();
     }
 
-    /// Takes a piece out.
-    pub fn remove(&mut self, piece: u32) {
-        self.taken.retain(|taken| taken.piece != piece);
+    /// Takes a segment out.
+    pub fn remove(&mut self, segment: u32) {
+        self.taken.retain(|taken| taken.segment != segment);
         self.find_front();
     }
 }

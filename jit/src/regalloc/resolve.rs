@@ -1,7 +1,7 @@
-//! From pieces to the answer: the places of all operands, and the copies wherever a value changes its place.
+//! From segments to the answer: the places of all operands, and the copies wherever a value changes its place.
 //!
 //! Copies of one gap stand in four groups, each executed at once: what comes along an edge into the block; what moves
-//! between the pieces of an interval; what is set up for the instruction; what leaves along the edge out of the block.
+//! between the segments of an interval; what is set up for the instruction; what leaves along the edge out of the block.
 //!
 //! A value never changes, so that a slot once written stays right. An interval that goes to memory is therefore stored
 //! wherever it does, or once behind its definition, whichever is executed less often; and never again if it begins there.
@@ -9,10 +9,10 @@
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::costs::Costs;
 use super::intervals::{Intervals, Origin, reused_by};
-use super::locations::Homes;
+use super::locations::Locations;
 use super::parallel::{self, Scratch};
 use super::point::Point;
-use super::segments::{Home, Pieces};
+use super::segments::{Location, Segments};
 use super::slots;
 
 /// A group of copies that are executed at once.
@@ -20,7 +20,7 @@ use super::slots;
 pub enum Phase {
     /// From the predecessor.
     EdgeIn,
-    /// Between pieces.
+    /// Between segments.
     Move,
     /// For the instruction.
     Setup,
@@ -50,19 +50,19 @@ struct Resolver<'a, C> {
     client: &'a C,
     intervals: &'a Intervals,
     costs: &'a Costs,
-    homes: Homes,
+    locations: Locations,
     /// By block, from the first to the last of its own start and of the ends of its predecessors.
     reach: Vec<(Point, Point)>,
     copies: Vec<Copy>,
 }
 
-/// The answer that `pieces` amount to.
-pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, pieces: &Pieces) -> Assignment {
-    let (slots, widths) = slots::assign(intervals, pieces);
-    let homes = Homes::new(pieces, slots);
+/// The answer that `segments` amount to.
+pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segments: &Segments) -> Assignment {
+    let (slots, widths) = slots::assign(intervals, segments);
+    let locations = Locations::new(segments, slots);
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
     let copies = Vec::with_capacity(intervals.regs.len());
-    let mut resolver = Resolver { client, intervals, costs, homes, reach, copies };
+    let mut resolver = Resolver { client, intervals, costs, locations, reach, copies };
     for reg in 0..intervals.regs.len() {
         resolver.interval(reg);
     }
@@ -70,11 +70,11 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, piece
         resolver.params(block);
     }
     let (places, starts) = resolver.operands();
-    let Resolver { homes, mut copies, .. } = resolver;
+    let Resolver { locations, mut copies, .. } = resolver;
     copies.retain(|copy| copy.from != copy.to);
     // Stable, so that the answer doesn't depend on the sort.
     copies.sort_by_key(|copy| copy.key);
-    let mut scratch = Scratch::new(client, intervals, &homes, widths);
+    let mut scratch = Scratch::new(client, intervals, &locations, widths);
     let moves = parallel::sequence(&copies, &mut scratch);
     Assignment { places, starts, moves, slots: scratch.into_slots() }
 }
@@ -85,20 +85,20 @@ fn reach(client: &impl Client, costs: &Costs, block: usize) -> (Point, Point) {
 }
 
 impl<C: Client> Resolver<'_, C> {
-    /// The copies between the pieces of an interval.
+    /// The copies between the segments of an interval.
     fn interval(&mut self, reg: usize) {
-        let Some(first) = self.homes.of(reg).first().copied() else { return };
-        let home = self.homes.place(&first);
+        let Some(first) = self.locations.of(reg).first().copied() else { return };
+        let location = self.locations.place(&first);
         if let Origin::Fixed(fixed) = self.intervals.origins[reg] {
-            self.copy(first.start.inst(), Phase::Move, Place::Reg(fixed), home);
+            self.copy(first.start.inst(), Phase::Move, Place::Reg(fixed), location);
         }
-        if self.homes.of(reg).len() == 1 {
+        if self.locations.of(reg).len() == 1 {
             return;
         }
         let start = self.copies.len();
-        let mut cost = self.between_pieces(reg);
+        let mut cost = self.between_segments(reg);
         cost += self.along_edges(reg);
-        if first.home == Home::Slot {
+        if first.location == Location::Slot {
             return self.drop_stores(start);
         }
         let Some(behind) = self.behind_definition(reg).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
@@ -107,9 +107,9 @@ impl<C: Client> Resolver<'_, C> {
         self.drop_stores(start);
         let source = match self.intervals.origins[reg] {
             Origin::Fixed(fixed) => Place::Reg(fixed),
-            _ => home,
+            _ => location,
         };
-        self.copy(behind.1, Phase::Move, source, self.homes.slot(reg));
+        self.copy(behind.1, Phase::Move, source, self.locations.slot(reg));
     }
 
     /// Takes away the stores among the copies from `start` on: the slot holds the value before them.
@@ -122,25 +122,25 @@ impl<C: Client> Resolver<'_, C> {
         let def = self.intervals.defs[reg];
         let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
         let block = self.costs.block(def);
-        let spilled = self.homes.of(reg).iter().any(|piece| piece.home == Home::Slot);
+        let spilled = self.locations.of(reg).iter().any(|segment| segment.location == Location::Slot);
         (spilled && inst < self.client.insts(block).end).then_some((block, inst))
     }
 
     /// Answers what the stores among them cost.
-    fn between_pieces(&mut self, reg: usize) -> f32 {
+    fn between_segments(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
-        for i in 1..self.homes.of(reg).len() {
-            let (before, piece) = (self.homes.of(reg)[i - 1], self.homes.of(reg)[i]);
-            let (from, to) = (self.homes.place(&before), self.homes.place(&piece));
-            let start = piece.start;
+        for i in 1..self.locations.of(reg).len() {
+            let (before, segment) = (self.locations.of(reg)[i - 1], self.locations.of(reg)[i]);
+            let (from, to) = (self.locations.place(&before), self.locations.place(&segment));
+            let start = segment.start;
             let phase = if start.is_gap() { Phase::Move } else { Phase::Setup };
             let on_edges = start.is_gap() && self.costs.is_boundary(start);
             if on_edges || before.end != start {
                 continue;
             }
-            debug_assert!(start.is_gap() || piece.home == Home::Slot);
+            debug_assert!(start.is_gap() || segment.location == Location::Slot);
             self.copy(start.inst(), phase, from, to);
-            if before.home != Home::Slot && piece.home == Home::Slot {
+            if before.location != Location::Slot && segment.location == Location::Slot {
                 cost += self.costs.at(start);
             }
         }
@@ -151,23 +151,23 @@ impl<C: Client> Resolver<'_, C> {
     fn along_edges(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
         let intervals = self.intervals;
-        // The piece at the start of the block at hand.
-        let mut piece = 0;
+        // The segment at the start of the block at hand.
+        let mut segment = 0;
         for range in intervals.ranges.get(reg) {
             let first = self.costs.block(range.start);
             let first = first + usize::from(self.costs.start(first) < range.start || intervals.defs[reg] == range.start);
             for block in first..=self.costs.block(range.end.previous()) {
-                let pieces = self.homes.of(reg);
-                piece += pieces[piece..].partition_point(|piece| piece.start <= self.costs.start(block)) - 1;
-                // Most blocks are far from where a piece ends, and values live long in many.
+                let segments = self.locations.of(reg);
+                segment += segments[segment..].partition_point(|segment| segment.start <= self.costs.start(block)) - 1;
+                // Most blocks are far from where a segment ends, and values live long in many.
                 let (low, high) = self.reach[block];
-                if pieces[piece].start <= low && pieces.get(piece + 1).is_none_or(|next| high < next.start) {
+                if segments[segment].start <= low && segments.get(segment + 1).is_none_or(|next| high < next.start) {
                     continue;
                 }
-                let to = self.homes.at(reg, self.costs.start(block));
+                let to = self.locations.at(reg, self.costs.start(block));
                 for &pred in self.client.preds(block) {
                     let edge = Edge { from: pred as usize, to: block };
-                    let from = self.homes.at(reg, self.costs.start(edge.from + 1).previous());
+                    let from = self.locations.at(reg, self.costs.start(edge.from + 1).previous());
                     if from == to {
                         continue;
                     }
@@ -188,9 +188,9 @@ impl<C: Client> Resolver<'_, C> {
             let edge = Edge { from: pred as usize, to: block };
             let end = Point::gap(client.insts(edge.from).end - 1);
             for (param, arg) in client.params(block).iter().zip(client.args(edge.from)) {
-                if let Some(first) = self.homes.of(param.index()).first() {
-                    let to = self.homes.place(first);
-                    self.copy_along(edge, self.homes.at(arg.index(), end), to);
+                if let Some(first) = self.locations.of(param.index()).first() {
+                    let to = self.locations.place(first);
+                    self.copy_along(edge, self.locations.at(arg.index(), end), to);
                 }
             }
         }
@@ -221,11 +221,11 @@ impl<C: Client> Resolver<'_, C> {
                 let reg = operand.reg.index();
                 match operand.constraint {
                     Constraint::Fixed(_) if operand.role == Role::Use => {
-                        self.copy(inst, Phase::Setup, self.homes.at(reg, Point::gap(inst)), place);
+                        self.copy(inst, Phase::Setup, self.locations.at(reg, Point::gap(inst)), place);
                     }
                     Constraint::Reuse(source) => {
                         let source = operands[source as usize].reg.index();
-                        self.copy(inst, Phase::Setup, self.homes.at(source, Point::gap(inst)), place);
+                        self.copy(inst, Phase::Setup, self.locations.at(source, Point::gap(inst)), place);
                     }
                     _ => {}
                 }
@@ -239,14 +239,14 @@ impl<C: Client> Resolver<'_, C> {
         let reg = operand.reg.index();
         match (operand.role, operand.constraint) {
             (_, Constraint::Fixed(fixed)) => Place::Reg(fixed),
-            (Role::Def, _) => self.homes.at(reg, self.intervals.defs[reg]),
+            (Role::Def, _) => self.locations.at(reg, self.intervals.defs[reg]),
             (Role::Use, _) => match reused_by(operands, i) {
                 Some(def) => {
                     let def = operands[def].reg.index();
-                    self.homes.at(def, self.intervals.defs[def])
+                    self.locations.at(def, self.intervals.defs[def])
                 }
-                None if operand.position == Position::Early => self.homes.at(reg, Point::early(inst)),
-                None => self.homes.at(reg, Point::late(inst)),
+                None if operand.position == Position::Early => self.locations.at(reg, Point::early(inst)),
+                None => self.locations.at(reg, Point::late(inst)),
             },
         }
     }

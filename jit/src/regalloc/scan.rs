@@ -1,12 +1,12 @@
-//! The linear scan: pieces are placed in the order of their starts.
+//! The linear scan: segments get their locations in the order of their starts.
 //!
-//! 1. A piece that finds a register free for all its ranges gets one, if possible where a related value is.
+//! 1. A segment that finds a register free for all its ranges gets one, if possible where a related value is.
 //! 2. Otherwise what can be done is compared by its cost: a register that is free for a while, with the rest of
-//!    the piece split off; a register whose piece is evicted; no register up to the next use that needs one.
+//!    the segment split off; a register whose segment is evicted; no register up to the next use that needs one.
 //!    A register that the function must save counts its saving among the costs.
 //! 3. What goes to memory is split where that is cheapest, and comes back before its next use where *that* is cheapest: a value
-//!    that is not used in a loop leaves before the loop and returns behind it. The rest goes back into the queue and has another
-//!    chance. It starts later than what is being placed, so the scan comes to an end.
+//!    that is not used in a loop leaves before the loop and returns after it. The rest goes back into the queue: second-chance
+//!    allocation. It starts later than the segment being placed, so the scan terminates.
 //!
 //! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear Scan
 //! Register Allocation on SSA Form", CGO 2010. The choice by cost instead of by the distance of the next use is ours.
@@ -18,8 +18,8 @@ use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
 use super::intervals::{Intervals, Mention};
 use super::point::Point;
-use super::register_file::{Conflict, Lane};
-use super::segments::{Home, Pieces};
+use super::register_file::{Conflict, Timeline};
+use super::segments::{Location, Segments};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,15 +31,15 @@ const SAVE_COST: f32 = 1.5;
 const MEMORY_OPERAND_COST: f32 = 0.75;
 /// What a copy between registers costs, in copies to or from memory.
 const REGISTER_COPY_COST: f32 = 0.3;
-/// So many values without a place are considered when one is placed that had better be where they will be.
+/// At most this many unallocated, copy-related values are considered as hints.
 const MAX_PENDING: usize = 3;
-/// Of so many relations of a value the places are looked up.
+/// At most this many copy-related values are looked up for a hint.
 const MAX_RELATIONS: usize = 32;
 
-/// What is done with a piece.
+/// A decision about a segment.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
-    /// It gets the register up to the point, after the piece there, if any, is evicted.
+    /// It gets the register up to the point, after the segment there, if any, is evicted.
     Take { reg: Reg, evict: Option<u32>, until: Point },
     /// It is in memory until it is needed.
     Memory,
@@ -52,7 +52,7 @@ struct Candidate {
     conflict: Conflict,
 }
 
-/// What speaks for which register.
+/// Register hints: copies saved by each choice.
 #[derive(Default)]
 struct Hints {
     /// Copies saved by being there.
@@ -78,27 +78,27 @@ impl Hints {
 struct Scan<'a> {
     intervals: &'a Intervals,
     costs: &'a Costs,
-    pieces: Pieces,
-    lanes: Vec<Lane<'a>>,
-    /// Pieces without a home, by start.
+    segments: Segments,
+    timelines: Vec<Timeline<'a>>,
+    /// Segments without a location, by start.
     queue: BinaryHeap<Reverse<(Point, u32)>>,
-    /// By virtual register: whether some piece is in memory.
+    /// By virtual register: whether some segment is in memory.
     stored: Vec<bool>,
     /// By class, in the order of preference.
     registers: [SmallVec<[Reg; 16]>; 2],
     /// Registers that must be saved before they are used and have not been used yet.
     unsaved: RegSet,
-    /// Scratch space: the candidates for the current piece.
+    /// Scratch space: the candidates for the current segment.
     candidates: Vec<Candidate>,
 }
 
-/// Finds a home for every piece of every interval.
+/// Gives every segment of every interval a location.
 ///
 /// # Errors
 /// [`Impossible`] if an instruction needs more registers than there are.
-pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Pieces, Impossible> {
-    let pieces = Pieces::of(intervals);
-    let queue = (0..pieces.len() as u32).map(|piece| Reverse((pieces.get(piece).start, piece))).collect();
+pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Segments, Impossible> {
+    let segments = Segments::of(intervals);
+    let queue = (0..segments.len() as u32).map(|segment| Reverse((segments.get(segment).start, segment))).collect();
     let of = |class| {
         let all = client.preferred().iter().chain(client.others().iter());
         all.filter(|reg| reg.class() == class).collect::<SmallVec<[Reg; 16]>>()
@@ -107,37 +107,37 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
         stored: vec![false; intervals.regs.len()],
         intervals,
         costs,
-        pieces,
-        lanes: (0..Reg::PHYSICAL).map(|reg| Lane::new(intervals.claims.get(reg))).collect(),
+        segments,
+        timelines: (0..Reg::PHYSICAL).map(|reg| Timeline::new(intervals.claims.get(reg))).collect(),
         queue,
         registers: [of(Class::Int), of(Class::Float)],
         unsaved: client.others(),
         candidates: Vec::with_capacity(Reg::PHYSICAL),
     };
-    while let Some(Reverse((_, piece))) = scan.queue.pop() {
-        scan.place(piece)?;
+    while let Some(Reverse((_, segment))) = scan.queue.pop() {
+        scan.place(segment)?;
     }
-    Ok(scan.pieces)
+    Ok(scan.segments)
 }
 
 impl Scan<'_> {
-    fn place(&mut self, piece: u32) -> Result<(), Impossible> {
-        let (start, reg) = (self.pieces.get(piece).start, self.reg(piece));
+    fn place(&mut self, segment: u32) -> Result<(), Impossible> {
+        let (start, reg) = (self.segments.get(segment).start, self.reg(segment));
         // Nothing can be copied in the middle of an instruction; only what is in memory anyway continues there.
         if !start.is_gap() && start != self.intervals.defs[reg] {
-            self.keep_in_memory(piece, start);
+            self.keep_in_memory(segment, start);
             return Ok(());
         }
-        let hints = self.hints(piece);
-        if let Some(reg) = self.obvious(piece, &hints) {
-            self.take(piece, reg, None, Point::NEVER);
+        let hints = self.hints(segment);
+        if let Some(reg) = self.obvious(segment, &hints) {
+            self.take(segment, reg, None, Point::NEVER);
             return Ok(());
         }
-        self.find_candidates(piece);
-        let choice = match self.best_free(piece, &hints) {
+        self.find_candidates(segment);
+        let choice = match self.best_free(segment, &hints) {
             Some((reg, 0.0)) => Choice::Take { reg, evict: None, until: Point::NEVER },
             free => {
-                let (cost, choice) = self.cheapest(piece, &hints);
+                let (cost, choice) = self.cheapest(segment, &hints);
                 match free {
                     Some((reg, price)) if cost > price => Choice::Take { reg, evict: None, until: Point::NEVER },
                     _ if cost < f32::INFINITY => choice,
@@ -146,54 +146,54 @@ impl Scan<'_> {
             }
         };
         match choice {
-            Choice::Memory => self.keep_in_memory(piece, start),
-            Choice::Take { reg, evict, until } => self.take(piece, reg, evict, until),
+            Choice::Memory => self.keep_in_memory(segment, start),
+            Choice::Take { reg, evict, until } => self.take(segment, reg, evict, until),
         }
         Ok(())
     }
 
-    fn reg(&self, piece: u32) -> usize {
-        self.pieces.get(piece).reg as usize
+    fn reg(&self, segment: u32) -> usize {
+        self.segments.get(segment).reg as usize
     }
 
     /// The register that [`Scan::best_free`] would choose, if that is seen without asking the others: it is free, and nothing can speak
     /// as much for another.
-    fn obvious(&mut self, piece: u32, hints: &Hints) -> Option<Reg> {
+    fn obvious(&mut self, segment: u32, hints: &Hints) -> Option<Reg> {
         let (reg, weight) = hints.fixed.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let others = hints.fixed.iter().filter(|hint| hint.0 != reg).map(|hint| hint.1).fold(0.0, f32::max);
         let pending: f32 = hints.pending.iter().map(|pending| pending.1).sum();
-        if weight <= others || self.unsaved.contains(reg) || !self.registers[self.class(piece)].contains(&reg) {
+        if weight <= others || self.unsaved.contains(reg) || !self.registers[self.class(segment)].contains(&reg) {
             return None;
         }
-        (self.is_free(piece, reg) && weight + self.expected(reg, hints) > others + pending).then_some(reg)
+        (self.is_free(segment, reg) && weight + self.expected(reg, hints) > others + pending).then_some(reg)
     }
 
-    fn find_candidates(&mut self, piece: u32) {
-        let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
-        let class = self.class(piece);
-        let (pieces, intervals) = (&self.pieces, self.intervals);
+    fn find_candidates(&mut self, segment: u32) {
+        let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
+        let class = self.class(segment);
+        let (segments, intervals) = (&self.segments, self.intervals);
         self.candidates.clear();
         self.candidates.extend(self.registers[class].iter().map(|&reg| {
-            let lane = &mut self.lanes[reg.number()];
-            Candidate { reg, conflict: lane.conflict_from(start, end, || pieces.ranges(intervals, piece)) }
+            let timeline = &mut self.timelines[reg.number()];
+            Candidate { reg, conflict: timeline.conflict_from(start, end, || segments.ranges(intervals, segment)) }
         }));
     }
 
-    /// Whether a register is free for the whole piece.
-    fn is_free(&mut self, piece: u32, reg: Reg) -> bool {
-        let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
-        let lane = &mut self.lanes[reg.number()];
-        lane.conflict_from(start, end, || self.pieces.ranges(self.intervals, piece)).at >= end
+    /// Whether a register is free for the whole segment.
+    fn is_free(&mut self, segment: u32, reg: Reg) -> bool {
+        let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
+        let timeline = &mut self.timelines[reg.number()];
+        timeline.conflict_from(start, end, || self.segments.ranges(self.intervals, segment)).at >= end
     }
 
-    fn class(&self, piece: u32) -> usize {
-        self.intervals.regs[self.reg(piece)].class() as usize
+    fn class(&self, segment: u32) -> usize {
+        self.intervals.regs[self.reg(segment)].class() as usize
     }
 
-    /// The best register that is free for the whole piece, and what must be paid for it: one where copies are saved; then one that
-    /// need not be saved; then one that is claimed soon, so that long pieces find the others.
-    fn best_free(&self, piece: u32, hints: &Hints) -> Option<(Reg, f32)> {
-        let end = self.pieces.get(piece).end;
+    /// The best register that is free for the whole segment, and what must be paid for it: one where copies are saved; then one that
+    /// need not be saved; then one that is claimed soon, so that long segments find the others.
+    fn best_free(&self, segment: u32, hints: &Hints) -> Option<(Reg, f32)> {
+        let end = self.segments.get(segment).end;
         let mut best: Option<(Candidate, f32, f32)> = None;
         for &candidate in self.candidates.iter().filter(|candidate| candidate.conflict.at >= end) {
             let expected = self.expected(candidate.reg, hints);
@@ -216,20 +216,20 @@ impl Scan<'_> {
         if hints.pending.is_empty() {
             return 0.0;
         }
-        let lane = &self.lanes[reg.number()];
+        let timeline = &self.timelines[reg.number()];
         let is_free = |other: u32| {
             let ranges = self.intervals.ranges.get(other as usize);
-            lane.conflict(ranges.iter().copied(), None) == Conflict::NONE
+            timeline.conflict(ranges.iter().copied(), None) == Conflict::NONE
         };
         hints.pending.iter().filter(|pending| is_free(pending.0)).map(|pending| pending.1).sum()
     }
 
-    /// What speaks for which register.
-    fn hints(&self, piece: u32) -> Hints {
-        let (start, reg) = (self.pieces.get(piece).start, self.reg(piece));
+    /// Register hints: copies saved by each choice.
+    fn hints(&self, segment: u32) -> Hints {
+        let (start, reg) = (self.segments.get(segment).start, self.reg(segment));
         let mut hints = Hints::default();
         // What was in memory comes back best to where it was before: other paths have it there still.
-        if let Some(previous) = self.pieces.get(piece).previous {
+        if let Some(previous) = self.segments.get(segment).previous {
             hints.add(previous, self.costs.at(start));
         }
         for relation in self.intervals.relations.get(reg).iter().take(MAX_RELATIONS) {
@@ -238,10 +238,10 @@ impl Scan<'_> {
                 continue;
             }
             let other = relation.other.index();
-            match self.pieces.find(other, relation.at) {
-                Home::Reg(there) => hints.add(there, relation.weight),
-                Home::Slot => {}
-                Home::Pending => {
+            match self.segments.find(other, relation.at) {
+                Location::Reg(there) => hints.add(there, relation.weight),
+                Location::Slot => {}
+                Location::Pending => {
                     let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
                     let fixed = beyond.filter(|beyond| beyond.other.is_physical());
                     fixed.for_each(|beyond| hints.add(beyond.other, beyond.weight / 2.0));
@@ -256,28 +256,28 @@ impl Scan<'_> {
         hints
     }
 
-    /// The cheapest choice for a piece that finds no register free, and its cost. Of equally cheap ones that after which it takes
+    /// The cheapest choice for a segment that finds no register free, and its cost. Of equally cheap ones that after which it takes
     /// longest until what is in memory is used.
-    fn cheapest(&self, piece: u32, hints: &Hints) -> (f32, Choice) {
-        let (start, end) = (self.pieces.get(piece).start, self.pieces.get(piece).end);
-        let needed = self.needed(piece);
+    fn cheapest(&self, segment: u32, hints: &Hints) -> (f32, Choice) {
+        let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
+        let needed = self.needed(segment);
         let (mut choice, mut cost, mut good_until) = (Choice::Memory, f32::INFINITY, start);
         if needed.is_none() {
-            (cost, good_until) = (self.memory_cost(piece, start, start), self.next_use(piece, start));
+            (cost, good_until) = (self.memory_cost(segment, start, start), self.next_use(segment, start));
         }
         let needed = needed.unwrap_or(start.next());
-        // What it costs to have the piece in memory from where it is best split; a call claims many registers at once.
+        // What it costs to have the segment in memory from where it is best split; a call claims many registers at once.
         let mut split = (start, None);
         for &Candidate { reg, conflict } in &self.candidates {
             let mut price = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
             price -= REGISTER_COPY_COST * hints.score(reg);
             let (mut evict, mut until, mut good) = (None, conflict.at, conflict.at);
-            if let Some(other) = conflict.piece.filter(|_| conflict.at < needed) {
+            if let Some(other) = conflict.segment.filter(|_| conflict.at < needed) {
                 price += self.eviction_cost(other, start);
                 if price > cost {
                     continue;
                 }
-                let behind = self.lanes[reg.number()].conflict(self.pieces.ranges(self.intervals, piece), Some(other));
+                let behind = self.timelines[reg.number()].conflict(self.segments.ranges(self.intervals, segment), Some(other));
                 (evict, until, good) = (Some(other), behind.at, behind.at.min(self.next_use(other, start)));
             }
             if until < needed {
@@ -285,8 +285,8 @@ impl Scan<'_> {
             }
             if until < end {
                 if split.0 != until {
-                    let at = self.split_point(piece, until);
-                    split = (until, at.map(|at| self.memory_cost(piece, at, until.max(start.next_gap()))));
+                    let at = self.split_point(segment, until);
+                    split = (until, at.map(|at| self.memory_cost(segment, at, until.max(start.next_gap()))));
                 }
                 let Some(rest) = split.1 else { continue };
                 price += rest;
@@ -298,47 +298,47 @@ impl Scan<'_> {
         (cost, choice)
     }
 
-    /// When a piece is mentioned next behind the instruction at `now`.
-    fn next_use(&self, piece: u32, now: Point) -> Point {
-        self.intervals.mentions_from(self.reg(piece), now.next_gap()).first().map_or(Point::NEVER, |mention| mention.at)
+    /// When a segment is mentioned next behind the instruction at `now`.
+    fn next_use(&self, segment: u32, now: Point) -> Point {
+        self.intervals.mentions_from(self.reg(segment), now.next_gap()).first().map_or(Point::NEVER, |mention| mention.at)
     }
 
-    /// The end of the time at its start for which a piece must be in a register, if it must.
-    fn needed(&self, piece: u32) -> Option<Point> {
-        let start = self.pieces.get(piece).start;
-        let mentions = self.intervals.mentions_from(self.reg(piece), start);
+    /// The end of the time at its start for which a segment must be in a register, if it must.
+    fn needed(&self, segment: u32) -> Option<Point> {
+        let start = self.segments.get(segment).start;
+        let mentions = self.intervals.mentions_from(self.reg(segment), start);
         let here = mentions.iter().take_while(|mention| mention.at < start.next_gap());
         here.filter(|mention| mention.hard).last().map(|mention| mention.at.next())
     }
 
-    /// Where a piece that has its register until `conflict` is best split: behind the last mention before. None if the register is of no
+    /// Where a segment that has its register until `conflict` is best split: behind the last mention before. None if the register is of no
     /// use until then.
-    fn split_point(&self, piece: u32, conflict: Point) -> Option<Point> {
-        let start = self.pieces.get(piece).start;
-        let last = self.intervals.last_mention_before(self.reg(piece), conflict).filter(|last| last.at >= start)?;
+    fn split_point(&self, segment: u32, conflict: Point) -> Option<Point> {
+        let start = self.segments.get(segment).start;
+        let last = self.intervals.last_mention_before(self.reg(segment), conflict).filter(|last| last.at >= start)?;
         // What is read in a gap can have moved there just before.
         let low = if last.at.is_gap() && last.at > start { last.at } else { last.at.next().ceil() };
         Some(if low > conflict.floor() { conflict } else { self.costs.cheapest(low, conflict.floor()) })
     }
 
-    /// What it costs to have a piece in memory from `from` on, of which nothing is to be read before `now`.
-    fn memory_cost(&self, piece: u32, from: Point, now: Point) -> f32 {
-        let reg = self.reg(piece);
+    /// What it costs to have a segment in memory from `from` on, of which nothing is to be read before `now`.
+    fn memory_cost(&self, segment: u32, from: Point, now: Point) -> f32 {
+        let reg = self.reg(segment);
         let def = self.intervals.defs[reg];
         let store = match self.stored[reg] || from == def {
             true => 0.0,
             false => self.costs.copy(from.floor()).min(self.costs.at(def)),
         };
-        let (wanted, operands) = self.wanted(piece, now);
+        let (wanted, operands) = self.wanted(segment, now);
         let reload = wanted.map_or(0.0, |mention| self.costs.copy(self.reload_point(mention, now)));
-        let until = wanted.map_or(self.pieces.get(piece).end, |mention| mention.at);
+        let until = wanted.map_or(self.segments.get(segment).end, |mention| mention.at);
         store + reload + operands + self.back_edge_cost(reg, from, until)
     }
 
-    /// The next mention for which a piece in memory is to be reloaded, and what the operands in memory before it cost.
-    fn wanted(&self, piece: u32, now: Point) -> (Option<Mention>, f32) {
-        let end = self.pieces.get(piece).end;
-        let mentions = self.intervals.mentions_from(self.reg(piece), now);
+    /// The next mention for which a segment in memory is to be reloaded, and what the operands in memory before it cost.
+    fn wanted(&self, segment: u32, now: Point) -> (Option<Mention>, f32) {
+        let end = self.segments.get(segment).end;
+        let mentions = self.intervals.mentions_from(self.reg(segment), now);
         let mut operands = 0.0;
         for (i, mention) in mentions.iter().take_while(|mention| mention.at < end).enumerate() {
             if mention.at.floor() > now.floor() && (mention.hard || self.is_worth_reloading(mention, mentions.get(i + 1), now)) {
@@ -381,7 +381,7 @@ impl Scan<'_> {
         0.0
     }
 
-    /// What it costs to evict a piece from its register at `now`.
+    /// What it costs to evict a segment from its register at `now`.
     fn eviction_cost(&self, other: u32, now: Point) -> f32 {
         let reg = self.reg(other);
         let mentions = self.intervals.mentions_from(reg, now);
@@ -392,9 +392,9 @@ impl Scan<'_> {
         self.memory_cost(other, self.eviction_point(other, now), now)
     }
 
-    /// Where a piece that is evicted at `now` is best split.
+    /// Where a segment that is evicted at `now` is best split.
     fn eviction_point(&self, other: u32, now: Point) -> Point {
-        let start = self.pieces.get(other).start;
+        let start = self.segments.get(other).start;
         let low = match self.intervals.last_mention_before(self.reg(other), now).filter(|last| last.at >= start) {
             Some(last) => last.at.next().ceil(),
             // It was reloaded for nothing.
@@ -404,41 +404,41 @@ impl Scan<'_> {
         if low > now.floor() { now } else { self.costs.cheapest(low, now.floor()) }
     }
 
-    fn take(&mut self, piece: u32, reg: Reg, evict: Option<u32>, until: Point) {
+    fn take(&mut self, segment: u32, reg: Reg, evict: Option<u32>, until: Point) {
         if let Some(other) = evict {
-            self.evict(other, reg, self.pieces.get(piece).start);
+            self.evict(other, reg, self.segments.get(segment).start);
         }
         self.unsaved = self.unsaved.without(reg);
-        self.pieces.set_home(piece, Home::Reg(reg));
-        if until < self.pieces.get(piece).end {
-            let at = self.split_point(piece, until).expect("the choice was made with it");
-            self.split(piece, at);
+        self.segments.set_location(segment, Location::Reg(reg));
+        if until < self.segments.get(segment).end {
+            let at = self.split_point(segment, until).expect("the choice was made with it");
+            self.split(segment, at);
         }
-        self.lanes[reg.number()].insert(piece, self.pieces.ranges(self.intervals, piece));
+        self.timelines[reg.number()].insert(segment, self.segments.ranges(self.intervals, segment));
     }
 
     /// Cuts off what comes behind `at` and puts it into the queue.
-    fn split(&mut self, piece: u32, at: Point) {
-        let rest = self.pieces.split(self.intervals, piece, at);
-        self.queue.push(Reverse((self.pieces.get(rest).start, rest)));
+    fn split(&mut self, segment: u32, at: Point) {
+        let rest = self.segments.split(self.intervals, segment, at);
+        self.queue.push(Reverse((self.segments.get(rest).start, rest)));
     }
 
     fn evict(&mut self, other: u32, from: Reg, now: Point) {
         let at = self.eviction_point(other, now);
-        self.lanes[from.number()].remove(other);
-        let rest = if at <= self.pieces.get(other).start { other } else { self.pieces.split(self.intervals, other, at) };
+        self.timelines[from.number()].remove(other);
+        let rest = if at <= self.segments.get(other).start { other } else { self.segments.split(self.intervals, other, at) };
         self.keep_in_memory(rest, now);
     }
 
-    /// Puts a piece into memory up to the next mention behind `now` for which it must be, or had better be, in a register.
-    fn keep_in_memory(&mut self, piece: u32, now: Point) {
-        self.pieces.set_home(piece, Home::Slot);
-        let reg = self.reg(piece);
+    /// Puts a segment into memory up to the next mention behind `now` for which it must be, or had better be, in a register.
+    fn keep_in_memory(&mut self, segment: u32, now: Point) {
+        self.segments.set_location(segment, Location::Slot);
+        let reg = self.reg(segment);
         self.stored[reg] = true;
-        if let (Some(mention), _) = self.wanted(piece, now) {
+        if let (Some(mention), _) = self.wanted(segment, now) {
             let at = self.reload_point(mention, now);
-            if at > self.pieces.get(piece).start {
-                self.split(piece, at);
+            if at > self.segments.get(segment).start {
+                self.split(segment, at);
             }
         }
     }

@@ -1,24 +1,24 @@
 //! Spill slots: intervals of one width that are never live together share one, and a block's parameter shares its
 //! argument's if it can, so that a value stays where it is when control passes on. The slot of a loop's parameter is kept for
-//! what the loop passes back: a copy from slot to slot there would cost two trips through memory in every round.
+//! what the loop passes back: a copy from slot to slot there would cost two trips through memory in every iteration.
 
 use super::client::SlotWidth;
 use super::intervals::{Intervals, Origin};
 use super::point::Point;
-use super::register_file::{Conflict, Lane};
-use super::segments::{Home, Pieces};
+use super::register_file::{Conflict, Timeline};
+use super::segments::{Location, Segments};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The slot of a register that has none.
 pub const NO_SLOT: u32 = u32::MAX;
-/// So many slots are searched for a hole before there is a new one.
+/// At most this many slots are searched for a hole before a new one is made.
 const MAX_SEARCH: usize = 8;
 
-/// Answers the slot of each virtual register, and the slots.
-pub fn assign(intervals: &Intervals, pieces: &Pieces) -> (Vec<u32>, Vec<SlotWidth>) {
+/// Returns the slot of each virtual register, and the slots.
+pub fn assign(intervals: &Intervals, segments: &Segments) -> (Vec<u32>, Vec<SlotWidth>) {
     let regs = intervals.regs.len();
-    let in_memory = |&reg: &usize| pieces.of_reg(reg).any(|piece| piece.home == Home::Slot);
+    let in_memory = |&reg: &usize| segments.of_reg(reg).any(|segment| segment.location == Location::Slot);
     let mut spilled: Vec<usize> = (0..regs).filter(in_memory).collect();
     spilled.sort_by_key(|&reg| intervals.defs[reg]);
     let mut waiting = vec![false; regs];
@@ -28,7 +28,7 @@ pub fn assign(intervals: &Intervals, pieces: &Pieces) -> (Vec<u32>, Vec<SlotWidt
         now: Point::default(),
         waiting,
         slots: vec![NO_SLOT; regs],
-        lanes: Vec::new(),
+        timelines: Vec::new(),
         widths: Vec::new(),
         ends: Vec::new(),
         free: [BinaryHeap::new(), BinaryHeap::new()],
@@ -48,7 +48,7 @@ struct Assigner<'i> {
     /// By virtual register: whether it is to get a slot and has none yet.
     waiting: Vec<bool>,
     slots: Vec<u32>,
-    lanes: Vec<Lane<'static>>,
+    timelines: Vec<Timeline<'static>>,
     /// By slot.
     widths: Vec<SlotWidth>,
     /// By slot, where its last range ends.
@@ -76,7 +76,7 @@ impl Assigner<'_> {
 
     fn put(&mut self, reg: usize, slot: u32) {
         let ranges = self.intervals.ranges.get(reg);
-        self.lanes[slot as usize].insert(reg as u32, ranges.iter().copied());
+        self.timelines[slot as usize].insert(reg as u32, ranges.iter().copied());
         let end = ranges.last().map_or(Point::default(), |last| last.end);
         let known = &mut self.ends[slot as usize];
         *known = end.max(*known);
@@ -100,23 +100,23 @@ impl Assigner<'_> {
                 return slot;
             }
         }
-        let newest = (self.lanes.len().saturating_sub(MAX_SEARCH)..self.lanes.len()).map(|slot| slot as u32);
+        let newest = (self.timelines.len().saturating_sub(MAX_SEARCH)..self.timelines.len()).map(|slot| slot as u32);
         if let Some(slot) = newest.rev().find(|&slot| self.fits(reg, slot)) {
             return slot;
         }
-        self.lanes.push(Lane::new(&[]));
+        self.timelines.push(Timeline::new(&[]));
         self.widths.push(width);
         self.ends.push(Point::default());
-        self.lanes.len() as u32 - 1
+        self.timelines.len() as u32 - 1
     }
 
     fn fits(&mut self, reg: usize, slot: u32) -> bool {
         if self.widths[slot as usize] != SlotWidth::of(self.intervals.regs[reg]) {
             return false;
         }
-        let lane = &mut self.lanes[slot as usize];
-        lane.advance(self.now);
-        lane.conflict(self.intervals.ranges.get(reg).iter().copied(), None) == Conflict::NONE
+        let timeline = &mut self.timelines[slot as usize];
+        timeline.advance(self.now);
+        timeline.conflict(self.intervals.ranges.get(reg).iter().copied(), None) == Conflict::NONE
     }
 }
 
