@@ -1,12 +1,12 @@
-//! The pipeline.
+//! The compiler's two entry points: bytecode to machine code, and bytecode to optimised SSA. [`pipeline`] has the phases.
 
-use crate::construct::{BuildStats, build};
 use crate::ir::Func;
-use crate::opt;
+use crate::mir::{self, MachineCode};
+use crate::pipeline::{self, Form, Unit};
+use crate::x64;
 use bumpalo::Bump;
-use std::time::Instant;
 
-pub use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Reloc, Request, TrapEntry, add_to};
+pub use crate::request::{Backend, CompileStats, Compiled, MachineText, Options, Refusal, Reloc, Request, TrapEntry, add_to};
 
 /// Scratch memory reused from function to function.
 #[derive(Debug, Default)]
@@ -21,19 +21,26 @@ pub struct Context {
 /// A [`Refusal`] when the back end cannot or will not compile it.
 ///
 /// # Panics
-/// If [`Options::verify`] is on and some stage's result is malformed.
+/// If [`Options::verify`] is on and the result of a phase is malformed.
 pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refusal> {
+    let mut replaced = request.options.machine_code.iter();
+    if let Some(found) =
+        replaced.find(|of| (of.func, of.entry, request.backend) == (request.func, request.entry, Backend::Native))
+    {
+        return compile_text(&found.text, request);
+    }
     cx.arena.reset();
-    let mut stats = CompileStats::default();
-    let func = translate(&cx.arena, &mut cx.scratch, request, &mut stats)?;
-    back_end(&func, request, &mut stats)
+    let mut unit = Unit::new(request, Form::Bytecode, &cx.arena, std::mem::take(&mut cx.scratch));
+    let done = run_front(&mut unit).and_then(|()| run_back(&mut unit, pipeline::back(request.backend)));
+    cx.scratch = unit.into_scratch();
+    done
 }
 
-/// All that comes before a back end, and is the same for each: bytecode → SSA → optimised SSA. `scratch` is the passes', and
-/// empty behind them.
+/// What comes before a back end, and is the same for each: bytecode → SSA → optimised SSA. `scratch` is for the passes and empty
+/// after them.
 ///
 /// # Errors
-/// A [`Refusal`] of what has no SSA or too much.
+/// A [`Refusal`] of what has no SSA, or too much.
 ///
 /// # Panics
 /// As [`compile`].
@@ -43,55 +50,70 @@ pub fn translate<'a>(
     request: &Request<'_>,
     stats: &mut CompileStats,
 ) -> Result<Func<'a>, Refusal> {
-    let mut func = construct(arena, request, stats)?;
-    optimise(&mut func, scratch, request, stats);
-    stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
-    Ok(func)
+    let mut unit = Unit::new(request, Form::Bytecode, arena, std::mem::take(scratch));
+    let done = run_front(&mut unit);
+    let form = std::mem::replace(&mut unit.form, Form::Bytecode);
+    *stats = std::mem::take(&mut unit.stats);
+    *scratch = unit.into_scratch();
+    done?;
+    match form {
+        Form::Ssa(func) => Ok(func),
+        form => unreachable!("the phases before a back end end with SSA, not with {form:?}"),
+    }
 }
 
-/// From optimised SSA to machine code.
-pub(crate) fn back_end(func: &Func<'_>, request: &Request<'_>, stats: &mut CompileStats) -> Result<Compiled, Refusal> {
+/// Compiles SSA as it is.
+///
+/// # Errors
+/// # Panics
+/// As [`compile`].
+pub fn compile_ssa(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
     match request.backend {
+        Backend::Native => compile_machine(x64::lower(func, request)?, request),
         #[cfg(feature = "cranelift")]
-        Backend::Cranelift => crate::cranelift::compile(func, request, stats),
+        Backend::Cranelift => crate::cranelift::compile(func, request),
         #[cfg(not(feature = "cranelift"))]
-        Backend::Cranelift => {
-            Err(Refusal::Unsupported { backend: Backend::Cranelift, what: "anything: it is not built in".into() })
-        }
-        Backend::Native => crate::x64::compile(func, request, stats),
+        Backend::Cranelift => run_back(&mut Unit::new(request, Form::Bytecode, &Bump::new(), Bump::new()), pipeline::CRANELIFT),
     }
 }
 
-pub(crate) fn construct<'a>(arena: &'a Bump, request: &Request<'_>, stats: &mut CompileStats) -> Result<Func<'a>, Refusal> {
-    let start = Instant::now();
-    let mut counts = BuildStats::default();
-    let mut func = build(arena, request.module, request.func, request.entry, request.options, &mut counts)?;
-    if let Some(profile) = request.profile {
-        crate::profile::weigh(profile, &mut func);
-    }
-    stats.phases.push(("build", start.elapsed().as_nanos() as u64));
-    (stats.phis, stats.trivial_phis, stats.shared) = (counts.phis, counts.trivial_phis, counts.shared);
-    Ok(func)
+/// Compiles machine code from the phase after the last one that it went through.
+///
+/// # Errors
+/// # Panics
+/// As [`compile`].
+pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
+    let done = code.stage() as usize + 1;
+    let arena = Bump::new();
+    let mut unit = Unit::new(request, Form::Machine(code), &arena, Bump::new());
+    run_back(&mut unit, &pipeline::NATIVE[done..])
 }
 
-fn optimise(func: &mut Func<'_>, scratch: &mut Bump, request: &Request<'_>, stats: &mut CompileStats) {
-    let mut passes = opt::Context { scratch: std::mem::take(scratch), ..passes(request) };
-    opt::run(func, &mut passes);
-    *scratch = std::mem::take(&mut passes.scratch);
-    stats.phases.extend(passes.stats.iter().map(|pass| (pass.name, pass.nanos)));
-    stats.gated = passes.gated.get();
-    stats.changes.extend(passes.stats.iter().map(|pass| (pass.name, pass.changes)));
+/// Compiles the text of machine code from the phase after the last one that it went through.
+///
+/// # Errors
+/// [`Refusal::Unsupported`] if it is no text of machine code, or the code is malformed; others as [`compile`].
+///
+/// # Panics
+/// As [`compile`].
+fn compile_text(text: &str, request: &Request<'_>) -> Result<Compiled, Refusal> {
+    let unsupported = |what| Refusal::Unsupported { backend: Backend::Native, what };
+    let code = mir::parse::parse(text).map_err(|error| unsupported(error.to_string()))?;
+    mir::verify::verify(&code).map_err(unsupported)?;
+    compile_machine(code, request)
 }
 
-/// What surrounds the passes of a request.
-pub(crate) fn passes<'r>(request: &Request<'r>) -> opt::Context<'r> {
-    let options = request.options;
-    opt::Context {
-        module: Some(request.module),
-        verify: options.verify,
-        off: &options.passes_off,
-        fuel: options.rewrite_fuel.into(),
-        limits: options.limits,
-        ..opt::Context::default()
+fn run_front(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
+    let _ = pipeline::run(unit, pipeline::front(), &mut ())?;
+    unit.count_ssa();
+    Ok(())
+}
+
+fn run_back(unit: &mut Unit<'_, '_>, phases: &[pipeline::Phase]) -> Result<Compiled, Refusal> {
+    let _ = pipeline::run(unit, phases.iter().copied(), &mut ())?;
+    let stats = std::mem::take(&mut unit.stats);
+    match std::mem::replace(&mut unit.form, Form::Bytecode) {
+        Form::Bytes(compiled) => Ok(Compiled { stats, ..compiled }),
+        form => unreachable!("a back end ends with bytes, not with {form:?}"),
     }
 }

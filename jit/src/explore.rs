@@ -2,18 +2,18 @@
 //! one. `@` and a number at the end of a line name the bytecode that the line comes from.
 
 use crate::analysis::gates;
-use crate::compile::{back_end, construct, passes};
-use crate::ir::Func;
-use crate::request::{Backend, CompileStats, Options, Refusal, Request};
-use crate::{opt, x64};
+use crate::pipeline::{self, Form, Observer, Unit};
+use crate::request::{Options, Request};
+use crate::x64;
 use bumpalo::Bump;
+use std::ops::ControlFlow;
 use weir_bytecode::print;
 
 /// The text of one stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// `bytecode`, `sidetable`, `build`, `gates`, the name of a pass, `lower`, `regalloc` or `asm`; `refusal` if the compiler
-    /// refused the function there.
+    /// `bytecode`, `sidetable`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout` or `asm`; `refusal` if the
+    /// compiler refused the function there.
     pub stage: &'static str,
     /// What it looked like then.
     pub text: String,
@@ -25,59 +25,60 @@ pub struct Section {
 /// # Panics
 /// As [`crate::compile()`].
 pub fn explore(request: &Request<'_>) -> Vec<Section> {
-    let mut sections = vec![
-        Section { stage: "bytecode", text: print::code(request.module, request.func).to_string() },
-        Section { stage: "sidetable", text: print::side_table(request.module, request.func).to_string() },
-    ];
+    let bytecode = Section { stage: "bytecode", text: print::code(request.module, request.func).to_string() };
+    let side_table = Section { stage: "sidetable", text: print::side_table(request.module, request.func).to_string() };
+    let mut sections = Sections { all: vec![bytecode, side_table], gates: String::new() };
     let options = Options { lines: true, ..request.options.clone() };
     let request = &Request { options: &options, ..*request };
     let arena = Bump::new();
-    let mut func = match construct(&arena, request, &mut CompileStats::default()) {
-        Ok(func) => func,
-        Err(refusal) => {
-            sections.push(Section { stage: "refusal", text: format!("{refusal}\n") });
-            return sections;
-        }
-    };
-    let mut gated = String::new();
-    let mut dump = |stage, func: &Func<'_>| {
-        sections.push(Section { stage, text: func.to_string() });
-        let text = gates::print(func);
-        if text != gated {
-            gated.clone_from(&text);
-            sections.push(Section { stage: "gates", text });
-        }
-    };
-    dump("build", &func);
-    opt::run(&mut func, &mut opt::Context { dump: Some(&mut dump), ..passes(request) });
-    match back_end_sections(&func, request) {
-        Ok(last) => sections.extend(last),
-        Err(refusal) => sections.push(Section { stage: "refusal", text: format!("{refusal}\n") }),
+    let mut unit = Unit::new(request, Form::Bytecode, &arena, Bump::new());
+    let phases = pipeline::front().chain(pipeline::back(request.backend).iter().copied());
+    if let Err(refusal) = pipeline::run(&mut unit, phases, &mut sections) {
+        sections.push("refusal", format!("{refusal}\n"));
     }
-    sections
+    sections.all
 }
 
-fn back_end_sections(func: &Func<'_>, request: &Request<'_>) -> Result<Vec<Section>, Refusal> {
-    if request.backend == Backend::Native {
-        let listing = x64::explore(func, request)?;
-        return Ok(vec![
-            Section { stage: "lower", text: listing.lowered },
-            Section { stage: "regalloc", text: listing.allocated },
-            Section { stage: "asm", text: listing.assembly },
-        ]);
+/// Writes down the function after each phase.
+struct Sections {
+    all: Vec<Section>,
+    gates: String,
+}
+
+impl Sections {
+    fn push(&mut self, stage: &'static str, text: String) {
+        self.all.push(Section { stage, text });
     }
-    let compiled = back_end(func, request, &mut CompileStats::default())?;
-    let text = match cfg!(target_arch = "x86_64") {
-        true => x64::disassemble(&compiled.code, &compiled.lines),
-        false => format!("{} bytes\n", compiled.code.len()),
-    };
-    Ok(vec![Section { stage: "asm", text }])
+}
+
+impl Observer for Sections {
+    fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()> {
+        match form {
+            Form::Bytecode => {}
+            Form::Ssa(func) => {
+                self.push(phase, func.to_string());
+                let gates = gates::print(func);
+                if gates != self.gates {
+                    self.gates.clone_from(&gates);
+                    self.push("gates", gates);
+                }
+            }
+            Form::Machine(code) => self.push(phase, code.to_string()),
+            Form::Bytes(compiled) if cfg!(target_arch = "x86_64") => {
+                self.push("asm", x64::disassemble(&compiled.code, &compiled.lines));
+            }
+            Form::Bytes(compiled) => self.push("asm", format!("{} bytes\n", compiled.code.len())),
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ir::{Entry, parse};
+    use crate::opt;
+    use crate::request::Backend;
     use weir_bytecode::validate;
 
     const LOOP: &str = r#"(module (func $count (param i32) (result i32)
@@ -107,7 +108,7 @@ mod tests {
         let names: Vec<&str> = sections.iter().map(|section| section.stage).collect();
         assert_eq!(names[..5], ["bytecode", "sidetable", "build", "gates", "simplify"]);
         if cfg!(target_arch = "x86_64") && names.last() != Some(&"refusal") {
-            assert_eq!(names[names.len() - 3..], ["lower", "regalloc", "asm"]);
+            assert_eq!(names[names.len() - 4..], ["lower", "regalloc", "layout", "asm"]);
         }
         let text = |stage: &str| &sections.iter().find(|section| section.stage == stage).unwrap().text;
         assert!(text("bytecode").contains("func 0 [i32] -> [i32] ;; count\n"), "{}", text("bytecode"));

@@ -1,7 +1,7 @@
 //! From one function's bytecode to machine code: `(Module, function, profile) → Compiled`. This crate knows nothing of the
 //! virtual machine that runs the result: it maps no memory, takes no lock and does no I/O.
 //!
-//! Read [`mod@compile`] first: it is the pipeline from top to bottom. [`weir_contract`] is what compiled code assumes of the runtime.
+//! Read [`pipeline`] first: it is the compilation from top to bottom. [`weir_contract`] is what compiled code assumes of the runtime.
 
 pub mod analysis;
 pub mod compile;
@@ -10,11 +10,13 @@ pub mod construct;
 pub mod cranelift;
 pub mod explore;
 pub mod ir;
+pub mod mir;
 pub mod opt;
+pub mod pipeline;
 pub mod profile;
 pub mod regalloc;
 pub mod request;
-mod tight;
+mod slow_growth;
 pub mod x64;
 
 pub use compile::compile;

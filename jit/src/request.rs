@@ -46,6 +46,19 @@ pub struct Options {
     pub peel_limit: u32,
     /// Fill in [`Compiled::lines`].
     pub lines: bool,
+    /// Machine code that the native back end takes for these functions instead of lowering them. For tests.
+    pub machine_code: Vec<MachineText>,
+}
+
+/// The text of a function's machine code, after any phase: see [`mir::print`](crate::mir::print).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MachineText {
+    /// The function.
+    pub func: u32,
+    /// How it is entered.
+    pub entry: Entry,
+    /// The text.
+    pub text: String,
 }
 
 /// [`Options::peel_limit`], if nobody asks for another: what is compiled within some milliseconds.
@@ -67,6 +80,7 @@ impl Default for Options {
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
             lines: false,
+            machine_code: Vec::new(),
         }
     }
 }
@@ -139,7 +153,7 @@ pub struct CompileStats {
     pub phis: u32,
     /// Phis that construction placed and found trivial.
     pub trivial_phis: u32,
-    /// Values in the function as it was lowered.
+    /// Instructions of the SSA that the back end began with.
     pub values: u32,
     /// Stores of a register to a spill slot.
     pub spills: u32,

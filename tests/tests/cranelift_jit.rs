@@ -13,7 +13,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module as _, default_libcall_names};
 use weir_bytecode::Module;
-use weir_jit::compile::{CompileStats, Options};
+use weir_jit::compile::Options;
 use weir_jit::ir::eval::{Outcome, eval};
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse};
@@ -58,7 +58,7 @@ fn define(loader: &mut JITModule, module: &Module, func: &Func<'_>) -> FuncId {
         profile: None,
         options: &options,
     };
-    let compiled = cranelift::compile(func, &request, &mut CompileStats::default()).unwrap();
+    let compiled = cranelift::compile(func, &request).unwrap();
     assert!(compiled.relocs.is_empty(), "a pure function refers to nothing");
     let id = loader.declare_anonymous_function(&signature(func)).unwrap();
     loader.define_function_bytes(id, 16, &compiled.code, &[]).unwrap();

@@ -31,7 +31,7 @@
 use super::Search;
 use super::definitions::Definitions;
 use crate::ir::{Block, Func, Op, Type, Value};
-use crate::tight;
+use crate::slow_growth;
 
 /// What construction asks about the variables.
 pub trait Variables {
@@ -323,7 +323,7 @@ impl Braun {
             let Incomplete { variable, phi, next: following } = self.incomplete[next as usize];
             // In nested loops it is.
             if next as usize + 1 == self.incomplete.len() {
-                tight::pop(&mut self.incomplete);
+                slow_growth::pop(&mut self.incomplete);
             }
             let ty = func.ty(phi);
             args.clear();
@@ -340,7 +340,7 @@ impl Braun {
     pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         self.work += 1;
         let value = func.create(Op::Phi, ty, 0, self.phis.len() as u32, 0, &[]);
-        tight::push(&mut self.phis, Phi { value, block, witnesses: [NO_VALUE; 2], scanned: 0, watchers: NONE });
+        slow_growth::push(&mut self.phis, Phi { value, block, witnesses: [NO_VALUE; 2], scanned: 0, watchers: NONE });
         value
     }
 
@@ -432,7 +432,7 @@ impl Braun {
         if self.blocks.len() <= block.index() {
             let fresh = BlockState { outside: NO_BLOCK, region: 0, visit: NONE, incomplete: NONE, defined: 0 };
             while self.blocks.len() <= block.index() {
-                tight::push(&mut self.blocks, fresh);
+                slow_growth::push(&mut self.blocks, fresh);
             }
         }
         &mut self.blocks[block.index()]
@@ -505,7 +505,7 @@ impl Braun {
             } else {
                 let phi = self.place_phi(func, block, ty);
                 self.state(block).incomplete = self.incomplete.len() as u32;
-                tight::push(&mut self.incomplete, Incomplete { variable, phi, next: state.incomplete });
+                slow_growth::push(&mut self.incomplete, Incomplete { variable, phi, next: state.incomplete });
                 phi
             };
             self.define(variable, start, block, value);
@@ -732,7 +732,7 @@ impl Braun {
             && let Some(watched) = self.phis.get_mut(inst.aux as usize)
         {
             let next = std::mem::replace(&mut watched.watchers, self.watches.len() as u32);
-            tight::push(&mut self.watches, Watch { phi: index, next });
+            slow_growth::push(&mut self.watches, Watch { phi: index, next });
         }
     }
 }

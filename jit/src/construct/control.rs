@@ -6,7 +6,7 @@
 
 use super::{Builder, Operand};
 use crate::ir::{Block, Op, Type, Value};
-use crate::tight;
+use crate::slow_growth;
 use weir_bytecode::instrs::{BlockType, Labels};
 use weir_bytecode::{Module, Opcode, Trap};
 
@@ -49,7 +49,7 @@ impl Edges {
                 at
             }
             None => {
-                tight::push(&mut self.entries, (edge, before));
+                slow_growth::push(&mut self.entries, (edge, before));
                 self.entries.len() as u32 - 1
             }
         }
@@ -58,7 +58,7 @@ impl Edges {
     /// Moves the edges that end with `last` to `edges`, which is empty.
     fn take(&mut self, mut last: u32, edges: &mut Vec<Edge>) {
         while let Some((edge, before)) = self.entries.get_mut(last as usize) {
-            tight::push(edges, *edge);
+            slow_growth::push(edges, *edge);
             let next = std::mem::replace(before, self.free);
             self.free = std::mem::replace(&mut last, next);
         }
@@ -134,7 +134,7 @@ impl Builder<'_, '_> {
 
     fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
         let opened = (self.position(), from);
-        tight::push(&mut self.frames, Frame { opened, ..Frame::new(kind, ty, height) });
+        slow_growth::push(&mut self.frames, Frame { opened, ..Frame::new(kind, ty, height) });
     }
 
     /// Where the instruction at hand is, in the order of translation.
@@ -167,7 +167,7 @@ impl Builder<'_, '_> {
             self.push(phi);
         }
         frame.kind = Kind::Loop { header, phis };
-        tight::push(&mut self.frames, frame);
+        slow_growth::push(&mut self.frames, frame);
         if self.options.refinements.regions {
             let (outside, region) = self.region(self.block);
             self.ssa.begin_region(header, outside, region);
@@ -228,7 +228,7 @@ impl Builder<'_, '_> {
 
     /// `end`, in live code or where dead code ends.
     pub(super) fn end(&mut self) {
-        let frame = tight::pop(&mut self.frames).expect("validated code nests");
+        let frame = slow_growth::pop(&mut self.frames).expect("validated code nests");
         let mut edges = std::mem::take(&mut self.spare_edges);
         self.edges.take(frame.edges, &mut edges);
         self.close(&frame, &mut edges);

@@ -4,7 +4,7 @@
 //! first, and a question walks back from the newest at most [`STEPS`] of them: reads are mostly of what was written
 //! not long ago.
 
-use crate::tight;
+use crate::slow_growth;
 
 /// Assignments examined before the answer is that there is one.
 const STEPS: u32 = 8;
@@ -31,12 +31,12 @@ impl Joins {
     /// Records an assignment at `pc`, behind all others.
     pub(super) fn assign(&mut self, local: u32, pc: u32) {
         let before = std::mem::replace(&mut self.newest[local as usize], self.assignments.len() as u32);
-        tight::push(&mut self.assignments, (pc, before));
+        slow_growth::push(&mut self.assignments, (pc, before));
     }
 
     /// A new join, of the structure from `open` to `end`.
     pub(super) fn join(&mut self, open: u32, end: u32) -> u32 {
-        tight::push(&mut self.spans, (open, end));
+        slow_growth::push(&mut self.spans, (open, end));
         self.spans.len() as u32 - 1
     }
 

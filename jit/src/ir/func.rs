@@ -8,7 +8,7 @@
 use super::list::{Args, List};
 use super::ops::{Op, Type};
 use super::probability::Probability;
-use crate::tight;
+use crate::slow_growth;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::Opcode;
@@ -138,14 +138,14 @@ impl<'a> Func<'a> {
     /// A new block, without predecessors, instructions or successors.
     pub fn create_block(&mut self) -> Block {
         let block = Block(self.blocks.len() as u32);
-        tight::push(&mut self.blocks, BlockData { preds: List::new(), insts: List::new(), succs: List::new() });
+        slow_growth::push(&mut self.blocks, BlockData { preds: List::new(), insts: List::new(), succs: List::new() });
         block
     }
 
     /// A new instruction that stands in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
-        tight::push(&mut self.insts, Inst { op, ty, probability: None, pc, aux, imm, args: Args::new(self.arena, args) });
+        slow_growth::push(&mut self.insts, Inst { op, ty, probability: None, pc, aux, imm, args: Args::new(self.arena, args) });
         value
     }
 

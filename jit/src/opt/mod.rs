@@ -1,8 +1,8 @@
 //! The optimiser: one file per pass, [`passes`] for their order, and here the driver that runs them.
 //!
-//! A pass transforms; everything around that is the driver's: analyses before, verification, time, counts and text
-//! after, switching passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a
-//! wrong result can be bisected to one of them.
+//! A pass transforms; what surrounds it is the driver's: analyses before, verification, time and counts after, switching
+//! passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a wrong result can be
+//! bisected to one of them. In a compilation the passes are phases of [`pipeline`](crate::pipeline); here they run alone.
 
 mod cfg_edit;
 pub mod constprop;
@@ -66,9 +66,6 @@ pub struct PassStats {
     pub nanos: u64,
 }
 
-/// Called with the name of a pass that changed the function, and the function.
-pub type Dump<'c> = &'c mut dyn FnMut(&'static str, &Func<'_>);
-
 /// What surrounds the passes of one function.
 #[derive(Default)]
 pub struct Context<'c> {
@@ -84,8 +81,6 @@ pub struct Context<'c> {
     pub limits: constprop::Limits,
     /// What constant propagation proved by gates, and could not have without.
     pub gated: Cell<constprop::Proved>,
-    /// Who wants to see the function on its way.
-    pub dump: Option<Dump<'c>>,
     /// One entry per pass that ran, in order.
     pub stats: Vec<PassStats>,
     /// Analyses that hold now.
@@ -103,6 +98,11 @@ pub struct Analyses {
 }
 
 impl Context<'_> {
+    /// Whether the pass does not run.
+    pub fn is_off(&self, pass: &Pass) -> bool {
+        self.off.iter().any(|name| name == pass.name)
+    }
+
     /// Asks to make one rewrite. A pass that is told no leaves the function as it is and may go on asking.
     pub fn spend(&self) -> bool {
         match self.fuel.get() {
@@ -182,28 +182,32 @@ pub fn run(func: &mut Func<'_>, cx: &mut Context<'_>) {
     }
 }
 
-/// Runs one pass, on a function that no other context has in hand.
+/// Runs one pass, on a function that no other context works on.
 ///
 /// # Panics
 /// If the context wants verification and it fails.
 pub fn run_pass(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) {
-    if cx.off.iter().any(|name| name == pass.name) {
+    if cx.is_off(pass) {
         return;
     }
     let start = Instant::now();
-    cx.analyses.compute(func, pass.needs);
-    let Changed(changes) = (pass.run)(func, cx);
-    cx.scratch.reset();
+    let Changed(changes) = apply(pass, func, cx);
     let nanos = start.elapsed().as_nanos() as u64;
     cx.stats.push(PassStats { name: pass.name, changes, nanos });
-    if changes == 0 {
-        return;
+    if changes > 0 {
+        cx.check(func, pass.name);
     }
-    cx.analyses.forget_all_but(pass.keeps);
-    cx.check(func, pass.name);
-    if let Some(dump) = &mut cx.dump {
-        dump(pass.name, func);
+}
+
+/// A pass with the analyses that it needs, and nothing around it: [`pipeline`](crate::pipeline) measures and verifies.
+pub fn apply(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) -> Changed {
+    cx.analyses.compute(func, pass.needs);
+    let changed = (pass.run)(func, cx);
+    cx.scratch.reset();
+    if changed.0 > 0 {
+        cx.analyses.forget_all_but(pass.keeps);
     }
+    changed
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! TABLE 3's columns for flags, traps and clobbers, compared with what a disassembler says of the bytes emitted for each row.
 
 use super::abi;
-use super::code::{Code, CodeBlock, RegList, Target};
+use super::code::Code;
 use super::emit;
-use super::frame::Frame;
 use super::insts::{Asm, Clobbers, Cond, Encoding, Flags, Inst, Mem, Shape, Traps, Trunc, Width};
-use super::layout::Order;
-use crate::regalloc::{Assignment, Class, Reg, RegSet};
+use crate::mir::{Allocation, CodeBlock, RegList, Target, layout};
+use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::Compiled;
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, RflagsBits};
 use weir_bytecode::Trap;
@@ -90,10 +89,9 @@ fn emitted(inst: &Inst, raises: bool) -> Compiled {
     code.lists = vec![list];
     code.tables = vec![vec![0, 0, 0, 0, 1]];
     code.raises = raises;
-    let none = Assignment { places: vec![], starts: vec![], moves: vec![], slots: vec![] };
-    let frame = Frame::of(&code, &none).expect("no slots");
-    let order = Order::of(&code, |_| false);
-    emit::emit(&code, &[], &frame, &order, false).expect("no distance is long")
+    code.allocation = Some(Allocation::default());
+    code.layout = Some(layout::of(&code, |_| false, &mut 0));
+    emit::emit(&code, false).expect("no distance is long")
 }
 
 /// What the processor does, as far as it comes back from there: not in a stretch that ends in a trap.

@@ -7,11 +7,11 @@
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
 use super::abi;
-use super::code::{Code, Target};
+use super::code::Code;
 use super::encode::Bytes;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, Flags, Inst, Mem, Rm, STORED, Width};
-use super::layout::Order;
+use crate::mir::{Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
@@ -55,27 +55,20 @@ macro_rules! conditional_jump {
     };
 }
 
-/// Emits `code`, whose registers are physical, with the allocator's `moves`, in `order`; and notes, if asked to, which Wasm
-/// instruction each is for.
+/// Emits code that is laid out. With `lines`, notes which Wasm instruction each machine instruction is for.
 ///
 /// # Errors
-/// [`Refusal::Budget`] if a displacement exceeds its field.
-pub fn emit(code: &Code, moves: &[Move], frame: &Frame, order: &Order, lines: bool) -> Result<Compiled, Refusal> {
-    emit_expecting(&expected_offsets(code, moves, order), code, moves, frame, order, lines)
+/// [`Refusal::Budget`] if the frame is too large, or a displacement exceeds its field.
+pub fn emit(code: &Code, lines: bool) -> Result<Compiled, Refusal> {
+    let frame = Frame::of(code)?;
+    emit_expecting(&expected_offsets(code, &frame), code, &frame, lines)
 }
 
 /// The same with blocks expected at these offsets.
-fn emit_expecting(
-    expected: &[u32],
-    code: &Code,
-    moves: &[Move],
-    frame: &Frame,
-    order: &Order,
-    lines: bool,
-) -> Result<Compiled, Refusal> {
+fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, lines: bool) -> Result<Compiled, Refusal> {
     let flags_needed = flags_needed(code);
     let run = |expected| {
-        let mut emitter = Emitter::new(code, moves, frame, order, &flags_needed, expected);
+        let mut emitter = Emitter::new(code, frame, &flags_needed, expected);
         emitter.lines = lines.then(Vec::new);
         emitter.run();
         emitter.finish()
@@ -85,18 +78,18 @@ fn emit_expecting(
         .map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
 }
 
-/// About where each block of `order` begins, by number; further on rather than less far.
-fn expected_offsets(code: &Code, moves: &[Move], order: &Order) -> Vec<u32> {
+/// About where each emitted block begins, by number; further on rather than less far.
+fn expected_offsets(code: &Code, frame: &Frame) -> Vec<u32> {
+    let (layout, moves) = (code.laid_out(), &code.allocated().moves);
     let mut expected = vec![0; code.blocks.len()];
     let mut offset = 0u32;
-    for &block in &order.blocks {
-        offset += if order.aligned[block as usize] { LOOP_ALIGNMENT as u32 - 1 } else { 0 };
+    for &block in &layout.blocks {
+        offset += if layout.aligned[block as usize] { LOOP_ALIGNMENT as u32 - 1 } else { 0 };
         expected[block as usize] = offset;
         let range = code.blocks[block as usize].insts.clone();
-        let insts = &code.insts[range.start as usize..range.end as usize];
         let first = moves.partition_point(|m| m.before < range.start);
         let moves = moves[first..].iter().take_while(|m| m.before < range.end);
-        offset += insts.iter().map(|inst| expected_bytes(code, inst)).sum::<u32>();
+        offset += code.block_insts(block as usize).iter().map(|inst| expected_bytes(code, frame, inst)).sum::<u32>();
         offset += moves.map(expected_bytes_of_move).sum::<u32>();
     }
     expected
@@ -104,12 +97,13 @@ fn expected_offsets(code: &Code, moves: &[Move], order: &Order) -> Vec<u32> {
 
 /// Prefix, opcode and register operands take 5 bytes at most in nearly all instructions; displacements and immediates one or four
 /// more. Sequences as long as the common ones of TABLE 3.
-fn expected_bytes(code: &Code, inst: &Inst) -> u32 {
+fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
     let small = i8::try_from(inst.imm).is_ok();
+    let address = |mem: &Mem| if mem.pooled || i8::try_from(mem.disp).is_err() { 5 } else { 2 };
     let mem = match &inst.rm {
-        Rm::Mem(mem) if mem.pooled || i8::try_from(mem.disp).is_err() => 5,
-        Rm::Mem(_) => 2,
-        _ => 0,
+        Rm::Mem(mem) => address(mem),
+        Rm::Slot(slot) => address(&frame.slot(*slot)),
+        Rm::None | Rm::Reg(_) => 0,
     };
     let rest = match inst.op {
         Asm::Jmp => 5,
@@ -164,7 +158,7 @@ struct Emitter<'c> {
     code: &'c Code,
     moves: &'c [Move],
     frame: &'c Frame,
-    order: &'c Order,
+    layout: &'c Layout,
     /// Which flags are read after each instruction.
     flags_needed: &'c [Needed],
     /// A register whose being zero, and sign, the flags tell, as they would after `test`.
@@ -183,18 +177,11 @@ struct Emitter<'c> {
     calls: Vec<(u32, u32)>,
     /// See [`Compiled::lines`].
     lines: Option<Vec<(u32, u32)>>,
-    stats: CompileStats,
 }
 
 impl<'c> Emitter<'c> {
-    fn new(
-        code: &'c Code,
-        moves: &'c [Move],
-        frame: &'c Frame,
-        order: &'c Order,
-        flags_needed: &'c [Needed],
-        expected: Option<&'c [u32]>,
-    ) -> Self {
+    fn new(code: &'c Code, frame: &'c Frame, flags_needed: &'c [Needed], expected: Option<&'c [u32]>) -> Self {
+        let (moves, layout) = (&code.allocated().moves, code.laid_out());
         let (insts, blocks) = (code.insts.len() + moves.len(), code.blocks.len());
         let mut out = Bytes::with_capacity(BYTES * insts, 2 * blocks);
         let labels = code.blocks.iter().map(|_| out.asm.new_dynamic_label()).collect();
@@ -203,7 +190,7 @@ impl<'c> Emitter<'c> {
             code,
             moves,
             frame,
-            order,
+            layout,
             flags_needed,
             tested: None,
             expected,
@@ -216,21 +203,20 @@ impl<'c> Emitter<'c> {
             traps: Vec::with_capacity(insts / 4),
             calls: Vec::new(),
             lines: None,
-            stats: CompileStats::default(),
         }
     }
 
     fn run(&mut self) {
         self.prologue();
-        let order = self.order;
-        for (i, &block) in order.blocks.iter().enumerate() {
-            if order.aligned[block as usize] {
+        let layout = self.layout;
+        for (i, &block) in layout.blocks.iter().enumerate() {
+            if layout.aligned[block as usize] {
                 self.align();
             }
             let label = self.labels[block as usize];
             dynasm!(self.out.asm; .arch x64; =>label);
             self.offsets[block as usize] = Some(self.offset());
-            let next = order.blocks.get(i + 1).copied();
+            let next = layout.blocks.get(i + 1).copied();
             self.expected_end = self.expected.zip(next).map_or(0, |(expected, next)| expected[next as usize]);
             self.block(block as usize, next);
         }
@@ -286,7 +272,11 @@ impl<'c> Emitter<'c> {
                 self.copy(m.from, m.to);
                 next_move += 1;
             }
-            self.inst(inst, flags_needed, block, next);
+            let at_slot = match inst.rm {
+                Rm::Slot(slot) => Some(inst.mem(self.frame.slot(slot))),
+                Rm::None | Rm::Reg(_) | Rm::Mem(_) => None,
+            };
+            self.inst(at_slot.as_ref().unwrap_or(inst), flags_needed, block, next);
         }
     }
 
@@ -296,16 +286,13 @@ impl<'c> Emitter<'c> {
         self.tested = self.tested.filter(|tested| to != Place::Reg(tested.reg));
         match (from, to) {
             (Place::Reg(src), Place::Reg(dst)) => {
-                self.stats.copies += 1;
                 self.out.copy(dst, src);
             }
             (Place::Reg(src), Place::Slot(slot)) => {
-                self.stats.spills += 1;
                 let op = if src.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
                 self.out.encode(&inst(op, self.frame.slot_width(slot, src.class())).src(src).mem(self.frame.slot(slot)));
             }
             (Place::Slot(slot), Place::Reg(dst)) => {
-                self.stats.reloads += 1;
                 let op = if dst.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
                 self.out.encode(&inst(op, self.frame.slot_width(slot, dst.class())).dst(dst).mem(self.frame.slot(slot)));
             }
@@ -447,7 +434,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn jump_unless_next(&mut self, block: u32, next: Option<u32>) {
-        let target = self.order.targets[block as usize];
+        let target = self.layout.targets[block as usize];
         if next != Some(target) {
             self.jump(target);
         }
@@ -486,7 +473,7 @@ impl<'c> Emitter<'c> {
 
     fn branch(&mut self, cond: Cond, block: usize, next: Option<u32>) {
         let succs = &self.code.blocks[block].succs;
-        let (mut then, mut otherwise) = (self.order.targets[succs[0] as usize], self.order.targets[succs[1] as usize]);
+        let (mut then, mut otherwise) = (self.layout.targets[succs[0] as usize], self.layout.targets[succs[1] as usize]);
         if then == otherwise {
             return self.jump_unless_next(then, next);
         }
@@ -516,7 +503,7 @@ impl<'c> Emitter<'c> {
         let succs = &self.code.blocks[block].succs;
         let targets = &self.code.tables[inst.imm as usize];
         let (&default, entries) = targets.split_last().expect("a table has a default");
-        let target = |entry: u32| self.order.targets[succs[entry as usize] as usize];
+        let target = |entry: u32| self.layout.targets[succs[entry as usize] as usize];
         let default = target(default);
         if entries.len() <= MAX_COMPARISONS {
             let entries: Vec<u32> = entries.iter().map(|&entry| target(entry)).collect();
@@ -647,10 +634,10 @@ impl<'c> Emitter<'c> {
         let patch = |field: usize, code: &mut Vec<u8>, value: usize| {
             code[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
         };
-        if !self.code.pool.is_empty() {
+        if !self.code.pool.bytes().is_empty() {
             code.resize(code.len().next_multiple_of(16), 0xCC);
             let pool = code.len();
-            code.extend_from_slice(&self.code.pool);
+            code.extend_from_slice(self.code.pool.bytes());
             for field in &self.out.fields {
                 patch(field.field, &mut code, (pool + field.constant as usize).wrapping_sub(field.end));
             }
@@ -661,13 +648,13 @@ impl<'c> Emitter<'c> {
             patch(field, &mut code, start - (field + 4));
             let targets = &self.code.tables[table];
             for &target in &targets[..targets.len() - 1] {
-                let target = self.order.targets[self.code.blocks[block].succs[target as usize] as usize];
+                let target = self.layout.targets[self.code.blocks[block].succs[target as usize] as usize];
                 let distance = self.offsets[target as usize].expect("all blocks are emitted").wrapping_sub(start);
                 code.extend_from_slice(&(distance as i32).to_le_bytes());
             }
         }
         self.traps.sort_unstable_by_key(|trap| trap.offset);
-        let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, self.stats);
+        let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, CompileStats::default());
         let lines = self.lines.unwrap_or_default();
         Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, lines, stats })
     }
@@ -725,15 +712,17 @@ fn shorten_lea(inst: &Inst, flags_needed: Needed) -> Inst {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{allocate, apply, lower};
+    use super::super::lower;
     use super::*;
+    use crate::construct::{self, BuildStats};
     use crate::ir::Entry;
+    use crate::mir::{allocate, layout};
     use crate::request::{Options, Request};
     use bumpalo::Bump;
     use weir_bytecode::validate;
 
     /// The code of a function with a jump over so many stores, its blocks expected where `expectation` says.
-    fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &[Move], &Order) -> Vec<u32>) -> Vec<u8> {
+    fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &Frame) -> Vec<u32>) -> Vec<u8> {
         let stores = "(i32.store (i32.const 8) (local.get 0))".repeat(stores);
         let text = format!("(module (memory 1) (func (param i32) (if (local.get 0) (then {stores}))))");
         let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
@@ -749,24 +738,21 @@ mod tests {
             options: &options,
         };
         let arena = Bump::new();
-        let func = crate::compile::construct(&arena, &request, &mut CompileStats::default()).unwrap();
+        let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
         let mut code = lower::lower(&func, &request).unwrap();
-        code.prepare();
-        let assignment = allocate(&code, &request).unwrap();
-        let frame = Frame::of(&code, &assignment).unwrap();
-        let order = Order::of(&code, |_| false);
-        apply(&mut code, &assignment, &frame);
-        let expected = expectation(&code, &assignment.moves, &order);
-        emit_expecting(&expected, &code, &assignment.moves, &frame, &order, false).unwrap().code
+        allocate::allocate(&mut code, options.allocator, true).unwrap();
+        code.layout = Some(layout::of(&code, |_| false, &mut 0));
+        let frame = Frame::of(&code).unwrap();
+        emit_expecting(&expectation(&code, &frame), &code, &frame, false).unwrap().code
     }
 
-    fn near(code: &Code, _: &[Move], _: &Order) -> Vec<u32> {
+    fn near(code: &Code, _: &Frame) -> Vec<u32> {
         vec![0; code.blocks.len()]
     }
 
-    fn far(code: &Code, _: &[Move], order: &Order) -> Vec<u32> {
-        let mut expected = near(code, &[], order);
-        (0..).zip(&order.blocks).for_each(|(i, &block)| expected[block as usize] = 1000 * i);
+    fn far(code: &Code, frame: &Frame) -> Vec<u32> {
+        let mut expected = near(code, frame);
+        (0..).zip(&code.laid_out().blocks).for_each(|(i, &block)| expected[block as usize] = 1000 * i);
         expected
     }
 

@@ -115,6 +115,7 @@ impl Bytes {
             Rm::Reg(rm) => return self.put(0xC0 | reg | rm.encoding() & 7),
             Rm::Mem(mem) => mem,
             Rm::None => unreachable!("the instruction has an r/m operand"),
+            Rm::Slot(_) => unreachable!("spill slots have their addresses"),
         };
         if mem.pooled {
             self.put(reg | 5);
@@ -375,7 +376,7 @@ impl Bytes {
 fn extensions(rm: &Rm) -> (u8, u8) {
     let high = |reg: Reg| if reg.is_none() { 0 } else { reg.encoding() >> 3 };
     match rm {
-        Rm::None => (0, 0),
+        Rm::None | Rm::Slot(_) => (0, 0),
         Rm::Reg(reg) => (0, high(*reg)),
         Rm::Mem(mem) => (high(mem.index), high(mem.base)),
     }
@@ -429,7 +430,9 @@ mod tests {
         bytes.encode(inst);
         let bytes = bytes.asm.finalize().expect("no labels");
         let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
-        let (name, text) = (format!("{:?}", decoded.mnemonic()).to_lowercase(), inst.op.mnemonic());
+        let name = format!("{:?}", decoded.mnemonic()).to_lowercase();
+        // Rows that differ in their operands alone have names with an ending.
+        let text = inst.op.mnemonic().split_once('_').map_or(inst.op.mnemonic(), |(text, _)| text);
         assert!(name == text || name.starts_with(&format!("{text}{suffix}")), "{inst:?}: {decoded}");
         assert_eq!(decoded.len(), bytes.len(), "{inst:?}: {decoded}");
         for (i, expected) in operands(inst).into_iter().enumerate() {

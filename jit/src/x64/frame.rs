@@ -11,8 +11,9 @@
 use super::abi;
 use super::code::Code;
 use super::insts::{Inst, Mem, Width};
-use crate::regalloc::{Assignment, Class, Place, Reg, SlotWidth};
-use crate::request::{Backend, Refusal};
+use crate::mir::Allocation;
+use crate::regalloc::{Class, Reg, SlotWidth};
+use crate::request::Refusal;
 use weir_contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 
 /// See the head of this file.
@@ -34,17 +35,15 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The frame that `code` needs under `assignment`.
+    /// The frame that allocated code needs.
     ///
     /// # Errors
     /// [`Refusal::Budget`] if it is larger than [`MAX_NATIVE_FRAME`].
-    pub fn of(code: &Code, assignment: &Assignment) -> Result<Frame, Refusal> {
-        let moved = assignment.moves.iter().map(|m| m.to);
-        let placed = assignment.places.iter().copied().chain(moved);
-        let used = |saved: &Reg| code.pinned_base == Some(*saved) || placed.clone().any(|place| place == Place::Reg(*saved));
-        let saved: Vec<Reg> = abi::CALLEE_SAVED.iter().filter(used).collect();
+    pub fn of(code: &Code) -> Result<Frame, Refusal> {
+        let Allocation { slots, saved, .. } = code.allocated();
+        let saved: Vec<Reg> = abi::CALLEE_SAVED.intersection(*saved).iter().collect();
         let pushed = 8 * (saved.len() + usize::from(code.restores));
-        let (slots, total) = place_slots(&assignment.slots, pushed);
+        let (slots, total) = place_slots(slots, pushed);
         // Pushing rbp has aligned rsp.
         let aligned = if code.calls { total.next_multiple_of(16) } else { total };
         if aligned > MAX_NATIVE_FRAME {
@@ -90,9 +89,4 @@ fn place_slots(widths: &[SlotWidth], pushed: usize) -> (Vec<(SlotWidth, i32)>, u
         }
     }
     (slots, end)
-}
-
-/// The refusal of code for which there is no allocation.
-pub fn refuse(error: &crate::regalloc::Impossible) -> Refusal {
-    Refusal::Unsupported { backend: Backend::Native, what: error.to_string() }
 }

@@ -10,7 +10,7 @@
 //! memory), and where `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
 
 use super::abi;
-use super::code::RegList;
+use crate::mir::RegList;
 use crate::regalloc::{Constraint, Position, Reg, RegSet, Role};
 
 /// Calls `$m` with every row of TABLE 3.
@@ -26,8 +26,8 @@ macro_rules! for_each_asm {
             Movsxd, "movsxd", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x63);
             // An addition whenever that is shorter.
             Lea, "lea", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8D);
-            MovImm, "mov", Const, flags: keeps, traps: no, clobbers: none, sequence;
-            MovTo, "mov", Store, flags: keeps, traps: no, clobbers: none, store(0x89, 0xC7);
+            MovImm, "mov_imm", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            MovTo, "mov_to", Store, flags: keeps, traps: no, clobbers: none, store(0x89, 0xC7);
 
             // Integer arithmetic.
             Add, "add", TwoAddress, flags: result, traps: no, clobbers: none, alu(0);
@@ -36,7 +36,7 @@ macro_rules! for_each_asm {
             Sub, "sub", TwoAddress, flags: result, traps: no, clobbers: none, alu(5);
             Xor, "xor", TwoAddress, flags: logic, traps: no, clobbers: none, alu(6);
             Imul, "imul", TwoAddress, flags: writes, traps: no, clobbers: none, legacy(0, 1, 0xAF);
-            ImulImm, "imul", MoveImm, flags: writes, traps: no, clobbers: none, legacy(0, 0, 0x69);
+            ImulImm, "imul_imm", MoveImm, flags: writes, traps: no, clobbers: none, legacy(0, 0, 0x69);
             Neg, "neg", Unary, flags: result, traps: no, clobbers: none, group(0xF7, 3);
             Not, "not", Unary, flags: keeps, traps: no, clobbers: none, group(0xF7, 2);
             Shl, "shl", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 4);
@@ -65,11 +65,11 @@ macro_rules! for_each_asm {
             RemU, "rem_u", Remainder, flags: writes, traps: yes, clobbers: rax, sequence;
 
             // Memory as destination.
-            AddTo, "add", Update, flags: writes, traps: no, clobbers: none, alu(0);
-            OrTo, "or", Update, flags: writes, traps: no, clobbers: none, alu(1);
-            AndTo, "and", Update, flags: writes, traps: no, clobbers: none, alu(4);
-            SubTo, "sub", Update, flags: writes, traps: no, clobbers: none, alu(5);
-            XorTo, "xor", Update, flags: writes, traps: no, clobbers: none, alu(6);
+            AddTo, "add_to", Update, flags: writes, traps: no, clobbers: none, alu(0);
+            OrTo, "or_to", Update, flags: writes, traps: no, clobbers: none, alu(1);
+            AndTo, "and_to", Update, flags: writes, traps: no, clobbers: none, alu(4);
+            SubTo, "sub_to", Update, flags: writes, traps: no, clobbers: none, alu(5);
+            XorTo, "xor_to", Update, flags: writes, traps: no, clobbers: none, alu(6);
 
             // Flags. With an immediate the left operand is `rm`.
             Cmp, "cmp", Compare, flags: writes, traps: no, clobbers: none, alu(7);
@@ -79,7 +79,7 @@ macro_rules! for_each_asm {
 
             // Floats; the width says which. `X` moves 128 bits.
             Vmov, "vmov", Move, flags: keeps, traps: no, clobbers: none, scalar(1, 0x10);
-            VmovTo, "vmov", Store, flags: keeps, traps: no, clobbers: none, scalar(1, 0x11);
+            VmovTo, "vmov_to", Store, flags: keeps, traps: no, clobbers: none, scalar(1, 0x11);
             // The constant with bits 0.
             Vzero, "vzero", Const, flags: keeps, traps: no, clobbers: none, sequence;
             Vadd, "vadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x58);
@@ -104,8 +104,8 @@ macro_rules! for_each_asm {
             // `rm` if the condition holds, else `src`.
             FloatSelect, "select", TwoAddress, flags: reads, traps: no, clobbers: none, sequence;
             // Bits between the banks.
-            ToFloat, "vmov", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x6E);
-            FromFloat, "vmov", Move, flags: keeps, traps: no, clobbers: none, sequence;
+            ToFloat, "vmov_from_int", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x6E);
+            FromFloat, "vmov_to_int", Move, flags: keeps, traps: no, clobbers: none, sequence;
             // From an integer of the width, signed.
             CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x2A);
             CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x2A);
@@ -154,9 +154,9 @@ macro_rules! for_each_asm {
             Psll, "vpsll", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1F1, 0x1F2, 0x1F3);
             Psrl, "vpsrl", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1D1, 0x1D2, 0x1D3);
             Psra, "vpsra", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E1, 0x1E2, 0);
-            PsllImm, "vpsll", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(6);
-            PsrlImm, "vpsrl", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(2);
-            PsraImm, "vpsra", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(4);
+            PsllImm, "vpsll_imm", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(6);
+            PsrlImm, "vpsrl_imm", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(2);
+            PsraImm, "vpsra_imm", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(4);
             // Lanes of both operands in turn, of their lower and upper halves.
             PunpckLow, "vpunpckl", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x160, 0x161, 0x162, 0x16C);
             PunpckHigh, "vpunpckh", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x168, 0x169, 0x16A, 0x16D);
@@ -181,7 +181,7 @@ macro_rules! for_each_asm {
             // A lane between a vector and a general-purpose register, or memory of its width.
             Pinsert, "vpinsr", ThreeImm, flags: keeps, traps: no, clobbers: none, insert;
             Pextract, "vpextr", Extract, flags: keeps, traps: no, clobbers: none, extract;
-            PextractTo, "vpextr", Store, flags: keeps, traps: no, clobbers: none, extract;
+            PextractTo, "vpextr_to", Store, flags: keeps, traps: no, clobbers: none, extract;
             // `src` with one float replaced; by the first one of `rm`.
             InsertFloat, "vinsertps", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x21);
             MergeLow, "vmovsd", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x10);
@@ -470,10 +470,9 @@ macro_rules! define_asm {
 
         impl Asm {
             /// Every row.
-            #[cfg(test)]
             pub const ALL: &'static [Asm] = &[$(Asm::$name,)*];
 
-            /// Its name in listings.
+            /// Its name in text; no two rows have the same.
             pub const fn mnemonic(self) -> &'static str {
                 match self {
                     $(Asm::$name => $text,)*
@@ -581,6 +580,18 @@ impl Cond {
         [O, NO, B, AE, E, NE, BE, A, S, NS, P, NP, L, GE, LE, G]
     };
 
+    /// Every condition.
+    pub const ALL: [Cond; 18] = {
+        let mut all = [Cond::FloatE; 18];
+        let mut i = 0;
+        while i < Cond::SIMPLE.len() {
+            all[i] = Cond::SIMPLE[i];
+            i += 1;
+        }
+        all[17] = Cond::FloatNE;
+        all
+    };
+
     /// The condition that holds exactly when this one doesn't.
     #[must_use]
     pub fn inverted(self) -> Cond {
@@ -617,6 +628,8 @@ pub enum Rm {
     Reg(Reg),
     /// Memory.
     Mem(Mem),
+    /// A spill slot, which `emit` replaces by its address in the frame.
+    Slot(u32),
 }
 
 impl From<Reg> for Rm {
@@ -696,7 +709,7 @@ impl Trunc {
 pub const STORED: i64 = 0;
 
 /// A machine instruction. See the head of this file for the meaning of the fields.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Inst {
     /// What it does.
     pub op: Asm,
@@ -774,17 +787,21 @@ impl Inst {
         by_operation || matches!(self.rm, Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE)
     }
 
-    /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands. This is
-    /// the one definition of the shapes: operands are collected and later replaced through it.
-    pub fn visit(&mut self, lists: &mut [RegList], mut visitor: impl FnMut(Field<'_>, Constraint, Role, Position)) {
+    /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands.
+    pub fn visit(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
+        self.visit_all(lists, |field, constraint, role, position| {
+            if field.get().is_virtual() {
+                f(field, constraint, role, position);
+            }
+        });
+    }
+
+    /// Calls `f` with every field that may name a register, set or not. This is the one definition of the shapes: operands are
+    /// collected, replaced and checked through it.
+    pub fn visit_all(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
         use Constraint::{Any, Fixed, Reg as InReg, Reuse};
         use Position::{Early, Late};
         use Role::{Def, Use};
-        let mut f = |field: Field<'_>, constraint, role, position| {
-            if field.get().is_virtual() {
-                visitor(field, constraint, role, position);
-            }
-        };
         let shape = self.op.shape();
         let (in_rm, rm_position) = match shape {
             Shape::ThreeRegister | Shape::MoveRegister | Shape::RegisterImm | Shape::WithScratch | Shape::Table => (InReg, Early),
@@ -832,6 +849,7 @@ impl Inst {
         }
         match &mut self.rm {
             Rm::None => {}
+            rm @ Rm::Slot(_) => f(Field::Rm(rm), in_rm, Use, rm_position),
             Rm::Mem(mem) => {
                 f(Field::Reg(&mut mem.base), InReg, Use, rm_position);
                 f(Field::Reg(&mut mem.index), InReg, Use, rm_position);
@@ -861,12 +879,12 @@ pub enum Field<'a> {
 }
 
 impl Field<'_> {
-    /// The register it names.
+    /// The register it names; none if it is a spill slot.
     pub fn get(&self) -> Reg {
         match self {
             Field::Reg(reg) => **reg,
             Field::Rm(Rm::Reg(reg)) => *reg,
-            Field::Rm(_) => unreachable!("visited as a register"),
+            Field::Rm(_) => Reg::NONE,
         }
     }
 }

@@ -16,16 +16,17 @@
     end
     local.get 1))
 ;; expect
+;; machine lowered pc 0x24 regs 6
 ;; b0:
 ;;     v5:rdi = args
-;;     v4 = mov.q 0                             @0x24
+;;     v4 = mov_imm.q 0                         @0x24
 ;;     jmp b1(v4 v5)                            @0x24
-;; b1(v1 v2):
+;; b1(v1 v2): loop to b2 freq 8
 ;;     v0 = lea.d [v1 + v2 * 1]                 @0x2a
 ;;     v3 = lea.d [v2 + -1]                     @0x31
 ;;     test.d v3, v3                            @0x34
 ;;     j_ne b2 b3                               @0x34
-;; b2:
+;; b2: freq 8
 ;;     jmp b1(v0 v3)                            @0x39
 ;; b3:
 ;;     ret v0:rax                               @0x39

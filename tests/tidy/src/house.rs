@@ -17,9 +17,13 @@ pub const LAYERS: &[Layer] = &[
     // What interpreter, compiled code and runtime assume of each other.
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
     // The compiler; knows nothing of the virtual machine.
-    Layer { name: "jit::tight", places: &["jit/src/tight.rs"], uses: &[] },
-    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::tight"] },
-    Layer { name: "jit::analysis", places: &["jit/src/analysis/"], uses: &["bytecode", "contract", "jit::tight", "jit::ir"] },
+    Layer { name: "jit::slow_growth", places: &["jit/src/slow_growth.rs"], uses: &[] },
+    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::slow_growth"] },
+    Layer {
+        name: "jit::analysis",
+        places: &["jit/src/analysis/"],
+        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir"],
+    },
     Layer {
         name: "jit::request",
         places: &["jit/src/request.rs", "jit/src/profile.rs"],
@@ -28,30 +32,39 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "jit::construct",
         places: &["jit/src/construct/"],
-        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request"],
     },
     Layer {
         name: "jit::opt",
         places: &["jit/src/opt/"],
-        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request"],
     },
     // Knows no opcodes.
-    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::tight"] },
+    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::slow_growth"] },
     // Knows no machine.
     Layer {
         name: "jit::mir",
         places: &["jit/src/mir/"],
-        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
+        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
     },
     Layer {
         name: "jit::x64",
         places: &["jit/src/x64/"],
-        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc", "jit::mir"],
+        uses: &[
+            "bytecode",
+            "contract",
+            "jit::slow_growth",
+            "jit::ir",
+            "jit::analysis",
+            "jit::request",
+            "jit::regalloc",
+            "jit::mir",
+        ],
     },
     Layer {
         name: "jit::cranelift",
         places: &["jit/src/cranelift/"],
-        uses: &["bytecode", "contract", "jit::tight", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request"],
     },
     Layer {
         name: "jit::pipeline",
@@ -59,7 +72,7 @@ pub const LAYERS: &[Layer] = &[
         uses: &[
             "bytecode",
             "contract",
-            "jit::tight",
+            "jit::slow_growth",
             "jit::ir",
             "jit::analysis",
             "jit::request",

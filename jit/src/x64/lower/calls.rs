@@ -2,9 +2,9 @@
 
 use super::{Lower, Travel, class};
 use crate::ir::{Effect, Entry, Op, Type, Value};
+use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::x64::abi;
-use crate::x64::code::{RegList, Target};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};

@@ -2,8 +2,8 @@
 
 use super::Lower;
 use crate::ir::{Op, Value};
+use crate::mir::Flow;
 use crate::regalloc::Class;
-use crate::x64::flow::Flow;
 use crate::x64::insts::{Asm, Inst, Width};
 
 impl Lower<'_, '_> {

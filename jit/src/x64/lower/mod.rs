@@ -23,10 +23,11 @@ mod tables;
 mod vector;
 
 use super::abi::{self, Travel};
-use super::code::{Code, CodeBlock, RegList, Regs, Target};
-use super::flow::{Flow, Origin};
+use super::code::Code;
 use super::insts::{Asm, Inst, Mem, Rm, Width};
-use crate::ir::{Block, Effect, Entry, Func, Op, Type, Value};
+use super::processor;
+use crate::ir::{Block, Effect, Entry, Func, Op, Probability, Type, Value};
+use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::{Refusal, Request};
 use facts::Facts;
@@ -36,8 +37,9 @@ use weir_contract::Layout;
 /// Selects instructions for `func`.
 ///
 /// # Errors
-/// [`Refusal::Unsupported`] for vectors on a processor that lacks instructions for them.
+/// [`Refusal::Unsupported`] on a processor that lacks instructions of TABLE 3.
 pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
+    processor::check()?;
     let flow = Flow::of(func);
     let order: Vec<Block> = flow
         .origins
@@ -127,20 +129,21 @@ impl Lower<'_, '_> {
             let insts = end..self.reversed.len() as u32;
             let succs = std::mem::take(&mut flow.succs[node]);
             let preds = std::mem::take(&mut flow.preds[node]);
-            let odds = match flow.origins[node] {
-                Origin::Block(block) => self.odds(block, &flow.targets[node]),
+            let probability = match flow.origins[node] {
+                Origin::Block(block) => self.probability(block, &flow.targets[node]),
                 Origin::Edge(..) => None,
             };
-            self.code.blocks.push(CodeBlock { insts, succs, preds, params: Regs::new(), args, cold: flow.cold[node], odds });
+            let cold = flow.cold[node];
+            self.code.blocks.push(CodeBlock { insts, succs, preds, args, cold, probability, ..CodeBlock::default() });
         }
         self.finish(flow)
     }
 
-    /// How much of what comes to a block goes on to the first of its successors, if it ends with a branch whose odds are known.
-    fn odds(&self, block: Block, targets: &[u32]) -> Option<f32> {
+    /// Probability that control goes on from a block to the first of its successors, if it ends with a branch and this is known.
+    fn probability(&self, block: Block, targets: &[u32]) -> Option<Probability> {
         let branch = self.func.terminator(block).map(|last| self.func.inst(last)).filter(|last| last.op == Op::Branch)?;
-        let first = branch.probability?.as_f32();
-        Some(if targets[0] == 0 { first } else { 1.0 - first })
+        let first = branch.probability?;
+        Some(if targets[0] == 0 { first } else { first.complement() })
     }
 
     /// Puts everything in forward order.
@@ -156,7 +159,9 @@ impl Lower<'_, '_> {
             }
         }
         self.code.insts = self.reversed;
+        self.code.order_lists();
         self.code.loops = flow.loops;
+        frequency::estimate(&mut self.code);
         self.code.raises = !self.request.options.signals;
         self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
         self.code
@@ -316,7 +321,7 @@ impl Lower<'_, '_> {
 
     fn constant_mem(&mut self, bits: u64, ty: Type) -> Mem {
         let bytes = if ty == Type::F32 { 4 } else { 8 };
-        Mem::constant(self.code.constant(bits.into(), bytes))
+        Mem::constant(self.code.pool.offset(bits.into(), bytes))
     }
 
     /// The register that the selected instruction defines for `value`, asked for or not.

@@ -316,7 +316,7 @@ impl Lower<'_, '_> {
     fn sign_mask(&mut self, ty: Type, inverted: bool) -> Mem {
         let lane = if ty == Type::F32 { 0x8000_0000_8000_0000 } else { 1u64 << 63 };
         let lane = u128::from(if inverted { !lane } else { lane });
-        Mem::constant(self.code.constant(lane << 64 | lane, 16))
+        Mem::constant(self.code.pool.offset(lane << 64 | lane, 16))
     }
 
     fn lower_sign(&mut self, value: Value) {

@@ -21,7 +21,7 @@ use weir_bytecode::semantics::vector;
 pub(super) fn check_processor(func: &Func<'_>, order: &[Block]) -> Result<(), Refusal> {
     let values = order.iter().flat_map(|&block| &func.block(block).insts);
     let mut types = values.map(|&value| func.ty(value)).chain(func.params.iter().copied()).chain(func.results.iter().copied());
-    match types.any(|ty| ty == Type::V128) && !crate::x64::has_avx2() {
+    match types.any(|ty| ty == Type::V128) && !crate::x64::processor::has_avx2() {
         true => Err(Refusal::Unsupported { backend: Backend::Native, what: "v128 on a processor without AVX2".into() }),
         false => Ok(()),
     }
@@ -232,7 +232,7 @@ impl Lower<'_, '_> {
 
     /// A constant in memory.
     pub(super) fn vector_mem(&mut self, bits: u128) -> Mem {
-        Mem::constant(self.code.constant(bits, 16))
+        Mem::constant(self.code.pool.offset(bits, 16))
     }
 
     /// A vector of which only the lower half is read, as right operand: in memory if it is a load of 8 bytes that may

@@ -36,13 +36,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use weir_bytecode::{Module, Trap, ValType};
 use weir_contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
-use weir_jit::compile::{CompileStats, Options, Refusal};
-#[cfg(feature = "cranelift")]
-use weir_jit::cranelift;
+use weir_jit::compile::{Options, Refusal, compile_ssa};
 use weir_jit::ir::eval::{Callee, Outcome, Stop, World as _, eval};
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse, verify};
-use weir_jit::{Backend, Compiled, Request, x64};
+use weir_jit::{Backend, Compiled, Request};
 
 /// A module whose functions are given as SSA one by one. Those that are not are "interpreted": they answer like
 /// [`Sandbox`].
@@ -113,12 +111,7 @@ impl Guest {
             profile: None,
             options: &self.options,
         };
-        let stats = &mut CompileStats::default();
-        match request.backend {
-            #[cfg(feature = "cranelift")]
-            Backend::Cranelift => cranelift::compile(func, &request, stats),
-            _ => x64::compile(func, &request, stats),
-        }
+        compile_ssa(func, &request)
     }
 
     fn install(&self, func: &Func<'_>) -> *const u8 {

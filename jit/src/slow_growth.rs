@@ -1,5 +1,5 @@
-//! Vectors whose length is guessed before: what exceeds the guess grows by an eighth and not to twice its size, because half
-//! of that would be most of what construction allocates.
+//! Vectors that grow slowly: their length is estimated when they are made, and beyond that they grow by an eighth instead of
+//! doubling, because the slack of doubled vectors would be most of what construction allocates.
 
 /// Adds `item` at the end.
 #[inline]
@@ -10,7 +10,7 @@ pub fn push<T>(vector: &mut Vec<T>, item: T) {
     vector.push(item);
 }
 
-/// Takes the last entry away, and gives a quarter of the room back when half is not in use.
+/// Removes the last entry, and shrinks the vector by a quarter when half of it is unused.
 pub fn pop<T>(vector: &mut Vec<T>) -> Option<T> {
     let last = vector.pop();
     if vector.len() < vector.capacity() / 2 && vector.capacity() > 64 {

@@ -1,12 +1,11 @@
-//! The blocks of the machine function: those of the SSA that can be reached, and one more on every critical edge. In
-//! reverse postorder, but with each loop's blocks contiguous, so that live ranges in a loop don't span code outside it.
+//! The blocks of the machine function: the reachable ones of the SSA, and one more on every critical edge. They are in reverse
+//! postorder, but with the blocks of each loop contiguous, so that live ranges in a loop do not span code outside it.
 
+use super::list::Blocks;
+use super::loops;
 use crate::ir::{Block, Func, Op};
 use smallvec::SmallVec;
 use std::ops::Range;
-
-/// A few blocks: most have one or two neighbours on either side.
-pub type Blocks = SmallVec<[u32; 4]>;
 
 /// Where a machine block comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +19,7 @@ pub enum Origin {
 /// The machine function's control flow. Everything is indexed by machine block; the entry is 0.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// Where each comes from.
+    /// The origin of each.
     pub origins: Vec<Origin>,
     /// Successors, without duplicates.
     pub succs: Vec<Blocks>,
@@ -28,9 +27,9 @@ pub struct Flow {
     pub targets: Vec<Blocks>,
     /// Predecessors.
     pub preds: Vec<Blocks>,
-    /// Loops, outer before inner, each with its head first.
+    /// Loops, outer before inner, each with its header first.
     pub loops: Vec<Range<u32>>,
-    /// Leads nowhere but into a trap.
+    /// Leads only to a trap.
     pub cold: Vec<bool>,
 }
 
@@ -90,7 +89,7 @@ impl Flow {
         self.origins.len() as u32 - 1
     }
 
-    /// The last successor of a block comes right behind it where possible: for `br_if` that is the fall-through.
+    /// The last successor of a block follows it where possible: for `br_if` that is the fall-through.
     fn reverse_postorder(&self) -> Vec<u32> {
         let mut order = Vec::with_capacity(self.origins.len());
         let mut seen = vec![false; self.origins.len()];
@@ -131,82 +130,11 @@ impl Flow {
         }
     }
 
-    /// Innermost loop head of every block in reverse postorder. A head is the target of an edge that does not go
-    /// forward; its loop is what reaches that edge without passing the head.
-    fn loop_heads(&self) -> (Vec<Option<u32>>, Vec<Option<u32>>) {
-        let blocks = self.origins.len();
-        let mut innermost: Vec<Option<u32>> = vec![None; blocks];
-        let mut parent: Vec<Option<u32>> = vec![None; blocks];
-        // Inner heads have higher numbers than outer ones.
-        for head in (0..blocks as u32).rev() {
-            let mut work: Vec<u32> = self.preds[head as usize].iter().copied().filter(|&pred| pred >= head).collect();
-            if work.is_empty() {
-                continue;
-            }
-            innermost[head as usize] = Some(head);
-            while let Some(block) = work.pop() {
-                // An inner loop is passed over as a whole, by way of its outermost head so far.
-                let mut outermost = block;
-                while let Some(up) = match innermost[outermost as usize] {
-                    Some(inner) if inner != outermost => Some(inner),
-                    Some(_) => parent[outermost as usize],
-                    None => None,
-                } {
-                    outermost = up;
-                }
-                if outermost == head {
-                    continue;
-                }
-                match innermost[outermost as usize] {
-                    Some(_) => parent[outermost as usize] = Some(head),
-                    None => innermost[outermost as usize] = Some(head),
-                }
-                // A predecessor before the head would be a second entry to an irreducible loop.
-                work.extend(self.preds[outermost as usize].iter().filter(|&&pred| pred > head));
-            }
-        }
-        (innermost, parent)
-    }
-
     fn make_loops_contiguous(&mut self) {
-        enum Item {
-            Block(u32),
-            Loop(u32),
+        if let Some((order, loops)) = loops::contiguous(&self.preds) {
+            self.loops = loops;
+            self.renumber(&order);
         }
-        let (innermost, parent) = self.loop_heads();
-        if innermost.iter().all(Option::is_none) {
-            return;
-        }
-        // What each loop (by head), or the function (last), holds directly.
-        let function = self.origins.len();
-        let mut contents: Vec<Vec<Item>> = (0..=function).map(|_| Vec::new()).collect();
-        let slot = |head: Option<u32>| head.map_or(function, |head| head as usize);
-        for block in 0..function as u32 {
-            if innermost[block as usize] == Some(block) {
-                contents[slot(parent[block as usize])].push(Item::Loop(block));
-            }
-            contents[slot(innermost[block as usize])].push(Item::Block(block));
-        }
-        let mut order = Vec::with_capacity(function);
-        let mut open: Vec<usize> = Vec::new();
-        let mut stack = vec![std::mem::take(&mut contents[function]).into_iter()];
-        while let Some(items) = stack.last_mut() {
-            match items.next() {
-                Some(Item::Block(block)) => order.push(block),
-                Some(Item::Loop(head)) => {
-                    open.push(self.loops.len());
-                    self.loops.push(order.len() as u32..0);
-                    stack.push(std::mem::take(&mut contents[head as usize]).into_iter());
-                }
-                None => {
-                    stack.pop();
-                    if let Some(closed) = open.pop() {
-                        self.loops[closed].end = order.len() as u32;
-                    }
-                }
-            }
-        }
-        self.renumber(&order);
     }
 
     fn find_cold(&mut self, func: &Func<'_>) {

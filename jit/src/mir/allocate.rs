@@ -1,0 +1,133 @@
+//! The phase `regalloc`: the code as a client of the register allocator, and the allocator's result put into the code.
+
+use super::code::{Allocation, MachineCode};
+use super::isa::{Control, Inst};
+use crate::regalloc::{self, Allocator, Assignment, Impossible, Operand, Place, Reg, RegSet};
+use std::ops::Range;
+
+/// Replaces virtual registers by physical ones and spill slots, and sets [`MachineCode::allocation`]. With `verify`, proves the
+/// allocation right.
+///
+/// # Errors
+/// [`Impossible`]: the constraints of an instruction contradict each other, or the code is not in SSA form.
+///
+/// # Panics
+/// With `verify`, if the allocation is wrong.
+pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify: bool) -> Result<(), Impossible> {
+    let operands = Operands::of(code);
+    let assignment = regalloc::allocate(&Client { code, operands }, allocator, verify)?;
+    let saved = saved_registers(code, &assignment);
+    for (i, inst) in code.insts.iter_mut().enumerate() {
+        let mut places = assignment.places(i).iter();
+        inst.assign(&mut code.lists, || *places.next().expect("one place for each operand"));
+    }
+    for block in &mut code.blocks {
+        // The inserted copies do what these did.
+        block.params.clear();
+        block.args.clear();
+    }
+    code.num_regs = 0;
+    code.allocation = Some(Allocation { moves: assignment.moves, slots: assignment.slots, saved });
+    Ok(())
+}
+
+/// Callee-saved registers that the function writes.
+fn saved_registers<I: Inst>(code: &MachineCode<I>, assignment: &Assignment) -> RegSet {
+    let places = assignment.places.iter().copied().chain(assignment.moves.iter().map(|m| m.to));
+    let used = places.fold(RegSet::EMPTY, |used, place| match place {
+        Place::Reg(reg) => used.with(reg),
+        Place::Slot(_) => used,
+    });
+    code.pinned_base.map_or(used, |base| used.with(base)).intersection(I::CALLEE_SAVED)
+}
+
+/// The operands of all instructions.
+struct Operands {
+    all: Vec<Operand>,
+    /// Where each instruction's begin, and where the last one's end.
+    starts: Vec<u32>,
+}
+
+impl Operands {
+    fn of<I: Inst>(code: &mut MachineCode<I>) -> Operands {
+        // Most instructions have two or three.
+        let mut all = Vec::with_capacity(3 * code.insts.len());
+        let mut starts = Vec::with_capacity(code.insts.len() + 1);
+        starts.push(0);
+        for inst in &mut code.insts {
+            inst.operands(&mut code.lists, |operand| all.push(operand));
+            starts.push(all.len() as u32);
+        }
+        Operands { all, starts }
+    }
+}
+
+/// See [`regalloc::Client`].
+struct Client<'c, I> {
+    code: &'c MachineCode<I>,
+    operands: Operands,
+}
+
+impl<I: Inst> Client<'_, I> {
+    fn allocatable(&self, set: RegSet) -> RegSet {
+        self.code.pinned_base.map_or(set, |base| set.without(base))
+    }
+}
+
+impl<I: Inst> regalloc::Client for Client<'_, I> {
+    fn num_regs(&self) -> usize {
+        self.code.num_regs as usize
+    }
+
+    fn num_insts(&self) -> usize {
+        self.code.insts.len()
+    }
+
+    fn num_blocks(&self) -> usize {
+        self.code.blocks.len()
+    }
+
+    fn insts(&self, block: usize) -> Range<u32> {
+        self.code.blocks[block].insts.clone()
+    }
+
+    fn succs(&self, block: usize) -> &[u32] {
+        &self.code.blocks[block].succs
+    }
+
+    fn preds(&self, block: usize) -> &[u32] {
+        &self.code.blocks[block].preds
+    }
+
+    fn params(&self, block: usize) -> &[Reg] {
+        &self.code.blocks[block].params
+    }
+
+    fn args(&self, block: usize) -> &[Reg] {
+        &self.code.blocks[block].args
+    }
+
+    fn is_return(&self, inst: usize) -> bool {
+        self.code.insts[inst].control() == Control::Leave
+    }
+
+    fn operands(&self, inst: usize) -> &[Operand] {
+        &self.operands.all[self.operands.starts[inst] as usize..self.operands.starts[inst + 1] as usize]
+    }
+
+    fn clobbers(&self, inst: usize) -> RegSet {
+        self.code.insts[inst].clobbers(&self.code.lists)
+    }
+
+    fn frequency(&self, block: usize) -> f32 {
+        self.code.blocks[block].frequency
+    }
+
+    fn preferred(&self) -> RegSet {
+        self.allocatable(I::CALLER_SAVED)
+    }
+
+    fn others(&self) -> RegSet {
+        self.allocatable(I::CALLEE_SAVED)
+    }
+}

@@ -1,0 +1,249 @@
+//! A function as machine instructions in blocks, after selection, after allocation and after layout.
+
+use super::isa::{Control, Inst};
+use super::list::{Blocks, RegList, Regs};
+use super::pool::Pool;
+use crate::ir::Probability;
+use crate::regalloc::{Class, Move, Place, Reg, RegSet, SlotWidth};
+use std::ops::Range;
+
+/// A basic block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CodeBlock {
+    /// Its instructions, as a range of [`MachineCode::insts`].
+    pub insts: Range<u32>,
+    /// Its successors, as its last instruction orders them.
+    pub succs: Blocks,
+    /// Its predecessors, ascending, one entry for each edge.
+    pub preds: Blocks,
+    /// Registers that it defines at its head.
+    pub params: Regs,
+    /// What it passes to its only successor.
+    pub args: Regs,
+    /// Not expected to be executed: it leads to a trap, or the profile says so.
+    pub cold: bool,
+    /// Probability that control goes on to the first successor, if the profile knows it.
+    pub probability: Option<Probability>,
+    /// Estimated executions per call of the function.
+    pub frequency: f32,
+}
+
+impl Default for CodeBlock {
+    fn default() -> CodeBlock {
+        CodeBlock {
+            insts: 0..0,
+            succs: Blocks::new(),
+            preds: Blocks::new(),
+            params: Regs::new(),
+            args: Regs::new(),
+            cold: false,
+            probability: None,
+            frequency: 1.0,
+        }
+    }
+}
+
+/// What allocation adds to the code. Its registers are physical then.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Allocation {
+    /// Inserted copies, ascending by instruction.
+    pub moves: Vec<Move>,
+    /// The spill slots.
+    pub slots: Vec<SlotWidth>,
+    /// Callee-saved registers that the function uses.
+    pub saved: RegSet,
+}
+
+/// How many copies of each kind allocation inserted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MoveCounts {
+    /// From a register to a spill slot.
+    pub spills: u32,
+    /// From a spill slot to a register.
+    pub reloads: u32,
+    /// Between registers.
+    pub copies: u32,
+}
+
+impl Allocation {
+    /// Counts the copies.
+    pub fn count_moves(&self) -> MoveCounts {
+        let mut counts = MoveCounts::default();
+        for m in &self.moves {
+            match (m.from, m.to) {
+                (_, Place::Slot(_)) => counts.spills += 1,
+                (Place::Slot(_), Place::Reg(_)) => counts.reloads += 1,
+                (Place::Reg(_), Place::Reg(_)) => counts.copies += 1,
+            }
+        }
+        counts
+    }
+
+    /// Whether a copy is inserted before the instruction with this index.
+    pub fn moves_before(&self, inst: u32) -> bool {
+        self.moves.binary_search_by_key(&inst, |m| m.before).is_ok()
+    }
+}
+
+/// What layout adds to the code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Blocks in the order of emission.
+    pub blocks: Vec<u32>,
+    /// For each block, the one to which a jump to it goes.
+    pub targets: Vec<u32>,
+    /// For each block, whether it is at the top of an innermost loop.
+    pub aligned: Vec<bool>,
+}
+
+/// What has been done to the code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Instructions are selected.
+    Lowered,
+    /// Registers are allocated.
+    Allocated,
+    /// Blocks are in the order of emission.
+    LaidOut,
+}
+
+impl Stage {
+    /// Every stage, in order, with its name.
+    pub const ALL: [(Stage, &'static str); 3] =
+        [(Stage::Lowered, "lowered"), (Stage::Allocated, "allocated"), (Stage::LaidOut, "laid_out")];
+}
+
+/// A function as machine instructions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MachineCode<I> {
+    /// All instructions, block after block.
+    pub insts: Vec<I>,
+    /// Blocks, the entry first, loops contiguous.
+    pub blocks: Vec<CodeBlock>,
+    /// Loops as ranges of blocks, each with its header first; properly nested, outer before inner.
+    pub loops: Vec<Range<u32>>,
+    /// Register lists that instructions name by index, in the order of these instructions.
+    pub lists: Vec<RegList>,
+    /// Targets of jump tables, as indices into the block's successors, in the order of the instructions; the default is the last
+    /// entry.
+    pub tables: Vec<Vec<u32>>,
+    /// Constants in memory.
+    pub pool: Pool,
+    /// How many virtual registers there are; 0 after allocation.
+    pub num_regs: u32,
+    /// A register that holds memory 0's base throughout and is not allocated.
+    pub pinned_base: Option<Reg>,
+    /// Whether it calls anything.
+    pub calls: bool,
+    /// Whether a call may return with another instance in the pinned register.
+    pub restores: bool,
+    /// Whether it must not fault: see [`Options::signals`](crate::request::Options::signals).
+    pub raises: bool,
+    /// Offset of the function's first Wasm instruction.
+    pub pc: u32,
+    /// After allocation.
+    pub allocation: Option<Allocation>,
+    /// After layout.
+    pub layout: Option<Layout>,
+}
+
+impl<I> Default for MachineCode<I> {
+    fn default() -> MachineCode<I> {
+        MachineCode {
+            insts: Vec::new(),
+            blocks: Vec::new(),
+            loops: Vec::new(),
+            lists: Vec::new(),
+            tables: Vec::new(),
+            pool: Pool::default(),
+            num_regs: 0,
+            pinned_base: None,
+            calls: false,
+            restores: false,
+            raises: false,
+            pc: 0,
+            allocation: None,
+            layout: None,
+        }
+    }
+}
+
+impl<I: Inst> MachineCode<I> {
+    /// No code.
+    pub fn new(pinned_base: Option<Reg>) -> MachineCode<I> {
+        MachineCode { pinned_base, ..MachineCode::default() }
+    }
+
+    /// A new virtual register.
+    pub fn new_reg(&mut self, class: Class) -> Reg {
+        let reg = Reg::new_virtual(class, self.num_regs);
+        self.num_regs += 1;
+        reg
+    }
+
+    /// A new virtual register for a vector.
+    pub fn new_wide_reg(&mut self) -> Reg {
+        let reg = Reg::new_wide(self.num_regs);
+        self.num_regs += 1;
+        reg
+    }
+
+    /// The last phase that the code went through.
+    pub fn stage(&self) -> Stage {
+        match (&self.allocation, &self.layout) {
+            (None, _) => Stage::Lowered,
+            (Some(_), None) => Stage::Allocated,
+            (Some(_), Some(_)) => Stage::LaidOut,
+        }
+    }
+
+    /// The instructions of a block.
+    pub fn block_insts(&self, block: usize) -> &[I] {
+        let Range { start, end } = self.blocks[block].insts;
+        &self.insts[start as usize..end as usize]
+    }
+
+    /// What allocation added.
+    ///
+    /// # Panics
+    /// Before allocation.
+    pub fn allocated(&self) -> &Allocation {
+        self.allocation.as_ref().expect("registers are allocated")
+    }
+
+    /// What layout added.
+    ///
+    /// # Panics
+    /// Before layout.
+    pub fn laid_out(&self) -> &Layout {
+        self.layout.as_ref().expect("blocks are laid out")
+    }
+
+    /// Puts register lists and jump tables in the order of the instructions that name them.
+    pub fn order_lists(&mut self) {
+        let mut lists: Vec<Option<RegList>> = std::mem::take(&mut self.lists).into_iter().map(Some).collect();
+        let mut tables = std::mem::take(&mut self.tables);
+        self.lists.reserve(lists.len());
+        self.tables.reserve(tables.len());
+        for inst in &mut self.insts {
+            if let Some(index) = inst.list() {
+                let list = lists[index as usize].take().expect("each list belongs to one instruction");
+                inst.set_index(self.lists.len() as u32);
+                self.lists.push(list);
+            } else if let Control::Table(index) = inst.control() {
+                inst.set_index(self.tables.len() as u32);
+                self.tables.push(std::mem::take(&mut tables[index as usize]));
+            }
+        }
+    }
+
+    /// Fills in the predecessors of all blocks.
+    pub fn find_preds(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.preds.clear());
+        for i in 0..self.blocks.len() {
+            for succ in self.blocks[i].succs.clone() {
+                self.blocks[succ as usize].preds.push(i as u32);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Block frequencies, estimated from loops and branch probabilities, and which blocks are cold.
+//!
+//! A loop iterates [`LOOP_TRIPS`] times; a cold block is executed [`COLD_FACTOR`] times more rarely than what is around it. A
+//! profile decides only which blocks are cold: frequencies in proportion to it made as many programs slower as faster (`fib` by
+//! a third, `chacha20` by 8 %), and so did the trip counts that were seen. Linear in blocks and edges, with a logarithm of the
+//! loop depth.
+
+use super::code::{CodeBlock, MachineCode};
+use std::ops::Range;
+
+/// Iterations that a loop is assumed to take.
+const LOOP_TRIPS: f32 = 8.0;
+/// Loops nested deeper are assumed to be executed as often as this.
+const MAX_DEPTH: i32 = 5;
+/// How much rarer a cold block is than what is around it.
+const COLD_FACTOR: f32 = 256.0;
+/// A block that is executed less often than this, relative to what is around it, is cold.
+const COLD_SHARE: f32 = 1.0 / 64.0;
+
+/// Sets [`CodeBlock::frequency`], and [`CodeBlock::cold`] of the blocks that branch probabilities show to be rare.
+pub fn estimate<I>(code: &mut MachineCode<I>) {
+    let mut depth = vec![0i32; code.blocks.len() + 1];
+    for range in &code.loops {
+        depth[range.start as usize] += 1;
+        depth[range.end as usize] -= 1;
+    }
+    let mut current = 0;
+    let relative = relative_frequencies(&code.blocks, &code.loops);
+    for ((block, relative), change) in code.blocks.iter_mut().zip(relative).zip(&depth) {
+        current += change;
+        block.cold |= relative < COLD_SHARE;
+        let often = LOOP_TRIPS.powi(current.min(MAX_DEPTH));
+        block.frequency = if block.cold { often / COLD_FACTOR } else { often };
+    }
+}
+
+/// Frequency of each block relative to what is around it: an iteration of the innermost loop, or a call of the function. So a
+/// loop that is rarely entered is not cold, because it may iterate often. The exits of a loop together are taken as often as the
+/// loop is entered. An edge whose probability is unknown is taken whenever its block is executed.
+fn relative_frequencies(blocks: &[CodeBlock], loops: &[Range<u32>]) -> Vec<f32> {
+    // Sums over the forward edges; a block without any is taken to be executed always.
+    let mut sums: Vec<Option<f32>> = vec![None; blocks.len()];
+    let mut frequencies = Vec::with_capacity(blocks.len());
+    let mut loops = loops.iter().peekable();
+    // The loops around the block, and how often each is entered.
+    let mut open: Vec<(&Range<u32>, f32)> = Vec::new();
+    for (i, block) in (0..).zip(blocks) {
+        while open.pop_if(|last| last.0.end <= i).is_some() {}
+        let mut frequency = sums[i as usize].unwrap_or(1.0).min(1.0);
+        if let Some(head) = loops.next_if(|next| next.start == i) {
+            open.push((head, frequency));
+            frequency = 1.0;
+        }
+        frequencies.push(frequency);
+        for (k, &succ) in block.succs.iter().enumerate().filter(|(_, succ)| **succ > i) {
+            // Outer loops begin earlier and end later.
+            let outermost_left = open.partition_point(|around| around.0.end > succ);
+            let passed = match (open.get(outermost_left), block.probability) {
+                (Some(&(_, entered)), _) => entered,
+                (None, Some(first)) if block.succs.len() == 2 => {
+                    frequency * if k == 0 { first } else { first.complement() }.as_f32()
+                }
+                (None, _) => frequency,
+            };
+            *sums[succ as usize].get_or_insert(0.0) += passed;
+        }
+    }
+    frequencies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Probability;
+
+    fn one(only: Range<u32>) -> Vec<Range<u32>> {
+        std::iter::once(only).collect()
+    }
+
+    /// The probability is in 256ths.
+    fn block(succs: &[u32], probability: Option<u8>) -> CodeBlock {
+        let probability = probability.and_then(Probability::new);
+        CodeBlock { succs: succs.into(), probability, ..CodeBlock::default() }
+    }
+
+    /// Of blocks with these successors and probabilities, around some of which is a loop.
+    fn relative(blocks: &[(&[u32], Option<u8>)], around: Range<u32>) -> Vec<f32> {
+        let blocks: Vec<CodeBlock> = blocks.iter().map(|&(succs, probability)| block(succs, probability)).collect();
+        relative_frequencies(&blocks, &one(around))
+    }
+
+    #[test]
+    fn frequencies_follow_the_probabilities_and_start_anew_after_a_loop() {
+        let body: &[(&[u32], _)] = &[
+            (&[1, 6], Some(128)),
+            (&[2, 3], Some(192)),
+            (&[4], None),
+            (&[4], None),
+            (&[1, 5], Some(224)),
+            (&[6], None),
+            (&[], None),
+        ];
+        assert_eq!(relative(body, 1..5), [1.0, 1.0, 0.75, 0.25, 1.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn what_is_rarely_executed_is_cold() {
+        // A loop whose header goes on to a rare block and one after another to the others.
+        let blocks = vec![
+            block(&[1], None),
+            block(&[2, 3], Some(2)),
+            block(&[3], None),
+            block(&[4, 5], Some(25)),
+            block(&[5], None),
+            block(&[1, 6], Some(230)),
+            block(&[], None),
+        ];
+        let mut code = MachineCode::<()> { blocks, loops: one(1..6), ..MachineCode::default() };
+        estimate(&mut code);
+        let frequencies: Vec<f32> = code.blocks.iter().map(|block| block.frequency).collect();
+        assert_eq!(frequencies, [1.0, 8.0, 8.0 / COLD_FACTOR, 8.0, 8.0, 8.0, 1.0]);
+        assert_eq!(code.blocks.iter().map(|block| block.cold).collect::<Vec<_>>(), [0, 0, 1, 0, 0, 0, 0].map(|cold| cold == 1));
+    }
+
+    #[test]
+    fn without_probabilities_every_edge_is_always_taken() {
+        let body: &[(&[u32], _)] = &[(&[1, 2], None), (&[3], None), (&[3], None), (&[1, 4], None), (&[], None)];
+        assert_eq!(relative(body, 1..4), [1.0; 5]);
+    }
+}

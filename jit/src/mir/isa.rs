@@ -1,0 +1,91 @@
+//! What the machine layer needs to know of an instruction set.
+
+use super::list::RegList;
+use super::text::Line;
+use crate::regalloc::{Operand, Place, Reg, RegSet};
+use std::fmt;
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// To the next instruction.
+    Next,
+    /// To the block's only successor.
+    Jump,
+    /// To the first successor, or to the second one.
+    Branch,
+    /// To a successor that the jump table with this index names.
+    Table(u32),
+    /// Out of the function, or into a trap.
+    Leave,
+}
+
+/// An instruction of an instruction set.
+pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
+    /// Allocatable registers that a call destroys: allocated first.
+    const CALLER_SAVED: RegSet;
+    /// Allocatable registers that a call preserves: a function that uses one saves it in its frame.
+    const CALLEE_SAVED: RegSet;
+
+    /// Offset in the module of the Wasm instruction that it is for, or 0.
+    fn pc(&self) -> u32;
+
+    /// The same instruction for another Wasm instruction.
+    #[must_use]
+    fn at(self, pc: u32) -> Self;
+
+    /// Where control goes after it.
+    fn control(&self) -> Control;
+
+    /// Index of its [`RegList`], if it has one.
+    fn list(&self) -> Option<u32>;
+
+    /// Changes the index of its register list or jump table.
+    fn set_index(&mut self, index: u32);
+
+    /// Whether it is a call that returns here.
+    fn is_call(&self) -> bool;
+
+    /// Calls `f` with each of its virtual registers; [`Inst::assign`] goes through the same in the same order. Changes nothing.
+    fn operands(&mut self, lists: &mut [RegList], f: impl FnMut(Operand));
+
+    /// Replaces each virtual register by the next place.
+    fn assign(&mut self, lists: &mut [RegList], next: impl FnMut() -> Place);
+
+    /// Calls `f` with each of its register operands and the place that it has now, physical registers and spill slots included;
+    /// registers in addresses too. The index of a [`Constraint::Reuse`](crate::regalloc::Constraint) counts among the operands that
+    /// this visits. Changes nothing.
+    fn places(&mut self, lists: &mut [RegList], f: impl FnMut(Operand, Place));
+
+    /// Registers that it destroys besides its definitions.
+    fn clobbers(&self, lists: &[RegList]) -> RegSet;
+
+    /// What is wrong with its fields apart from registers and spill slots: an operand that the instruction has not, an immediate
+    /// that its field cannot hold.
+    ///
+    /// # Errors
+    /// A description.
+    fn check(&self, pool_bytes: usize) -> Result<(), String>;
+
+    /// Name of a physical register.
+    fn register_name(reg: Reg) -> &'static str;
+
+    /// Its name: the mnemonic, with the width and the condition if it has them.
+    fn name(&self) -> String;
+
+    /// The instruction with this name, without operands. `list` is the index of its register list if it has one.
+    fn named(name: &str, list: u32) -> Option<Self>;
+
+    /// Writes an instruction that has no register list: `dst = name operands`. The machine layer adds the successors.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// Reads the operands of this instruction, which has just been [named](Inst::named): `dst` is the text before ` = `, `line` what
+    /// follows the name.
+    ///
+    /// # Errors
+    /// What was expected.
+    fn read(&mut self, dst: Option<Reg>, line: &mut Line<'_>) -> Result<(), String>;
+}

@@ -1,0 +1,187 @@
+//! The phase `layout`: the order in which blocks are emitted.
+//!
+//! Blocks that only jump are skipped, cold ones come last. A loop that is tested at its top is rotated, so that its one
+//! conditional jump is at its bottom: `h: test, exit; b; jump h` becomes `jump h; b; h: test, to b`.
+//!
+//! Linear in blocks, edges and loops: a rotation moves no block but changes where the loop's sequence of blocks and inner loops
+//! begins, and sequences become an order of blocks once, at the end.
+
+use super::code::{Layout, MachineCode};
+use super::isa::{Control, Inst};
+use std::ops::Range;
+
+/// Sets [`MachineCode::layout`] of allocated code.
+pub fn lay_out<I: Inst>(code: &mut MachineCode<I>) {
+    code.layout = Some(of(code, |block| is_empty(code, block), &mut 0));
+}
+
+/// Whether a block only jumps.
+fn is_empty<I: Inst>(code: &MachineCode<I>, block: usize) -> bool {
+    let Range { start, end } = code.blocks[block].insts;
+    end - start == 1
+        && code.insts[start as usize].control() == Control::Jump
+        && !code.allocation.as_ref().is_some_and(|allocation| allocation.moves_before(start))
+}
+
+/// The layout of `code`. `is_empty` says whether a block only jumps; `steps` counts the blocks, items and edges that are looked at.
+pub(crate) fn of<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> bool, steps: &mut u64) -> Layout {
+    let targets = jump_targets(code, is_empty, steps);
+    let sequences = Sequences::of(code, &targets, steps);
+    let mut aligned = vec![false; code.blocks.len()];
+    for (sequence, range) in sequences.loops.iter().zip(&code.loops) {
+        let innermost = code.loops.get(sequence.index as usize + 1).is_none_or(|next| next.end > range.end);
+        if let Some(first) = sequence.ends.map(|ends| ends.0)
+            && innermost
+        {
+            aligned[first as usize] = true;
+        }
+    }
+    let mut blocks = sequences.flatten(steps);
+    let is_cold = |&block: &u32| targets[block as usize] == block && code.blocks[block as usize].cold;
+    blocks.extend((0..code.blocks.len() as u32).filter(is_cold));
+    Layout { blocks, targets, aligned }
+}
+
+/// A block or an inner loop.
+#[derive(Clone, Copy)]
+enum Item {
+    Block(u32),
+    Loop(u32),
+}
+
+/// What a loop, or the function, holds directly, in the order of emission.
+#[derive(Default)]
+struct Sequence {
+    index: u32,
+    items: Vec<Item>,
+    /// Index of the item that is emitted first; after the last one follow those before it.
+    first: usize,
+    /// First and last block, if it has any.
+    ends: Option<(u32, u32)>,
+}
+
+/// The sequences of all loops, by index, and of the function.
+struct Sequences {
+    loops: Vec<Sequence>,
+    function: Sequence,
+}
+
+impl Sequences {
+    fn of<I: Inst>(code: &MachineCode<I>, targets: &[u32], steps: &mut u64) -> Sequences {
+        let mut loops: Vec<Sequence> =
+            (0..code.loops.len() as u32).map(|index| Sequence { index, ..Sequence::default() }).collect();
+        let mut function = Sequence::default();
+        // Loops that are open, the innermost last.
+        let mut open: Vec<u32> = Vec::new();
+        let mut next = 0;
+        for block in 0..code.blocks.len() as u32 {
+            while open.pop_if(|last| code.loops[*last as usize].end <= block).is_some() {}
+            while code.loops.get(next).is_some_and(|range| range.start == block) {
+                let around = open.last().map_or(&mut function, |&last| &mut loops[last as usize]);
+                around.items.push(Item::Loop(next as u32));
+                open.push(next as u32);
+                next += 1;
+            }
+            *steps += 1;
+            if targets[block as usize] == block && !code.blocks[block as usize].cold {
+                let around = open.last().map_or(&mut function, |&last| &mut loops[last as usize]);
+                around.items.push(Item::Block(block));
+            }
+        }
+        let mut sequences = Sequences { loops, function };
+        for index in (0..code.loops.len()).rev() {
+            sequences.rotate(index, code, targets, steps);
+        }
+        sequences
+    }
+
+    /// First and last block of an item.
+    fn ends(&self, item: Item) -> Option<(u32, u32)> {
+        match item {
+            Item::Block(block) => Some((block, block)),
+            Item::Loop(inner) => self.loops[inner as usize].ends,
+        }
+    }
+
+    /// Rotates a loop, after its inner loops, and finds its ends.
+    fn rotate<I: Inst>(&mut self, index: usize, code: &MachineCode<I>, targets: &[u32], steps: &mut u64) {
+        let mut items = std::mem::take(&mut self.loops[index].items);
+        *steps += items.len() as u64;
+        // A loop may hold nothing but cold blocks.
+        items.retain(|&item| self.ends(item).is_some());
+        let range = &code.loops[index];
+        let first_of = |item| self.ends(item).map(|ends| ends.0);
+        let ends =
+            items.first().zip(items.last()).and_then(|(&first, &last)| first_of(first).zip(self.ends(last).map(|ends| ends.1)));
+        let successors = |block: u32| code.blocks[block as usize].succs.iter().map(|&succ| targets[succ as usize]);
+        let is_test = |i: &usize| {
+            let (Item::Block(block), next) = (items[*i], first_of(items[i + 1])) else { return false };
+            let branches = code.block_insts(block as usize).last().is_some_and(|last| last.control() == Control::Branch);
+            branches && successors(block).any(|succ| Some(succ) == next) && successors(block).any(|succ| !range.contains(&succ))
+        };
+        let jumps_back = ends.is_some_and(|(first, last)| successors(last).eq([first]));
+        let test = if jumps_back { (0..items.len() - 1).find(is_test) } else { None };
+        let first = test.map_or(0, |test| test + 1);
+        let ends = match test {
+            Some(test) => first_of(items[first]).zip(first_of(items[test])),
+            None => ends,
+        };
+        let loops = &mut self.loops[index];
+        (loops.items, loops.first, loops.ends) = (items, first, ends);
+    }
+
+    /// The blocks of the function in order.
+    fn flatten(&self, steps: &mut u64) -> Vec<u32> {
+        let mut blocks = Vec::new();
+        // Sequences that are open, and how many of their items are done.
+        let mut open: Vec<(&Sequence, usize)> = vec![(&self.function, 0)];
+        while let Some((sequence, done)) = open.last_mut() {
+            *steps += 1;
+            let len = sequence.items.len();
+            if *done == len {
+                open.pop();
+                continue;
+            }
+            let item = sequence.items[(sequence.first + *done) % len];
+            *done += 1;
+            match item {
+                Item::Block(block) => blocks.push(block),
+                Item::Loop(inner) => open.push((&self.loops[inner as usize], 0)),
+            }
+        }
+        blocks
+    }
+}
+
+/// For each block, the end of the chain of empty blocks that begins with it. What leads to a cycle of empty blocks, an endless
+/// loop, keeps its blocks.
+fn jump_targets<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> bool, steps: &mut u64) -> Vec<u32> {
+    const UNKNOWN: u32 = u32::MAX;
+    const ON_PATH: u32 = u32::MAX - 1;
+    let mut targets = vec![UNKNOWN; code.blocks.len()];
+    let mut path = Vec::new();
+    for start in 0..code.blocks.len() {
+        let mut block = start;
+        while targets[block] == UNKNOWN && is_empty(block) {
+            *steps += 1;
+            targets[block] = ON_PATH;
+            path.push(block);
+            block = code.blocks[block].succs[0] as usize;
+        }
+        *steps += 1;
+        let target = match targets[block] {
+            UNKNOWN => {
+                targets[block] = block as u32;
+                Some(block as u32)
+            }
+            // A cycle, or an empty block that leads to one.
+            ON_PATH => None,
+            target if target as usize == block && is_empty(block) => None,
+            target => Some(target),
+        };
+        for block in path.drain(..) {
+            targets[block] = target.unwrap_or(block as u32);
+        }
+    }
+    targets
+}

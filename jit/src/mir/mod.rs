@@ -1,0 +1,35 @@
+//! Machine code of any target: what the back end does after instruction selection and before the bytes.
+//!
+//! ```text
+//! flow       SSA's blocks with critical edges split and loops contiguous       selection begins with it
+//! code       instructions in blocks, register lists, jump tables, constants
+//! frequency  branch probabilities and loops to block frequencies               selection ends with it
+//! allocate   the allocator's client; assigns registers and spill slots         phase `regalloc`
+//! layout     order of the blocks, loop rotation, jumps to jumps                phase `layout`
+//! print      text of code after any of these phases; `parse` reads it back
+//! verify     what holds after each phase
+//! ```
+//!
+//! The layer knows no instruction: an instruction set implements [`isa::Inst`].
+
+pub mod allocate;
+pub mod code;
+pub mod flow;
+pub mod frequency;
+pub mod isa;
+pub mod layout;
+pub mod list;
+mod loops;
+pub mod parse;
+pub mod pool;
+pub mod print;
+pub mod text;
+pub mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use code::{Allocation, CodeBlock, Layout, MachineCode, Stage};
+pub use flow::{Flow, Origin};
+pub use isa::{Control, Inst};
+pub use list::{Blocks, RegList, Regs, Target};

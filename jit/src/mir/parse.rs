@@ -1,0 +1,301 @@
+//! Machine code from its text: see [`print`](super::print).
+
+use super::code::{Allocation, CodeBlock, Layout, MachineCode, Stage};
+use super::isa::{Control, Inst};
+use super::list::{Blocks, RegList, Regs, Target};
+use super::text::{Line, physical};
+use crate::ir::Probability;
+use crate::regalloc::{Move, Reg, RegSet, SlotWidth};
+use std::ops::Range;
+use weir_contract::Helper;
+
+/// What is wrong with a text, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct ParseError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What was expected.
+    pub what: String,
+}
+
+/// Reads machine code. Empty lines and those that begin with `;;` are comments.
+///
+/// # Errors
+/// What is no machine code. Whether the code makes sense is for [`verify`](super::verify) to say, except that every block exists.
+pub fn parse<I: Inst>(text: &str) -> Result<MachineCode<I>, ParseError> {
+    let mut parser = Parser::<I> { code: MachineCode::default(), stage: Stage::Lowered, regs: None, blocks: Vec::new() };
+    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
+    let mut last = 0;
+    for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(";;")) {
+        last = number;
+        parser.line(line).map_err(|what| ParseError { line: number, what: format!("{what}: {line}") })?;
+    }
+    parser.finish().map_err(|what| ParseError { line: last, what })
+}
+
+/// A block on its way.
+struct ParsedBlock<I> {
+    number: u32,
+    block: CodeBlock,
+    insts: Vec<I>,
+    /// Copies, each before the instruction of the block with that index.
+    moves: Vec<Move>,
+    /// The block at the end of the loop of which this is the header.
+    loop_end: Option<u32>,
+    /// The block to which jumps to this one go.
+    target: Option<u32>,
+    aligned: bool,
+}
+
+struct Parser<I> {
+    code: MachineCode<I>,
+    stage: Stage,
+    regs: Option<u32>,
+    blocks: Vec<ParsedBlock<I>>,
+}
+
+impl<I: Inst> Parser<I> {
+    fn line(&mut self, text: &str) -> Result<(), String> {
+        let mut line = Line::new(text);
+        let mut ahead = line.clone();
+        match ahead.word() {
+            "machine" => self.head(ahead),
+            "table" => {
+                let mut table = Vec::new();
+                while !ahead.is_empty() {
+                    table.push(ahead.number()?);
+                }
+                self.code.tables.push(table);
+                Ok(())
+            }
+            "pool" => self.pool(ahead.word()),
+            "saves" => {
+                let mut saved = RegSet::EMPTY;
+                while !ahead.is_empty() {
+                    saved = saved.with(physical(ahead.word(), I::register_name).ok_or("expected a physical register")?);
+                }
+                self.allocation()?.saved = saved;
+                Ok(())
+            }
+            "slots" => {
+                while !ahead.is_empty() {
+                    let width = match ahead.number::<u32>()? {
+                        8 => SlotWidth::Word,
+                        16 => SlotWidth::Wide,
+                        bytes => return Err(format!("a spill slot has 8 or 16 bytes and not {bytes}")),
+                    };
+                    self.allocation()?.slots.push(width);
+                }
+                Ok(())
+            }
+            word if is_block(word) && (ahead.eat(":") || ahead.eat("(")) => self.block(&mut line),
+            _ => self.inst(text),
+        }
+    }
+
+    fn allocation(&mut self) -> Result<&mut Allocation, String> {
+        self.code.allocation.as_mut().ok_or_else(|| "the code is not allocated".to_string())
+    }
+
+    fn head(&mut self, mut line: Line<'_>) -> Result<(), String> {
+        let name = line.word();
+        let stage = Stage::ALL.iter().find(|stage| stage.1 == name);
+        self.stage = stage.ok_or("expected lowered, allocated or laid_out")?.0;
+        if self.stage != Stage::Lowered {
+            self.code.allocation = Some(Allocation::default());
+        }
+        while !line.is_empty() {
+            match line.word() {
+                "pc" => self.code.pc = line.pc()?,
+                "regs" => self.regs = Some(line.number()?),
+                "pinned" => {
+                    self.code.pinned_base = Some(physical(line.word(), I::register_name).ok_or("expected a physical register")?)
+                }
+                "calls" => self.code.calls = true,
+                "restores" => self.code.restores = true,
+                "raises" => self.code.raises = true,
+                word => return Err(format!("no fact `{word}`")),
+            }
+        }
+        Ok(())
+    }
+
+    fn pool(&mut self, digits: &str) -> Result<(), String> {
+        let byte = |i: usize| digits.get(2 * i..2 * i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        let bytes: Option<Vec<u8>> = (0..digits.len().div_ceil(2)).map(byte).collect();
+        self.code.pool = bytes.ok_or("expected pairs of hexadecimal digits")?.into();
+        Ok(())
+    }
+
+    fn block(&mut self, line: &mut Line<'_>) -> Result<(), String> {
+        let mut block = CodeBlock::default();
+        let number = line.numbered("b")?;
+        block.params = parenthesised::<I>(line)?;
+        line.expect(":")?;
+        let (mut loop_end, mut target, mut aligned) = (None, None, false);
+        while !line.is_empty() {
+            match line.word() {
+                "loop" => {
+                    line.expect("to")?;
+                    loop_end = Some(line.numbered("b")?);
+                }
+                "cold" => block.cold = true,
+                "freq" => block.frequency = line.number()?,
+                "to" => target = Some(line.numbered("b")?),
+                "align" => aligned = true,
+                word => {
+                    let of_256 = word.strip_prefix('p').and_then(|digits| digits.parse().ok());
+                    let probability = of_256.and_then(Probability::new);
+                    block.probability = Some(probability.ok_or_else(|| format!("no property `{word}` of blocks"))?);
+                }
+            }
+        }
+        self.blocks.push(ParsedBlock { number, block, insts: Vec::new(), moves: Vec::new(), loop_end, target, aligned });
+        Ok(())
+    }
+
+    fn inst(&mut self, text: &str) -> Result<(), String> {
+        let (text, pc) = match text.rsplit_once('@') {
+            Some((text, pc)) => (text.trim_end(), Line::new(pc).pc()?),
+            None => (text, 0),
+        };
+        let (left, right) = text.split_once(" = ").map_or((None, text), |(left, right)| (Some(left), right));
+        let mut line = Line::new(right);
+        let name = line.word();
+        let block = self.blocks.last_mut().ok_or("an instruction outside of blocks")?;
+        if name == "copy" {
+            let to = Line::new(left.ok_or("a copy has a destination")?).place(I::register_name)?;
+            block.moves.push(Move { before: block.insts.len() as u32, from: line.place(I::register_name)?, to });
+            return line.end();
+        }
+        let lists = &mut self.code.lists;
+        let mut inst = I::named(name, lists.len() as u32).ok_or_else(|| format!("no instruction `{name}`"))?.at(pc);
+        if inst.list().is_some() {
+            let list = list::<I>(left, line)?;
+            let destroyed = if inst.is_call() { I::CALLER_SAVED } else { RegSet::EMPTY };
+            let clobbers = list.defs.iter().fold(destroyed, |set, &(_, place)| set.without(place));
+            lists.push(RegList { clobbers, ..list });
+            block.insts.push(inst);
+            return Ok(());
+        }
+        let dst = left.map(|left| Line::new(left).reg(I::register_name)).transpose()?;
+        inst.read(dst, &mut line)?;
+        if matches!(inst.control(), Control::Jump | Control::Branch | Control::Table(_)) {
+            let mut succs = Blocks::new();
+            while line.starts_with('b') {
+                succs.push(line.numbered("b")?);
+            }
+            block.block.succs = succs;
+            block.block.args = parenthesised::<I>(&mut line)?;
+        }
+        block.insts.push(inst);
+        line.end()
+    }
+
+    /// Puts the blocks into the order of their numbers.
+    fn finish(mut self) -> Result<MachineCode<I>, String> {
+        let code = &mut self.code;
+        let order: Vec<u32> = self.blocks.iter().map(|block| block.number).collect();
+        let laid_out = (self.stage == Stage::LaidOut).then(|| Layout {
+            blocks: self.blocks.iter().filter(|block| block.target.is_none()).map(|block| block.number).collect(),
+            targets: vec![0; order.len()],
+            aligned: vec![false; order.len()],
+        });
+        code.layout = laid_out;
+        self.blocks.sort_by_key(|block| block.number);
+        let count = self.blocks.len() as u32;
+        if !self.blocks.iter().map(|block| block.number).eq(0..count) {
+            return Err(format!("blocks are to be numbered from 0 without gaps: {order:?}"));
+        }
+        for ParsedBlock { number, mut block, insts, moves, loop_end, target, aligned } in self.blocks {
+            if let Some(&missing) = block.succs.iter().chain(&loop_end).chain(&target).find(|&&other| other >= count) {
+                return Err(format!("b{number} names b{missing}, which does not exist"));
+            }
+            let first = code.insts.len() as u32;
+            block.insts = Range { start: first, end: first + insts.len() as u32 };
+            if !moves.is_empty() {
+                let allocation = code.allocation.as_mut().ok_or("copies in code that is not allocated")?;
+                allocation.moves.extend(moves.into_iter().map(|m| Move { before: first + m.before, ..m }));
+            }
+            code.insts.extend(insts);
+            code.loops.extend(loop_end.map(|end| number..end + 1));
+            if let Some(layout) = &mut code.layout {
+                layout.targets[number as usize] = target.unwrap_or(number);
+                layout.aligned[number as usize] = aligned;
+            } else if target.is_some() || aligned {
+                return Err(format!("b{number} is laid out, and the code is not"));
+            }
+            code.blocks.push(block);
+        }
+        code.find_preds();
+        renumber_lists(code);
+        code.num_regs = match self.stage {
+            Stage::Lowered => self.regs.unwrap_or_else(|| code.num_regs_named()),
+            Stage::Allocated | Stage::LaidOut => 0,
+        };
+        Ok(self.code)
+    }
+}
+
+/// Lists were numbered in the order of the text; tables are numbered by the text itself.
+fn renumber_lists<I: Inst>(code: &mut MachineCode<I>) {
+    let mut lists: Vec<Option<RegList>> = std::mem::take(&mut code.lists).into_iter().map(Some).collect();
+    for inst in &mut code.insts {
+        if let Some(list) = inst.list().and_then(|index| lists[index as usize].take()) {
+            inst.set_index(code.lists.len() as u32);
+            code.lists.push(list);
+        }
+    }
+}
+
+fn is_block(word: &str) -> bool {
+    word.strip_prefix('b').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Registers in parentheses, if there are any.
+fn parenthesised<I: Inst>(line: &mut Line<'_>) -> Result<Regs, String> {
+    let mut regs = Regs::new();
+    if line.eat("(") {
+        while !line.eat(")") {
+            regs.push(line.reg(I::register_name)?);
+        }
+    }
+    Ok(regs)
+}
+
+/// `defs = name target uses restore`, without the name; clobbers are left empty.
+fn list<I: Inst>(left: Option<&str>, mut line: Line<'_>) -> Result<RegList, String> {
+    let mut list = RegList { uses: Vec::new(), defs: Vec::new(), clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+    let mut defs = Line::new(left.unwrap_or(""));
+    while !defs.is_empty() {
+        list.defs.push(pair::<I>(&mut defs)?);
+    }
+    let mut ahead = line.clone();
+    let word = ahead.word();
+    let target = match word {
+        "itself" => Some(Target::Itself),
+        "reference" => Some(Target::Reference),
+        _ => match word.strip_prefix("func").map(str::parse) {
+            Some(func) => Some(Target::Cell(func.map_err(|_| "expected the function's number after `func`")?)),
+            None => Helper::ALL.iter().find(|helper| format!("{helper:?}") == word).map(|&helper| Target::Helper(helper)),
+        },
+    };
+    if let Some(target) = target {
+        (list.target, line) = (target, ahead);
+    }
+    while !line.is_empty() {
+        match line.eat("restore") {
+            true => list.restore = true,
+            false => list.uses.push(pair::<I>(&mut line)?),
+        }
+    }
+    Ok(list)
+}
+
+/// `v0:rdi`, or `rdi` for a register that is where it has to be.
+fn pair<I: Inst>(line: &mut Line<'_>) -> Result<(Reg, Reg), String> {
+    let reg = line.reg(I::register_name)?;
+    let place = if line.eat(":") { line.reg(I::register_name)? } else { reg };
+    if place.is_physical() { Ok((reg, place)) } else { Err("expected a physical register after `:`".into()) }
+}
