@@ -1,11 +1,15 @@
 //! The directives of a filetest: every line of its input that begins with `;;`, a comment (`;;;`) excepted.
 
+use weir_contract::profile::BranchProfile;
 use weir_jit::Options;
+use weir_jit::regalloc::Allocator;
 
-/// Stages whose output is a section of [`explore`](weir_jit::explore::explore).
-pub const SHOWN: [&str; 6] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "asm"];
+/// Stages whose output is a section of [`explore`](weir_jit::explore::explore), or for `emit` of all that is emitted.
+pub const SHOWN: [&str; 8] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "layout", "emit", "asm"];
 /// Those of them that need Weir's own back end.
-pub const MACHINE: [&str; 3] = ["lower", "regalloc", "asm"];
+pub const MACHINE: [&str; 5] = ["lower", "regalloc", "layout", "emit", "asm"];
+/// Stages of a `.mir` file: the phases that begin with machine code.
+const OF_MACHINE_CODE: [&str; 3] = ["regalloc", "layout", "emit"];
 /// Stages of a `.ssa` file that run no pass.
 const TEXT: [&str; 2] = ["print", "verify"];
 
@@ -22,6 +26,10 @@ pub struct Head<'t> {
     pub osr: Option<usize>,
     /// Options of the compilation.
     pub options: Options,
+    /// Counts of the function's branches.
+    pub profile: Vec<BranchProfile>,
+    /// The module in which machine code runs, line after line.
+    pub module: Vec<&'t str>,
 }
 
 impl<'t> Head<'t> {
@@ -38,7 +46,7 @@ impl<'t> Head<'t> {
             let text = line.strip_prefix(";; ").ok_or_else(|| at("no space after `;;`; a comment begins with `;;;`".into()))?;
             let (key, value) = text.split_once(':').map_or((text, None), |(key, value)| (key, Some(value.trim())));
             head.directive(key, value).map_err(at)?;
-            if key != "run" && keys.contains(&key) {
+            if !["run", "profile", "module"].contains(&key) && keys.contains(&key) {
                 return Err(at("given twice".into()));
             }
             keys.push(key);
@@ -53,10 +61,26 @@ impl<'t> Head<'t> {
             ("run", Some(run)) => self.runs.push(run),
             ("func", Some(func)) => self.func = Some(func.parse().map_err(|_| "no function index")?),
             ("osr", Some(osr)) => self.osr = Some(osr.parse().map_err(|_| "no loop index")?),
+            ("options", Some(options)) => options.split_whitespace().try_for_each(|option| self.option(option))?,
+            ("profile", Some(counts)) => self.profile.push(branch(counts)?),
+            ("module", Some(line)) => self.module.push(line),
             ("fuel", None) => self.options.fuel = true,
             ("poll", None) => self.options.poll = true,
             ("merged", None) => self.options.peel_limit = 0,
             _ => return Err("no such directive; a comment begins with `;;;`".into()),
+        }
+        Ok(())
+    }
+
+    fn option(&mut self, option: &str) -> Result<(), String> {
+        match option {
+            "fuel" => self.options.fuel = true,
+            "poll" => self.options.poll = true,
+            "no-signals" => (self.options.signals, self.options.guard_regions) = (false, false),
+            "no-guard-regions" => self.options.guard_regions = false,
+            "canonical-nans" => self.options.canonical_nans = true,
+            "regalloc2" => self.options.allocator = Allocator::Regalloc2,
+            other => return Err(format!("no option {other}")),
         }
         Ok(())
     }
@@ -70,7 +94,16 @@ impl<'t> Head<'t> {
         {
             return Err(format!("stage {stage} goes with no other stage"));
         }
+        if extension != "mir" && !self.module.is_empty() {
+            return Err("`;; module` is of machine code (.mir)".into());
+        }
+        if !(self.profile.is_empty() || extension == "wat" && self.needs_machine()) {
+            return Err("`;; profile` has no effect here".into());
+        }
         match extension {
+            "mir" if !OF_MACHINE_CODE.contains(first) => Err(format!("stage {first} does not begin with machine code")),
+            "mir" if !self.runs.is_empty() && self.module.is_empty() => Err("a run takes a line `;; module:`".into()),
+            "mir" => Ok(()),
             "ssa" if SHOWN.contains(first) || *first == "build" => Err(format!("stage {first} takes a module (.wat)")),
             "ssa" if *first == "verify" && !self.runs.is_empty() => Err(format!("stage {first} evaluates no run")),
             "ssa" => match keys.iter().find(|key| !["test", "run"].contains(key)) {
@@ -79,7 +112,7 @@ impl<'t> Head<'t> {
             },
             "wat" if TEXT.contains(first) => Err(format!("stage {first} takes a function in SSA (.ssa)")),
             "wat" => Ok(()),
-            other => Err(format!("a filetest ends in .ssa or .wat, not in .{other}")),
+            other => Err(format!("a filetest ends in .ssa, .wat or .mir, not in .{other}")),
         }
     }
 
@@ -87,6 +120,14 @@ impl<'t> Head<'t> {
     pub fn needs_machine(&self) -> bool {
         self.stages.iter().any(|stage| MACHINE.contains(stage))
     }
+}
+
+/// The counts of a branch as in the text of a profile: `0x1f3 10 90`.
+fn branch(counts: &str) -> Result<BranchProfile, String> {
+    let (pc, counts) = counts.split_once(' ').ok_or("no counts")?;
+    let pc = pc.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or("no offset")?;
+    let ways: Result<Box<[u32]>, _> = counts.split_whitespace().map(str::parse).collect();
+    Ok(BranchProfile { pc, ways: ways.map_err(|_| "no count")? })
 }
 
 #[cfg(test)]
@@ -126,6 +167,12 @@ mod tests {
         refused("ssa", ";; test: asm\n", "takes a module");
         refused("ssa", ";; test: verify\n;; run: f(1) -> 2\n", "evaluates no run");
         refused("ssa", ";; test: gvn\n;; fuel\n", "has no effect");
-        refused("txt", ";; test: gvn\n", "ends in .ssa or .wat");
+        refused("wat", ";; test: lower\n;; options: fule\n", "no option fule");
+        refused("wat", ";; test: lower\n;; profile: 12 1 2\n", "no offset");
+        refused("wat", ";; test: gvn\n;; profile: 0x12 1 2\n", "has no effect");
+        refused("wat", ";; test: lower\n;; module: (module)\n", "is of machine code");
+        refused("mir", ";; test: lower\n", "does not begin with machine code");
+        refused("mir", ";; test: emit\n;; run: f(1) -> 2\n", "takes a line");
+        refused("txt", ";; test: gvn\n", "ends in .ssa, .wat or .mir");
     }
 }

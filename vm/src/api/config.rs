@@ -5,6 +5,8 @@ use crate::records::config::{Config, Tier};
 use crate::records::events::Profiler;
 #[cfg(feature = "jit")]
 use weir_jit::regalloc::Allocator;
+#[cfg(feature = "jit")]
+use weir_jit::request::MachineText;
 
 impl Config {
     /// The defaults: every tier, no fuel, no interruption.
@@ -214,6 +216,15 @@ impl Config {
     #[cfg(feature = "jit")]
     pub fn register_allocator(&mut self, allocator: Allocator) -> &mut Config {
         self.allocator = allocator;
+        self
+    }
+
+    /// Machine code that the native back end takes for these functions of every module instead of compiling them: for tests of the
+    /// compiler. Code that is not what the function does breaks the guest, and may break the host.
+    #[doc(hidden)]
+    #[cfg(feature = "jit")]
+    pub fn machine_code(&mut self, code: Vec<MachineText>) -> &mut Config {
+        self.machine_code = code;
         self
     }
 }

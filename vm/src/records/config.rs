@@ -4,6 +4,8 @@ use crate::records::events::{Callback, Profiler};
 use weir_bytecode::{Module as Bytecode, validate};
 #[cfg(feature = "jit")]
 use weir_jit::regalloc::Allocator;
+#[cfg(feature = "jit")]
+use weir_jit::request::MachineText;
 
 /// Threads that compile in the background, if nothing else is said.
 const COMPILER_THREADS: usize = 1;
@@ -61,6 +63,8 @@ pub struct Config {
     pub(crate) interpret_calls: Vec<String>,
     #[cfg(feature = "jit")]
     pub(crate) allocator: Allocator,
+    #[cfg(feature = "jit")]
+    pub(crate) machine_code: Vec<MachineText>,
     pub(crate) lazy_validation: bool,
     pub(crate) parallel_validation: bool,
     pub(crate) passes_off: Vec<String>,
@@ -90,6 +94,8 @@ impl Default for Config {
             interpret_calls: Vec::new(),
             #[cfg(feature = "jit")]
             allocator: Allocator::default(),
+            #[cfg(feature = "jit")]
+            machine_code: Vec::new(),
             lazy_validation: false,
             parallel_validation: true,
             passes_off: Vec::new(),
@@ -142,6 +148,7 @@ impl Config {
             signals: self.signals_based_traps,
             canonical_nans: self.deterministic,
             allocator: self.allocator,
+            machine_code: self.machine_code.clone(),
             passes_off: self.passes_off.clone(),
             rewrite_fuel: self.rewrite_fuel,
             // Under every other stress seed small loops are entered as big ones are.

@@ -1,0 +1,26 @@
+;;; A call through a table: bounds, signature, instance restored after it.
+;; test: lower
+;; func: 0
+;; run: f(21, 0) -> 42
+;; run: f(21, 1) -> -21
+;; run: f(21, 2) -> trap undefined element
+;; options: no-signals
+(module
+  (func (export "f") (param i32 i32) (result i32)
+    (call_indirect (param i32) (result i32) (local.get 0) (local.get 1)))
+  (table funcref (elem $double $negate))
+  (func $double (param i32) (result i32) (i32.shl (local.get 0) (i32.const 1)))
+  (func $negate (param i32) (result i32) (i32.sub (i32.const 0) (local.get 0))))
+;; expect
+;; machine lowered pc 0x3b regs 7 calls restores raises
+;; b0:
+;;     v5:rdi v6:rsi = args
+;;     v1 = mov.d v6
+;;     v2 = mov.q [r15 + 40]                    @0x3f
+;;     cmp.q v1, [v2 + 8]                       @0x3f
+;;     trap_if_ae UndefinedElement              @0x3f
+;;     v3 = shl.q v1, 5                         @0x3f
+;;     v4 = add.q v3, [v2]                      @0x3f
+;;     check_signature.d v4, 1                  @0x3f
+;;     v0:rax = call reference v5:rdi v4:r11 restore @0x3f
+;;     ret v0:rax                               @0x42
