@@ -1,7 +1,7 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
-//! `build`, the passes of the optimiser in their order, and those of a back end. [`compile`](crate::compile),
+//! `build`, the passes of the optimiser in their order, and those of a back end. [`compile`](mod@crate::compile),
 //! [`explore`](crate::explore) and the filetests differ in their observers and in the form they begin with.
 
 use crate::construct::{BuildStats, build};
