@@ -20,4 +20,4 @@ mod slow_growth;
 pub mod x64;
 
 pub use compile::compile;
-pub use request::{Backend, Compiled, Options, Refusal, Request};
+pub use request::{Backend, Compiled, InlinedCall, Inlining, Options, Refusal, Request};

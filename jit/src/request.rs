@@ -104,6 +104,61 @@ pub struct Request<'a> {
     pub options: &'a Options,
 }
 
+/// The traps and calls of [`Compiled`] that are in code of inlined functions. The pc of such an entry is an instruction of the innermost
+/// inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so that this is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inlining {
+    /// Index in [`Compiled::traps`] and index of the chain's innermost link in `links`, ascending.
+    pub traps: Vec<(u32, u32)>,
+    /// The same of [`Compiled::calls`].
+    pub calls: Vec<(u32, u32)>,
+    /// The links of all chains. Entries share the outer links that they have in common.
+    pub links: Vec<InlinedCall>,
+}
+
+/// A call that was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The function that was called.
+    pub func: u32,
+    /// The pc of the call, in the function that the next link names, or in the compiled function.
+    pub pc: u32,
+    /// The index of the link around this one, which is lower than its own; `None` if the call is in the compiled function itself.
+    pub outer: Option<u32>,
+}
+
+impl Inlining {
+    /// The functions that are active at an entry, innermost first, each with its pc: `func` is the compiled function, `pc` the entry's
+    /// pc, and `link` the innermost link of its chain, if it has one.
+    pub fn expand(&self, func: u32, pc: u32, link: Option<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let mut next = Some((pc, link));
+        std::iter::from_fn(move || {
+            let (pc, link) = next?;
+            let Some(link) = link.map(|link| self.links[link as usize]) else {
+                next = None;
+                return Some((func, pc));
+            };
+            next = Some((link.pc, link.outer));
+            Some((link.func, pc))
+        })
+    }
+
+    /// The innermost link of the trap with this index.
+    pub fn of_trap(&self, index: usize) -> Option<u32> {
+        Inlining::find(&self.traps, index)
+    }
+
+    /// The innermost link of the call with this index.
+    pub fn of_call(&self, index: usize) -> Option<u32> {
+        Inlining::find(&self.calls, index)
+    }
+
+    fn find(entries: &[(u32, u32)], index: usize) -> Option<u32> {
+        let i = entries.binary_search_by_key(&index, |&(index, _)| index as usize).ok()?;
+        Some(entries[i].1)
+    }
+}
+
 /// Machine code, not yet placed in memory. Position independent but for its relocations.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -117,6 +172,8 @@ pub struct Compiled {
     pub traps: Vec<TrapEntry>,
     /// Return addresses of calls, ascending, with the pc of the call: for backtraces.
     pub calls: Vec<(u32, u32)>,
+    /// Which traps and calls are in code of inlined functions.
+    pub inlining: Inlining,
     /// Where in the code the machine instructions for another Wasm instruction begin, and its pc, 0 for none; ascending. Only
     /// if [`Options::lines`].
     pub lines: Vec<(u32, u32)>,

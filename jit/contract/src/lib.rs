@@ -180,6 +180,11 @@ pub struct StackCtx {
     pub overflow: *mut u64,
     /// The target of a [`Status::Dispatch`].
     pub dispatch: Dispatch,
+    /// The frame pointer of the innermost stub through which native code above [`StackCtx::boundary`] called Rust code that may
+    /// walk the stack. An `enter` stub saves and restores it beside the boundary.
+    pub exit_fp: usize,
+    /// The innermost activation of an engine that is not native code, a record of the vm's own on the native stack; null if none.
+    pub activation: *const (),
 }
 
 /// The target of a dispatch, read by the `reenter` stubs.

@@ -22,7 +22,7 @@ mod vector;
 
 use crate::analysis::cfg::Cfg;
 use crate::ir::{Func, Op, Type, Value};
-use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, Request, TrapEntry};
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -128,7 +128,7 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
         false => Vec::new(),
     };
     let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), CompileStats::default());
-    Ok((Compiled { backend, code, relocs, traps, calls, lines, stats }, frame))
+    Ok((Compiled { backend, code, relocs, traps, calls, inlining: Inlining::default(), lines, stats }, frame))
 }
 
 /// The code of a trap: its own discriminant. Cranelift also has codes of its own for what its instructions trap with.

@@ -27,6 +27,9 @@ pub trait World {
     /// Out of bounds.
     fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap>;
 
+    /// Says that the instruction at `pc` comes next, which may call another function or the host.
+    fn at(&mut self, _pc: u32) {}
+
     /// Size of a memory in pages.
     fn memory_size(&mut self, memory: u32) -> u64;
 
@@ -253,6 +256,9 @@ impl<W: World> Machine<'_, '_, W> {
 
     /// Does an instruction that is no phi and no terminator, and returns its value, 0 if it has none.
     fn step(&mut self, value: Value, inst: &Inst<'_>) -> Result<u128, W::Failure> {
+        if inst.op.calls_function() || matches!(inst.op, Op::MemoryGrow | Op::TableGrow | Op::Poll) {
+            self.world.at(inst.pc);
+        }
         if inst.op.calls_function() {
             return self.call(inst);
         }

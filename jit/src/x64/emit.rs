@@ -13,7 +13,7 @@ use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, Flags, Inst, Mem, Rm, STORED, Width};
 use crate::mir::{Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
-use crate::request::{Backend, CompileStats, Compiled, Refusal, Reloc, TrapEntry};
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, TrapEntry};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
@@ -656,7 +656,7 @@ impl<'c> Emitter<'c> {
         self.traps.sort_unstable_by_key(|trap| trap.offset);
         let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, CompileStats::default());
         let lines = self.lines.unwrap_or_default();
-        Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, lines, stats })
+        Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, inlining: Inlining::default(), lines, stats })
     }
 }
 

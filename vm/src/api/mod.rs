@@ -1,5 +1,6 @@
 //! The public API: handles over the records, and the wiring of the layers below.
 
+mod backtrace;
 pub(crate) mod config;
 pub(crate) mod engine;
 pub mod error;

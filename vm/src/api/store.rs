@@ -227,6 +227,10 @@ impl<T: std::fmt::Debug + 'static> std::fmt::Debug for Store<T> {
 }
 
 impl<'a, T: 'static> StoreContext<'a, T> {
+    pub(crate) fn record(&self) -> *mut StoreRecord {
+        self.record.as_ptr()
+    }
+
     /// The embedder's data.
     pub fn data(&self) -> &'a T {
         self.into_data()

@@ -21,7 +21,7 @@ use weir_bytecode::{FuncType, Module};
 use weir_contract::Entry;
 use weir_contract::{Helper, HelperAddress, TrapSite};
 use weir_jit::compile::TrapEntry;
-use weir_jit::{Backend, Compiled};
+use weir_jit::{Backend, Compiled, Inlining};
 
 /// Whatever identifies a module to the caller; comes back in [`Site::module`].
 pub(crate) type ModuleKey = usize;
@@ -49,23 +49,24 @@ struct CodeInfo {
     traps: Box<[TrapEntry]>,
     /// Return offset and pc of calls, ascending.
     calls: Box<[(u32, u32)]>,
+    inlining: Inlining,
 }
 
 impl CodeInfo {
-    /// The trap site at exactly this offset.
-    fn trap_at(&self, offset: usize) -> Option<&TrapEntry> {
-        let i = self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()?;
-        Some(&self.traps[i])
+    /// The index of the trap site at exactly this offset.
+    fn trap_at(&self, offset: usize) -> Option<usize> {
+        self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()
     }
 
-    /// The pc of the call that returns to exactly this offset.
-    fn call_at(&self, offset: usize) -> Option<u32> {
-        let i = self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()?;
-        Some(self.calls[i].1)
+    /// The index of the call that returns to exactly this offset.
+    fn call_at(&self, offset: usize) -> Option<usize> {
+        self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()
     }
 
-    fn site(&self, pc: u32) -> Site {
-        Site { module: self.module, func: self.func, entry: self.entry, backend: self.backend, pc }
+    /// The functions that are active at an entry of either table with this pc, innermost first. `link` is that of [`Inlining::expand`].
+    fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
+        let site = |(func, pc)| Site { module: self.module, func, entry: self.entry, backend: self.backend, pc };
+        self.inlining.expand(self.func, pc, link).map(site)
     }
 }
 
@@ -239,43 +240,46 @@ impl CodeSpace {
         Ok(code)
     }
 
-    /// What the trap at native address `pc` means, and where it is.
+    /// What the trap at native address `pc` means, and where it is: in the innermost function, if calls were inlined.
     ///
     /// # Safety
     /// `pc` is a [`weir_contract::StoreCtx::trap_pc`] of this engine, in code that is still there.
     pub unsafe fn trap_at(&self, pc: usize) -> Option<(Site, TrapSite)> {
         // SAFETY: the caller's promise.
         let (info, offset) = unsafe { self.info_at(pc)? };
-        let trap = info.trap_at(offset)?;
-        Some((info.site(trap.pc), trap.site))
+        let index = info.trap_at(offset)?;
+        let trap = &info.traps[index];
+        Some((info.sites(trap.pc, info.inlining.of_trap(index)).next()?, trap.site))
     }
 
-    /// The call that returns to native address `pc`; `None` if `pc` is in no function, but in an `enter` stub for instance.
+    /// Calls `visit` with the functions that are active in the frame that traps at native address `pc`, innermost first; not at all if
+    /// `pc` is no trap site.
     ///
     /// # Safety
-    /// Code of this engine at `pc`, if there is any, is not freed meanwhile: it is on this thread's stack.
-    pub unsafe fn call_at(&self, pc: usize) -> Option<Site> {
+    /// As for [`CodeSpace::trap_at`].
+    pub unsafe fn trap_frames(&self, pc: usize, visit: impl FnMut(Site)) {
         // SAFETY: the caller's promise.
-        let (info, offset) = unsafe { self.info_at(pc)? };
-        Some(info.site(info.call_at(offset)?))
+        let Some((info, offset)) = (unsafe { self.info_at(pc) }) else { return };
+        if let Some(index) = info.trap_at(offset) {
+            info.sites(info.traps[index].pc, info.inlining.of_trap(index)).for_each(visit);
+        }
     }
 
-    /// The native frames from an unwinding down to the boundary, innermost first. The arguments are those of [`OnUnwind`](stubs::OnUnwind).
+    /// Calls `visit` with the functions that are active in the callers of the frame at `fp`, innermost first, down to the boundary.
     ///
     /// # Safety
-    /// To be used within the [`OnUnwind`](stubs::OnUnwind) hook, with its arguments.
-    pub unsafe fn frames(&self, pc: usize, fp: usize) -> impl Iterator<Item = Site> + '_ {
-        // SAFETY: a trap_pc, in code that this thread was just running.
-        let trapped = unsafe { self.trap_at(pc) }.map(|(site, _)| site);
+    /// `fp` is the frame pointer of native code or of a stub that such code has called, on this thread's stack.
+    pub unsafe fn frames(&self, fp: usize, mut visit: impl FnMut(Site)) {
         let mut fp = fp as *const [usize; 2];
-        let callers = std::iter::from_fn(move || {
-            // SAFETY: native code keeps a chain of frames up to its boundary, where the return address is a stub's and this ends.
+        loop {
+            // SAFETY: native code keeps a chain of frames up to its boundary, where the return address is in a stub and this ends.
             let [caller, return_address] = unsafe { *fp };
             fp = caller as *const [usize; 2];
             // SAFETY: this thread is going to return there, so the code is there.
-            unsafe { self.call_at(return_address) }
-        });
-        trapped.into_iter().chain(callers.fuse())
+            let Some((info, offset)) = (unsafe { self.info_at(return_address) }) else { return };
+            let Some(index) = info.call_at(offset) else { return };
+            info.sites(info.calls[index].1, info.inlining.of_call(index)).for_each(&mut visit);
+        }
     }
 
     /// The function in whose code `pc` lies, and its offset there.
@@ -383,6 +387,7 @@ impl ModuleCode {
             len: compiled.code.len(),
             traps: compiled.traps.as_slice().into(),
             calls: compiled.calls.as_slice().into(),
+            inlining: compiled.inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));
         let code = self.space.arena.publish(compiled.code.len(), info.as_ptr() as usize, |bytes, address| {

@@ -7,7 +7,7 @@
 //! rbp + 8    return address in Rust
 //! rbp        Rust's rbp
 //! rbp - 40   Rust's rbx r12 r13 r14 r15
-//! rbp - 48   unused, for alignment
+//! rbp - 48   the previous StackCtx::exit_fp
 //! rbp - 56   *mut StackCtx
 //! rbp - 64   the previous boundary            ← StackCtx::boundary
 //! ```
@@ -141,6 +141,7 @@ pub(super) const STUB: usize = 1;
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const BOUNDARY: i32 = offset_of!(StackCtx, boundary) as i32;
+const EXIT_FP: i32 = offset_of!(StackCtx, exit_fp) as i32;
 const STORE: i32 = offset_of!(InstanceCtx, store) as i32;
 const HOST_CALL: i32 = offset_of!(HostCtx, call) as i32;
 const TRAP_PC: i32 = offset_of!(StoreCtx, trap_pc) as i32;
@@ -220,7 +221,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
 /// Calls `poll` with every register but `rax` spared: vector registers have 128 bits.
 fn poll_body(asm: &mut Asm, poll: Poll) {
     const VECTORS: i32 = 16;
-    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
     for register in SPARED {
         dynasm!(asm; .arch x64; push Rq(register));
     }
@@ -248,6 +249,8 @@ fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
         ; .arch x64
         ; push rbp
         ; mov rbp, rsp
+        ; mov rax, [r15 + STACK]
+        ; mov [rax + EXIT_FP], rbp
         ; mov rax, QWORD grow as usize as i64
         ; call rax
         ; test edx, edx
@@ -320,7 +323,7 @@ fn enter_boundary(asm: &mut Asm) {
         ; push r13
         ; push r14
         ; push r15
-        ; push rax
+        ; push QWORD [rcx + EXIT_FP]
         ; push rcx
         ; push QWORD [rcx + BOUNDARY]
         ; mov [rcx + BOUNDARY], rsp
@@ -350,6 +353,7 @@ fn leave_boundary(asm: &mut Asm) {
         ; pop rcx
         ; mov [rcx + BOUNDARY], rdx
         ; pop rdx
+        ; mov [rcx + EXIT_FP], rdx
         ; pop r15
         ; pop r14
         ; pop r13
@@ -387,6 +391,7 @@ fn leave_native(asm: &mut Asm, shape: &Shape) {
         ; push rbp
         ; mov rbp, rsp
         ; mov r11, [r15 + STACK]
+        ; mov [r11 + EXIT_FP], rbp
         ; mov r10, [r11 + VALUE_SP]
     );
     if shape.params.overflow() {

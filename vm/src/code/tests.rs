@@ -18,6 +18,7 @@ use weir_bytecode::{FuncBody, Trap, ValType};
 use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
+use weir_jit::InlinedCall;
 use weir_jit::compile::{CompileStats, Reloc};
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
@@ -53,8 +54,12 @@ unsafe extern "C" fn host(instance: *mut InstanceCtx, args: *mut u64) -> Status 
 unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) {
     let mut script = SCRIPT.take();
     if let Some(space) = &script.space {
+        let mut frames = Vec::new();
         // SAFETY: this is the hook.
-        let frames = unsafe { space.frames(pc, fp) }.collect();
+        unsafe {
+            space.trap_frames(pc, |site| frames.push(site));
+            space.frames(fp, |site| frames.push(site));
+        }
         script.backtraces.push(frames);
     }
     SCRIPT.set(script);
@@ -116,7 +121,8 @@ impl Code {
     fn finish(self, asm: Asm) -> Compiled {
         let Code { relocs, traps, calls } = self;
         let stats = CompileStats::default();
-        Compiled { backend: Backend::Native, code: asm.finalize().unwrap(), relocs, traps, calls, lines: Vec::new(), stats }
+        let (inlining, lines) = (Inlining::default(), Vec::new());
+        Compiled { backend: Backend::Native, code: asm.finalize().unwrap(), relocs, traps, calls, inlining, lines, stats }
     }
 }
 
@@ -308,6 +314,30 @@ fn faults_are_the_traps_of_their_sites() {
             let frames: Vec<_> = backtrace.iter().map(|site| (site.func, site.pc)).collect();
             assert_eq!(frames, [(func, 5 + func), (3, 77)][..depth]);
         }
+    }
+}
+
+/// Function 2 was compiled with a call of 11 inlined, and in that one of 12; the trap is in 12, and so is a call.
+#[test]
+fn a_chain_of_two_inlined_calls_gives_three_frames() {
+    let space = space();
+    let ty = func_type(&[], &[]);
+    let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0)).unwrap();
+    let enter = space.stubs(&ty).unwrap().enter;
+    let links = vec![InlinedCall { func: 11, pc: 40, outer: None }, InlinedCall { func: 12, pc: 50, outer: Some(0) }];
+    let mut trapping = unreachable();
+    trapping.inlining = Inlining { traps: vec![(0, 1)], calls: Vec::new(), links: links.clone() };
+    let mut calling = forward(1);
+    calling.inlining = Inlining { traps: Vec::new(), calls: vec![(0, 1)], links };
+    let trapping = code.install(2, Entry::Call, &trapping).unwrap();
+    let calling = code.install(2, Entry::Call, &calling).unwrap();
+    code.install(1, Entry::Call, &unreachable()).unwrap();
+    let mut world = World::new(&Module::default());
+    SCRIPT.with_borrow_mut(|script| script.space = Some(space.clone()));
+    for (code, expected) in [(trapping, vec![(12, 3), (11, 50), (2, 40)]), (calling, vec![(1, 3), (12, 77), (11, 50), (2, 40)])] {
+        assert_eq!(world.enter(enter, code, &[]).0, Status::Trap);
+        let backtrace = SCRIPT.with_borrow_mut(|script| script.backtraces.pop().unwrap());
+        assert_eq!(backtrace.iter().map(|site| (site.func, site.pc)).collect::<Vec<_>>(), expected);
     }
 }
 

@@ -71,7 +71,7 @@ fn stack_overflow() -> Error {
 unsafe fn failed(store: *mut StoreRecord) -> Error {
     // SAFETY: the caller's promise.
     match unsafe { take_failure(store) } {
-        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail).with_backtrace(frames),
+        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail).with_backtrace(frames.unwrap_or_default()),
         Failure::Host(error) => error,
         Failure::Panic(payload) => resume_unwind(payload),
     }

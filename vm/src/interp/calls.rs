@@ -5,9 +5,10 @@ use super::control::Meter;
 use super::exit::Exit;
 use super::frame::{self, Header};
 use super::state::{End, State, Step};
-use super::{decode, lazy};
+use super::{decode, lazy, memory};
 use crate::records::body::Body;
 use crate::records::deadline::deadline_reached;
+use crate::records::failure::Failure;
 use crate::records::host::HostRecord;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::scope::Scope;
@@ -206,6 +207,7 @@ pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecor
         let ty = &host.func.ty;
         let args = state.sp.sub(ty.params.len() * WORDS);
         set_value_sp::<WORDS>(&state, args);
+        state.stands_here();
         if WORDS == 2 {
             frame::relayout(args, ty.params.len(), WORDS, slot_words(&ty.params));
         }
@@ -239,6 +241,7 @@ pub(super) unsafe fn native<const WORDS: usize>(
     unsafe {
         let args = state.sp.sub((*body).params as usize * WORDS);
         set_value_sp::<WORDS>(&state, args);
+        state.stands_here();
         if WORDS == 2 {
             frame::relayout(args, (*body).params.into(), WORDS, (*body).param_words.into());
         }
@@ -411,14 +414,14 @@ unsafe fn hand_over<const WORDS: usize>(
             1 => set_value_sp::<1>(&state, used),
             _ => set_value_sp::<2>(&state, used),
         }
+        // Where the caller continues, until its `sp` is known.
+        state.sp = ptr::null_mut();
+        state.stands_here();
         let status = match osr {
             false => tier::call(instance, func, code, args),
             true => tier::call_osr(instance, func, code, args),
         };
         if status != Status::Return {
-            let mut failure = take_failure(store_of(instance));
-            frame::describe_from(&mut failure, caller);
-            (*store_of(instance)).failure = Some(failure);
             return Step::Leave(End::Exit(Exit::Trap));
         }
         let results = (*body).results.into();
@@ -438,6 +441,7 @@ pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
     // SAFETY: the operands are within the frame.
     unsafe {
         set_value_sp::<WORDS>(&state, state.sp);
+        state.stands_here();
         let store = store_of((*state.scope).ctx);
         if let Err(failure) = deadline_reached(store) {
             (*store).failure = Some(failure);
@@ -468,9 +472,53 @@ pub(super) unsafe fn failed(state: &State) -> End {
     // SAFETY: the caller's promise.
     unsafe {
         let store = store_of((*state.scope).ctx);
+        state.stands_here();
         let mut failure = take_failure(store);
-        frame::describe(&mut failure, state.scope, state.body, state.fp, state.pc);
+        failure.capture(store);
         (*store).failure = Some(failure);
         End::Exit(Exit::Trap)
+    }
+}
+
+/// Ends the activation with `trap` of the instruction at which `state` stands.
+///
+/// # Safety
+/// `state` is valid.
+#[cold]
+pub(super) unsafe fn trapped(trap: Trap, state: &State) -> End {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let instance = instance_of((*state.scope).ctx);
+        let pc = state.pc.offset_from_unsigned((*state.scope).bytes) as u32;
+        (*store_of((*state.scope).ctx)).failure = Some(Failure::trap_at(trap, instance, pc));
+        failed(state)
+    }
+}
+
+/// Executes `memory.grow`, at which `state` stands, with its immediate at `at`; the next instruction, or `None` to end execution for
+/// the reason in the store.
+///
+/// # Safety
+/// It stands there.
+#[inline(never)]
+pub(super) unsafe fn grow_memory<const WORDS: usize>(state: State, at: *const u8) -> Option<*const u8> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        state.stands_here();
+        memory::grow(at, state.sp.sub(WORDS), (*state.scope).ctx)
+    }
+}
+
+/// Executes `table.grow`; otherwise as [`grow_memory`].
+///
+/// # Safety
+/// As for [`grow_memory`].
+#[inline(never)]
+pub(super) unsafe fn grow_table<const WORDS: usize>(state: State, at: *const u8) -> Option<*const u8> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        state.stands_here();
+        let top = state.sp.sub(WORDS);
+        memory::grow_table(at, top.sub(WORDS), top, (*state.scope).ctx)
     }
 }

@@ -7,7 +7,6 @@
 
 use super::calls::{self, Callee};
 use super::control::{self, Meter};
-use super::exit::Exit;
 use super::frame;
 use super::memory::View;
 use super::state::{End, State, Step};
@@ -359,7 +358,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                 state.pc = next;
                             }
                             code::MemoryGrow => {
-                                state.pc = match memory::grow(at, state.sp.sub(WORDS), (*state.scope).ctx) {
+                                state.pc = match calls::grow_memory::<WORDS>(state, at) {
                                     Some(next) => next,
                                     None => return calls::failed(&state),
                                 };
@@ -550,7 +549,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                     code::I64MulWideU => wide!(i64_mul_wide_u, at),
                                     code::TableGrow => {
                                         let top = state.sp.sub(WORDS);
-                                        state.pc = match memory::grow_table(at, top.sub(WORDS), top, (*state.scope).ctx) {
+                                        state.pc = match calls::grow_table::<WORDS>(state, at) {
                                             Some(next) => next,
                                             None => return calls::failed(&state),
                                         };
@@ -610,7 +609,6 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                 }
             }
         };
-        frame::trapped(trap, state.scope, state.body, state.fp, state.pc);
-        End::Exit(Exit::Trap)
+        calls::trapped(trap, &state)
     }
 }

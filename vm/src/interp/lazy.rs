@@ -4,9 +4,8 @@
 //! ticks gone, and so comes to [`prepare`]; whoever then finds no room for the frame asks [`refused`] whether the function is
 //! invalid. So calls of validated functions take no step more.
 
-use super::exit::Exit;
-use super::frame;
-use super::state::{End, State, Step};
+use super::calls;
+use super::state::{State, Step};
 use crate::records::body::{Body, Readiness};
 use crate::records::error::Error;
 use crate::records::failure::Failure;
@@ -50,9 +49,8 @@ pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
 pub(super) unsafe fn refused(state: State, body: *const Body, scope: *const Scope) -> Option<Step> {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut failure = Failure::Host(refusal(&instance_of((*scope).ctx).module, (*body).func)?);
-        frame::describe(&mut failure, state.scope, state.body, state.fp, state.pc);
-        (*store_of((*scope).ctx)).failure = Some(failure);
+        let refusal = refusal(&instance_of((*scope).ctx).module, (*body).func)?;
+        (*store_of((*scope).ctx)).failure = Some(Failure::Host(refusal));
+        Some(Step::Leave(calls::failed(&state)))
     }
-    Some(Step::Leave(End::Exit(Exit::Trap)))
 }

@@ -8,6 +8,7 @@ use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::stack::native_overflow;
 use crate::records::store::{StoreRecord, store_of};
+use crate::records::walk::Activation;
 use weir_bytecode::Trap;
 use weir_contract::InstanceCtx;
 
@@ -33,17 +34,20 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
             let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
             let mut failure = refusal.unwrap_or_else(|| Failure::trap(Trap::StackOverflow));
-            failure.push_frame(
-                &record.module,
-                func,
-                record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start,
-            );
+            // The function is entered, but has no frame.
+            if let Some(frames) = failure.missing_backtrace() {
+                let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start;
+                frames.push(&record.module, func, start);
+                frames.extend(store);
+            }
             (*store).failure = Some(failure);
             return Exit::Trap;
         }
         let value_sp = (*stack).value_sp;
         let meter = meter(store);
         let state = State::at_entry(scope, body, fp);
+        let activation = Activation::new(stack);
+        activation.link(stack);
         let config = (*store).engine.config();
         let table = if config.has_assembly() { x64::table_for(config) } else { None };
         let exit = match (config.is_metered(), config.profiles()) {
@@ -51,6 +55,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             (false, true) => alternate::<false, true>(state, meter, table),
             (false, false) => alternate::<false, false>(state, meter, table),
         };
+        activation.unlink(stack);
         (*stack).value_sp = value_sp;
         exit
     }

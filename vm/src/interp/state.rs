@@ -4,10 +4,14 @@ use super::exit::Exit;
 use super::frame::{self, Header};
 use crate::records::body::Body;
 use crate::records::scope::Scope;
+use crate::records::walk::{self, Position};
+use std::mem::offset_of;
+use std::ptr;
 use weir_bytecode::sidetable::BranchEntry;
 
 /// The state of the loop between two instructions.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(super) struct State {
     /// The next instruction; while one executes, the address of its opcode.
     pub pc: *const u8,
@@ -15,17 +19,26 @@ pub(super) struct State {
     pub sp: *mut u64,
     /// Local 0.
     pub fp: *mut u64,
+    /// The function that runs.
+    pub body: *const Body,
+    /// The instance it runs in.
+    pub scope: *const Scope,
     /// The next branch entry.
     pub stp: *const BranchEntry,
     /// Memory 0's first byte.
     pub base: *mut u8,
     /// Memory 0's length: read again after whatever may grow it.
     pub len: u64,
-    /// The function that runs.
-    pub body: *const Body,
-    /// The instance it runs in.
-    pub scope: *const Scope,
 }
+
+// A state begins with a position, so that one pointer says where an activation stands.
+const _: () = assert!(
+    offset_of!(State, pc) == offset_of!(Position, pc)
+        && offset_of!(State, sp) == offset_of!(Position, sp)
+        && offset_of!(State, fp) == offset_of!(Position, fp)
+        && offset_of!(State, body) == offset_of!(Position, body)
+        && offset_of!(State, scope) == offset_of!(Position, scope)
+);
 
 /// How it goes on after what was too big to be inline.
 pub(super) enum Step {
@@ -50,6 +63,16 @@ impl State {
     pub unsafe fn reload_memory(&mut self) {
         // SAFETY: the caller's promise.
         (self.base, self.len) = unsafe { (*self.scope).memory() };
+    }
+
+    /// Says where the activation stands, before something is called that may walk the stack.
+    ///
+    /// # Safety
+    /// The state is valid, and is not changed until that call is over.
+    #[inline(always)]
+    pub unsafe fn stands_here(&self) {
+        // SAFETY: the caller's promise; the loop runs in an activation.
+        unsafe { walk::stands_at((*(*self.scope).ctx).stack, ptr::from_ref(self).cast()) };
     }
 
     /// Goes to an instance, this one or another.

@@ -44,7 +44,7 @@ impl Error {
         (self.attachment()? as &dyn Any).downcast_ref()
     }
 
-    /// The backtrace, to which outer activations append their frames as the error passes through them.
+    /// The backtrace, empty if there was none.
     pub(crate) fn backtrace_mut(&mut self) -> &mut WasmBacktrace {
         let attachment: &mut dyn Any = self.attachment_or(|| Box::new(WasmBacktrace::default()));
         attachment.downcast_mut().expect("nothing else is attached to errors")
@@ -68,10 +68,10 @@ impl WasmBacktrace {
         self.omitted
     }
 
-    /// Adds the frame that called the last one.
-    pub(crate) fn push(&mut self, module: &Module, func: u32, pc: u32) {
+    /// Adds the frame that called the last one. Beyond [`MAX_FRAMES`] only the number of frames matters, and `pc` is not called.
+    pub(crate) fn push(&mut self, module: &Module, func: u32, pc: impl FnOnce() -> u32) {
         if self.frames.len() < MAX_FRAMES {
-            self.frames.push(FrameInfo { module: module.clone(), func, pc });
+            self.frames.push(FrameInfo { module: module.clone(), func, pc: pc() });
         } else {
             self.omitted += 1;
         }

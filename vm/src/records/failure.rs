@@ -4,17 +4,15 @@ use crate::records::backtrace::WasmBacktrace;
 use crate::records::error::Error;
 use crate::records::instance::InstanceRecord;
 use crate::records::mismatch;
-use crate::records::module::Module;
 use std::any::Any;
 use weir_bytecode::Trap;
 
 /// Why execution ended abnormally, on its way up through engines to whoever called.
 ///
-/// Each activation that it passes through appends the frames that were active in it, innermost first, with
-/// [`Failure::push_frame`]; those of a native activation are appended when it is unwound.
+/// Its backtrace is taken once, where it arises, by the engine whose code failed or called what failed.
 pub(crate) enum Failure {
     /// A trap, and what it was about if there is more to say than the backtrace does.
-    Trap { trap: Trap, detail: Option<Box<str>>, frames: WasmBacktrace },
+    Trap { trap: Trap, detail: Option<Box<str>>, frames: Option<WasmBacktrace> },
     /// A host function's error. Its backtrace is in it.
     Host(Error),
     /// A host function's panic, to be resumed in the Rust code that entered the guest.
@@ -24,7 +22,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// A trap without frames yet.
     pub fn trap(trap: Trap) -> Failure {
-        Failure::Trap { trap, detail: None, frames: WasmBacktrace::default() }
+        Failure::Trap { trap, detail: None, frames: None }
     }
 
     /// A trap of the instruction at `pc` of `instance`, without frames yet.
@@ -37,16 +35,15 @@ impl Failure {
             Trap::BadSignature => unsafe { mismatch::describe(instance, pc) },
             _ => None,
         };
-        Failure::Trap { trap, detail, frames: WasmBacktrace::default() }
+        Failure::Trap { trap, detail, frames: None }
     }
 
-    /// Adds a function that was active: the caller of the last one added. `pc` is that of the instruction that
-    /// trapped or of the call.
-    pub fn push_frame(&mut self, module: &Module, func: u32, pc: u32) {
+    /// The empty backtrace of a failure that had none until now; a panic has none.
+    pub fn missing_backtrace(&mut self) -> Option<&mut WasmBacktrace> {
         match self {
-            Failure::Trap { frames, .. } => frames.push(module, func, pc),
-            Failure::Host(error) => error.backtrace_mut().push(module, func, pc),
-            Failure::Panic(_) => (),
+            Failure::Trap { frames: frames @ None, .. } => Some(frames.insert(WasmBacktrace::default())),
+            Failure::Host(error) if error.wasm_backtrace().is_none() => Some(error.backtrace_mut()),
+            Failure::Trap { .. } | Failure::Host(_) | Failure::Panic(_) => None,
         }
     }
 }

@@ -15,7 +15,9 @@ use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::module::ModuleRecord;
 use crate::records::stack::{native_overflow, read_slot, with_room, write_slot};
 use crate::records::store::store_of;
+use crate::records::walk::{Activation, Position, stands_at};
 use bumpalo::Bump;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -136,23 +138,56 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
     unsafe {
         let record = instance_of(instance);
         let bytecode = record.module.bytecode();
-        let ty = bytecode.func_type(func.index);
-        let failed = |why: Failure, pc: u32| {
+        let scope = &raw const record.scope;
+        let body = (*scope).bodies.add((func.index - (*scope).imported_funcs) as usize);
+        let at = |pc: u32| Position { pc: (*scope).bytes.add(pc as usize), sp: args, fp: ptr::null_mut(), body, scope };
+        let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
+        let position = Cell::new(at(start));
+        let stack = (*instance).stack;
+        let activation = Activation::new(stack);
+        activation.link(stack);
+        stands_at(stack, position.as_ptr());
+        let outcome = evaluate_at(instance, func, args, &position);
+        let outcome = outcome.map_err(|Stopped { why, pc }| {
             let mut failure = match why {
-                // Its own trap: a callee's has the callee's frame.
-                Failure::Trap { trap, frames, .. } if frames.frames().is_empty() => Failure::trap_at(trap, record, pc),
+                // Its own trap: a callee's has a backtrace.
+                Failure::Trap { trap, frames: None, .. } => Failure::trap_at(trap, record, pc),
                 other => other,
             };
-            failure.push_frame(&record.module, func.index, pc);
+            position.set(at(pc));
+            failure.capture(store_of(instance));
             failure
-        };
+        });
+        activation.unlink(stack);
+        outcome
+    }
+}
+
+/// Why an evaluation stopped, and at which instruction.
+struct Stopped {
+    why: Failure,
+    pc: u32,
+}
+
+/// The same within an activation, which stands at `position`.
+unsafe fn evaluate_at(
+    instance: *mut InstanceCtx,
+    func: &Func<'_>,
+    args: *mut u64,
+    position: &Cell<Position>,
+) -> Result<Option<*const FuncRef>, Stopped> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let failed = |why: Failure, pc: u32| Stopped { why, pc };
+        let bytecode = instance_of(instance).module.bytecode();
+        let ty = bytecode.func_type(func.index);
         if native_overflow((*instance).stack) {
             let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
             return Err(failed(Trap::StackOverflow.into(), start));
         }
         let words = slot_words(&ty.params);
         let params: Vec<u128> = (0..ty.params.len()).map(|i| read_slot(args.add(i * words), words)).collect();
-        let mut guest = Guest::new(instance);
+        let mut guest = Guest::new(instance, position);
         let (slots, words, next) = match eval(func, &mut guest, &params, u64::MAX) {
             Ok(Outcome::Return(results)) => (results, slot_words(&ty.results), None),
             Ok(Outcome::TailCall { callee, args, pc }) => {

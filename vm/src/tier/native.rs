@@ -9,6 +9,7 @@ pub(crate) use super::unwind::on_unwind;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::module::ModuleRecord;
 use crate::records::stats::Stats;
+use crate::records::walk::NativeFrame;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -148,6 +149,21 @@ pub(crate) unsafe fn call_osr(instance: *mut InstanceCtx, func: u32, code: *cons
         let module = instance_of(instance).module.record();
         let stubs = &native_of(module).stubs[type_of(module, func)];
         (stubs.enter_osr)(code, fp, instance, (*instance).stack)
+    }
+}
+
+/// Calls `visit` with the native frames of a segment whose stub has the frame pointer `exit_fp`, innermost first.
+///
+/// # Safety
+/// As for [`walk`](crate::records::walk::walk): there is such a segment on this thread's stack.
+pub(crate) unsafe fn native_frames(engine: &Engine, exit_fp: usize, visit: &mut dyn FnMut(NativeFrame<'_>)) {
+    let Some(space) = engine.record().tier.space() else { return };
+    // SAFETY: the caller's promise; modules live while their code is on a stack.
+    unsafe {
+        space.frames(exit_fp, |site| {
+            let module = Module::from_running(site.module as *const ModuleRecord);
+            visit(NativeFrame { module: &module, func: site.func, pc: site.pc });
+        });
     }
 }
 

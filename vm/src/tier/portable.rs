@@ -6,6 +6,7 @@ use crate::records::instance::InstanceRecord;
 use crate::records::module::ModuleRecord;
 use crate::records::quiescence::Domain;
 use crate::records::stats::Stats;
+use crate::records::walk::NativeFrame;
 use crate::{Config, Engine, Error, Module, Result, Tier};
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -80,6 +81,12 @@ pub(crate) fn helpers(_engine: &Engine) -> *const [HelperAddress; Helper::COUNT]
 pub(crate) fn host_stub(_engine: &Engine, _ty: &FuncType) -> *const u8 {
     ptr::null()
 }
+
+/// There are no native frames.
+///
+/// # Safety
+/// None.
+pub(crate) unsafe fn native_frames(_engine: &Engine, _exit_fp: usize, _visit: &mut dyn FnMut(NativeFrame<'_>)) {}
 
 /// Makes sure that this thread can take a trap: there is nothing to do.
 pub(crate) fn prepare_thread(_engine: &Engine) -> Result<()> {

@@ -9,8 +9,8 @@ use crate::records::store::store_of;
 use weir_bytecode::Trap;
 use weir_contract::{InstanceCtx, TrapSite};
 
-/// What the landing pad calls before it unwinds: adds the native frames to the failure, which for a trap of native code
-/// is made here.
+/// What the landing pad calls before it unwinds: makes the failure of a trap in native code, and takes the backtrace if there is none
+/// yet.
 pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
     // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still there, and
     // nobody else uses the store.
@@ -18,15 +18,16 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
         let store = store_of(instance);
         let engine = (*store).engine.clone();
         let Some(space) = engine.record().tier.space() else { return };
-        if (*store).failure.is_none() {
-            (*store).failure = Some(failure_at(space, instance, pc));
+        let mut failure = (*store).failure.take().unwrap_or_else(|| failure_at(space, instance, pc));
+        if let Some(frames) = failure.missing_backtrace() {
+            // The trapping function's own frame; its callers begin at `fp`.
+            space.trap_frames(pc, |site| {
+                frames.push(&Module::from_running(site.module as *const ModuleRecord), site.func, || site.pc)
+            });
+            (*(*instance).stack).exit_fp = fp;
+            frames.extend(store);
         }
-        for site in space.frames(pc, fp) {
-            let module = Module::from_running(site.module as *const ModuleRecord);
-            if let Some(failure) = &mut (*store).failure {
-                failure.push_frame(&module, site.func, site.pc);
-            }
-        }
+        (*store).failure = Some(failure);
     }
 }
 

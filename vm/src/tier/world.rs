@@ -8,6 +8,8 @@ use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{charge, store_of, take_failure};
+use crate::records::walk::Position;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::{FuncType, Trap};
@@ -22,14 +24,15 @@ use weir_jit::ir::{Callee, World};
 pub(super) struct Guest<'i> {
     instance: *mut InstanceCtx,
     record: &'i InstanceRecord,
+    position: &'i Cell<Position>,
 }
 
 impl Guest<'_> {
     /// # Safety
     /// What the type's comment says.
-    pub unsafe fn new<'i>(instance: *mut InstanceCtx) -> Guest<'i> {
+    pub unsafe fn new<'i>(instance: *mut InstanceCtx, position: &'i Cell<Position>) -> Guest<'i> {
         // SAFETY: the caller's promise.
-        Guest { instance, record: unsafe { instance_of(instance) } }
+        Guest { instance, record: unsafe { instance_of(instance) }, position }
     }
 
     /// The function that a call calls.
@@ -137,6 +140,13 @@ impl World for Guest<'_> {
     fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Result<Option<u64>, Failure> {
         // SAFETY: see the type.
         self.grown(unsafe { bulk::table_grow(self.record, table, reference, delta) })
+    }
+
+    fn at(&mut self, pc: u32) {
+        let position = self.position.get();
+        // SAFETY: the scope is that of the instance.
+        let pc = unsafe { (*position.scope).bytes.add(pc as usize) };
+        self.position.set(Position { pc, ..position });
     }
 
     fn table_fill(&mut self, table: u32, index: u64, reference: u64, len: u64) -> Result<(), Trap> {

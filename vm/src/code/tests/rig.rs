@@ -80,6 +80,8 @@ impl World {
             boundary: 0,
             overflow: overflow.as_mut_ptr(),
             dispatch: Dispatch { code: std::ptr::null(), args: std::ptr::null_mut(), instance: std::ptr::null_mut() },
+            exit_fp: 0,
+            activation: std::ptr::null(),
         });
         let null =
             TableEntry { entry: std::ptr::null(), sig: NULL_SIG, padding: 0, instance: std::ptr::null_mut(), reference: 0 };

@@ -1,0 +1,38 @@
+//! Backtraces of a guest that is running.
+
+use crate::api::store::AsContext;
+use crate::records::backtrace::WasmBacktrace;
+
+impl WasmBacktrace {
+    /// Returns the guest's functions that are active in this store now, innermost first: those that wait for the host function that
+    /// calls this, also the ones beyond other host functions. Without frames if the guest does not run.
+    ///
+    /// ```
+    /// use weir::{Caller, Engine, Linker, Module, Store, WasmBacktrace};
+    ///
+    /// let engine = Engine::default();
+    /// let module = Module::new(&engine, r#"
+    ///     (module
+    ///         (import "host" "log" (func $log))
+    ///         (func $work (call $log))
+    ///         (func (export "main") (call $work)))
+    /// "#)?;
+    /// let mut linker: Linker<Vec<u32>> = Linker::new(&engine);
+    /// linker.func_wrap("host", "log", |mut caller: Caller<'_, Vec<u32>>| {
+    ///     let trace = WasmBacktrace::capture(&caller);
+    ///     *caller.data_mut() = trace.frames().iter().map(|frame| frame.func_index()).collect();
+    /// })?;
+    /// let mut store = Store::new(&engine, Vec::new());
+    /// let instance = linker.instantiate(&mut store, &module)?;
+    /// instance.get_typed_func::<(), ()>(&mut store, "main")?.call(&mut store, ())?;
+    /// assert_eq!(store.data(), &[1, 2]);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn capture(store: impl AsContext) -> WasmBacktrace {
+        let mut trace = WasmBacktrace::default();
+        // SAFETY: a store that is lent is live. It is used by one thread at a time, and if its guest runs, only Rust code that the guest
+        // called on this thread can be lent it.
+        unsafe { trace.extend(store.as_context().record()) };
+        trace
+    }
+}

@@ -1,0 +1,219 @@
+//! The stack walker: the frames of the guest, of every engine, innermost first.
+//!
+//! A stack has two chains, both from the inside out, which begin in its [`StackCtx`]:
+//!
+//! - *Boundaries*: one for each `enter` stub. Between a boundary and the one inside it lies a segment of native frames, linked by
+//!   `rbp`. The segment ends at a stub through which native code called Rust, whose frame pointer is in [`StackCtx::exit_fp`]; the
+//!   next `enter` stub saves it.
+//! - [`Activation`]s: one for each run of the interpreter's loop, or of a function by the evaluator of SSA. It refers to the
+//!   [`Position`] at which the engine called something that may walk the stack.
+//!
+//! Both kinds of link lie on the native stack, which grows downwards: of two links the one at the lower address is the inner one. So
+//! the walker merges the chains by address, and no link needs to know the other kind.
+//!
+//! The walk is for the thread that runs the guest, wherever that is in Rust: in a host function, in a helper that may grow something,
+//! in a callback at the deadline, or at a trap. It is not for signal handlers or other threads.
+
+use crate::records::backtrace::WasmBacktrace;
+use crate::records::body::Body;
+use crate::records::failure::Failure;
+use crate::records::header::{Header, header};
+use crate::records::instance::instance_of;
+use crate::records::module::Module;
+use crate::records::scope::Scope;
+use crate::records::store::StoreRecord;
+use crate::tier;
+use std::cell::Cell;
+use std::ptr;
+use weir_bytecode::instrs::Instrs;
+use weir_contract::StackCtx;
+
+/// Where an engine that is not native code stands in its innermost frame. The interpreter's state begins like this.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Position {
+    /// The instruction's opcode; if `sp` is null, where the frame continues after its call.
+    pub pc: *const u8,
+    /// The first free operand slot. Null if `pc` is the address after the call.
+    pub sp: *mut u64,
+    /// Local 0. Null for the evaluator of SSA, which has one frame in an activation and none on the value stack.
+    pub fp: *mut u64,
+    /// The function.
+    pub body: *const Body,
+    /// The instance it runs in.
+    pub scope: *const Scope,
+}
+
+/// A run of the interpreter's loop, or of a function by the evaluator.
+pub(crate) struct Activation {
+    prev: *const (),
+    position: Cell<*const Position>,
+}
+
+impl Activation {
+    /// An activation inside the innermost one of `stack`, to be linked where it stays.
+    ///
+    /// # Safety
+    /// `stack` is live.
+    #[inline(always)]
+    pub unsafe fn new(stack: *const StackCtx) -> Activation {
+        // SAFETY: the caller's promise.
+        Activation { prev: unsafe { (*stack).activation }, position: Cell::new(ptr::null()) }
+    }
+
+    /// Makes it the innermost one, until [`Activation::unlink`].
+    ///
+    /// # Safety
+    /// `stack` is that of [`Activation::new`]. This does not move until it is unlinked.
+    #[inline(always)]
+    pub unsafe fn link(&self, stack: *mut StackCtx) {
+        // SAFETY: the caller's promise.
+        unsafe { (*stack).activation = ptr::from_ref(self).cast() };
+    }
+
+    /// Makes the one around it the innermost one.
+    ///
+    /// # Safety
+    /// It is the innermost one of `stack`.
+    #[inline(always)]
+    pub unsafe fn unlink(&self, stack: *mut StackCtx) {
+        // SAFETY: the caller's promise.
+        unsafe { (*stack).activation = self.prev };
+    }
+}
+
+/// Says where the innermost activation stands, before it calls anything that may walk the stack.
+///
+/// # Safety
+/// An activation is linked in `stack`, and `position` is valid until that call is over.
+#[inline(always)]
+pub(crate) unsafe fn stands_at(stack: *const StackCtx, position: *const Position) {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*stack).activation.cast::<Activation>()).position.set(position) };
+}
+
+/// A frame of the guest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Frame<'a> {
+    /// Of native code; several for one frame of the machine where the compiler inlined calls.
+    Native(NativeFrame<'a>),
+    /// Of the interpreter, or of the evaluator of SSA.
+    Interp {
+        module: &'a Module,
+        func: u32,
+        /// Offset in the module of the instruction: the call, but for the innermost frame at a trap.
+        pc: Pc,
+    },
+}
+
+/// See [`Frame::Native`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeFrame<'a> {
+    pub module: &'a Module,
+    pub func: u32,
+    /// Offset in the module of the instruction.
+    pub pc: u32,
+}
+
+/// Where a frame of the interpreter stands. The interpreter notes where a call returns; finding the call decodes the function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pc {
+    /// At this instruction.
+    At(u32),
+    /// At the call that returns to this instruction.
+    Before(u32),
+}
+
+impl Pc {
+    /// The offset in the module of the instruction of function `func`.
+    fn find(self, module: &Module, func: u32) -> u32 {
+        match self {
+            Pc::At(pc) => pc,
+            // Code cannot be read backwards.
+            Pc::Before(pc) => {
+                let bytecode = module.bytecode();
+                let entry = bytecode.body(func).map_or(pc, |body| body.entry);
+                Instrs::new(bytecode, entry, pc).last().map_or(pc, |call| call.pc)
+            }
+        }
+    }
+}
+
+/// Calls `visit` with every frame of the guest of `store`, innermost first.
+///
+/// # Safety
+/// This thread runs the guest of the live store and is in Rust code that the guest called, or runs no guest of it.
+pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>)) {
+    // SAFETY: the caller's promise: both chains are those of frames that are still there.
+    unsafe {
+        let StackCtx { activation, mut boundary, mut exit_fp, .. } = (*(*store).stack).ctx;
+        let mut activation = activation.cast::<Activation>();
+        loop {
+            if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
+                walk_activation(&*(*activation).position.get(), &mut visit);
+                activation = (*activation).prev.cast();
+            } else if boundary != 0 {
+                tier::native_frames(&(*store).engine, exit_fp, &mut |frame| visit(Frame::Native(frame)));
+                // See the picture of the `enter` stub's frame in `code::stubs`.
+                let enter = ptr::with_exposed_provenance::<[usize; 3]>(boundary);
+                [boundary, _, exit_fp] = *enter;
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+/// The frames of one activation, innermost first.
+///
+/// # Safety
+/// It stands at `position`.
+unsafe fn walk_activation(position: &Position, visit: &mut impl FnMut(Frame<'_>)) {
+    // SAFETY: the caller's promise: the frames down to the base are intact, and their instances and functions live.
+    unsafe {
+        let at = position.pc.offset_from_unsigned((*position.scope).bytes) as u32;
+        let at = if position.sp.is_null() { Pc::Before(at) } else { Pc::At(at) };
+        let mut show = |scope: *const Scope, body: *const Body, pc: Pc| {
+            visit(Frame::Interp { module: &instance_of((*scope).ctx).module, func: (*body).func, pc });
+        };
+        show(position.scope, position.body, at);
+        if position.fp.is_null() {
+            return;
+        }
+        let mut caller: Header = *header(position.fp, position.body, (*position.body).words());
+        while !caller.is_base() {
+            show(caller.scope, caller.body, Pc::Before(caller.pc));
+            caller = *header(caller.fp(), caller.body, (*caller.body).words());
+        }
+    }
+}
+
+impl WasmBacktrace {
+    /// Adds the frames of the guest of `store`.
+    ///
+    /// # Safety
+    /// As for [`walk`].
+    pub(crate) unsafe fn extend(&mut self, store: *mut StoreRecord) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            walk(store, |frame| match frame {
+                Frame::Native(NativeFrame { module, func, pc }) => self.push(module, func, || pc),
+                Frame::Interp { module, func, pc } => self.push(module, func, || pc.find(module, func)),
+            });
+        }
+    }
+}
+
+impl Failure {
+    /// Takes the backtrace, unless the failure has one: that of a host function's error that came from a guest.
+    ///
+    /// # Safety
+    /// As for [`walk`].
+    #[cold]
+    pub unsafe fn capture(&mut self, store: *mut StoreRecord) {
+        if let Some(frames) = self.missing_backtrace() {
+            // SAFETY: the caller's promise.
+            unsafe { frames.extend(store) };
+        }
+    }
+}
