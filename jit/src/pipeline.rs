@@ -1,7 +1,7 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
-//! `build`, the passes of the optimiser in their order, and those of a back end. [`compile`](crate::compile),
+//! `build`, the passes of the optimiser in their order, and those of a back end. [`compile`](mod@crate::compile),
 //! [`explore`](crate::explore) and the filetests differ in their observers and in the form they begin with.
 
 use crate::construct::{BuildStats, build};
@@ -259,5 +259,44 @@ fn verify_bytes(unit: &Unit<'_, '_>) -> Result<(), String> {
     match sorted && relocs.chain(traps).chain(calls).all(|behind| behind <= end) {
         true => Ok(()),
         false => Err("relocations or traps are not sorted, or an entry of a table is outside of the code".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Entry;
+    use crate::request::Options;
+    use weir_bytecode::validate;
+
+    /// Stops after the phase with this name.
+    struct StopAfter(&'static str);
+
+    impl Observer for StopAfter {
+        fn after(&mut self, phase: &'static str, _: &Form<'_>) -> ControlFlow<()> {
+            if phase == self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn an_observer_stops_after_any_phase() {
+        let text = "(module (func (param i32) (result i32) (i32.mul (local.get 0) (i32.const 8))))";
+        let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
+        let (options, backend) = (Options::default(), Backend::Native);
+        let request =
+            Request { module: &module, func: 0, entry: Entry::Call, sig_ids: &[0], backend, profile: None, options: &options };
+        for (name, stage) in [("build", None), ("lower", Some(0)), ("regalloc", Some(1)), ("layout", Some(2)), ("emit", None)] {
+            let arena = Bump::new();
+            let mut unit = Unit::new(&request, Form::Bytecode, &arena, Bump::new());
+            let phases = front().chain(back(backend).iter().copied());
+            assert_eq!(run(&mut unit, phases, &mut StopAfter(name)), Ok(ControlFlow::Break(())), "{name}");
+            assert_eq!(unit.stats.phases.last().map(|phase| phase.0), Some(name));
+            let found = match &unit.form {
+                Form::Machine(code) => Some(code.stage() as usize),
+                Form::Bytecode | Form::Ssa(_) | Form::Bytes(_) => None,
+            };
+            assert_eq!(found, stage, "{name}");
+        }
     }
 }

@@ -56,8 +56,9 @@
 //!
 //! # Cargo features
 //!
-//! All are on by default. `jit`: native code; without it no executable memory is ever made. `cranelift`: the second
-//! back end. `wat`: [`Module::new`] accepts the text format.
+//! On by default: `jit`: native code; without it no executable memory is ever made. `cranelift`: the second back end. `wat`:
+//! [`Module::new`] accepts the text format. Off by default: `fault-injection`: tests can make the library's calls of the
+//! operating system fail, by the module `fault_injection`.
 
 // What only native code asks for has no caller where there is none.
 #![cfg_attr(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")), allow(dead_code))]

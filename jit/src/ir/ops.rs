@@ -216,7 +216,7 @@ macro_rules! for_each_op {
                 // memory other than of all 16 bytes are a load or a store with one of these.
                 Vector, "vector", *, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Vector, [];
             }
-            /// Loads: [address]; imm is the offset, aux the memory.
+            /// Loads: `[address]`; imm is the offset, aux the memory.
             Load {
                 Load, "load", 1, ReadTrap, mirror: none, inverse: none, gives: any, calls: none, access: all, fields: Access, [I32 I32 I32Load, I64 I64 I64Load, F32 F32 F32Load, F64 F64 F64Load, V128 V128 V128Load];
                 Load8S, "load8_s", 1, ReadTrap, mirror: none, inverse: none, gives: any, calls: none, access: 1, fields: Access, [I32 I32 I32Load8S, I64 I64 I64Load8S];
@@ -251,7 +251,7 @@ macro_rules! for_each_op {
             }
             /// Tables: aux is the table; for copy, imm is the source table; for init and elem_drop, imm is the segment.
             /// Indices, sizes and lengths have the table's index type (table.copy: the length has the smaller one). Operands
-            /// are in the order of the operand stack: get [index], set [index, reference], grow [reference, delta], fill
+            /// are in the order of the operand stack: get `[index]`, set [index, reference], grow [reference, delta], fill
             /// [index, reference, length].
             Table {
                 TableGet, "table_get", 1, ReadTrap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Table, [];
@@ -276,8 +276,8 @@ macro_rules! for_each_op {
                 Fuel, "fuel", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Poll, "poll", 0, Write, mirror: none, inverse: none, gives: any, calls: poll, access: none, fields: None, [];
             }
-            /// What ends a block, whose successors are the block's. `branch`: [condition], successors [if non-zero, if zero],
-            /// imm the odds. `br_table`: [index], last successor is the default. `trap`: aux is the trap's code. Fields of
+            /// What ends a block, whose successors are the block's. `branch`: `[condition]`, successors [if non-zero, if zero],
+            /// imm the odds. `br_table`: `[index]`, last successor is the default. `trap`: aux is the trap's code. Fields of
             /// calls as above.
             Terminator {
                 Jump, "jump", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];

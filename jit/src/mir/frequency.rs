@@ -1,6 +1,6 @@
 //! Block frequencies, estimated from loops and branch probabilities, and which blocks are cold.
 //!
-//! A loop iterates [`LOOP_TRIPS`] times; a cold block is executed [`COLD_FACTOR`] times more rarely than what is around it. A
+//! A loop iterates `LOOP_TRIPS` times; a cold block is executed `COLD_FACTOR` times more rarely than what is around it. A
 //! profile decides only which blocks are cold: frequencies in proportion to it made as many programs slower as faster (`fib` by
 //! a third, `chacha20` by 8 %), and so did the trip counts that were seen. Linear in blocks and edges, with a logarithm of the
 //! loop depth.

@@ -1,7 +1,7 @@
 //! Weir's own back end: SSA to x86-64.
 //!
-//! [`lower`] selects instructions of TABLE 3 (`insts`) over virtual registers; [`mir`](crate::mir) allocates registers and orders
-//! the blocks; [`emit`] writes bytes. The processor must have what x86-64-v3 demands (AVX, BMI1, BMI2, LZCNT, POPCNT, and AVX2 for
+//! `lower` selects instructions of TABLE 3 (`insts`) over virtual registers; [`mir`](crate::mir) allocates registers and orders
+//! the blocks; `emit` writes bytes. The processor must have what x86-64-v3 demands (AVX, BMI1, BMI2, LZCNT, POPCNT, and AVX2 for
 //! functions with vectors): three-operand forms of float operations, shifts by any register, and counts without special cases
 //! are worth more than processors from before 2013, which have the other back end.
 

@@ -57,7 +57,8 @@ fn run_here(args: &Run, started: Instant) -> Done {
     let mut linker = Linker::new(&engine);
     weir_wasi::add_to_linker(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
     let memory = MemoryBudget::new(args.max_memory.unwrap_or(usize::MAX));
-    let mut store = Store::new(&engine, Host { wasi: world::context(args, path, guest_args)?, memory });
+    let host = Host { wasi: world::context(args, path, guest_args)?, memory };
+    let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;
     store.limiter(|host| &mut host.memory);
     if let Some(fuel) = args.engine.fuel {
         store.set_fuel(fuel).map_err(Failure::Module)?;

@@ -137,7 +137,7 @@ struct Runner {
 
 impl Runner {
     fn new(engine: &Engine, fuel: Option<u64>) -> weir::Result<Runner> {
-        let mut store = Store::new(engine, ());
+        let mut store = Store::try_new(engine, ())?;
         if let Some(fuel) = fuel {
             store.set_fuel(fuel)?;
         }

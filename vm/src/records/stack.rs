@@ -112,12 +112,15 @@ pub(crate) unsafe fn read_slot(slot: *const u64, words: usize) -> u128 {
     }
 }
 
+/// How much of a native stack is used of which the system tells nothing. The threads of common systems have more.
+const UNKNOWN_STACK: usize = 512 << 10;
+
 /// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than
 /// `max` bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
 #[inline]
 pub(crate) fn native_limit(here: usize, max: usize) -> usize {
-    let limit = here.saturating_sub(max);
     let (lowest, end) = thread_stack();
+    let limit = here.saturating_sub(if end == 0 { max.min(UNKNOWN_STACK) } else { max });
     // Code may run on a stack that is not its thread's, of which nothing is known.
     if (lowest..end).contains(&here) { limit.max(lowest + NATIVE_STACK_RESERVE) } else { limit }
 }
@@ -140,9 +143,10 @@ fn thread_stack() -> (usize, usize) {
     // A constant without a destructor costs a load, a value that is made at its first use a call besides.
     thread_local!(static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) });
     BOUNDS.get().unwrap_or_else(|| {
-        let bounds = thread::stack_bounds().map_or((0, 0), |bounds| (bounds.start, bounds.end));
-        BOUNDS.set(Some(bounds));
-        bounds
+        // Where the system does not tell now, it may at another time.
+        let Ok(bounds) = thread::stack_bounds() else { return (0, 0) };
+        BOUNDS.set(Some((bounds.start, bounds.end)));
+        (bounds.start, bounds.end)
     })
 }
 

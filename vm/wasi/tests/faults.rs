@@ -1,0 +1,199 @@
+//! Every function of the operating-system layer fails, at its first call, its second and so on, while a guest makes the calls of
+//! WASI. The call returns the error's number, or does without the function; the guest goes on. Interrupted functions begin again.
+
+mod common;
+
+use common::*;
+use std::fs;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use weir::fault_injection::{FaultInjection, Function};
+use weir_wasi::fault_injection::functions;
+use weir_wasi::{Access, WasiCtx};
+
+/// "No space left on device", of the host and of WASI.
+const ENOSPC: i32 = 28;
+const EINTR: i32 = 4;
+const INTR: i32 = 27;
+
+const ALL: u64 = (1 << 30) - 1;
+const DIR: u32 = 3;
+const LISTENER: u32 = 4;
+const SOCKET: u32 = 5;
+const CREATE: u32 = 1;
+const APPEND: u32 = 1;
+
+fn done(status: i32) -> Result<(), i32> {
+    if status == SUCCESS { Ok(()) } else { Err(status) }
+}
+
+/// Reads until there is nothing more, or as much as was asked for: a call that fails after some bytes returns these.
+fn take_all(guest: &mut Guest, fd: u32, len: usize, at: Option<u64>) -> Result<Vec<u8>, i32> {
+    let mut all = Vec::new();
+    loop {
+        let more = guest.take(fd, len - all.len(), at.map(|at| at + all.len() as u64))?;
+        if more.is_empty() {
+            return Ok(all);
+        }
+        all.extend(more);
+    }
+}
+
+/// Makes calls that reach every function, until one fails. What succeeds gives the right result.
+fn script(guest: &mut Guest, folder: &Path, client: &mut UnixStream, address: std::net::SocketAddr) -> Result<(), i32> {
+    let fd = guest.open(DIR, "a.txt", CREATE, [ALL, 0], 0)?;
+    assert_eq!(guest.put(fd, b"hello, world", None)?, 12);
+    assert_eq!(guest.seek(fd, 7, 0)?, 7);
+    assert_eq!(take_all(guest, fd, 100, None)?, b"world");
+    assert_eq!(take_all(guest, fd, 3, Some(1))?, b"ell");
+    assert_eq!(guest.put(fd, b"J", Some(0))?, 1);
+    assert_eq!(guest.tell(fd)?, 12);
+    done(guest.call("fd_advise", &[fd.into(), 0, 0, 1]))?;
+    done(guest.call("fd_allocate", &[fd.into(), 0, 20]))?;
+    assert_eq!(guest.stat(fd)?.size, 20);
+    done(guest.call("fd_filestat_set_size", &[fd.into(), 12]))?;
+    done(guest.call("fd_filestat_set_times", &[fd.into(), 1_000_000_000, 2_000_000_000, 0b0101]))?;
+    assert_eq!(guest.stat(fd)?.modification, 2_000_000_000);
+    done(guest.call("fd_sync", &[fd.into()]))?;
+    done(guest.call("fd_datasync", &[fd.into()]))?;
+    done(guest.call("fd_fdstat_set_flags", &[fd.into(), APPEND.into()]))?;
+    assert_eq!(guest.put(fd, b"!", None)?, 1);
+    assert_eq!(guest.put(fd, b"j", Some(0))?, 1);
+    assert_eq!(guest.put(fd, b"?", None)?, 1);
+    assert_eq!(fs::read(folder.join("a.txt")).unwrap(), b"jello, world!?");
+    let (entries, more) = guest.list(DIR, 0, 1000)?;
+    assert_eq!(entries.iter().map(|entry| &*entry.3).collect::<Vec<_>>(), [".", "..", "a.txt"]);
+    assert!(!more);
+
+    done(guest.call("random_get", &[100, 16]))?;
+    assert_ne!(guest.read(100, 16), [0; 16]);
+
+    let mut stranger = TcpStream::connect(address).unwrap();
+    done(guest.call("sock_accept", &[LISTENER.into(), 0, 100]))?;
+    let connection = guest.word(100);
+    stranger.write_all(b"abc").unwrap();
+    guest.write_words(0, &[9000, 3]);
+    // All of it at once, whenever it comes.
+    done(guest.call("sock_recv", &[connection.into(), 0, 1, 2, 100, 104]))?;
+    assert_eq!(guest.read(9000, 3), b"abc");
+    done(guest.call("sock_shutdown", &[connection.into(), 3]))?;
+
+    client.write_all(b"xyz").unwrap();
+    let mut subscription = [0; 48];
+    subscription[8] = 1;
+    subscription[16..20].copy_from_slice(&SOCKET.to_le_bytes());
+    guest.write(0, &subscription);
+    done(guest.call("poll_oneoff", &[0, 2000, 1, 1000]))?;
+    assert_eq!(guest.word(1000), 1);
+    // An error is the event's.
+    let error = guest.read(2008, 2);
+    done(u16::from_le_bytes([error[0], error[1]]).into())?;
+    assert_eq!(guest.take(SOCKET, 3, None)?.first(), Some(&b'x'));
+
+    // A file is always ready, whatever its position.
+    subscription[16..20].copy_from_slice(&fd.to_le_bytes());
+    guest.write(0, &subscription);
+    done(guest.call("poll_oneoff", &[0, 2000, 1, 1000]))?;
+    assert_eq!(guest.word(1000), 1);
+    let error = guest.read(2008, 2);
+    done(u16::from_le_bytes([error[0], error[1]]).into())?;
+    // Time passes while nothing can be read.
+    let mut waiting = [subscription, subscription].concat();
+    waiting[0..4].copy_from_slice(&1u32.to_le_bytes());
+    waiting[16..20].copy_from_slice(&LISTENER.to_le_bytes());
+    waiting[48..96].fill(0);
+    waiting[64] = 1;
+    waiting[72..80].copy_from_slice(&1_000_000u64.to_le_bytes());
+    guest.write(0, &waiting);
+    done(guest.call("poll_oneoff", &[0, 2000, 2, 1000]))?;
+    // The time, or an error before it, or both.
+    assert!((1..=2).contains(&guest.word(1000)));
+    let error = guest.read(2008, 2);
+    done(u16::from_le_bytes([error[0], error[1]]).into())
+}
+
+/// Runs the script in an empty folder while `function` fails at this call; the script's result, and whether it failed.
+fn run(function: &'static Function, call: u64, errno: i32) -> (Result<(), i32>, bool) {
+    // Until the end: no other test of this process makes calls meanwhile.
+    let mut faults = FaultInjection::begin();
+    let folder = scratch("faults");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (mut client, socket) = UnixStream::pair().unwrap();
+    faults.fail(function, call..=call, errno);
+    let ctx = match WasiCtx::builder().preopened_dir(&folder, "/data", Access::ReadWrite) {
+        Ok(ctx) => ctx,
+        Err(error) => {
+            assert_eq!((error.raw_os_error(), function.name()), (Some(errno), "weir_wasi::dir::open"));
+            return (Err(if errno == EINTR { INTR } else { NOSPC }), true);
+        }
+    };
+    let mut guest = Guest::new(ctx.preopened_listener(listener).preopened_socket(socket));
+    let result = script(&mut guest, &folder, &mut client, address);
+    let failed = function.failed() > 0;
+    faults.fail(function, 0..0, errno);
+    // The guest goes on.
+    assert_eq!(guest.call("clock_time_get", &[0, 0, 100]), SUCCESS);
+    let fd = guest.open(DIR, "b.txt", CREATE, [ALL, 0], 0).unwrap();
+    assert_eq!(guest.put(fd, b"on and on", None), Ok(9));
+    assert_eq!(fs::read(folder.join("b.txt")).unwrap(), b"on and on");
+    (result, failed)
+}
+
+#[test]
+fn every_function_may_fail() {
+    for function in functions() {
+        // Without these something less is known, or less is read at a time, and no call of the guest fails.
+        let is_optional = ["poll::readable_bytes", "file::seek", "file::read", "file::read_at"]
+            .iter()
+            .any(|name| function.name().strip_prefix("weir_wasi::") == Some(name));
+        let mut call = 0;
+        loop {
+            call += 1;
+            let (result, failed) = run(function, call, ENOSPC);
+            if !failed {
+                assert_eq!(result, Ok(()), "{}", function.name());
+                break;
+            }
+            let name = format!("{}, call {call}", function.name());
+            match result {
+                Ok(()) => assert!(is_optional && (call > 1 || name.contains("readable_bytes")), "{name}: the failure is lost"),
+                Err(errno) => assert_eq!(errno, NOSPC, "{name}"),
+            }
+        }
+        assert!(call > 1, "{} was never called", function.name());
+    }
+}
+
+#[test]
+fn what_a_signal_interrupts_begins_again() {
+    for name in ["read", "read_at", "write", "write_at"]
+        .map(|name| format!("weir_wasi::file::{name}"))
+        .into_iter()
+        .chain(["socket::accept", "socket::receive", "random::fill", "poll::wait"].map(|name| format!("weir_wasi::{name}")))
+    {
+        let function = functions().iter().find(|function| function.name() == name).unwrap();
+        let (result, failed) = run(function, 1, EINTR);
+        assert_eq!((result, failed), (Ok(()), true), "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_append_again_says_so() {
+    let mut faults = FaultInjection::begin();
+    let folder = scratch("appending");
+    let set_flags = functions().iter().find(|function| function.name() == "weir_wasi::file::set_flags").unwrap();
+    let mut guest = Guest::new(WasiCtx::builder().preopened_dir(&folder, "/data", Access::ReadWrite).unwrap());
+    let fd = guest.open(DIR, "a.txt", CREATE, [ALL, 0], APPEND).unwrap();
+    assert_eq!(guest.put(fd, b"abc", None), Ok(3));
+    assert_eq!(guest.fdstat(fd).unwrap().1, APPEND as u8);
+    faults.fail(set_flags, 1..=1, ENOSPC);
+    assert_eq!(guest.put(fd, b"x", Some(0)), Err(NOSPC));
+    assert_eq!(fs::read(folder.join("a.txt")).unwrap(), b"abc", "nothing was written");
+    assert_eq!(guest.fdstat(fd).unwrap().1, APPEND as u8);
+    faults.fail(set_flags, 2..=2, ENOSPC);
+    assert_eq!(guest.put(fd, b"x", Some(0)), Err(NOSPC));
+    assert_eq!(guest.fdstat(fd).unwrap().1, 0, "it does not append now");
+}
