@@ -1,6 +1,8 @@
 //! The types on the operand stack at an instruction of validated code, found by walking the body from its start for types
 //! only. Entries into loops ask for them, and root maps of interpreted frames can.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 use crate::body::FuncBody;
 use crate::instrs::{Instr, Instrs};
 use crate::module::Module;
@@ -185,10 +187,12 @@ struct Types<'m, 'i> {
 impl Types<'_, '_> {
     /// Whether operands of the types `found` are what the instruction takes. Of two references, nothing but that they are.
     fn accept(&self, expected: &[StackType], found: &[ValType]) -> bool {
-        expected.iter().zip(found).all(|(&expected, found)| match expected {
-            StackType::Any => true,
-            StackType::Reference => found.is_ref(),
-            expected => self.resolve(expected) == *found || self.resolve(expected).is_ref() && found.is_ref(),
+        expected.iter().zip(found).all(|(&expected, found)| {
+            if matches!(expected, StackType::Any | StackType::Reference) {
+                return expected == StackType::Any || found.is_ref();
+            }
+            let expected = self.resolve(expected);
+            expected == *found || expected.is_ref() && found.is_ref()
         })
     }
 

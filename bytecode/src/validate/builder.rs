@@ -7,6 +7,8 @@
 //! same block. The validator's operand heights mean nothing there, and nothing there is ever executed: it costs no fuel,
 //! writes no local and raises no operand count, yet it owns its branch entries.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 use super::code::Code;
 use crate::body::FuncBody;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
@@ -208,9 +210,10 @@ impl Builder {
     /// Takes note of the next instruction.
     #[inline]
     pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
-        match step.class {
-            Class::Plain => self.charge(),
-            _ => self.special(code, step),
+        if step.class == Class::Plain {
+            self.charge();
+        } else {
+            self.special(code, step);
         }
         // Once it has grown, few instructions make it grow further.
         if step.after > self.max_operands && self.live {
@@ -241,7 +244,9 @@ impl Builder {
             Class::Loop => return self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
-            _ => self.charge(),
+            Class::If | Class::Br | Class::BrIf | Class::BrTable | Class::BrOnNull | Class::BrOnNonNull => self.charge(),
+            Class::Call | Class::ReturnCall | Class::ReturnCallIndirect | Class::Stop => self.charge(),
+            Class::Write | Class::Global | Class::Vector => self.charge(),
         }
         match class {
             Class::Write if self.live => self.write(|| immediates.u32()),
@@ -283,7 +288,9 @@ impl Builder {
                 self.foreign_tail_calls = true;
                 self.live = false;
             }
-            _ => self.live = false,
+            Class::Stop => self.live = false,
+            // Done above.
+            Class::Plain | Class::Nop | Class::Block | Class::Loop | Class::Else | Class::End => {}
         }
     }
 
@@ -352,7 +359,7 @@ impl Builder {
         match label.kind {
             LabelKind::If(entry) => self.land_if(entry, target),
             LabelKind::Loop(_) => self.close_loop(),
-            _ => {}
+            LabelKind::Block => {}
         }
         // Nothing branches to the end of a loop: if its body falls through, its segment goes on.
         if !(matches!(label.kind, LabelKind::Loop(_)) && self.live) {

@@ -1,7 +1,8 @@
 //! Calls, tail calls, helpers, and how arguments and results travel.
 
-use super::{Translator, clif_type, trap_code};
-use crate::ir::{Entry, Func, Type, Value};
+use super::signature::{clif_type, signature};
+use super::{Translator, trap_code};
+use crate::ir::{Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -16,31 +17,6 @@ use weir_contract::{FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, Sto
 struct Target {
     code: clif::Value,
     instance: Option<clif::Value>,
-}
-
-/// The values of `types` that travel in registers, as CLIF parameters.
-fn in_registers(types: &[ValType], places: impl Iterator<Item = Place>) -> Vec<AbiParam> {
-    let in_register = |(ty, place): (&ValType, Place)| match place {
-        Place::Int(_) | Place::Float(_) => Some(AbiParam::new(clif_type(Type::from(*ty)))),
-        Place::Overflow(_) => None,
-    };
-    types.iter().zip(places).filter_map(in_register).collect()
-}
-
-fn signature(ty: &FuncType) -> Result<Signature, Refusal> {
-    let mut signature = Signature::new(CallConv::Tail);
-    signature.params = in_registers(&ty.params, param_places(&ty.params));
-    signature.returns = in_registers(&ty.results, result_places(&ty.results));
-    Ok(signature)
-}
-
-/// The CLIF signature under which `func`, of type `ty`, is entered.
-pub(super) fn entry_signature(func: &Func<'_>, ty: &FuncType) -> Result<Signature, Refusal> {
-    let mut signature = signature(ty)?;
-    if matches!(func.entry, Entry::Osr(_)) {
-        signature.params = vec![AbiParam::new(types::I64)];
-    }
-    Ok(signature)
 }
 
 impl<'t> Translator<'t, '_> {

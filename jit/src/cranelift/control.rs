@@ -1,6 +1,9 @@
 //! Entry, blocks, edges, terminators, fuel and polls.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 use super::{STORED, Translator, clif_type, trap_code};
+use crate::ir::family::{Family, Terminator};
 use crate::ir::{Block, Entry, Op, Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -54,35 +57,35 @@ impl Translator<'_, '_> {
         }
         let func = self.func;
         for &value in &func.block(block).insts {
-            match func.op(value) {
-                Op::Phi => {}
-                op if op.is_terminator() => self.terminator(block, value)?,
-                _ => self.inst(value)?,
+            if let Family::Terminator(op) = func.op(value).family() {
+                self.terminator(op, block, value)?;
+            } else if func.op(value) != Op::Phi {
+                self.inst(value)?;
             }
         }
         Ok(())
     }
 
-    fn terminator(&mut self, block: Block, value: Value) -> Result<(), Refusal> {
+    fn terminator(&mut self, op: Terminator, block: Block, value: Value) -> Result<(), Refusal> {
         let inst = self.func.inst(value);
         self.set_pc(inst.pc);
-        match inst.op {
-            Op::Jump => {
+        match op {
+            Terminator::Jump => {
                 let (to, args) = self.edge(block, 0);
                 self.b.ins().jump(to, &args);
             }
-            Op::Branch => {
+            Terminator::Branch => {
                 let condition = self.arg(value, 0);
                 let (if_set, set_args) = self.edge(block, 0);
                 let (if_zero, zero_args) = self.edge(block, 1);
                 self.b.ins().brif(condition, if_set, &set_args, if_zero, &zero_args);
             }
-            Op::BrTable => self.br_table(block, value),
-            Op::Return => self.return_(value),
-            Op::ReturnCall => self.return_call(value)?,
-            Op::ReturnCallIndirect => self.return_call_indirect(value)?,
-            Op::ReturnCallRef => self.return_call_ref(value)?,
-            _ => {
+            Terminator::BrTable => self.br_table(block, value),
+            Terminator::Return => self.return_(value),
+            Terminator::ReturnCall => self.return_call(value)?,
+            Terminator::ReturnCallIndirect => self.return_call_indirect(value)?,
+            Terminator::ReturnCallRef => self.return_call_ref(value)?,
+            Terminator::Trap => {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
                 // Cranelift would merge a block of a trap alone into the branch to it, with the branch's pc.
                 self.b.ins().sequence_point();

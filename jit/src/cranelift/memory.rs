@@ -1,7 +1,10 @@
 //! Linear memories and globals.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 use super::{STORED, Translator, clif_type, trap_code};
-use crate::ir::{Op, Type, Value};
+use crate::ir::family::{Load, Store};
+use crate::ir::{Calls, Type, Value};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 use std::mem::offset_of;
@@ -9,37 +12,48 @@ use weir_bytecode::Trap;
 use weir_contract::{Bounds, Helper, InstanceCtx, MemoryCtx};
 
 impl Translator<'_, '_> {
-    /// A load or a store.
-    pub(super) fn access(&mut self, value: Value) -> Option<clif::Value> {
-        let inst = self.func.inst(value);
-        let operand = self.func.operand_type(value);
-        let width = inst.op.access_width(operand).expect("an access has a width");
-        let (address, offset, flags) = self.address(inst.aux, self.arg(value, 0), inst.imm, width);
-        let stored = inst.args.get(1).map(|&stored| self.get(stored));
+    pub(super) fn store(&mut self, op: Store, value: Value) -> Option<clif::Value> {
+        let (address, offset, flags) = self.accessed(value);
+        let stored = self.arg(value, 1);
         let ins = self.b.ins();
-        if let Some(stored) = stored {
-            match (inst.op, operand) {
-                (Op::Store8, _) => ins.istore8(flags, stored, address, offset),
-                (Op::Store16, _) => ins.istore16(flags, stored, address, offset),
-                (Op::Store32, _) => ins.istore32(flags, stored, address, offset),
-                _ => ins.store(flags, stored, address, offset),
-            };
-            return None;
+        match op {
+            Store::Store8 => ins.istore8(flags, stored, address, offset),
+            Store::Store16 => ins.istore16(flags, stored, address, offset),
+            Store::Store32 => ins.istore32(flags, stored, address, offset),
+            Store::Store => ins.store(flags, stored, address, offset),
+        };
+        None
+    }
+
+    pub(super) fn load(&mut self, op: Load, value: Value) -> clif::Value {
+        let (address, offset, flags) = self.accessed(value);
+        let vector = self.func.ty(value) == Type::V128;
+        let ty = clif_type(self.func.operand_type(value));
+        let ins = self.b.ins();
+        match op {
+            Load::Load => ins.load(ty, flags, address, offset),
+            Load::Load8S => ins.sload8(ty, flags, address, offset),
+            Load::Load8U => ins.uload8(ty, flags, address, offset),
+            Load::Load16S => ins.sload16(ty, flags, address, offset),
+            Load::Load16U => ins.uload16(ty, flags, address, offset),
+            Load::Load32S => ins.sload32(flags, address, offset),
+            Load::Load32U if vector => {
+                let number = ins.load(types::I32, flags, address, offset);
+                self.zero_extended(number)
+            }
+            Load::Load32U => ins.uload32(flags, address, offset),
+            Load::Load64U => {
+                let number = ins.load(types::I64, flags, address, offset);
+                self.zero_extended(number)
+            }
         }
-        let ty = clif_type(operand);
-        if inst.ty == Type::V128 && width < 16 {
-            let number = ins.load(if width == 4 { types::I32 } else { types::I64 }, flags, address, offset);
-            return Some(self.zero_extended(number));
-        }
-        Some(match inst.op {
-            Op::Load8S => ins.sload8(ty, flags, address, offset),
-            Op::Load8U => ins.uload8(ty, flags, address, offset),
-            Op::Load16S => ins.sload16(ty, flags, address, offset),
-            Op::Load16U => ins.uload16(ty, flags, address, offset),
-            Op::Load32S => ins.sload32(flags, address, offset),
-            Op::Load32U => ins.uload32(flags, address, offset),
-            _ => ins.load(ty, flags, address, offset),
-        })
+    }
+
+    /// The native address of a load or store, with an offset to be added by the access itself.
+    fn accessed(&mut self, value: Value) -> (clif::Value, i32, MemFlagsData) {
+        let inst = self.func.inst(value);
+        let width = inst.op.access_width(self.func.operand_type(value)).expect("an access has a width");
+        self.address(inst.aux, self.arg(value, 0), inst.imm, width)
     }
 
     /// The native address of an access of `width` bytes, in bounds or guarded, with an offset to be added by the access itself.
@@ -123,30 +137,14 @@ impl Translator<'_, '_> {
 
     /// A number of pages as a value of `memory`'s index type.
     fn narrow(&mut self, memory: u32, pages: clif::Value) -> clif::Value {
-        match self.index_type(memory) {
-            Type::I32 => self.b.ins().ireduce(types::I32, pages),
-            _ => pages,
-        }
+        if self.index_type(memory) == Type::I32 { self.b.ins().ireduce(types::I32, pages) } else { pages }
     }
 
     /// A bulk operation: a helper with the immediates packed into its first argument.
     pub(super) fn bulk(&mut self, value: Value) -> Option<clif::Value> {
         let inst = self.func.inst(value);
-        let both = u64::from(inst.aux) | inst.imm << 32;
-        let (helper, immediates) = match inst.op {
-            Op::MemoryFill => (Helper::MemoryFill, u64::from(inst.aux)),
-            Op::MemoryCopy => (Helper::MemoryCopy, both),
-            Op::MemoryInit => (Helper::MemoryInit, both),
-            Op::DataDrop => (Helper::DataDrop, inst.imm),
-            Op::TableSet => (Helper::TableSet, u64::from(inst.aux)),
-            Op::TableFill => (Helper::TableFill, u64::from(inst.aux)),
-            Op::TableCopy => (Helper::TableCopy, both),
-            Op::TableInit => (Helper::TableInit, both),
-            op => {
-                debug_assert_eq!(op, Op::ElemDrop);
-                (Helper::ElemDrop, inst.imm)
-            }
-        };
+        let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };
+        let immediates = inst.helper_immediates();
         let mut args = vec![self.b.ins().iconst(types::I64, immediates as i64)];
         for &arg in inst.args.iter() {
             args.push(self.widen(self.func.ty(arg), self.get(arg)));

@@ -15,12 +15,15 @@ mod calls;
 mod control;
 mod memory;
 mod numeric;
+mod signature;
 mod tables;
 mod target;
 mod traps;
+mod unsupported;
 mod vector;
 
 use crate::analysis::cfg::Cfg;
+use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Table};
 use crate::ir::{Func, Op, Type, Value};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
@@ -31,8 +34,10 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::{CodegenError, CompiledCode, Context, FinalizedRelocTarget};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use signature::clif_type;
 use std::collections::HashMap;
 use std::mem::offset_of;
+use unsupported::unsupported;
 use weir_bytecode::Trap;
 use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, TrapSite, UNCHECKED_LEAF_FRAME};
 
@@ -78,10 +83,6 @@ fn attempt(func: &Func<'_>, request: &Request<'_>, check_stack: bool) -> Result<
     }
     let code = cx.compiled_code().expect("it was just compiled");
     extract(code, &cx.func, request)
-}
-
-fn unsupported(what: String) -> Refusal {
-    Refusal::Unsupported { backend: Backend::Cranelift, what }
 }
 
 /// Every value in a block.
@@ -151,18 +152,6 @@ fn trap_site(code: TrapCode) -> TrapSite {
     })
 }
 
-/// The CLIF type of a value of type `ty`.
-fn clif_type(ty: Type) -> clif::Type {
-    match ty {
-        Type::I32 => types::I32,
-        Type::I64 | Type::Ref => types::I64,
-        Type::F32 => types::F32,
-        Type::F64 => types::F64,
-        Type::V128 => types::I8X16,
-        Type::Void => unreachable!("a void instruction has no value"),
-    }
-}
-
 /// Writes the CLIF of `func` into `cx`.
 fn translate(
     func: &Func<'_>,
@@ -172,7 +161,7 @@ fn translate(
     isa: &dyn cranelift_codegen::isa::TargetIsa,
 ) -> Result<(), Refusal> {
     let mut frontend = FunctionBuilderContext::new();
-    cx.func.signature = calls::entry_signature(func, request.module.func_type(func.index))?;
+    cx.func.signature = signature::entry_signature(func, request.module.func_type(func.index))?;
     let mut b = FunctionBuilder::new(&mut cx.func, &mut frontend);
     let cfg = Cfg::compute(func);
     let blocks = func.blocks().map(|_| b.create_block()).collect();
@@ -252,38 +241,63 @@ impl Translator<'_, '_> {
     fn inst(&mut self, value: Value) -> Result<(), Refusal> {
         let inst = self.func.inst(value);
         self.set_pc(inst.pc);
-        let result = match inst.op {
-            Op::Const => Some(self.constant(inst.ty, inst.imm)),
-            Op::Param => Some(self.params[inst.imm as usize]),
-            Op::OsrSlot => Some(self.osr_slot(inst.imm, inst.ty)),
-            Op::Select => {
-                let [condition, if_set, if_zero] = [0, 1, 2].map(|i| self.arg(value, i));
-                Some(self.b.ins().select(condition, if_set, if_zero))
-            }
-            Op::Result => Some(self.results[inst.imm as usize]),
-            Op::Call => self.call(value)?,
-            Op::CallIndirect => self.call_indirect(value)?,
-            Op::CallRef => self.call_ref(value)?,
-            Op::NonNull => {
-                let reference = self.arg(value, 0);
-                let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, reference, 0);
-                self.trap_if(is_null, trap_code(Trap::NullReference));
-                Some(reference)
-            }
-            Op::Fuel => self.charge(inst.imm),
-            Op::Poll => self.poll(),
-            Op::GlobalGet => Some(self.global_get(inst.aux, inst.ty)),
-            Op::GlobalSet => self.global_set(inst.aux, self.arg(value, 0)),
-            Op::MemorySize => Some(self.memory_size(inst.aux)),
-            Op::MemoryGrow => Some(self.memory_grow(value)),
-            Op::RefFunc => Some(self.ref_func(inst.aux)),
-            Op::TableGet => Some(self.table_get(value)),
-            Op::TableSize => Some(self.table_size(inst.aux)),
-            Op::TableGrow => Some(self.table_grow(value)),
-            op if op.is_call() => self.bulk(value),
-            Op::Vector => Some(self.vector(value)),
-            op if op.access_width(self.func.operand_type(value)).is_some() => self.access(value),
-            _ => Some(self.numeric(value)?),
+        let result = match inst.op.family() {
+            Family::Leaf(op) => match op {
+                Leaf::Const => Some(self.constant(inst.ty, inst.imm)),
+                Leaf::Param => Some(self.params[inst.imm as usize]),
+                Leaf::OsrSlot => Some(self.osr_slot(inst.imm, inst.ty)),
+                Leaf::Select => {
+                    let [condition, if_set, if_zero] = [0, 1, 2].map(|i| self.arg(value, i));
+                    Some(self.b.ins().select(condition, if_set, if_zero))
+                }
+                Leaf::Result => Some(self.results[inst.imm as usize]),
+                Leaf::Phi => unreachable!("phis are parameters of their blocks"),
+            },
+            Family::Integer(op) => Some(self.integer(op, self.arg(value, 0), self.arg(value, 1))),
+            Family::Compare(op) => Some(self.compare(op, value)),
+            Family::Bits(op) => Some(self.bits(op, clif_type(inst.ty), self.arg(value, 0))),
+            Family::Float(op) => Some(self.float(op, self.arg(value, 0), self.arg(value, 1))),
+            Family::FloatUnary(op) => Some(self.float_unary(op, self.arg(value, 0))),
+            Family::FloatCompare(op) => Some(self.float_compare(op, self.arg(value, 0), self.arg(value, 1))),
+            Family::Convert(op) => Some(self.convert(op, clif_type(inst.ty), self.arg(value, 0))),
+            Family::Reference(op) => match op {
+                Reference::NonNull => {
+                    let reference = self.arg(value, 0);
+                    let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, reference, 0);
+                    self.trap_if(is_null, trap_code(Trap::NullReference));
+                    Some(reference)
+                }
+                Reference::RefIsNull => Some(self.is_zero(self.arg(value, 0))),
+                Reference::RefFunc => Some(self.ref_func(inst.aux)),
+            },
+            Family::Simd(Simd::Vector) => Some(self.vector(value)),
+            Family::Load(op) => Some(self.load(op, value)),
+            Family::Store(op) => self.store(op, value),
+            Family::Memory(op) => match op {
+                Memory::MemorySize => Some(self.memory_size(inst.aux)),
+                Memory::MemoryGrow => Some(self.memory_grow(value)),
+                Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit | Memory::DataDrop => self.bulk(value),
+            },
+            Family::Global(op) => match op {
+                Global::GlobalGet => Some(self.global_get(inst.aux, inst.ty)),
+                Global::GlobalSet => self.global_set(inst.aux, self.arg(value, 0)),
+            },
+            Family::Table(op) => match op {
+                Table::TableGet => Some(self.table_get(value)),
+                Table::TableSize => Some(self.table_size(inst.aux)),
+                Table::TableGrow => Some(self.table_grow(value)),
+                Table::TableSet | Table::TableFill | Table::TableCopy | Table::TableInit | Table::ElemDrop => self.bulk(value),
+            },
+            Family::Call(op) => match op {
+                Call::Call => self.call(value)?,
+                Call::CallIndirect => self.call_indirect(value)?,
+                Call::CallRef => self.call_ref(value)?,
+            },
+            Family::Accounting(op) => match op {
+                Accounting::Fuel => self.charge(inst.imm),
+                Accounting::Poll => self.poll(),
+            },
+            Family::Terminator(_) => unreachable!("terminators are translated with their edges"),
         };
         self.values[value.index()] = result;
         Ok(())

@@ -1,6 +1,6 @@
 //! The machine that Cranelift compiles for: this one, if it is an x86-64.
 
-use super::unsupported;
+use super::unsupported::unsupported;
 use crate::request::Refusal;
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};

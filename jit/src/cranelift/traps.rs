@@ -1,7 +1,7 @@
 //! Traps: instructions of Cranelift's that fault, or where there are no signal handlers a call of [`Helper::Raise`].
 
 use super::{STORED, Translator, trap_code};
-use crate::ir::Op;
+use crate::ir::family::Integer;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self as clif, InstBuilder, TrapCode, types};
 use std::mem::offset_of;
@@ -38,13 +38,14 @@ impl Translator<'_, '_> {
     }
 
     /// Where there are no signal handlers: checks a division beforehand, for which Cranelift's instructions would fault.
-    pub(super) fn check_division(&mut self, op: Op, a: clif::Value, b: clif::Value) {
-        if self.request.options.signals {
+    pub(super) fn check_division(&mut self, op: Integer, a: clif::Value, b: clif::Value) {
+        let divides = matches!(op, Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU);
+        if self.request.options.signals || !divides {
             return;
         }
         let by_zero = self.b.ins().icmp_imm_u(IntCC::Equal, b, 0);
         self.trap_if(by_zero, trap_code(Trap::IntegerDivisionByZero));
-        if op == Op::DivS {
+        if op == Integer::DivS {
             let ty = self.b.func.dfg.value_type(a);
             let least = self.b.ins().iconst(ty, if ty == types::I32 { i64::from(i32::MIN as u32) } else { i64::MIN });
             let is_least = self.b.ins().icmp(IntCC::Equal, a, least);

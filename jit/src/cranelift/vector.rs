@@ -1,6 +1,8 @@
 //! Vectors. A v128 is an `i8x16` to CLIF wherever it is kept; an instruction sees its operands in the shape that it is on.
 //! TABLE 1 names shape and operation, and that is what is translated: one arm serves all shapes.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 use super::Translator;
 use crate::ir::{Type, Value, vector_opcode};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};

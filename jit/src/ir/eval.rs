@@ -4,7 +4,8 @@
 //! [`weir_bytecode::semantics`]' business. Simple rather than fast: a value per instruction, a match per step. The vm runs
 //! whole programs this way, one call of [`eval()`] for each call of a function: its tier `ssa`.
 
-use super::func::{Block, Func, Inst, Value};
+use super::func::{Func, Inst};
+use super::index::{Block, Value};
 use super::ops::{Fields, Op, Type, vector_opcode};
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};

@@ -5,55 +5,15 @@
 //! twice to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
 //! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
 
+use super::index::{Block, Value};
 use super::list::{Args, List};
-use super::ops::{Op, Type};
+use super::ops::{Fields, Op, Type};
 use super::probability::Probability;
 use crate::slow_growth;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use weir_bytecode::Opcode;
 use weir_contract::Entry;
-
-macro_rules! index {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// Its number.
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(f, concat!($prefix, "{}"), self.0)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Debug::fmt(self, f)
-            }
-        }
-    };
-}
-
-index!(
-    /// A value, and the instruction that defines it.
-    Value, "v"
-);
-index!(
-    /// A basic block; block 0 is the entry.
-    Block, "b"
-);
-
-impl Block {
-    /// The entry block. It has no predecessors.
-    pub const ENTRY: Block = Block(0);
-}
 
 /// One instruction.
 #[derive(Debug)]
@@ -72,6 +32,21 @@ pub struct Inst<'a> {
     pub imm: u64,
     /// Arguments.
     pub args: Args<'a>,
+}
+
+impl Inst<'_> {
+    /// `aux` and `imm` as the first argument of the helper that the operation calls: the segment, or the memory or table with its
+    /// source or segment above it.
+    pub fn helper_immediates(&self) -> u64 {
+        let aux = u64::from(self.aux);
+        match self.op.fields() {
+            Fields::Segment | Fields::ElemSegment => self.imm,
+            Fields::Memories | Fields::MemorySegment | Fields::Tables | Fields::TableSegment => aux | self.imm << 32,
+            Fields::Memory | Fields::Table | Fields::Func | Fields::Global | Fields::Type | Fields::Trap => aux,
+            Fields::None | Fields::Bits | Fields::Number | Fields::Access => 0,
+            Fields::Indirect | Fields::Vector | Fields::Probability => 0,
+        }
+    }
 }
 
 /// One basic block.

@@ -1,6 +1,6 @@
 //! Lists in an arena that hold a few entries themselves: most blocks have few edges and most instructions few arguments.
 
-use super::Value;
+use super::index::Value;
 use bumpalo::Bump;
 use std::fmt::{Debug, Formatter};
 use std::ops::{Deref, DerefMut};

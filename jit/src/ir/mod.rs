@@ -7,6 +7,7 @@
 pub mod eval;
 pub mod fold;
 pub mod func;
+mod index;
 pub mod list;
 pub mod ops;
 pub mod parse;
@@ -19,7 +20,8 @@ pub mod sandbox;
 pub mod verify;
 
 pub use eval::{Callee, Outcome, Stop, World, eval};
-pub use func::{Block, Func, Inst, Value};
+pub use func::{Func, Inst};
+pub use index::{Block, Value};
 pub use list::{Args, List};
 pub use ops::{Calls, Effect, Fields, Op, Type, family, vector_opcode};
 pub use parse::{ParseError, parse};

@@ -454,6 +454,7 @@ macro_rules! define_ops {
             }
 
             /// The operation that computes the same from its two arguments exchanged.
+            #[inline]
             pub const fn mirror(self) -> Option<Op> {
                 match self {
                     $($(Op::$name => other_op!($mirror),)*)*
@@ -461,6 +462,7 @@ macro_rules! define_ops {
             }
 
             /// The comparison that holds exactly where this one does not.
+            #[inline]
             pub const fn inverse(self) -> Option<Op> {
                 match self {
                     $($(Op::$name => other_op!($inverse),)*)*
@@ -468,6 +470,7 @@ macro_rules! define_ops {
             }
 
             /// Whether its value is always 0 or 1.
+            #[inline]
             pub const fn is_boolean(self) -> bool {
                 match self {
                     $($(Op::$name => gives_bit!($gives),)*)*
@@ -482,6 +485,7 @@ macro_rules! define_ops {
                 }
             }
 
+            #[inline]
             const fn access(self) -> Access {
                 match self {
                     $($(Op::$name => access!($access),)*)*
@@ -489,6 +493,7 @@ macro_rules! define_ops {
             }
 
             /// What its `aux` and `imm` mean.
+            #[inline]
             pub const fn fields(self) -> Fields {
                 match self {
                     $($(Op::$name => Fields::$fields,)*)*

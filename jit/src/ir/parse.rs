@@ -5,7 +5,8 @@
 //! without ceasing to mean a function is an error here; everything else is the verifier's business, so that malformed
 //! functions can be written down for its tests.
 
-use super::func::{Block, Func, Value};
+use super::func::Func;
+use super::index::{Block, Value};
 use super::ops::{Fields, Op, Type};
 use super::probability::Probability;
 use bumpalo::Bump;

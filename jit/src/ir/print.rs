@@ -17,7 +17,8 @@
 //! that nothing branches to, and the numbers of void instructions, which nothing can refer to. Numbers are the
 //! function's own, so a value keeps its name from stage to stage.
 
-use super::func::{Block, Func, Value};
+use super::func::Func;
+use super::index::{Block, Value};
 use super::ops::{Fields, Op, Type, vector_opcode};
 use std::fmt::{self, Display, Formatter, Write};
 use weir_bytecode::Trap;

@@ -3,8 +3,11 @@
 //! Each rule is a match arm below, with its algebra, and of a [`Kind`]. All rules hold for wrap-around integers; floats have
 //! only those that move bits. The rules are folklore; see Warren, "Hacker's Delight".
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 use super::fold::{fold, is_nan, mask};
-use super::func::{Func, Value};
+use super::func::Func;
+use super::index::Value;
 use super::ops::family::{Bits, Compare, Convert, Family, Integer, Load};
 use super::ops::{Op, Type};
 
@@ -73,10 +76,13 @@ fn select(func: &Func<'_>, condition: Value, a: Value, b: Value) -> Option<(Kind
 pub fn truth(func: &Func<'_>, condition: Value) -> Option<(Value, bool)> {
     let inst = func.inst(condition);
     let &x = inst.args.first()?;
-    match inst.op.family() {
-        Family::Compare(Compare::Eqz) if func.ty(x) == Type::I32 => Some((x, false)),
-        Family::Compare(Compare::Ne) if func.ty(x) == Type::I32 && func.as_const(inst.args[1]) == Some(0) => Some((x, true)),
-        _ => None,
+    let Family::Compare(op) = inst.op.family() else { return None };
+    match op {
+        Compare::Eqz if func.ty(x) == Type::I32 => Some((x, false)),
+        Compare::Ne if func.ty(x) == Type::I32 && func.as_const(inst.args[1]) == Some(0) => Some((x, true)),
+        Compare::Eqz | Compare::Eq | Compare::Ne => None,
+        Compare::LtS | Compare::LtU | Compare::GtS | Compare::GtU => None,
+        Compare::LeS | Compare::LeU | Compare::GeS | Compare::GeU => None,
     }
 }
 
@@ -132,14 +138,17 @@ fn sign_bits(op: Op) -> u32 {
             Load::Load | Load::Load8U | Load::Load16U | Load::Load32U | Load::Load64U => ANY,
         },
         Family::Convert(Convert::ExtendS) => 32,
-        _ => ANY,
+        Family::Leaf(_) | Family::Integer(_) | Family::Compare(_) | Family::Convert(_) => ANY,
+        Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => ANY,
+        Family::Reference(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => ANY,
+        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => ANY,
     }
 }
 
 fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<(Kind, Rewrite)> {
-    if let Some(mirror) = op.mirror()
-        && let Some(bits) = func.as_const(a)
+    if let Some(bits) = func.as_const(a)
         && func.as_const(b).is_none()
+        && let Some(mirror) = op.mirror()
         && !is_nan(operand, bits)
     {
         // c op x = x op' c, which for floats leaves the choice between two NaNs as it is: c is none
@@ -159,8 +168,8 @@ fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<
 
 /// `x op x` of integers; float operations are not among them.
 fn with_itself(op: Op, x: Value) -> Option<Rewrite> {
-    match op.family() {
-        Family::Integer(op) => match op {
+    if let Family::Integer(op) = op.family() {
+        return match op {
             // x - x = x ^ x = 0
             Integer::Sub | Integer::Xor => Some(Const(0)),
             // x & x = x | x = x
@@ -168,25 +177,25 @@ fn with_itself(op: Op, x: Value) -> Option<Rewrite> {
             Integer::Add | Integer::Mul | Integer::MulHigh => None,
             Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => None,
             Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => None,
-        },
-        Family::Compare(op) => match op {
-            Compare::Eqz => None,
-            // x <= x
-            Compare::Eq | Compare::LeS | Compare::LeU | Compare::GeS | Compare::GeU => Some(Const(1)),
-            // x < x
-            Compare::Ne | Compare::LtS | Compare::LtU | Compare::GtS | Compare::GtU => Some(Const(0)),
-        },
-        _ => None,
+        };
+    }
+    let Family::Compare(op) = op.family() else { return None };
+    match op {
+        Compare::Eqz => None,
+        // x <= x
+        Compare::Eq | Compare::LeS | Compare::LeU | Compare::GeS | Compare::GeU => Some(Const(1)),
+        // x < x
+        Compare::Ne | Compare::LtS | Compare::LtU | Compare::GtS | Compare::GtU => Some(Const(0)),
     }
 }
 
 /// `x op c` of integers of type `ty`.
 fn with_const(func: &Func<'_>, op: Op, ty: Type, x: Value, c: u64) -> Option<(Kind, Rewrite)> {
-    match op.family() {
-        Family::Integer(op) => arithmetic_with_const(op, ty, x, c),
-        Family::Compare(op) => compare_with_const(func, op, x, c),
-        _ => None,
+    if let Family::Integer(op) = op.family() {
+        return arithmetic_with_const(op, ty, x, c);
     }
+    let Family::Compare(op) = op.family() else { return None };
+    compare_with_const(func, op, x, c)
 }
 
 fn arithmetic_with_const(op: Integer, ty: Type, x: Value, c: u64) -> Option<(Kind, Rewrite)> {

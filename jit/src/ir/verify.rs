@@ -18,7 +18,8 @@
 //!
 //! The first violation is reported. This is the one file of `ir` that uses an analysis: dominance.
 
-use super::func::{Block, Func, Value};
+use super::func::Func;
+use super::index::{Block, Value};
 use super::ops::{Effect, Fields, Op, Type, vector_opcode};
 use super::print;
 use crate::analysis::{Cfg, Dominators};

@@ -92,7 +92,7 @@ fn simplify(func: &Func<'_>, uses: &[u32], block: Block, value: Value) -> Option
     if inst.args.is_empty() || !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) {
         return None;
     }
-    let operand = func.operand_type(value);
+    let operand = func.ty(inst.args[0]);
     let simpler = match fold_value(func, value, operand) {
         Some(bits) => Some(Rewrite::Const(bits)),
         None => rules::rewrite(func, inst.op, operand, inst.ty, &inst.args).map(|(_, rewrite)| rewrite),

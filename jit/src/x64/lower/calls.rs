@@ -1,7 +1,7 @@
 //! Selection of calls, tail calls, returns and calls of the runtime's helpers.
 
 use super::{Lower, Travel, class};
-use crate::ir::{Effect, Entry, Op, Type, Value};
+use crate::ir::{Calls, Entry, Op, Type, Value};
 use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::x64::abi;
@@ -171,22 +171,8 @@ impl<'l> Lower<'l, '_> {
     /// Operations whose helper answers a status.
     pub(super) fn lower_bulk(&mut self, value: Value) {
         let inst = self.func.inst(value);
-        debug_assert_eq!(inst.op.effect(), Effect::Write);
-        let (aux, imm) = (u64::from(inst.aux), inst.imm);
-        let (helper, selector) = match inst.op {
-            Op::MemoryFill => (Helper::MemoryFill, aux),
-            Op::MemoryCopy => (Helper::MemoryCopy, aux | imm << 32),
-            Op::MemoryInit => (Helper::MemoryInit, aux | imm << 32),
-            Op::DataDrop => (Helper::DataDrop, imm),
-            Op::TableSet => (Helper::TableSet, aux),
-            Op::TableFill => (Helper::TableFill, aux),
-            Op::TableCopy => (Helper::TableCopy, aux | imm << 32),
-            Op::TableInit => (Helper::TableInit, aux | imm << 32),
-            op => {
-                debug_assert_eq!(op, Op::ElemDrop);
-                (Helper::ElemDrop, imm)
-            }
-        };
+        let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };
+        let selector = inst.helper_immediates();
         let mut args = vec![self.constant_reg(selector, Type::I64)];
         for &arg in inst.args.iter() {
             debug_assert_eq!(class(self.func.ty(arg)), Class::Int);

@@ -1,7 +1,8 @@
 //! Selection of terminators.
 
 use super::Lower;
-use crate::ir::{Op, Value};
+use crate::ir::Value;
+use crate::ir::family::{Family, Terminator};
 use crate::mir::Flow;
 use crate::regalloc::Class;
 use crate::x64::insts::{Asm, Inst, Width};
@@ -10,23 +11,26 @@ impl Lower<'_, '_> {
     /// Every terminator but `jump`.
     pub(super) fn lower_terminator(&mut self, value: Value, flow: &Flow, node: usize) {
         let inst = self.func.inst(value);
-        match inst.op {
+        let Family::Terminator(op) = inst.op.family() else { unreachable!("{} ends no block", inst.op.name()) };
+        match op {
             // All edges of a branch may have become one.
-            Op::Branch | Op::BrTable if flow.succs[node].len() == 1 => self.push(Inst::new(Asm::Jmp, Width::Q)),
-            Op::Branch => {
+            Terminator::Branch | Terminator::BrTable if flow.succs[node].len() == 1 => self.push(Inst::new(Asm::Jmp, Width::Q)),
+            Terminator::Branch => {
                 let cond = self.flags(inst.args[0]);
                 self.push(Inst::new(Asm::Jcc, Width::Q).cond(cond));
             }
-            Op::BrTable => {
+            Terminator::BrTable => {
                 let index = self.reg(inst.args[0]);
                 let (a, b) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
                 self.code.tables.push(flow.targets[node].to_vec());
                 let table = self.code.tables.len() as i64 - 1;
                 self.push(Inst::new(Asm::JmpTable, Width::D).dst(a).src(b).reg(index).imm(table));
             }
-            Op::Return => self.lower_return(value),
-            op if op.is_tail_call() => self.lower_tail_call(value),
-            _ => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),
+            Terminator::Return => self.lower_return(value),
+            Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => self.lower_tail_call(value),
+            // Its arguments are those of the edge.
+            Terminator::Jump => self.push(Inst::new(Asm::Jmp, Width::Q)),
+            Terminator::Trap => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),
         }
     }
 }

@@ -6,17 +6,17 @@
 
 use super::numeric::bits;
 use super::{Lower, width};
-use crate::ir::{Op, Type, Value};
+use crate::ir::{Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Width};
 
 impl Lower<'_, '_> {
-    pub(super) fn lower_division(&mut self, value: Value) {
+    pub(super) fn lower_division(&mut self, value: Value, op: Asm) {
         let func = self.func;
         let inst = func.inst(value);
         let (dividend, divisor) = (inst.args[0], inst.args[1]);
-        let remainder = matches!(inst.op, Op::RemS | Op::RemU);
-        let signed = matches!(inst.op, Op::DivS | Op::RemS);
+        let remainder = matches!(op, Asm::RemS | Asm::RemU);
+        let signed = matches!(op, Asm::DivS | Asm::RemS);
         if let Some(constant) = self.constant(divisor) {
             let constant = if inst.ty == Type::I32 { i64::from(constant as i32) } else { constant as i64 };
             let magic = if signed { Quotient::signed(constant, inst.ty) } else { Quotient::unsigned(constant, inst.ty) };
@@ -28,12 +28,6 @@ impl Lower<'_, '_> {
                 };
             }
         }
-        let op = match inst.op {
-            Op::DivS => Asm::DivS,
-            Op::DivU => Asm::DivU,
-            Op::RemS => Asm::RemS,
-            _ => Asm::RemU,
-        };
         let (src, rm, dst) = (self.reg(dividend), self.reg(divisor), self.result(value));
         self.push(Inst::new(op, width(inst.ty)).dst(dst).src(src).reg(rm));
     }

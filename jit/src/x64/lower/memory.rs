@@ -1,6 +1,7 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
 use super::{Lower, width};
+use crate::ir::family::Load;
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
@@ -199,32 +200,27 @@ impl Lower<'_, '_> {
         }
     }
 
-    pub(super) fn lower_access(&mut self, value: Value) {
-        let inst = self.func.inst(value);
+    pub(super) fn lower_load(&mut self, op: Load, value: Value) {
         let ty = self.func.operand_type(value);
-        let (load, load_width) = match inst.op {
-            Op::Load if ty.is_float() => (Asm::Vmov, width(ty)),
-            Op::Load => (Asm::Mov, width(ty)),
-            Op::Load8U => (Asm::Movzx8, Width::D),
-            Op::Load16U => (Asm::Movzx16, Width::D),
+        let (load, load_width) = match op {
+            Load::Load if ty.is_float() => (Asm::Vmov, width(ty)),
+            Load::Load => (Asm::Mov, width(ty)),
+            Load::Load8U => (Asm::Movzx8, Width::D),
+            Load::Load16U => (Asm::Movzx16, Width::D),
             // A float is loaded with zeros above it.
-            Op::Load32U if ty == Type::V128 => (Asm::Vmov, Width::D),
-            Op::Load64U => (Asm::Vmov, Width::Q),
-            Op::Load32U => (Asm::Mov, Width::D),
-            Op::Load8S => (Asm::Movsx8, width(ty)),
-            Op::Load16S => (Asm::Movsx16, width(ty)),
-            Op::Load32S => (Asm::Movsxd, Width::Q),
-            Op::Store8 => return self.lower_store(value, Width::B),
-            Op::Store16 => return self.lower_store(value, Width::W),
-            Op::Store32 => return self.lower_store(value, Width::D),
-            _ => return self.lower_store(value, width(ty)),
+            Load::Load32U if ty == Type::V128 => (Asm::Vmov, Width::D),
+            Load::Load32U => (Asm::Mov, Width::D),
+            Load::Load64U => (Asm::Vmov, Width::Q),
+            Load::Load8S => (Asm::Movsx8, width(ty)),
+            Load::Load16S => (Asm::Movsx16, width(ty)),
+            Load::Load32S => (Asm::Movsxd, Width::Q),
         };
         let dst = self.result(value);
         let mem = self.access(value);
         self.push(Inst::new(load, load_width).dst(dst).mem(mem));
     }
 
-    fn lower_store(&mut self, store: Value, width: Width) {
+    pub(super) fn lower_store(&mut self, store: Value, width: Width) {
         if self.lower_update(store, width) || self.lower_lane_store(store, width) {
             return;
         }
@@ -301,25 +297,15 @@ impl Lower<'_, '_> {
             && self.can_take_load(value, ty)
     }
 
-    pub(super) fn lower_state(&mut self, value: Value) {
+    pub(super) fn lower_memory_size(&mut self, value: Value) {
         let inst = self.func.inst(value);
-        match inst.op {
-            Op::GlobalGet => {
-                let mem = self.global(inst.aux);
-                self.load(value, mem);
-            }
-            Op::GlobalSet => self.lower_global_set(inst.aux, inst.args[0]),
-            Op::MemorySize => {
-                let page_size_log2 = self.request.module.memories[inst.aux as usize].page_size_log2;
-                let (dst, record) = (self.result(value), self.record(inst.aux));
-                let len = self.field(record, offset_of!(MemoryCtx, len));
-                self.push(Inst::new(Asm::Shr, Width::Q).dst(dst).src(len).imm(page_size_log2.into()));
-            }
-            _ => self.lower_memory_grow(value),
-        }
+        let page_size_log2 = self.request.module.memories[inst.aux as usize].page_size_log2;
+        let (dst, record) = (self.result(value), self.record(inst.aux));
+        let len = self.field(record, offset_of!(MemoryCtx, len));
+        self.push(Inst::new(Asm::Shr, Width::Q).dst(dst).src(len).imm(page_size_log2.into()));
     }
 
-    fn lower_global_set(&mut self, global: u32, stored: Value) {
+    pub(super) fn lower_global_set(&mut self, global: u32, stored: Value) {
         let ty = self.func.ty(stored);
         let width = width(ty);
         let inst = match self.constant(stored) {
@@ -336,18 +322,20 @@ impl Lower<'_, '_> {
         self.push(inst.mem(mem));
     }
 
-    pub(super) fn lower_accounting(&mut self, value: Value) {
-        let inst = self.func.inst(value);
+    pub(super) fn lower_fuel(&mut self, value: Value) {
+        let imm = self.func.inst(value).imm;
         let store = self.field(abi::INSTANCE, offset_of!(InstanceCtx, store));
-        if inst.op == Op::Fuel {
-            let charge = Inst::new(Asm::SubTo, Width::Q).mem(Mem::at(store, offset_of!(StoreCtx, fuel) as i32));
-            let charge = match i32::try_from(inst.imm) {
-                Ok(cost) => charge.imm(cost.into()),
-                Err(_) => charge.src(self.constant_reg(inst.imm, Type::I64)),
-            };
-            self.push(charge);
-            return self.trap_if(Cond::S, Trap::OutOfFuel);
-        }
+        let charge = Inst::new(Asm::SubTo, Width::Q).mem(Mem::at(store, offset_of!(StoreCtx, fuel) as i32));
+        let charge = match i32::try_from(imm) {
+            Ok(cost) => charge.imm(cost.into()),
+            Err(_) => charge.src(self.constant_reg(imm, Type::I64)),
+        };
+        self.push(charge);
+        self.trap_if(Cond::S, Trap::OutOfFuel);
+    }
+
+    pub(super) fn lower_poll(&mut self) {
+        let store = self.field(abi::INSTANCE, offset_of!(InstanceCtx, store));
         let epoch = self.field(store, offset_of!(StoreCtx, epoch));
         let now = self.field(epoch, 0);
         self.push(Inst::new(Asm::Cmp, Width::Q).src(now).mem(Mem::at(store, offset_of!(StoreCtx, deadline) as i32)));

@@ -26,6 +26,7 @@ use super::abi::{self, Travel};
 use super::code::Code;
 use super::insts::{Asm, Inst, Mem, Rm, Width};
 use super::processor;
+use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Store, Table};
 use crate::ir::{Block, Effect, Entry, Func, Op, Probability, Type, Value};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, Reg, RegSet};
@@ -379,25 +380,68 @@ impl Lower<'_, '_> {
     }
 
     fn lower_value(&mut self, value: Value) {
-        match self.func.op(value) {
-            Op::OsrSlot => {
-                if self.frame.is_none() {
-                    self.frame = self.code.new_reg(Class::Int);
+        let inst = self.func.inst(value);
+        match inst.op.family() {
+            Family::Leaf(op) => match op {
+                Leaf::OsrSlot => self.lower_osr_slot(value),
+                Leaf::Select => self.lower_select(value),
+                // Made where they are used, or defined by the entry, by edges and by calls.
+                Leaf::Const | Leaf::Param | Leaf::Phi | Leaf::Result => {}
+            },
+            Family::Integer(op) => self.lower_integer(op, value),
+            Family::Bits(op) => self.lower_bits(op, value),
+            Family::Compare(_) | Family::FloatCompare(_) => self.lower_set(value),
+            Family::Float(op) => self.lower_binary_float(op, value),
+            Family::FloatUnary(op) => self.lower_unary_float(op, value),
+            Family::Convert(op) => self.lower_conversion(op, value),
+            Family::Simd(Simd::Vector) => self.lower_vector(value),
+            Family::Reference(op) => match op {
+                Reference::NonNull => self.lower_non_null(value),
+                Reference::RefIsNull => self.lower_set(value),
+                Reference::RefFunc => self.lower_ref_func(value),
+            },
+            Family::Load(op) => self.lower_load(op, value),
+            Family::Store(op) => match op {
+                Store::Store => self.lower_store(value, width(self.func.operand_type(value))),
+                Store::Store8 => self.lower_store(value, Width::B),
+                Store::Store16 => self.lower_store(value, Width::W),
+                Store::Store32 => self.lower_store(value, Width::D),
+            },
+            Family::Global(op) => match op {
+                Global::GlobalGet => {
+                    let mem = self.global(inst.aux);
+                    self.load(value, mem);
                 }
-                let mem = Mem::at(self.frame, 8 * self.func.inst(value).imm as i32);
-                self.load(value, mem);
-            }
-            Op::GlobalGet | Op::GlobalSet | Op::MemorySize | Op::MemoryGrow => self.lower_state(value),
-            Op::TableGet | Op::TableSize | Op::TableGrow => self.lower_table(value),
-            Op::RefFunc => self.lower_ref_func(value),
-            Op::NonNull => self.lower_non_null(value),
-            op if op.calls_function() => self.lower_call(value),
-            op if op.is_call() => self.lower_bulk(value),
-            Op::Fuel | Op::Poll => self.lower_accounting(value),
-            Op::Vector => self.lower_vector(value),
-            op if op.access_width(Type::I32).is_some() => self.lower_access(value),
-            _ => self.lower_numeric(value),
+                Global::GlobalSet => self.lower_global_set(inst.aux, inst.args[0]),
+            },
+            Family::Memory(op) => match op {
+                Memory::MemorySize => self.lower_memory_size(value),
+                Memory::MemoryGrow => self.lower_memory_grow(value),
+                Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit | Memory::DataDrop => self.lower_bulk(value),
+            },
+            Family::Table(op) => match op {
+                Table::TableGet => self.lower_table_get(value),
+                Table::TableSize => self.lower_table_size(value),
+                Table::TableGrow => self.lower_table_grow(value),
+                Table::TableSet | Table::TableFill | Table::TableCopy | Table::TableInit | Table::ElemDrop => {
+                    self.lower_bulk(value);
+                }
+            },
+            Family::Call(Call::Call | Call::CallIndirect | Call::CallRef) => self.lower_call(value),
+            Family::Accounting(op) => match op {
+                Accounting::Fuel => self.lower_fuel(value),
+                Accounting::Poll => self.lower_poll(),
+            },
+            Family::Terminator(_) => unreachable!("terminators are lowered with their edges"),
         }
+    }
+
+    fn lower_osr_slot(&mut self, value: Value) {
+        if self.frame.is_none() {
+            self.frame = self.code.new_reg(Class::Int);
+        }
+        let mem = Mem::at(self.frame, 8 * self.func.inst(value).imm as i32);
+        self.load(value, mem);
     }
 
     /// Loads a value of `value`'s type from a slot.

@@ -1,6 +1,7 @@
 //! Selection of numeric operations, comparisons and `select`.
 
 use super::{Lower, class, width};
+use crate::ir::family::{Bits, Compare, Convert, Family, Float, FloatCompare, FloatUnary, Integer, Reference};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
@@ -13,58 +14,80 @@ pub(super) const CEIL: i64 = 10;
 pub(super) const TRUNC: i64 = 11;
 
 impl Lower<'_, '_> {
-    pub(super) fn lower_numeric(&mut self, value: Value) {
-        let op = self.func.op(value);
+    pub(super) fn lower_integer(&mut self, op: Integer, value: Value) {
         match op {
-            Op::Add => self.lower_add(value),
-            Op::Sub => self.lower_sub(value),
-            Op::Mul => self.lower_mul(value),
-            Op::MulHigh => {
+            Integer::Add => self.lower_add(value),
+            Integer::Sub => self.lower_sub(value),
+            Integer::Mul => self.lower_mul(value),
+            Integer::MulHigh => {
                 let (a, b) = self.args(value);
                 let (dst, src, factor) = (self.result(value), self.reg(a), self.reg(b));
                 self.push(Inst::new(Asm::Mulx, Width::Q).dst(dst).src(src).reg(factor));
             }
-            Op::And => self.lower_and(value),
-            Op::Or => self.lower_two_address(value, Asm::Or),
-            Op::Xor => self.lower_xor(value),
-            Op::DivS | Op::DivU | Op::RemS | Op::RemU => self.lower_division(value),
-            Op::Shl | Op::ShrS | Op::ShrU => self.lower_shift(value),
-            Op::Rotl | Op::Rotr => self.lower_rotate(value),
-            Op::Clz => self.lower_move(value, Asm::Lzcnt),
-            Op::Ctz => self.lower_move(value, Asm::Tzcnt),
-            Op::Popcnt => self.lower_move(value, Asm::Popcnt),
-            Op::Sext8 => self.lower_move_narrow(value, Asm::Movsx8),
-            Op::Sext16 => self.lower_move_narrow(value, Asm::Movsx16),
-            Op::Sext32 => self.lower_move_narrow(value, Asm::Movsxd),
-            Op::Wrap => {
+            Integer::And => self.lower_and(value),
+            Integer::Or => self.lower_two_address(value, Asm::Or),
+            Integer::Xor => self.lower_xor(value),
+            Integer::DivS => self.lower_division(value, Asm::DivS),
+            Integer::DivU => self.lower_division(value, Asm::DivU),
+            Integer::RemS => self.lower_division(value, Asm::RemS),
+            Integer::RemU => self.lower_division(value, Asm::RemU),
+            Integer::Shl => self.lower_shift(value, Asm::Shl, Asm::Shlx),
+            Integer::ShrS => self.lower_shift(value, Asm::Sar, Asm::Sarx),
+            Integer::ShrU => self.lower_shift(value, Asm::Shr, Asm::Shrx),
+            Integer::Rotl | Integer::Rotr => self.lower_rotate(value),
+        }
+    }
+
+    pub(super) fn lower_bits(&mut self, op: Bits, value: Value) {
+        match op {
+            Bits::Clz => self.lower_move(value, Asm::Lzcnt),
+            Bits::Ctz => self.lower_move(value, Asm::Tzcnt),
+            Bits::Popcnt => self.lower_move(value, Asm::Popcnt),
+            Bits::Sext8 => self.lower_move_narrow(value, Asm::Movsx8),
+            Bits::Sext16 => self.lower_move_narrow(value, Asm::Movsx16),
+            Bits::Sext32 => self.lower_move_narrow(value, Asm::Movsxd),
+        }
+    }
+
+    pub(super) fn lower_binary_float(&mut self, op: Float, value: Value) {
+        match op {
+            Float::Fadd => self.lower_float(value, Asm::Vadd, true),
+            Float::Fmul => self.lower_float(value, Asm::Vmul, true),
+            Float::Fsub => self.lower_float(value, Asm::Vsub, false),
+            Float::Fdiv => self.lower_float(value, Asm::Vdiv, false),
+            Float::Fmin => self.lower_min_max(value, Asm::Fmin),
+            Float::Fmax => self.lower_min_max(value, Asm::Fmax),
+            Float::Fcopysign => self.lower_copysign(value),
+        }
+    }
+
+    pub(super) fn lower_unary_float(&mut self, op: FloatUnary, value: Value) {
+        match op {
+            FloatUnary::Fabs | FloatUnary::Fneg => self.lower_sign(value),
+            FloatUnary::Fceil => self.lower_round(value, CEIL),
+            FloatUnary::Ffloor => self.lower_round(value, FLOOR),
+            FloatUnary::Ftrunc => self.lower_round(value, TRUNC),
+            FloatUnary::Fnearest => self.lower_round(value, NEAREST),
+            FloatUnary::Fsqrt => self.lower_move(value, Asm::Vsqrt),
+        }
+    }
+
+    pub(super) fn lower_conversion(&mut self, op: Convert, value: Value) {
+        match op {
+            // The lower half, with zeros above.
+            Convert::Wrap | Convert::ExtendU => {
                 let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
                 self.push(Inst::new(Asm::Mov, Width::D).dst(dst).reg(src));
             }
-            Op::ExtendS => self.lower_convert(value, Asm::Movsxd, Width::Q),
-            Op::Eqz | Op::RefIsNull | Op::Eq | Op::Ne | Op::Feq | Op::Fne | Op::Flt | Op::Fgt | Op::Fle | Op::Fge => {
-                self.lower_set(value)
-            }
-            Op::LtS | Op::LtU | Op::GtS | Op::GtU | Op::LeS | Op::LeU | Op::GeS | Op::GeU => self.lower_set(value),
-            Op::Fadd => self.lower_float(value, Asm::Vadd, true),
-            Op::Fmul => self.lower_float(value, Asm::Vmul, true),
-            Op::Fsub => self.lower_float(value, Asm::Vsub, false),
-            Op::Fdiv => self.lower_float(value, Asm::Vdiv, false),
-            Op::Fmin => self.lower_min_max(value, Asm::Fmin),
-            Op::Fmax => self.lower_min_max(value, Asm::Fmax),
-            Op::Fabs | Op::Fneg => self.lower_sign(value),
-            Op::Fcopysign => self.lower_copysign(value),
-            Op::Fceil => self.lower_round(value, CEIL),
-            Op::Ffloor => self.lower_round(value, FLOOR),
-            Op::Ftrunc => self.lower_round(value, TRUNC),
-            Op::Fnearest => self.lower_round(value, NEAREST),
-            Op::Fsqrt => self.lower_move(value, Asm::Vsqrt),
-            Op::Demote => self.lower_convert(value, Asm::Vconvert, Width::Q),
-            Op::Promote => self.lower_convert(value, Asm::Vconvert, Width::D),
-            Op::ConvertS | Op::ConvertU => self.lower_from_integer(value),
-            Op::TruncS | Op::TruncU | Op::TruncSatS | Op::TruncSatU => self.lower_to_integer(value),
-            Op::Reinterpret => self.lower_reinterpret(value),
-            Op::Select => self.lower_select(value),
-            _ => unreachable!("{} is not numeric", op.name()),
+            Convert::ExtendS => self.lower_convert(value, Asm::Movsxd, Width::Q),
+            Convert::Demote => self.lower_convert(value, Asm::Vconvert, Width::Q),
+            Convert::Promote => self.lower_convert(value, Asm::Vconvert, Width::D),
+            Convert::ConvertS | Convert::ConvertU => self.lower_from_integer(value),
+            Convert::TruncS => self.lower_to_integer(value, true, false),
+            Convert::TruncU => self.lower_to_integer(value, false, false),
+            Convert::TruncSatS => self.lower_to_integer(value, true, true),
+            Convert::TruncSatU => self.lower_to_integer(value, false, true),
+            Convert::Reinterpret => self.lower_reinterpret(value),
         }
     }
 
@@ -251,14 +274,9 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::Not, width(ty)).dst(dst).src(src));
     }
 
-    fn lower_shift(&mut self, value: Value) {
+    fn lower_shift(&mut self, value: Value, by_constant: Asm, by_register: Asm) {
         let ty = self.func.ty(value);
         let (a, count) = self.args(value);
-        let (by_constant, by_register) = match self.func.op(value) {
-            Op::Shl => (Asm::Shl, Asm::Shlx),
-            Op::ShrS => (Asm::Sar, Asm::Sarx),
-            _ => (Asm::Shr, Asm::Shrx),
-        };
         let dst = self.result(value);
         match self.constant(count) {
             Some(count) => {
@@ -363,15 +381,10 @@ impl Lower<'_, '_> {
         self.push(Inst::new(op, width).dst(dst).rm(rm));
     }
 
-    fn lower_to_integer(&mut self, value: Value) {
+    fn lower_to_integer(&mut self, value: Value, signed: bool, saturating: bool) {
         let arg = self.func.args(value)[0];
-        let op = self.func.op(value);
         let (to, from) = (self.func.ty(value), width(self.func.ty(arg)));
-        let trunc = Trunc {
-            signed: matches!(op, Op::TruncS | Op::TruncSatS),
-            saturating: matches!(op, Op::TruncSatS | Op::TruncSatU),
-            from,
-        };
+        let trunc = Trunc { signed, saturating, from };
         let (dst, src) = (self.result(value), self.reg(arg));
         let scratch = match (trunc.signed, to) {
             (true, _) => Reg::NONE,
@@ -436,39 +449,42 @@ impl Lower<'_, '_> {
         let func = self.func;
         let inst = func.inst(value);
         let ty = func.ty(inst.args[0]);
-        if inst.op == Op::Vector {
-            return self.test_vector(value);
-        }
-        if inst.op == Op::Eqz {
-            if ty == Type::I32 {
-                return self.flags(inst.args[0]).inverted();
+        let a = inst.args[0];
+        match inst.op.family() {
+            Family::Compare(Compare::Eqz) if ty == Type::I32 => self.flags(a).inverted(),
+            Family::Compare(Compare::Eqz) | Family::Reference(_) => {
+                self.test_zero(a, ty, Cond::E);
+                Cond::E
             }
-            self.test_zero(inst.args[0], ty, Cond::E);
-            return Cond::E;
-        }
-        if inst.op == Op::RefIsNull {
-            self.test_zero(inst.args[0], ty, Cond::E);
-            return Cond::E;
-        }
-        let (a, b) = (inst.args[0], inst.args[1]);
-        match inst.op {
-            Op::Eq => self.compare_integers(a, b, ty, Cond::E),
-            Op::Ne => self.compare_integers(a, b, ty, Cond::NE),
-            Op::LtS => self.compare_integers(a, b, ty, Cond::L),
-            Op::LtU => self.compare_integers(a, b, ty, Cond::B),
-            Op::GtS => self.compare_integers(a, b, ty, Cond::G),
-            Op::GtU => self.compare_integers(a, b, ty, Cond::A),
-            Op::LeS => self.compare_integers(a, b, ty, Cond::LE),
-            Op::LeU => self.compare_integers(a, b, ty, Cond::BE),
-            Op::GeS => self.compare_integers(a, b, ty, Cond::GE),
-            Op::GeU => self.compare_integers(a, b, ty, Cond::AE),
-            Op::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
-            Op::Fne => self.compare_floats(a, b, ty, Cond::FloatNE),
-            // The carry flag is set for unordered operands too, so only "above" tells an order.
-            Op::Flt => self.compare_floats(b, a, ty, Cond::A),
-            Op::Fgt => self.compare_floats(a, b, ty, Cond::A),
-            Op::Fle => self.compare_floats(b, a, ty, Cond::AE),
-            _ => self.compare_floats(a, b, ty, Cond::AE),
+            Family::Compare(op) => {
+                let cond = match op {
+                    Compare::Eq | Compare::Eqz => Cond::E,
+                    Compare::Ne => Cond::NE,
+                    Compare::LtS => Cond::L,
+                    Compare::LtU => Cond::B,
+                    Compare::GtS => Cond::G,
+                    Compare::GtU => Cond::A,
+                    Compare::LeS => Cond::LE,
+                    Compare::LeU => Cond::BE,
+                    Compare::GeS => Cond::GE,
+                    Compare::GeU => Cond::AE,
+                };
+                self.compare_integers(a, inst.args[1], ty, cond)
+            }
+            Family::FloatCompare(op) => {
+                let b = inst.args[1];
+                match op {
+                    FloatCompare::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
+                    FloatCompare::Fne => self.compare_floats(a, b, ty, Cond::FloatNE),
+                    // The carry flag is set for unordered operands too, so only "above" tells an order.
+                    FloatCompare::Flt => self.compare_floats(b, a, ty, Cond::A),
+                    FloatCompare::Fgt => self.compare_floats(a, b, ty, Cond::A),
+                    FloatCompare::Fle => self.compare_floats(b, a, ty, Cond::AE),
+                    FloatCompare::Fge => self.compare_floats(a, b, ty, Cond::AE),
+                }
+            }
+            Family::Simd(_) => self.test_vector(value),
+            other => unreachable!("{other:?} is no comparison"),
         }
     }
 
@@ -549,7 +565,7 @@ impl Lower<'_, '_> {
         cond
     }
 
-    fn lower_select(&mut self, value: Value) {
+    pub(super) fn lower_select(&mut self, value: Value) {
         let ty = self.func.ty(value);
         let args = self.func.args(value);
         let (condition, mut then, mut otherwise) = (args[0], args[1], args[2]);
@@ -606,25 +622,5 @@ pub(super) fn bits(ty: Type) -> u32 {
 }
 
 fn is_comparison(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Eqz
-            | Op::RefIsNull
-            | Op::Eq
-            | Op::Ne
-            | Op::LtS
-            | Op::LtU
-            | Op::GtS
-            | Op::GtU
-            | Op::LeS
-            | Op::LeU
-            | Op::GeS
-            | Op::GeU
-            | Op::Feq
-            | Op::Fne
-            | Op::Flt
-            | Op::Fgt
-            | Op::Fle
-            | Op::Fge
-    )
+    matches!(op.family(), Family::Compare(_) | Family::FloatCompare(_) | Family::Reference(Reference::RefIsNull))
 }

@@ -1,7 +1,7 @@
 //! Selection of what is done with tables and references. Bulk operations are with the other calls of helpers.
 
 use super::{Lower, width};
-use crate::ir::{Op, Type, Value};
+use crate::ir::{Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
@@ -24,26 +24,24 @@ impl Lower<'_, '_> {
         entry
     }
 
-    /// `table_get`, `table_size` and `table_grow`: the operations on a table that have a value.
-    pub(super) fn lower_table(&mut self, value: Value) {
+    pub(super) fn lower_table_get(&mut self, value: Value) {
         let inst = self.func.inst(value);
-        match inst.op {
-            Op::TableGet => {
-                let entry = self.table_entry(inst.aux, inst.args[0], Trap::TableOutOfBounds);
-                self.load(value, Mem::at(entry, offset_of!(TableEntry, reference) as i32));
-            }
-            Op::TableSize => {
-                let record = self.field(abi::INSTANCE, self.layout.table(inst.aux) as usize);
-                self.load(value, Mem::at(record, offset_of!(TableCtx, len) as i32));
-            }
-            _ => {
-                let table = self.constant_reg(inst.aux.into(), Type::I64);
-                let (reference, delta) = (self.reg(inst.args[0]), self.reg(inst.args[1]));
-                let old = self.call_helper(Helper::TableGrow, &[table, reference, delta]);
-                let dst = self.result(value);
-                self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
-            }
-        }
+        let entry = self.table_entry(inst.aux, inst.args[0], Trap::TableOutOfBounds);
+        self.load(value, Mem::at(entry, offset_of!(TableEntry, reference) as i32));
+    }
+
+    pub(super) fn lower_table_size(&mut self, value: Value) {
+        let record = self.field(abi::INSTANCE, self.layout.table(self.func.inst(value).aux) as usize);
+        self.load(value, Mem::at(record, offset_of!(TableCtx, len) as i32));
+    }
+
+    pub(super) fn lower_table_grow(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        let table = self.constant_reg(inst.aux.into(), Type::I64);
+        let (reference, delta) = (self.reg(inst.args[0]), self.reg(inst.args[1]));
+        let old = self.call_helper(Helper::TableGrow, &[table, reference, delta]);
+        let dst = self.result(value);
+        self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
     }
 
     pub(super) fn lower_ref_func(&mut self, value: Value) {

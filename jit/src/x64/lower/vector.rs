@@ -3,6 +3,8 @@
 //!
 //! Beyond what every function needs, the processor must have AVX2, for its broadcasts. Processors with BMI2 nearly always have it.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 mod floats;
 mod lanes;
 
@@ -305,14 +307,13 @@ impl Lower<'_, '_> {
     pub(super) fn test_vector(&mut self, value: Value) -> Cond {
         let a = self.func.args(value)[0];
         let Lanes { shape, .. } = self.lanes(value);
-        let (tested, cond) = match shape {
-            Shape::V128 => (self.reg(a), Cond::NE),
+        let (tested, cond) = if shape == Shape::V128 {
+            (self.reg(a), Cond::NE)
+        } else {
             // No lane is zero.
-            shape => {
-                let zero = self.vector_constant_reg(0);
-                let a = self.rm(a, Type::V128);
-                (self.three(Asm::Pcmpeq, lane_width(shape), zero, a), Cond::E)
-            }
+            let zero = self.vector_constant_reg(0);
+            let a = self.rm(a, Type::V128);
+            (self.three(Asm::Pcmpeq, lane_width(shape), zero, a), Cond::E)
         };
         self.push(Inst::new(Asm::Ptest, Width::X).src(tested).reg(tested));
         cond
@@ -518,7 +519,7 @@ impl Lower<'_, '_> {
                 let upper = self.three(if signed { Asm::PmulhS } else { Asm::PmulhU }, width, a, b);
                 self.three(if low { Asm::PunpckLow } else { Asm::PunpckHigh }, width, lower, upper)
             }
-            _ => {
+            Width::D | Width::Q | Width::X => {
                 let [a, b] = [a, b].map(|arg| {
                     let arg = self.reg(arg);
                     self.two_imm(Asm::Pshufd, Width::X, arg, if low { 0x50 } else { 0xFA })

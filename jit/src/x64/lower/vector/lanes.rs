@@ -1,6 +1,7 @@
 //! Single lanes, and lanes that change places.
 
 use super::{Lower, lane_width, splat};
+use crate::ir::family::{Family, Load};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
@@ -15,11 +16,12 @@ impl Lower<'_, '_> {
     fn take_lane(&mut self, value: Value, width: Width) -> Option<Mem> {
         let value = self.resolve(value);
         let ty = self.func.ty(value);
-        let fits = match self.func.op(value) {
-            Op::Load8S | Op::Load8U => width == Width::B,
-            Op::Load16S | Op::Load16U => width == Width::W,
-            Op::Load => width == super::super::width(ty),
-            _ => false,
+        let Family::Load(op) = self.func.op(value).family() else { return None };
+        let fits = match op {
+            Load::Load8S | Load::Load8U => width == Width::B,
+            Load::Load16S | Load::Load16U => width == Width::W,
+            Load::Load => width == super::super::width(ty),
+            Load::Load32S | Load::Load32U | Load::Load64U => false,
         };
         (fits && self.can_take_load(value, ty)).then(|| self.take(value))
     }
@@ -110,7 +112,7 @@ impl Lower<'_, '_> {
                 let bytes = self.three(Asm::PackS, width, a, zero);
                 Inst::new(Asm::MaskBytes, Width::D).reg(bytes)
             }
-            _ => Inst::new(Asm::MaskFloats, width).reg(a),
+            Width::D | Width::Q | Width::X => Inst::new(Asm::MaskFloats, width).reg(a),
         };
         self.push(inst.dst(dst));
         dst
