@@ -64,12 +64,15 @@
 #![cfg_attr(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
 
 mod api;
-#[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod code;
+#[cfg(feature = "jit")]
+mod compilation;
 mod exec;
 mod interp;
 mod records;
 mod sys;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod tier;
 
 #[cfg(feature = "fault-injection")]
@@ -91,7 +94,7 @@ pub use api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, Wasm
 pub use api::types::{ExportType, ExternType, FuncType, ImportType};
 pub use api::value::{ExternRef, Ref, Rooted, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
-pub use records::config::{Config, Tier};
+pub use records::config::{Allocator, Config, Tier, Unavailable};
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result};
 pub use records::events::{Profiler, TierEventKind};
@@ -103,5 +106,3 @@ pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};
 pub use weir_bytecode::validate::InvalidModule;
 pub use weir_contract::profile::{BranchProfile, CallProfile, Profile};
-#[cfg(feature = "jit")]
-pub use weir_jit::regalloc::Allocator;

@@ -1,5 +1,7 @@
 //! What the tiers tell as it happens.
 
+#![cfg(feature = "jit")]
+
 use std::sync::{Arc, Mutex};
 use weir::{Config, Engine, Instance, Module, Store, Tier, TierEventKind};
 
@@ -87,5 +89,88 @@ fn code_beyond_the_budget_takes_the_place_of_other_code() {
     // Each is called once, so that whatever has room in the end is what was called last.
     assert!(native > 100 && native + refused == 200, "{native} compiled, {refused} without room");
     assert!(retired > 10 && interpreted >= retired, "{retired} gave way, {interpreted} are interpreted");
-    assert_eq!(run(0), (0, 200, 0, 0), "there is no room even for stubs");
+}
+
+#[test]
+fn no_room_even_for_stubs_is_an_error_where_code_is_asked_for() {
+    let mut config = Config::new();
+    config.max_code_size(0).synchronous_compilation(true).tier_up_threshold(Some(1));
+    for tier in [Tier::Native, Tier::Cranelift] {
+        let engine = Engine::new(config.tier(tier)).unwrap();
+        let module = Module::new(&engine, TEXT).unwrap();
+        let error = Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap_err();
+        assert!(error.to_string().contains("code memory is full"), "{error}");
+    }
+    // Where the interpreter may run everything it does, and the reason is told.
+    let engine = Engine::new(config.tier(Tier::Auto)).unwrap();
+    let module = Module::new(&engine, TEXT).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let sum = instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap();
+    assert_eq!(sum.call(&mut store, 10).unwrap(), 55);
+    for stats in [module.stats(), engine.stats()] {
+        assert!(stats.no_native_code.as_ref().is_some_and(|reason| reason.contains("code memory is full")), "{stats:?}");
+        assert_eq!((stats.functions.called, stats.functions.interpreted, stats.functions.native), (1, 1, 0));
+    }
+}
+
+#[test]
+fn the_stats_of_an_engine_are_the_sums_over_its_modules_dropped_ones_included() {
+    for tier in [Tier::Interpreter, Tier::Auto, Tier::Native, Tier::Ssa] {
+        let engine = Engine::new(Config::new().tier(tier)).unwrap();
+        let mut sums = (0.0, 0, 0, 0);
+        let mut kept = Vec::new();
+        for i in 0..4 {
+            let module = Module::new(&engine, TEXT).unwrap();
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            if i > 0 {
+                let sum = instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap();
+                assert_eq!(sum.call(&mut store, 10).unwrap(), 55);
+            }
+            let stats = module.stats();
+            assert_eq!((stats.functions.total, stats.functions.called), (2, u64::from(i > 0)));
+            sums.0 += stats.validate_ms;
+            sums.1 += stats.functions.called;
+            sums.2 += stats.functions.interpreted;
+            sums.3 += stats.functions.native + stats.functions.evaluated;
+            if i % 2 == 0 {
+                kept.push(module);
+            }
+        }
+        let stats = engine.stats();
+        let functions = &stats.functions;
+        assert!((stats.validate_ms - sums.0).abs() < 1e-9 && stats.validate_ms > 0.0);
+        assert_eq!((functions.total, functions.called), (8, 3));
+        assert_eq!((functions.called, functions.interpreted, functions.native + functions.evaluated), (sums.1, sums.2, sums.3));
+        // No two modules are taken for one, though one's record may lie where another's did.
+        let expected = if matches!(tier, Tier::Native | Tier::Ssa) { (0, 3) } else { (3, 0) };
+        assert_eq!((functions.interpreted, functions.native + functions.evaluated), expected, "{tier:?}");
+    }
+}
+
+#[test]
+fn bytecode_counts_once_for_a_function_and_its_loops_and_ticks_are_measured() {
+    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100))).unwrap();
+    let module = Module::new(&engine, TEXT).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let sum = instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap();
+    for _ in 0..3 {
+        sum.call(&mut store, 1000).unwrap();
+    }
+    let stats = module.stats();
+    assert!(stats.osr_entries > 0 && stats.functions.native == 1, "{stats:?}");
+    assert_eq!(stats.bytecode_bytes_compiled, u64::from(module.bytecode().body(0).unwrap().len()));
+    let ticks: Vec<_> = stats.tier_up.iter().map(|up| (up.func, up.ticks)).collect();
+    assert_eq!(ticks, [(0, 100)]);
+    // A function of which only a loop was compiled is not one that was never compiled.
+    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100)).interpret_calls(&["sum"]));
+    let engine = engine.unwrap();
+    let module = Module::new(&engine, TEXT).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap().call(&mut store, 1000).unwrap();
+    let functions = module.stats().functions;
+    assert_eq!((functions.called, functions.interpreted, functions.native), (1, 0, 1));
 }

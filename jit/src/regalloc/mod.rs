@@ -18,6 +18,7 @@ mod intervals;
 mod locations;
 mod parallel;
 mod point;
+#[cfg(any(test, feature = "regalloc2"))]
 pub mod regalloc2;
 mod register_file;
 mod resolve;
@@ -54,7 +55,10 @@ pub enum Allocator {
 pub fn allocate(client: &impl Client, allocator: Allocator, verify: bool) -> Result<Assignment, Impossible> {
     let assignment = match allocator {
         Allocator::Own => own(client)?,
+        #[cfg(any(test, feature = "regalloc2"))]
         Allocator::Regalloc2 => regalloc2::allocate(client, verify)?,
+        #[cfg(not(any(test, feature = "regalloc2")))]
+        Allocator::Regalloc2 => return Err(Impossible("this build does not have the crate regalloc2".into())),
     };
     if verify && let Err(wrong) = checker::check(client, &assignment) {
         panic!("the allocation is wrong: {wrong}");

@@ -1,12 +1,12 @@
 //! Machine code as assembly, by the crate `iced-x86`.
 
-use crate::ir::print::at;
-use std::fmt::Write as _;
-
 /// Machine code as text, one instruction a line with its offset, and after it the pc that `lines` has for it, if any. Constants and
 /// jump tables after the code are shown as if they were instructions.
+#[cfg(any(test, feature = "disasm"))]
 pub fn disassemble(code: &[u8], lines: &[(u32, u32)]) -> String {
+    use crate::ir::print::at;
     use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
+    use std::fmt::Write as _;
     let mut formatter = NasmFormatter::new();
     formatter.options_mut().set_branch_leading_zeros(false);
     let (mut text, mut line) = (String::new(), String::new());
@@ -19,4 +19,10 @@ pub fn disassemble(code: &[u8], lines: &[(u32, u32)]) -> String {
         let _ = writeln!(text, "{}", at(&line, &[pc]));
     }
     text
+}
+
+/// Says that the build has no disassembler.
+#[cfg(not(any(test, feature = "disasm")))]
+pub fn disassemble(_code: &[u8], _lines: &[(u32, u32)]) -> String {
+    "this build does not have the feature `disasm`\n".into()
 }

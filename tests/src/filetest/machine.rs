@@ -95,7 +95,11 @@ impl Test<'_> {
     /// Executes the runs with this machine code in the place of what the compiler makes of these functions.
     pub(super) fn run_machine_code(&self, module: &str, code: Vec<MachineText>) -> Result<(), String> {
         let mut config = Config::new();
-        config.register_allocator(self.head.options.allocator).machine_code(code);
+        config.register_allocator(match self.head.options.allocator {
+            weir_jit::regalloc::Allocator::Own => weir::Allocator::Own,
+            weir_jit::regalloc::Allocator::Regalloc2 => weir::Allocator::Regalloc2,
+        });
+        config.machine_code(code);
         match self.head.osr {
             None => config.tier(Tier::Native),
             // Calls are interpreted first, and enter loops when they have become hot.

@@ -93,15 +93,27 @@ pub const LAYERS: &[Layer] = &[
         places: &["vm/src/interp/"],
         uses: &["bytecode", "contract", "vm::sys", "vm::records", "vm::code"],
     },
+    // The compiler's options and the account of its work, which the tier and the evaluator of SSA share.
+    Layer {
+        name: "vm::compilation",
+        places: &["vm/src/compilation/"],
+        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records"],
+    },
     Layer {
         name: "vm::tier",
         places: &["vm/src/tier/"],
-        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::code"],
+        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::code", "vm::compilation"],
+    },
+    // The evaluator of SSA is an engine of its own.
+    Layer {
+        name: "vm::ssa",
+        places: &["vm/src/exec/ssa/"],
+        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::interp", "vm::compilation", "vm::exec"],
     },
     Layer {
         name: "vm::exec",
         places: &["vm/src/exec/"],
-        uses: &["bytecode", "contract", "vm::sys", "vm::records", "vm::code", "vm::interp", "vm::tier"],
+        uses: &["bytecode", "contract", "vm::sys", "vm::records", "vm::code", "vm::interp", "vm::tier", "vm::ssa"],
     },
     Layer {
         name: "vm::api",

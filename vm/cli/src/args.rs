@@ -134,6 +134,15 @@ pub(crate) enum AllocatorName {
 }
 
 impl AllocatorName {
+    /// For the compiler itself.
+    pub fn of_compiler(self) -> weir_jit::regalloc::Allocator {
+        match self {
+            AllocatorName::Own => weir_jit::regalloc::Allocator::Own,
+            AllocatorName::Regalloc2 => weir_jit::regalloc::Allocator::Regalloc2,
+        }
+    }
+
+    /// For an engine.
     pub fn allocator(self) -> weir::Allocator {
         match self {
             AllocatorName::Own => weir::Allocator::Own,

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::ExitCode;
-use weir::{Error, InvalidModule, Trap, WasmBacktrace};
+use weir::{Error, InvalidModule, Trap, Unavailable, WasmBacktrace};
 use weir_wasi::{BrokenPipe, I32Exit};
 
 /// The result of a subcommand.
@@ -27,6 +27,11 @@ const ABORTED: u8 = 134;
 const PIPE_CLOSED: u8 = 141;
 
 impl Failure {
+    /// Why there is no engine: settings that this build or host does not have are wrong usage.
+    pub fn of_engine(error: Error) -> Failure {
+        if error.is::<Unavailable>() { Failure::Usage(error.to_string()) } else { Failure::Module(error) }
+    }
+
     /// The message for standard error; `None` for an exit and for a closed pipe, which ends pipelines regularly.
     pub fn message(&self) -> Option<String> {
         Some(match self {

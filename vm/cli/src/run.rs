@@ -46,7 +46,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
         Some(ProfileKind::Jitdump) => _ = config.profiler(Some(Profiler::JitDump)),
         None => (),
     }
-    let engine = Engine::new(&config).map_err(Failure::Module)?;
+    let engine = Engine::new(&config).map_err(Failure::of_engine)?;
     if args.profile.is_none() {
         // Dropping an engine waits for its compiler threads; a finished program need not.
         std::mem::forget(engine.clone());

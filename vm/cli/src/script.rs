@@ -9,7 +9,7 @@ use weir::{Engine, Error};
 
 /// Runs every script and prints what fails, one line each, and a line of counts per script.
 pub(crate) fn run(args: &Wast) -> Done {
-    let engine = Engine::new(&args.engine.config()).map_err(Failure::Module)?;
+    let engine = Engine::new(&args.engine.config()).map_err(Failure::of_engine)?;
     let mut out = std::io::stdout().lock();
     let mut failed = false;
     for path in &args.scripts {

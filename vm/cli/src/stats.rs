@@ -50,6 +50,9 @@ fn text(stats: &Stats, wall: Duration) -> String {
         text.push_str(&format!("; compiled {bytecode} bytes of bytecode to {code} bytes of code in {compile_ms:.1} ms"));
         text.push_str(&optimised(stats));
     }
+    for line in unusual(stats) {
+        text.push_str(&format!("\nweir: {line}"));
+    }
     if stats.retired > 0 {
         text.push_str(&format!(
             "\nweir: retired code {} times, {} bytes, of which {} are free again; compiled {} times again",
@@ -57,6 +60,26 @@ fn text(stats: &Stats, wall: Duration) -> String {
         ));
     }
     text
+}
+
+/// This many functions are listed with the reason for which a back end refused them; the others are counted.
+const LISTED: usize = 10;
+
+/// What kept functions from being compiled as asked, one line each.
+fn unusual(stats: &Stats) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(reason) = &stats.no_native_code {
+        lines.push(format!("no native code: {reason}"));
+    }
+    if stats.compiler_panics > 0 {
+        lines.push(format!("the compiler panicked {} times, which is a fault of Weir's", stats.compiler_panics));
+    }
+    let fallbacks = &stats.functions.fallbacks;
+    lines.extend(fallbacks.iter().take(LISTED).map(|fallback| format!("function {}: {}", fallback.func, fallback.reason)));
+    if let Some(more @ 1..) = fallbacks.len().checked_sub(LISTED) {
+        lines.push(format!("{more} more refusals"));
+    }
+    lines
 }
 
 /// A line on what the optimiser found.
@@ -94,6 +117,8 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
             "evaluated": functions.evaluated,
             "fallbacks": fallbacks,
         },
+        "compiler_panics": stats.compiler_panics,
+        "no_native_code": stats.no_native_code,
         "osr_entries": stats.osr_entries,
         "tier_up": tier_up,
         "compile_ms": compile_ms,

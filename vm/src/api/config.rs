@@ -1,10 +1,8 @@
 //! The settings of an engine, as the embedder makes them.
 
 use crate::api::events::{self, TierEvent};
-use crate::records::config::{Config, Tier};
+use crate::records::config::{Allocator, Config, Tier};
 use crate::records::events::Profiler;
-#[cfg(feature = "jit")]
-use weir_jit::regalloc::Allocator;
 #[cfg(feature = "jit")]
 use weir_jit::request::MachineText;
 
@@ -213,7 +211,6 @@ impl Config {
     }
 
     /// Who allocates registers in Weir's own back end; for comparison. The default is what [`Allocator`] says.
-    #[cfg(feature = "jit")]
     pub fn register_allocator(&mut self, allocator: Allocator) -> &mut Config {
         self.allocator = allocator;
         self

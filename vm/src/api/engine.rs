@@ -1,5 +1,7 @@
 //! Making an engine, and what embedders ask of it.
 
+use crate::exec::engines::engines;
+use crate::records::census::Census;
 use crate::records::config::Config;
 use crate::records::engine::{Engine, EngineRecord};
 use crate::records::error::Result;
@@ -8,7 +10,6 @@ use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
 use crate::records::stats::Stats;
-use crate::tier;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,11 +24,11 @@ impl Engine {
     /// An engine with these settings.
     ///
     /// # Errors
-    /// The settings contradict each other or ask for what this host or build cannot do.
+    /// [`Unavailable`](crate::Unavailable) if the settings ask for what this host or build does not have; the profiler's file
+    /// can't be written.
     pub fn new(config: &Config) -> Result<Engine> {
-        tier::check(config)?;
         let quiescence = Arc::new(Domain::default());
-        let tier = tier::EngineState::new(config, &quiescence)?;
+        let engines = engines(config, &quiescence)?;
         Ok(Engine::of(EngineRecord {
             config: config.clone(),
             signatures: Signatures::default(),
@@ -35,7 +36,8 @@ impl Engine {
             stacks: Stacks::default(),
             reservations: Reservations::default(),
             quiescence,
-            tier,
+            engines,
+            census: Census::default(),
         }))
     }
 
@@ -66,8 +68,11 @@ impl Engine {
         self.record().epoch.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What happened so far in all modules of this engine.
+    /// What happened so far in all modules of this engine, those that were dropped included.
     pub fn stats(&self) -> Stats {
-        tier::engine_stats(self)
+        let mut stats = Stats::default();
+        self.record().census.count(&mut stats);
+        self.record().engines.report(None, &mut stats);
+        stats
     }
 }

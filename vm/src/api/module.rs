@@ -2,16 +2,19 @@
 
 use crate::api::types::{ExportType, ExternType, FuncType, ImportType};
 use crate::records::body::Bodies;
+use crate::records::census::Counts;
 use crate::records::engine::Engine;
 use crate::records::error::{Context, Result};
+use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::stats::Stats;
-use crate::{sys, tier};
+use crate::sys;
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
-use weir_bytecode::module::{ExternIndex, ExternType as IndexedType};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::validate;
 use weir_contract::Layout;
 use weir_contract::profile::Profile;
@@ -61,6 +64,7 @@ impl Module {
 
     /// The bytes are validated where they are, and run from there.
     fn from_private(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let started = std::time::Instant::now();
         let config = engine.config();
         let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
@@ -69,22 +73,26 @@ impl Module {
         let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
-        let code = tier::new_code(engine, &bytecode);
-        let bodies = Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel);
-        let tier = tier::ModuleState::new(engine, &bytecode);
-        let (engine, images) = (engine.clone(), Images::default());
-        Ok(Module::of(Arc::new(ModuleRecord {
-            engine,
-            bytecode,
+        let engines = &engine.record().engines;
+        // A function that is not validated yet asks at its first call.
+        let first_ticks = |body: &Body| body.get().map_or(0, |body| engines.first_ticks(body.len()));
+        let code: Box<[FuncCode]> = bytecode.bodies.iter().map(|body| FuncCode::new(first_ticks(body))).collect();
+        let record = Arc::new(ModuleRecord {
+            engine: engine.clone(),
             layout,
             sig_ids,
+            bodies: Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel),
             code,
-            bodies,
             exports,
-            images,
+            images: Images::default(),
             validate_ns,
-            tier,
-        })))
+            tier: engines.module_state(),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            bytecode,
+        });
+        let counts: Weak<ModuleRecord> = Arc::downgrade(&record);
+        engine.record().census.add(record.id, counts);
+        Ok(Module::of(record))
     }
 
     /// Checks that a module is valid, all of its functions included.
@@ -128,7 +136,11 @@ impl Module {
 
     /// What happened so far in this module.
     pub fn stats(&self) -> Stats {
-        tier::module_stats(self)
+        let mut stats = Stats::default();
+        let record = self.record();
+        record.count(&mut stats);
+        record.engine.record().engines.report(Some(&*record.tier), &mut stats);
+        stats
     }
 
     /// What the interpreter has counted so far of function `func`, by its index in the module; `None` if it is imported or has not

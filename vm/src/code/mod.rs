@@ -9,7 +9,7 @@ mod stubs;
 mod tests;
 
 pub(crate) use map::{Cell, CodeError};
-pub(crate) use stubs::{Grown, Hooks, Stubs};
+pub(crate) use stubs::{Enter, Grown, Hooks, Stubs};
 
 use map::CodeArena;
 use std::collections::HashMap;
@@ -373,8 +373,7 @@ impl ModuleCode {
         unsafe { self.cells.add(self.index(func)).as_ref() }
     }
 
-    /// Places `compiled` in memory and returns its address. A body entered by call becomes the function's code: its cell
-    /// is set.
+    /// Places `compiled` in memory and returns its address. Nothing leads there yet.
     ///
     /// # Errors
     /// [`CodeError::Full`].
@@ -408,9 +407,6 @@ impl ModuleCode {
             }
         };
         self.installed().insert(code.as_ptr() as usize, Installed { code, info });
-        if entry == Entry::Call {
-            self.cell(func).store(code.as_ptr(), Ordering::Release);
-        }
         Ok(code.as_ptr())
     }
 

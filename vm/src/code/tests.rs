@@ -159,6 +159,22 @@ fn mixture(n: usize, salt: usize) -> Vec<ValType> {
     (0..n).map(|i| TYPES[(i * (salt + 1) + i / 7 + salt) % 5]).collect()
 }
 
+/// As the tier does it.
+trait Put {
+    /// Places code, and points the function's cell at what is entered by call.
+    fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError>;
+}
+
+impl Put for ModuleCode {
+    fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
+        let code = self.install(func, entry, compiled)?;
+        if entry == Entry::Call {
+            self.cell(func).store(code.cast_mut(), Ordering::Release);
+        }
+        Ok(code)
+    }
+}
+
 #[test]
 fn values_cross_in_every_place() {
     let space = space();
@@ -170,7 +186,7 @@ fn values_cross_in_every_place() {
         let module = module(vec![ty.clone()], vec![0, 0], 0);
         let code = space.add_module(1, &module).unwrap();
         let stubs = space.stubs(&ty).unwrap();
-        let native = code.install(0, Entry::Call, &forward(1)).unwrap();
+        let native = code.put(0, Entry::Call, &forward(1)).unwrap();
 
         // Function 1 is interpreted: the arguments go Rust → native → Rust, the results come back the same way.
         SCRIPT.with_borrow_mut(|script| {
@@ -237,7 +253,7 @@ fn places_are_those_of_the_contract() {
         }
     }
     dynasm!(asm; .arch x64; pop rbp; ret);
-    let native = code.install(0, Entry::Call, &Code::default().finish(asm)).unwrap();
+    let native = code.put(0, Entry::Call, &Code::default().finish(asm)).unwrap();
 
     let args: Vec<u64> = (0..24).map(|i| 0xdead_0000_0000 + i).collect();
     let (status, slots) = World::new(&Module::default()).enter(space.stubs(&ty).unwrap().enter, native, &args);
@@ -253,7 +269,7 @@ fn osr_bodies_get_the_frame() {
     let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov rax, [rdi + 8]; mov rcx, rdi; ret);
-    let native = code.install(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
+    let native = code.put(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
     let mut world = World::new(&Module::default());
     let (status, slots) = world.enter(space.stubs(&ty).unwrap().enter_osr, native, &[1, 42]);
     assert_eq!((status, slots[0], slots[1]), (Status::Return, 42, world.values.as_ptr() as u64));
@@ -300,9 +316,9 @@ fn faults_are_the_traps_of_their_sites() {
     ];
     let mut world = World::new(&Module::default());
     for (func, (what, trap)) in (0..).zip(cases) {
-        let native = code.install(func, Entry::Call, &faulting(what)).unwrap();
+        let native = code.put(func, Entry::Call, &faulting(what)).unwrap();
         // Directly, and from a native caller.
-        let caller = code.install(3, Entry::Call, &forward(func)).unwrap();
+        let caller = code.put(3, Entry::Call, &forward(func)).unwrap();
         for (code, depth) in [(native, 1), (caller, 2)] {
             let (status, _) = world.enter(enter, code, &[]);
             assert_eq!(status, Status::Trap);
@@ -329,9 +345,9 @@ fn a_chain_of_two_inlined_calls_gives_three_frames() {
     trapping.inlining = Inlining { traps: vec![(0, 1)], calls: Vec::new(), links: links.clone() };
     let mut calling = forward(1);
     calling.inlining = Inlining { traps: Vec::new(), calls: vec![(0, 1)], links };
-    let trapping = code.install(2, Entry::Call, &trapping).unwrap();
-    let calling = code.install(2, Entry::Call, &calling).unwrap();
-    code.install(1, Entry::Call, &unreachable()).unwrap();
+    let trapping = code.put(2, Entry::Call, &trapping).unwrap();
+    let calling = code.put(2, Entry::Call, &calling).unwrap();
+    code.put(1, Entry::Call, &unreachable()).unwrap();
     let mut world = World::new(&Module::default());
     SCRIPT.with_borrow_mut(|script| script.space = Some(space.clone()));
     for (code, expected) in [(trapping, vec![(12, 3), (11, 50), (2, 40)]), (calling, vec![(1, 3), (12, 77), (11, 50), (2, 40)])] {
@@ -348,8 +364,8 @@ fn a_trap_unwinds_to_the_innermost_boundary_only() {
     let ty = func_type(&[ValType::I64], &[ValType::I64]);
     let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 0)).unwrap();
     let enter = space.stubs(&ty).unwrap().enter;
-    let outer = code.install(0, Entry::Call, &forward(1)).unwrap();
-    let inner = code.install(2, Entry::Call, &unreachable()).unwrap();
+    let outer = code.put(0, Entry::Call, &forward(1)).unwrap();
+    let inner = code.put(2, Entry::Call, &unreachable()).unwrap();
     SCRIPT.with_borrow_mut(|script| {
         script.target = inner as usize;
         script.call = Some(|script, instance, _, args| {
@@ -399,7 +415,7 @@ fn a_million_dispatches_need_no_stack() {
     let (mut asm, mut tail) = (Asm::new(0), Code::default());
     dynasm!(asm; .arch x64; jmp QWORD [rip + 0]);
     tail.relocs.push(Reloc { offset: Code::here(&asm) - 4, func: 1, addend: -4 });
-    let native = code.install(0, Entry::Call, &tail.finish(asm)).unwrap();
+    let native = code.put(0, Entry::Call, &tail.finish(asm)).unwrap();
     SCRIPT.with_borrow_mut(|script| {
         script.target = stubs.reenter.as_ptr() as usize;
         script.seen = vec![vec![native as u64]];
@@ -434,8 +450,8 @@ fn dispatch_reaches_osr_bodies() {
     let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov rax, [rdi + 8]; ret);
-    let body = code.install(1, Entry::Osr(3), &Code::default().finish(asm)).unwrap();
-    let native = code.install(0, Entry::Call, &forward(1)).unwrap();
+    let body = code.put(1, Entry::Osr(3), &Code::default().finish(asm)).unwrap();
+    let native = code.put(0, Entry::Call, &forward(1)).unwrap();
     SCRIPT.with_borrow_mut(|script| {
         script.target = body as usize;
         script.call = Some(|script, instance, _, args| {
@@ -469,7 +485,7 @@ fn entry_stubs_follow_their_cells() {
     assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 102);
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov eax, 7; ret);
-    code.install(2, Entry::Call, &Code::default().finish(asm)).unwrap();
+    code.put(2, Entry::Call, &Code::default().finish(asm)).unwrap();
     assert_eq!(world.enter(stubs.enter, code.entry(1), &[]).1[0], 101);
     assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 7);
 }
@@ -495,7 +511,7 @@ fn a_dropped_module_gives_its_memory_back() {
     let stubs = space.stubs(&ty).unwrap();
     let first = space.add_module(1, &module).unwrap();
     let (entry, cell) = (first.entry(0), first.cell(0) as *const Cell);
-    let native = first.install(0, Entry::Call, &forward(1)).unwrap();
+    let native = first.put(0, Entry::Call, &forward(1)).unwrap();
     assert_eq!(first.space().stubs(&ty).unwrap().to_rust, stubs.to_rust, "made once");
     drop(first);
     assert!(space.arena.region_at(native as usize).is_none_or(|(_, tag)| tag == STUB));
@@ -514,7 +530,7 @@ fn traps_on_several_threads_at_once() {
                     let space = space();
                     let ty = func_type(&[], &[]);
                     let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
-                    let native = code.install(0, Entry::Call, &unreachable()).unwrap();
+                    let native = code.put(0, Entry::Call, &unreachable()).unwrap();
                     let enter = space.stubs(&ty).unwrap().enter;
                     let mut world = World::new(&Module::default());
                     for _ in 0..50 {
@@ -574,7 +590,7 @@ fn a_fault_of_native_code_outside_its_trap_sites_kills() {
         let space = space();
         let ty = func_type(&[], &[]);
         let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
-        let native = code.install(
+        let native = code.put(
             0,
             Entry::Call,
             &faulting(|asm, code| {

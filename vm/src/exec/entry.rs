@@ -6,14 +6,13 @@
 //! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
 //! outcome.
 
+use super::native;
 use crate::interp::{self, Exit};
 use crate::records::error::Error;
 use crate::records::failure::Failure;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
 use crate::records::store::{StoreRecord, take_failure};
-use crate::tier;
-use crate::tier::reclaim;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -91,11 +90,13 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
             Owner::Host(host) => return host.call(args),
             Owner::Instance(record) => record.module.record(),
         };
-        let code = record.func_code(index).native.load(Ordering::Acquire);
+        let func_code = record.func_code(index);
+        let code = func_code.native.load(Ordering::Acquire);
         if code.is_null() {
             return interpret(instance, index, args);
         }
-        call_native(instance, index, code, args, words, false)
+        (*(*instance).stack).value_sp = args.wrapping_add(words);
+        func_code.call(instance, code, args)
     }
 }
 
@@ -111,23 +112,17 @@ unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> S
             Exit::Return => Status::Return,
             Exit::Trap => Status::Trap,
             Exit::Dispatch { func, instance, code, args, osr } => {
-                let words = instance_of(instance).module.record().words(func);
-                call_native(instance, func, code, args, words, osr)
+                let module = instance_of(instance).module.record();
+                // An OSR body reads its frame before it calls anything that could write above `value_sp`.
+                (*(*instance).stack).value_sp = args.wrapping_add(module.words(func));
+                match osr {
+                    false => module.func_code(func).call(instance, code, args),
+                    true => {
+                        let enter = module.engine.record().engines.enter_osr(instance, func);
+                        enter(code, args, instance, (*instance).stack)
+                    }
+                }
             }
-        }
-    }
-}
-
-/// Enters compiled code of function `func`, for its call or, with `osr`, for a loop of it.
-#[inline]
-unsafe fn call_native(instance: *mut InstanceCtx, func: u32, code: *const u8, args: *mut u64, words: usize, osr: bool) -> Status {
-    // SAFETY: the promises of `invoke` and of `Exit::Dispatch`. An OSR body reads its frame before it calls anything
-    // that could write above `value_sp`.
-    unsafe {
-        (*(*instance).stack).value_sp = args.wrapping_add(words);
-        match osr {
-            false => tier::call(instance, func, code, args),
-            true => tier::call_osr(instance, func, code, args),
         }
     }
 }
@@ -175,7 +170,7 @@ impl Drop for Activation {
             (*stack).boundary = self.boundary;
             (*self.store).activations -= 1;
             if (*self.store).activations == 0 {
-                reclaim::leave(&(*self.store).quiescence);
+                native::leave(&(*self.store).quiescence);
             }
         }
     }
@@ -188,9 +183,9 @@ impl Drop for Activation {
 unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        tier::prepare_thread(&(*store).engine)?;
+        (*store).engine.record().engines.prepare_thread()?;
         (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
-        reclaim::enter(&(*store).quiescence);
+        native::enter(&(*store).quiescence);
     }
     Ok(())
 }

@@ -6,7 +6,6 @@ use crate::records::failure::Failure;
 use crate::records::host::{HostFunc, HostRecord};
 use crate::records::instance::Owner;
 use crate::records::store::{StoreRecord, context};
-use crate::tier;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -77,7 +76,7 @@ unsafe impl Sync for EngineFunc {}
 impl EngineFunc {
     /// Finds its type's identity and its stub, by two tables behind locks.
     pub fn new(engine: &Engine, func: Arc<HostFunc>) -> EngineFunc {
-        let (entry, sig) = (tier::host_stub(engine, &func.ty), engine.record().signatures.intern(&func.ty));
+        let (entry, sig) = (engine.record().engines.host_stub(&func.ty), engine.record().signatures.intern(&func.ty));
         EngineFunc { func, entry, sig }
     }
 

@@ -44,6 +44,7 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
         (*store).check_counts(1, memories - imported.0, tables - imported.1)?;
         let instance = adopt(store, module);
+        module.engine().record().engines.prepare_module(instance.ctx)?;
         link_imports(store, instance, imports);
         make_memories(store, instance)?;
         // A table's initial value may be an imported global, and a global's may be a function: neither needs the other.

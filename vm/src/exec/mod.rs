@@ -1,7 +1,14 @@
-//! Calls between Rust and the guest. This layer knows both engines; the layers below know neither.
+//! Calls between Rust and the guest, instances, and the choice of engines. This layer knows all engines; none knows another.
 
+mod alone;
+pub(crate) mod engines;
 pub(crate) mod entry;
-#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
-pub(crate) mod helpers;
 pub(crate) mod host;
 pub(crate) mod instantiate;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+mod native;
+#[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
+#[path = "no_native.rs"]
+mod native;
+#[cfg(feature = "jit")]
+mod ssa;

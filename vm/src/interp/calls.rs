@@ -8,16 +8,16 @@ use super::state::{End, State, Step};
 use super::{decode, lazy, memory};
 use crate::records::body::Body;
 use crate::records::deadline::deadline_reached;
+use crate::records::engines::Next;
 use crate::records::failure::Failure;
 use crate::records::host::HostRecord;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::scope::Scope;
 use crate::records::store::{store_of, take_failure};
-use crate::tier::{self, Next};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
-use weir_contract::{FuncRef, NULL_SIG, StackCtx, Status, slot_words};
+use weir_contract::{FuncRef, StackCtx, Status, slot_words};
 
 /// A function to call.
 #[derive(Clone, Copy)]
@@ -86,31 +86,7 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
         let (ty, at) = decode::u32(at);
         let (table, next) = decode::u32(at);
         let index = if (*scope).table(table).ty.table64 { index } else { index & u64::from(u32::MAX) };
-        Ok((Callee::of(element(scope, ty, table, index)?), next))
-    }
-}
-
-/// The function of type `ty` that is element `index` of a table.
-///
-/// # Safety
-/// The module of `scope`, which is live, has such a type and such a table, of functions.
-#[inline(always)]
-pub(crate) unsafe fn element(scope: *const Scope, ty: u32, table: u32, index: u64) -> Result<*const FuncRef, Trap> {
-    // SAFETY: the caller's promise; an entry with the signature of a function has one.
-    unsafe {
-        let table = (*scope).table(table);
-        if index >= table.ctx.len {
-            return Err(Trap::UndefinedElement);
-        }
-        let entry = &*table.ctx.entries.add(index as usize);
-        if entry.sig != (*scope).sig_id(ty) {
-            if entry.sig == NULL_SIG {
-                return Err(Trap::IndirectCallToNull);
-            }
-            (*(*(*scope).ctx).store).operand = ptr::from_ref(entry) as u64;
-            return Err(Trap::BadSignature);
-        }
-        Ok(entry.reference as *const FuncRef)
+        Ok((Callee::of((*scope).element(ty, table, index)?), next))
     }
 }
 
@@ -189,7 +165,8 @@ unsafe fn ask(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const
         if !lazy::prepare(instance.module.record(), (*body).func) {
             return ptr::null();
         }
-        match tier::ask(instance, (*body).func, at) {
+        let engines = &instance.module.engine().record().engines;
+        match engines.ask((*scope).ctx, (*body).func, at) {
             Next::Interpret => ptr::null(),
             Next::Enter(code) => code,
         }
@@ -245,7 +222,7 @@ pub(super) unsafe fn native<const WORDS: usize>(
         if WORDS == 2 {
             frame::relayout(args, (*body).params.into(), WORDS, (*body).param_words.into());
         }
-        if tier::call((*scope).ctx, (*body).func, code, args) != Status::Return {
+        if (*(*body).code).call((*scope).ctx, code, args) != Status::Return {
             return Step::Leave(failed(&state));
         }
         if WORDS == 2 {
@@ -418,8 +395,11 @@ unsafe fn hand_over<const WORDS: usize>(
         state.sp = ptr::null_mut();
         state.stands_here();
         let status = match osr {
-            false => tier::call(instance, func, code, args),
-            true => tier::call_osr(instance, func, code, args),
+            false => (*(*body).code).call(instance, code, args),
+            true => {
+                let engines = &instance_of(instance).module.engine().record().engines;
+                engines.enter_osr(instance, func)(code, args, instance, (*instance).stack)
+            }
         };
         if status != Status::Return {
             return Step::Leave(End::Exit(Exit::Trap));

@@ -13,8 +13,6 @@ use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::scope::Scope;
 use crate::records::store::store_of;
-use crate::tier;
-use std::sync::atomic::Ordering;
 use weir_bytecode::module::FuncBody;
 
 /// Sees to it that function `func`, which somebody calls, is validated and ready. Whether the tier policy is to be asked
@@ -22,8 +20,8 @@ use weir_bytecode::module::FuncBody;
 pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     let mut ticks = 0;
     let publish = |source: &FuncBody| {
-        ticks = tier::first_ticks(&module.engine, source.len()) - 1;
-        module.func_code(func).ticks.store(ticks, Ordering::Release);
+        let first = module.engine.record().engines.first_ticks(source.len());
+        ticks = module.func_code(func).begin(first);
     };
     match module.bodies.prepare(&module.bytecode, func, publish) {
         Readiness::Before => true,

@@ -37,7 +37,6 @@ mod x64;
 #[path = "absent.rs"]
 mod x64;
 
-pub(crate) use calls::element;
 pub(crate) use exit::Exit;
 pub(crate) use run::run;
 

@@ -3,8 +3,6 @@
 use crate::records::events::{Callback, Profiler};
 use weir_bytecode::{Module as Bytecode, validate};
 #[cfg(feature = "jit")]
-use weir_jit::regalloc::Allocator;
-#[cfg(feature = "jit")]
 use weir_jit::request::MachineText;
 
 /// Threads that compile in the background, if nothing else is said.
@@ -37,6 +35,21 @@ pub enum Tier {
     Ssa,
 }
 
+/// This build or host does not have what the settings ask for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unavailable(pub(crate) &'static str);
+
+/// Who allocates registers in Weir's own back end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Allocator {
+    /// Weir's own allocator.
+    #[default]
+    Own,
+    /// The crate `regalloc2`, where the build has it (cargo feature `regalloc2`).
+    Regalloc2,
+}
+
 /// Settings of an [`Engine`](crate::Engine).
 ///
 /// ```
@@ -61,7 +74,6 @@ pub struct Config {
     pub(crate) guard_regions: bool,
     pub(crate) signals_based_traps: bool,
     pub(crate) interpret_calls: Vec<String>,
-    #[cfg(feature = "jit")]
     pub(crate) allocator: Allocator,
     #[cfg(feature = "jit")]
     pub(crate) machine_code: Vec<MachineText>,
@@ -92,7 +104,6 @@ impl Default for Config {
             guard_regions: true,
             signals_based_traps: true,
             interpret_calls: Vec::new(),
-            #[cfg(feature = "jit")]
             allocator: Allocator::default(),
             #[cfg(feature = "jit")]
             machine_code: Vec::new(),
@@ -135,26 +146,6 @@ impl Config {
     /// Whether the interpreter counts.
     pub(crate) fn profiles(&self) -> bool {
         self.profile.unwrap_or(self.tier == Tier::Auto)
-    }
-
-    /// What the compiler is to do.
-    #[cfg(feature = "jit")]
-    pub(crate) fn compiler(&self) -> weir_jit::Options {
-        let defaults = weir_jit::Options::default();
-        weir_jit::Options {
-            fuel: self.consume_fuel,
-            poll: self.epoch_interruption,
-            guard_regions: self.guards_memory(),
-            signals: self.signals_based_traps,
-            canonical_nans: self.deterministic,
-            allocator: self.allocator,
-            machine_code: self.machine_code.clone(),
-            passes_off: self.passes_off.clone(),
-            rewrite_fuel: self.rewrite_fuel,
-            // Under every other stress seed small loops are entered as big ones are.
-            peel_limit: if self.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
-            ..defaults
-        }
     }
 
     /// Whether calls of function `func` always enter the interpreter.

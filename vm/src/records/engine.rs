@@ -1,11 +1,12 @@
 //! What stores and modules share: settings, signature identities, the epoch.
 
+use crate::records::census::Census;
 use crate::records::config::Config;
+use crate::records::engines::Engines;
 use crate::records::memory::Reservations;
 use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
-use crate::tier;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
@@ -29,7 +30,10 @@ pub(crate) struct EngineRecord {
     pub reservations: Reservations,
     /// The quiescence words of its stores.
     pub quiescence: Arc<Domain>,
-    pub tier: tier::EngineState,
+    /// What makes code, if anything does.
+    pub engines: Box<dyn Engines>,
+    /// What its modules count.
+    pub census: Census,
 }
 
 impl EngineWeak {

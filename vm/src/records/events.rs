@@ -36,6 +36,12 @@ pub enum TierEventKind<'a> {
         /// How many bytes of code that is.
         bytes: usize,
     },
+    /// The compiler panicked over it, which is a fault of Weir's. Another back end may have compiled it nevertheless.
+    #[non_exhaustive]
+    Panicked {
+        /// What the panic says.
+        message: &'a str,
+    },
     /// There is no code: it stays in the interpreter, or if only room was wanting, for a while.
     #[non_exhaustive]
     Refused {

@@ -5,7 +5,6 @@ use crate::records::memory::MemoryRecord;
 use crate::records::module::Module;
 use crate::records::scope::Scope;
 use crate::records::table::TableRecord;
-use crate::tier;
 use std::cell::{Cell, OnceCell};
 use weir_contract::{FuncRef, InstanceCtx, Layout};
 
@@ -126,7 +125,9 @@ impl InstanceRecord {
     fn make_func_ref(&self, func: u32) -> FuncRef {
         let record = self.module.record();
         let sig = record.sig_ids[record.bytecode.funcs[func as usize] as usize];
-        FuncRef { entry: tier::entry_stub(record, func), sig, index: func, instance: self.ctx }
+        // SAFETY: the store of this record is live, and the function is one of the module's own.
+        let entry = unsafe { record.engine.record().engines.entry_stub(self.ctx, func) };
+        FuncRef { entry, sig, index: func, instance: self.ctx }
     }
 
     fn layout(&self) -> &Layout {

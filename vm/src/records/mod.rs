@@ -6,9 +6,11 @@
 pub(crate) mod backtrace;
 pub(crate) mod body;
 pub(crate) mod bulk;
+pub(crate) mod census;
 pub(crate) mod config;
 pub(crate) mod deadline;
 pub(crate) mod engine;
+pub(crate) mod engines;
 pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod failure;

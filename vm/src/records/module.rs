@@ -1,10 +1,12 @@
 //! Modules: the record, and its handle, which is public because the frames of backtraces name it.
 
 use crate::records::body::Bodies;
+use crate::records::census::Counts;
 use crate::records::engine::Engine;
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
-use crate::tier;
+use crate::records::stats::Stats;
+use std::any::Any;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::ExternIndex;
@@ -53,7 +55,6 @@ impl Module {
     ///
     /// # Safety
     /// `record` came out of a `Module`'s `Arc`, and an instance of that module lives.
-    #[cfg(feature = "jit")]
     pub(crate) unsafe fn from_running(record: *const ModuleRecord) -> Module {
         // SAFETY: the caller's promise: the count is at least one, and becomes one more.
         unsafe {
@@ -85,8 +86,10 @@ pub(crate) struct ModuleRecord {
     pub images: Images,
     /// Nanoseconds that decoding and validating took.
     pub validate_ns: u64,
-    /// What the tiers keep per module.
-    pub tier: tier::ModuleState,
+    /// What [`Engines`](crate::records::engines::Engines) keeps per module.
+    pub tier: Box<dyn Any + Send + Sync>,
+    /// Unique in the process, where an address is not: it may be another module's later.
+    pub id: u64,
 }
 
 impl ModuleRecord {
@@ -106,5 +109,22 @@ impl ModuleRecord {
     #[inline]
     pub fn func_code(&self, func: u32) -> &FuncCode {
         &self.code[(func - self.bytecode.imported_funcs) as usize]
+    }
+}
+
+impl Counts for ModuleRecord {
+    fn count(&self, stats: &mut Stats) {
+        stats.validate_ms += self.validate_ns as f64 / 1e6;
+        stats.functions.total += self.code.len() as u64;
+        for code in self.code.iter().filter(|code| code.was_called()) {
+            stats.functions.called += 1;
+            stats.functions.interpreted += u64::from(!code.was_compiled());
+        }
+    }
+}
+
+impl Drop for ModuleRecord {
+    fn drop(&mut self) {
+        self.engine.record().census.remove(self.id, self);
     }
 }

@@ -4,8 +4,9 @@ use crate::records::body::Body;
 use crate::records::module::ModuleRecord;
 use crate::records::table::TableRecord;
 use std::ptr;
+use weir_bytecode::Trap;
 use weir_bytecode::types::MemoryType;
-use weir_contract::{InstanceCtx, MemoryCtx, StoreCtx};
+use weir_contract::{FuncRef, InstanceCtx, MemoryCtx, NULL_SIG, StoreCtx};
 
 /// An instance as the loop needs it: made with the instance, immutable.
 #[derive(Debug)]
@@ -76,6 +77,33 @@ impl Scope {
     pub unsafe fn sig_id(&self, index: u32) -> u32 {
         // SAFETY: there is one per type.
         unsafe { *self.sig_ids.add(index as usize) }
+    }
+
+    /// The function of type `ty` that is element `index` of a table.
+    ///
+    /// # Errors
+    /// The trap of `call_indirect`. For [`Trap::BadSignature`] the element's address is in the store's `operand`.
+    ///
+    /// # Safety
+    /// The module, whose instance is live, has such a type and such a table, of functions.
+    #[inline(always)]
+    pub unsafe fn element(&self, ty: u32, table: u32, index: u64) -> Result<*const FuncRef, Trap> {
+        // SAFETY: the caller's promise; an entry with the signature of a function has one.
+        unsafe {
+            let table = self.table(table);
+            if index >= table.ctx.len {
+                return Err(Trap::UndefinedElement);
+            }
+            let entry = &*table.ctx.entries.add(index as usize);
+            if entry.sig != self.sig_id(ty) {
+                if entry.sig == NULL_SIG {
+                    return Err(Trap::IndirectCallToNull);
+                }
+                (*(*self.ctx).store).operand = ptr::from_ref(entry) as u64;
+                return Err(Trap::BadSignature);
+            }
+            Ok(entry.reference as *const FuncRef)
+        }
     }
 
     /// The slot that has the value of global `index`, wherever it is defined.

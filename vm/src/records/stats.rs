@@ -21,11 +21,15 @@ pub struct Stats {
     pub functions: FunctionStats,
     /// How often a running loop was continued in compiled code.
     pub osr_entries: u64,
+    /// How often the compiler panicked, which is a fault of Weir's: each time a back end counts as having refused.
+    pub compiler_panics: u64,
+    /// Why there is no native code at all, in a module or in the engine, where there was to be some.
+    pub no_native_code: Option<String>,
     /// The functions that were compiled because they were hot, in that order.
     pub tier_up: Vec<TierUp>,
-    /// Milliseconds spent compiling, by phase, in the order of the pipeline.
+    /// Milliseconds spent compiling, by phase, in the order of the pipeline; `refused` is what attempts took that a back end ended.
     pub compile_ms: Vec<(String, f64)>,
-    /// Bytes of bytecode that were compiled.
+    /// Bytes of bytecode in the functions that were compiled: each once, whatever was compiled of it how often.
     pub bytecode_bytes_compiled: u64,
     /// Bytes of machine code that came out.
     pub code_bytes: u64,
@@ -59,7 +63,7 @@ pub struct FunctionStats {
     pub total: u64,
     /// Called at least once.
     pub called: u64,
-    /// Never compiled or evaluated, though called.
+    /// Called, and never compiled or evaluated, not even a loop of them.
     pub interpreted: u64,
     /// Compiled by Weir's own back end.
     pub native: u64,
@@ -89,7 +93,7 @@ pub struct TierUp {
     pub func: u32,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// After how many ticks: calls and loop iterations.
+    /// How many calls and loop iterations the interpreter had counted when the code for its calls was ready.
     pub ticks: u64,
 }
 
@@ -101,7 +105,7 @@ pub struct SsaStats {
     pub phis: u64,
     /// Phis that construction placed and found trivial.
     pub trivial_removed: u64,
-    /// Phis that were redundant only together.
+    /// Phis that the pass `phis` removed: redundant components of the graph of phis, single ones among them.
     pub scc_removed: u64,
     /// Operations that construction found to be computed already. What global value numbering finds beyond those are its
     /// rewrites.

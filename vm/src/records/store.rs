@@ -22,7 +22,6 @@ use crate::records::memory::MemoryRecord;
 use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
 use crate::records::table::TableRecord;
-use crate::tier;
 use std::any::Any;
 use std::mem::offset_of;
 use std::ptr;
@@ -110,7 +109,7 @@ pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
 /// `store` is live.
 pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> InstanceCtx {
     // SAFETY: the caller's promise.
-    let (stack, helpers) = unsafe { ((*store).stack.cast(), tier::helpers(&(*store).engine)) };
+    let (stack, helpers) = unsafe { ((*store).stack.cast(), (*store).engine.record().engines.helpers()) };
     InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast() }
 }
 

@@ -19,10 +19,9 @@ use crate::records::body::Body;
 use crate::records::failure::Failure;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
-use crate::records::module::Module;
+use crate::records::module::{Module, ModuleRecord};
 use crate::records::scope::Scope;
 use crate::records::store::StoreRecord;
-use crate::tier;
 use std::cell::Cell;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
@@ -153,7 +152,11 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
                 walk_activation(&*(*activation).position.get(), &mut visit);
                 activation = (*activation).prev.cast();
             } else if boundary != 0 {
-                tier::native_frames(&(*store).engine, exit_fp, &mut |frame| visit(Frame::Native(frame)));
+                (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
+                    // Modules live while their code is on a stack.
+                    let module = Module::from_running(site.module as *const ModuleRecord);
+                    visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc }));
+                });
                 // See the picture of the `enter` stub's frame in `code::stubs`.
                 let enter = ptr::with_exposed_provenance::<[usize; 3]>(boundary);
                 [boundary, _, exit_fp] = *enter;

@@ -7,46 +7,27 @@
 //! Code is retired for one of three reasons. The budget is used up, and the second-chance sweep found the code not in use. It is
 //! code of a loop, and its function has code that is called. Or the engine is under stress, and it was chosen at random.
 
-use super::compiler::{Body, Code, EngineState, Entries, EntryState, ModuleState, State};
+use super::entry::{Code, Entries, Swept as State};
 use super::policy;
+use super::publish::withdraw;
+use super::state::{Body, EngineState, engine_of, state_of};
 use crate::code::RetiredCode;
 use crate::records::module::ModuleRecord;
 use crate::sys::barrier;
-use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use weir_contract::Entry;
 
-/// Points function `func` at its code. The module's entries are locked, and there the code is ready.
-pub(super) fn promote(module: &ModuleRecord, func: u32, code: Code) {
-    let counted = module.func_code(func);
-    if counted.native.load(Ordering::Relaxed).is_null()
-        && let Some(native) = module.tier.native(module)
-    {
-        native.code.cell(func).store(code.0.cast_mut(), Ordering::Release);
-        counted.native.store(code.0.cast_mut(), Ordering::Release);
-    }
-}
-
-/// Points function `func` back at the interpreter; its next call asks for its code. The module's entries are locked.
-fn demote(module: &ModuleRecord, func: u32) {
-    let Some(native) = module.tier.native(module) else { return };
-    let counted = module.func_code(func);
-    native.code.cell(func).store(native.code.thunk(func).cast_mut(), Ordering::Release);
-    counted.native.store(ptr::null_mut(), Ordering::Release);
-    counted.ticks.store(0, Ordering::Relaxed);
-}
-
 /// Removes the code of an entry, which is ready, from all tables. Returns how many bytes will be free.
 fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, func: u32, entry: Entry, code: Code) -> usize {
-    let engine = module.engine.record();
-    let Some(native) = module.tier.native(module) else { return 0 };
+    let engine = engine_of(module.engine.record());
+    let Ok(native) = state_of(module).native(module) else { return 0 };
     let bytes = native.code.len_of(code.0);
-    engine.tier.reclaimer.retire(|| {
+    engine.reclaimer.retire(|| {
         if entry == Entry::Call {
-            demote(module, func);
+            withdraw(module, native, func);
         }
-        entries.set_back(&engine.tier.policy, func, entry, 0);
+        entries.retired(func, entry, |setbacks| engine.policy.rest(setbacks));
         native.code.give_up(code.0)
     });
     bytes
@@ -64,15 +45,15 @@ fn heavy_fence() -> bool {
 
 /// Frees the retired code that no store can run in or return to. Returns how many bytes that was.
 fn reclaim(engine: &EngineState) -> usize {
-    let Some(space) = engine.space() else { return 0 };
+    let Ok(space) = engine.space() else { return 0 };
     // SAFETY: the theorem of `super::reclaim`; nothing else refers to code.
     engine.reclaimer.reclaim(heavy_fence).into_iter().map(|code| unsafe { code.reclaim(space) }).sum()
 }
 
 /// Reports code that was retired; no lock is held.
 fn tell(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
-    let engine = &module.engine.record().tier;
-    for record in [&module.tier.record, &engine.record] {
+    let engine = engine_of(module.engine.record());
+    for record in [&state_of(module).record, &engine.record] {
         record.lock().unwrap_or_else(PoisonError::into_inner).add_retired(bytes as u64);
     }
     engine.listeners.tell_retired(module, func, entry, bytes);
@@ -82,7 +63,7 @@ fn tell(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
 /// code of the function's loops that has been entered is not needed any more.
 pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
     let body = Body { module: Arc::downgrade(module), func, entry };
-    module.engine.record().tier.bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
+    engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
     if entry == Entry::Call {
         retire_all(module, func, |entry, used| entry != Entry::Call && used);
     }
@@ -90,17 +71,13 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
 
 /// Retires the code of `func` that `which` chooses by its entry and by whether it was asked for since the last sweep.
 fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool) -> bool) {
-    let mut entries = module.tier.entries();
-    if entries.osr_bodies.get(&func).is_none_or(|&bodies| bodies == 0) && !which(Entry::Call, true) {
+    let mut entries = state_of(module).entries();
+    if entries.osr_bodies(func) == 0 && !which(Entry::Call, true) {
         return;
     }
-    let chosen = |(&(of, entry), state): (&(u32, Entry), &State)| match state.entry {
-        EntryState::Ready(code, used) if of == func && which(entry, used) => Some((entry, code)),
-        _ => None,
-    };
-    let chosen: Vec<(Entry, Code)> = entries.states.iter().filter_map(chosen).collect();
+    let chosen = entries.ready(func).into_iter().filter(|&(entry, _, used)| which(entry, used));
     let retired: Vec<(Entry, usize)> =
-        chosen.into_iter().map(|(entry, code)| (entry, retire(module, &mut entries, func, entry, code))).collect();
+        chosen.map(|(entry, code, _)| (entry, retire(module, &mut entries, func, entry, code))).collect();
     drop(entries);
     retired.into_iter().for_each(|(entry, bytes)| tell(module, func, entry, bytes));
 }
@@ -108,12 +85,12 @@ fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool)
 /// Makes room for `bytes` of code, as far as that is possible: reclaims retired code and, if that is not enough, retires code
 /// that was not used since the sweep last came to it. Returns whether anything was freed.
 pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
-    let engine = module.engine.record();
-    let freed = reclaim(&engine.tier);
+    let engine = engine_of(module.engine.record());
+    let freed = reclaim(engine);
     // Code that is retired but not reclaimed yet makes room later.
-    let mut missing = bytes.saturating_sub(freed + engine.tier.reclaimer.sum(RetiredCode::len));
+    let mut missing = bytes.saturating_sub(freed + engine.reclaimer.sum(RetiredCode::len));
     let mut to_sweep = policy::SWEEP_FACTOR * bytes;
-    let bodies = || engine.tier.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+    let bodies = || engine.bodies.lock().unwrap_or_else(PoisonError::into_inner);
     let count = bodies().len();
     for _ in 0..count {
         if missing == 0 || to_sweep == 0 {
@@ -133,7 +110,7 @@ pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
             }
         }
     }
-    freed + reclaim(&engine.tier) > 0
+    freed + reclaim(engine) > 0
 }
 
 /// What the sweep did with code, and with how many bytes.
@@ -149,21 +126,19 @@ enum Swept {
 /// One step of the second-chance sweep. The reference bit of a called function is its pointer to the code: the sweep clears it,
 /// and the next call sets it again.
 fn sweep(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Swept {
-    let mut entries = module.tier.entries();
-    let Some(state) = entries.states.get_mut(&(func, entry)) else { return Swept::Gone };
-    let EntryState::Ready(code, used) = &mut state.entry else { return Swept::Gone };
-    let code = *code;
-    let was_used = match entry {
-        Entry::Call => !module.func_code(func).native.load(Ordering::Relaxed).is_null(),
-        Entry::Osr(_) => std::mem::take(used),
-    };
-    if was_used {
-        if entry == Entry::Call {
-            demote(module, func);
+    let Ok(native) = state_of(module).native(module) else { return Swept::Gone };
+    let mut entries = state_of(module).entries();
+    let in_use = (entry == Entry::Call).then(|| !module.func_code(func).native.load(Ordering::Relaxed).is_null());
+    match entries.swept(func, entry, in_use) {
+        State::Gone => Swept::Gone,
+        State::Used(code) => {
+            if entry == Entry::Call {
+                withdraw(module, native, func);
+            }
+            Swept::Used(native.code.len_of(code.0))
         }
-        return Swept::Used(module.tier.native(module).map_or(0, |native| native.code.len_of(code.0)));
+        State::Unused(code) => Swept::Retired(retire(module, &mut entries, func, entry, code)),
     }
-    Swept::Retired(retire(module, &mut entries, func, entry, code))
 }
 
 /// How often a function loses its code under stress: compiling it again and again tests nothing new.
@@ -172,27 +147,17 @@ const MAX_SETBACKS: u32 = 50;
 /// Under stress: points function `func` back at the interpreter. With `retired` also retires its code and that of its loops, lets
 /// entries that were refused be tried again, and reclaims.
 pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
-    let entries = module.tier.entries();
-    let setbacks = entries.states.get(&(func, Entry::Call)).map_or(0, |state| state.setbacks);
-    if !retired || setbacks >= MAX_SETBACKS {
-        return demote(module, func);
+    let state = state_of(module);
+    let Ok(native) = state.native(module) else { return };
+    let entries = state.entries();
+    if !retired || entries.get(func, Entry::Call).setbacks() >= MAX_SETBACKS {
+        return withdraw(module, native, func);
     }
     drop(entries);
     retire_all(module, func, |_, _| true);
-    let engine = module.engine.record();
-    let mut entries = module.tier.entries();
-    let refused = entries.states.iter().filter(|((of, _), state)| *of == func && matches!(state.entry, EntryState::Refused));
-    let refused: Vec<Entry> = refused.map(|(&(_, entry), _)| entry).collect();
-    refused.into_iter().for_each(|entry| entries.set_back(&engine.tier.policy, func, entry, 0));
-    drop(entries);
-    reclaim(&engine.tier);
-}
-
-impl ModuleState {
-    /// Bytes of the module's code that were reclaimed while the module lived.
-    pub(super) fn freed_bytes(&self, module: &ModuleRecord) -> u64 {
-        self.native(module).map_or(0, |native| native.code.freed_bytes())
-    }
+    let engine = engine_of(module.engine.record());
+    state.entries().forgive(func, |setbacks| engine.policy.rest(setbacks));
+    reclaim(engine);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tells embedder and profiler of compiled code.
 
-use super::compiler::Code;
+use super::entry::Code;
 use super::perf::Perf;
 use crate::records::events::{self, Callback, Event, TierEventKind};
 use crate::records::module::ModuleRecord;
@@ -60,6 +60,11 @@ impl Listeners {
             let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
         }
         self.call(module, func, entry, kind);
+    }
+
+    /// Tells of a panic in the compiler.
+    pub fn tell_panic(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, message: &str) {
+        self.call(module, func, entry, TierEventKind::Panicked { message });
     }
 
     /// Tells of so many bytes of code that are not used any more.

@@ -154,9 +154,9 @@ impl Policy {
         }
     }
 
-    /// Whether a function's first ticks are always the same.
-    pub(crate) fn is_fixed(&self) -> bool {
-        self.stress.is_none()
+    /// Whether an engine that cannot compile is an error, and not one that interprets.
+    pub(crate) fn must_compile(&self) -> bool {
+        matches!(self.tier, Tier::Native | Tier::Cranelift)
     }
 
     /// Ticks until a function asks again whose entry was refused: another entry of it may still get code.

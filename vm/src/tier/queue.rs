@@ -1,47 +1,43 @@
 //! The background compiler: a bounded number of threads over a queue, hottest first.
 
 use crate::sys::thread;
+use std::cmp;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Something to compile; the greatest is compiled first, equal ones in the order in which they came.
-pub(crate) trait Job: Send + 'static {
+struct Entry {
     /// How much the guest would gain.
-    fn heat(&self) -> u64;
-    /// Does it.
-    fn run(self);
-}
-
-struct Entry<J> {
     heat: u64,
     /// Counts down, so that earlier entries are greater.
     order: u64,
-    job: J,
+    job: Box<dyn FnOnce() + Send>,
 }
 
-impl<J> PartialEq for Entry<J> {
+impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<J> Eq for Entry<J> {}
+impl Eq for Entry {}
 
-impl<J> PartialOrd for Entry<J> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<J> Ord for Entry<J> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> cmp::Ordering {
         (self.heat, self.order).cmp(&(other.heat, other.order))
     }
 }
 
-struct State<J> {
-    jobs: BinaryHeap<Entry<J>>,
+struct State {
+    jobs: BinaryHeap<Entry>,
     order: u64,
     /// Jobs being run.
     running: usize,
@@ -49,46 +45,56 @@ struct State<J> {
     closed: bool,
 }
 
-struct Shared<J> {
-    state: Mutex<State<J>>,
+struct Shared {
+    state: Mutex<State>,
     /// A job came, or the queue closed.
     wake: Condvar,
     /// Nothing is queued or running.
     idle: Condvar,
     limit: usize,
+    /// Jobs that panicked.
+    panics: AtomicU64,
 }
 
-impl<J> Shared<J> {
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a job. A panic must not take the queue's bookkeeping down with it: it is counted.
+    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 /// Threads start with the first jobs and end with the queue.
-pub(crate) struct Queue<J: Job> {
-    shared: Arc<Shared<J>>,
+pub(crate) struct Queue {
+    shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl<J: Job> std::fmt::Debug for Queue<J> {
+impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queue").field("waiting", &self.shared.lock().jobs.len()).finish_non_exhaustive()
     }
 }
 
-impl<J: Job> Queue<J> {
+impl Queue {
     /// An empty queue for at most `limit` threads.
-    pub(crate) fn new(limit: usize) -> Queue<J> {
+    pub(crate) fn new(limit: usize) -> Queue {
         let state = State { jobs: BinaryHeap::new(), order: u64::MAX, running: 0, threads: 0, closed: false };
-        let shared = Shared { state: Mutex::new(state), wake: Condvar::new(), idle: Condvar::new(), limit };
+        let shared =
+            Shared { state: Mutex::new(state), wake: Condvar::new(), idle: Condvar::new(), limit, panics: AtomicU64::new(0) };
         Queue { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }
     }
 
-    /// Queues a job. If no thread can be started for it, it is run here.
-    pub(crate) fn push(&self, job: J) {
+    /// Queues a job of this heat. If no thread can be started for it, it is run here.
+    pub(crate) fn push(&self, heat: u64, job: impl FnOnce() + Send + 'static) {
         let mut state = self.shared.lock();
         state.order -= 1;
-        let entry = Entry { heat: job.heat(), order: state.order, job };
+        let entry = Entry { heat, order: state.order, job: Box::new(job) };
         state.jobs.push(entry);
         if state.threads < self.shared.limit {
             state.threads += 1;
@@ -100,7 +106,7 @@ impl<J: Job> Queue<J> {
                     let job = if state.threads == 0 { state.jobs.pop() } else { None };
                     drop(state);
                     if let Some(entry) = job {
-                        entry.job.run();
+                        self.shared.run(entry.job);
                     }
                     return;
                 }
@@ -108,6 +114,11 @@ impl<J: Job> Queue<J> {
         }
         drop(state);
         self.shared.wake.notify_one();
+    }
+
+    /// Jobs that panicked. The compiler's own panics are none: those end a compilation.
+    pub(crate) fn panics(&self) -> u64 {
+        self.shared.panics.load(Ordering::Relaxed)
     }
 
     /// Waits until everything queued so far is done.
@@ -120,7 +131,7 @@ impl<J: Job> Queue<J> {
     }
 }
 
-impl<J: Job> Drop for Queue<J> {
+impl Drop for Queue {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
@@ -138,14 +149,13 @@ impl<J: Job> Drop for Queue<J> {
     }
 }
 
-fn work<J: Job>(shared: &Shared<J>) {
+fn work(shared: &Shared) {
     let mut state = shared.lock();
     loop {
         if let Some(entry) = state.jobs.pop() {
             state.running += 1;
             drop(state);
-            // A compiler bug must not take the queue's bookkeeping down with it: the job's function stays interpreted.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| entry.job.run()));
+            shared.run(entry.job);
             state = shared.lock();
             state.running -= 1;
             if state.jobs.is_empty() && state.running == 0 {
@@ -164,19 +174,11 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Sender, channel};
 
-    struct Send1(u64, Sender<u64>);
-
-    impl Job for Send1 {
-        fn heat(&self) -> u64 {
-            self.0
-        }
-
-        fn run(self) {
-            if self.0 == 13 {
-                panic!("an unlucky job");
-            }
-            self.1.send(self.0).expect("the test listens");
-        }
+    fn push(queue: &Queue, heat: u64, send: Sender<u64>) {
+        queue.push(heat, move || {
+            assert_ne!(heat, 13, "an unlucky job");
+            send.send(heat).expect("the test listens");
+        });
     }
 
     #[test]
@@ -184,11 +186,12 @@ mod tests {
         let (send, receive) = channel();
         let queue = Queue::new(2);
         for heat in 0..50 {
-            queue.push(Send1(heat, send.clone()));
+            push(&queue, heat, send.clone());
         }
         queue.wait_idle();
         let mut seen: Vec<_> = receive.try_iter().collect();
         seen.sort_unstable();
+        assert_eq!(queue.panics(), 1);
         assert_eq!(seen, (0..50).filter(|&heat| heat != 13).collect::<Vec<_>>());
     }
 
@@ -197,7 +200,7 @@ mod tests {
         let (send, receive) = channel();
         let queue = Queue::new(1);
         for heat in 0..1000 {
-            queue.push(Send1(heat + 100, send.clone()));
+            push(&queue, heat + 100, send.clone());
         }
         drop(queue);
         drop(send);

@@ -1,9 +1,10 @@
 //! What happens between a trap in native code and its unwinding: the reason is found and the backtrace taken.
 
-use crate::Module;
+use super::state::engine_of;
 use crate::code::CodeSpace;
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
+use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::store::store_of;
 use weir_bytecode::Trap;
@@ -17,7 +18,7 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
     unsafe {
         let store = store_of(instance);
         let engine = (*store).engine.clone();
-        let Some(space) = engine.record().tier.space() else { return };
+        let Ok(space) = engine_of(engine.record()).space() else { return };
         let mut failure = (*store).failure.take().unwrap_or_else(|| failure_at(space, instance, pc));
         if let Some(frames) = failure.missing_backtrace() {
             // The trapping function's own frame; its callers begin at `fp`.

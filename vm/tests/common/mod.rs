@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
-use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
+use weir::{Config, Engine, Instance, Linker, Module, Store, Tier, TierEventKind};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, the same
 /// without signal handlers, and switching between the tiers at random.
@@ -25,21 +25,33 @@ pub fn configs() -> Vec<Config> {
         config.stress(Some(seed));
         config
     });
-    [interpreted, evaluated, compiled].into_iter().chain(signalless).chain(stressed).collect()
+    let evaluated = is_built(Tier::Ssa).then_some(evaluated);
+    [interpreted].into_iter().chain(evaluated).chain([compiled]).chain(signalless).chain(stressed).collect()
 }
 
 /// Whether this build has the tier.
 pub fn is_built(tier: Tier) -> bool {
     match tier {
-        Tier::Native => cfg!(feature = "jit"),
+        Tier::Native | Tier::Ssa => cfg!(feature = "jit"),
         Tier::Cranelift => cfg!(feature = "cranelift"),
-        Tier::Auto | Tier::Interpreter | Tier::Ssa => true,
+        Tier::Auto | Tier::Interpreter => true,
     }
+}
+
+/// A [`Config`] has what the compiler's faults are told to: a panic in it fails the test.
+fn fail_on_panics(config: &mut Config) {
+    config.on_tier_event(|event| {
+        if let TierEventKind::Panicked { message, .. } = &event.kind {
+            eprintln!("the compiler panicked over {}: {message}", event.name());
+            std::process::abort();
+        }
+    });
 }
 
 /// Runs a test under each of them, with changes of its own.
 pub fn each_engine(change: impl Fn(&mut Config), mut test: impl FnMut(&Engine)) {
     for mut config in configs() {
+        fail_on_panics(&mut config);
         change(&mut config);
         test(&Engine::new(&config).unwrap());
     }

@@ -28,6 +28,7 @@ mod control;
 mod memory;
 mod numeric;
 
+use super::Put;
 use super::rig::World;
 use super::{RETURN, SCRIPT, Script, on_unwind, to_rust};
 use crate::code::{CodeSpace, Grown, Hooks, ModuleCode};
@@ -115,7 +116,7 @@ impl Guest {
     }
 
     fn install(&self, func: &Func<'_>) -> *const u8 {
-        self.code.install(func.index, func.entry, &self.compile(func).unwrap()).unwrap()
+        self.code.put(func.index, func.entry, &self.compile(func).unwrap()).unwrap()
     }
 
     /// Compiles and installs a function given as text.

@@ -2,8 +2,8 @@
 
 use crate::records::module::ModuleRecord;
 use crate::records::stats::{Fallback, GateStats, Stats, TierUp};
-use crate::tier;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use weir_contract::Entry;
 use weir_jit::compile::{CompileStats, add_to};
 use weir_jit::{Backend, Compiled, Refusal};
@@ -12,7 +12,7 @@ use weir_jit::{Backend, Compiled, Refusal};
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     /// Functions with native code, by module and index; the back end that made it last.
-    compiled: BTreeMap<(usize, u32), Backend>,
+    compiled: BTreeMap<(u64, u32), Backend>,
     /// Functions evaluated as SSA.
     evaluated: u64,
     tier_up: Vec<TierUp>,
@@ -23,6 +23,8 @@ pub(crate) struct Record {
     changes: Vec<(&'static str, u64)>,
     /// What only gates proved.
     gated: GateStats,
+    panics: u64,
+    no_native: Option<String>,
     bytecode_bytes: u64,
     code_bytes: u64,
     recompiled: u64,
@@ -39,7 +41,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// Adds a compilation, the first of this entry or one `again`: its result, and why back ends refused or there was no room.
-    pub(super) fn add(
+    pub fn add(
         &mut self,
         module: &ModuleRecord,
         func: u32,
@@ -50,26 +52,44 @@ impl Record {
     ) {
         self.fallbacks.extend(reasons.iter().map(|reason| Fallback::new(func, reason.clone())));
         let Some(compiled) = compiled else { return };
-        self.compiled.insert((std::ptr::from_ref(module).addr(), func), compiled.backend);
-        let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
-        if entry == Entry::Call && !again {
-            let ticks = tier::compile_ticks(&module.engine, bytes).max(0) as u64 + 1;
-            self.tier_up.push(TierUp::new(func, module.bytecode.func_name(func).map(String::from), ticks));
+        if self.compiled.insert((module.id, func), compiled.backend).is_none() {
+            self.bytecode_bytes += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));
         }
-        self.bytecode_bytes += u64::from(bytes);
+        if entry == Entry::Call && !again {
+            self.tier_up.push(TierUp::new(
+                func,
+                module.bytecode.func_name(func).map(String::from),
+                u64::from(module.func_code(func).ticks_taken()),
+            ));
+        }
         self.code_bytes += compiled.code.len() as u64;
         self.recompiled += u64::from(again);
         self.sum(&compiled.stats);
     }
 
+    /// Adds the time that an attempt took of which nothing came.
+    pub fn add_refused(&mut self, time: Duration) {
+        add_to(&mut self.phases, "refused", time.as_nanos() as u64);
+    }
+
+    /// Adds panics of the compiler.
+    pub fn add_panics(&mut self, panics: usize) {
+        self.panics += panics as u64;
+    }
+
+    /// There is no native code at all.
+    pub fn no_native(&mut self, reason: &str) {
+        self.no_native.get_or_insert_with(|| reason.to_owned());
+    }
+
     /// Adds code that was retired.
-    pub(super) fn add_retired(&mut self, bytes: u64) {
+    pub fn add_retired(&mut self, bytes: u64) {
         self.retired += 1;
         self.retired_bytes += bytes;
     }
 
     /// Adds a function that is evaluated as SSA, or why it is not.
-    pub(super) fn add_evaluated(&mut self, func: u32, translated: Result<&CompileStats, &Refusal>) {
+    pub fn add_evaluated(&mut self, func: u32, translated: Result<&CompileStats, &Refusal>) {
         match translated {
             Ok(stats) => {
                 self.evaluated += 1;
@@ -99,7 +119,7 @@ impl Record {
     }
 
     /// Writes it into `stats`.
-    pub(super) fn report(&self, stats: &mut Stats) {
+    pub fn report(&self, stats: &mut Stats) {
         let count = |backend| self.compiled.values().filter(|&&by| by == backend).count() as u64;
         stats.functions.native = count(Backend::Native);
         stats.functions.cranelift = count(Backend::Cranelift);
@@ -117,6 +137,8 @@ impl Record {
         stats.ssa.scc_removed = self.changes.iter().filter(|(pass, _)| *pass == "phis").map(|(_, changes)| changes).sum();
         stats.ssa.shared = self.shared;
         stats.ssa.values = self.values;
+        stats.compiler_panics = self.panics;
+        stats.no_native_code.clone_from(&self.no_native);
         stats.spills = self.spills;
         stats.reloads = self.reloads;
         stats.copies = self.copies;

@@ -1,5 +1,5 @@
-//! The functions that compiled code calls back: the far end of its `to_rust` stubs, and the System V face of
-//! [`crate::records::bulk`].
+//! Native code, where there is some: its engine, and the functions that compiled code calls back: the far end of its
+//! `to_rust` stubs, and the System V face of [`bulk`].
 //!
 //! # Safety
 //! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
@@ -7,11 +7,19 @@
 use crate::code::{Grown, Hooks};
 use crate::interp::{self, Exit};
 use crate::records::bulk;
+use crate::records::config::Config;
 use crate::records::deadline::deadline_reached;
+use crate::records::engines::Engines;
+use crate::records::error::Result;
 use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::quiescence::Domain;
 use crate::records::store::store_of;
-use crate::tier;
+use crate::tier::engine::reenter_stub;
+pub(super) use crate::tier::reclaim::{enter, leave};
+use crate::tier::state::EngineState;
+use crate::tier::unwind::on_unwind;
 use std::ptr;
+use std::sync::Arc;
 use weir_bytecode::Trap;
 use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
 
@@ -20,7 +28,7 @@ use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Statu
 ///
 /// # Safety
 /// Called by compiled code, with a function of an instance of the store that runs.
-pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
+unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
     let done = |status| Outcome { status, target: ptr::null() };
     // SAFETY: the caller's promise.
     unsafe {
@@ -29,30 +37,33 @@ pub(crate) unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, fu
             Exit::Trap => done(Status::Trap),
             Exit::Dispatch { func, instance, code, args, osr } => {
                 (*(*instance).stack).dispatch = Dispatch { code, args, instance };
-                let target = tier::reenter_stub(instance_of(instance).module.record(), func, osr);
+                let target = reenter_stub(instance_of(instance).module.record(), func, osr);
                 Outcome { status: Status::Dispatch, target }
             }
         }
     }
 }
 
-/// The table that [`InstanceCtx::helpers`] points to, but for those that have stubs.
-pub(crate) const HELPERS: [HelperAddress; Helper::COUNT] = table();
-
 /// What the stubs call.
-pub(crate) const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind: tier::on_unwind, poll, memory_grow, table_grow };
+const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, memory_grow, table_grow };
 
-const fn table() -> [HelperAddress; Helper::COUNT] {
-    let mut table = [ptr::null(); Helper::COUNT];
-    let mut i = 0;
-    while i < Helper::COUNT {
-        table[i] = address(Helper::ALL[i]);
-        i += 1;
-    }
-    table
+/// Whether there is native code.
+pub(super) const AVAILABLE: bool = true;
+
+/// The engine that compiles, for these settings.
+///
+/// # Errors
+/// What the settings tell of code cannot be told.
+pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
+    Ok(Box::new(EngineState::new(config, quiescence, HOOKS, table)?))
 }
 
-const fn address(helper: Helper) -> HelperAddress {
+/// The table that [`InstanceCtx::helpers`] points to, but for those that have stubs.
+fn table() -> [HelperAddress; Helper::COUNT] {
+    std::array::from_fn(|i| address(Helper::ALL[i]))
+}
+
+fn address(helper: Helper) -> HelperAddress {
     match helper {
         // The stubs of `Hooks` stand there.
         Helper::Raise | Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),

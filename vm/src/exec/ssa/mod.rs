@@ -1,36 +1,46 @@
 //! The tier that compiles nothing. A function becomes SSA at its first call, optimised as for a back end, and
 //! [`weir_jit::ir::eval()`] runs it: what code is to do, without the code.
 //!
-//! Where native code belongs the function has the address of its [`Translation`], so that interpreter and runtime come here as
-//! they go to native code, by [`call`], and nothing of this costs other tiers anything. What has no SSA is interpreted.
+//! The address of a function's [`Translation`] is stored where that of native code would be, with [`call`] as the way to enter it.
+//! So nothing of this costs other tiers anything. What has no SSA is interpreted.
 //!
 //! A call by the guest is a call of the evaluator by itself, as deep as the native stack's limit allows; a chain of tail calls is a
 //! loop. Nothing is kept on the value stack: arguments are read before anything runs, and results written last.
 
-use super::Next;
-use super::world::Guest;
+mod world;
+
+use crate::compilation::options::options;
+use crate::compilation::record::Record;
 use crate::interp::{self, Exit};
+use crate::records::config::Config;
+use crate::records::engines::{Engines, Next};
+use crate::records::error::Result as EngineResult;
 use crate::records::failure::Failure;
+use crate::records::func_code::Enter;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::module::ModuleRecord;
 use crate::records::stack::{native_overflow, read_slot, with_room, write_slot};
+use crate::records::stats::Stats;
 use crate::records::store::store_of;
 use crate::records::walk::{Activation, Position, stands_at};
 use bumpalo::Bump;
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use weir_bytecode::Trap;
-use weir_contract::{FuncRef, InstanceCtx, Status, slot_words};
+use weir_bytecode::{FuncType, Trap};
+use weir_contract::{FuncRef, Helper, HelperAddress, InstanceCtx, StackCtx, Status, slot_words};
+use weir_jit::Options;
 use weir_jit::compile::{CompileStats, translate};
 use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
 use weir_jit::{Backend, Refusal, Request};
+use world::Guest;
 
 /// A module's functions that were called, as far as they have SSA.
 #[derive(Debug, Default)]
-pub(crate) struct Functions(Mutex<HashMap<u32, Option<Box<Translation>>>>);
+struct Functions(Mutex<HashMap<u32, Option<Box<Translation>>>>);
 
 /// A function as SSA.
 #[derive(Debug)]
@@ -59,27 +69,42 @@ impl Drop for Arena {
 /// Native stack that translating one function is given: the guest may have left its own thread less.
 const TRANSLATOR_STACK: usize = 1 << 20;
 
-/// Answers [`super::ask`] in this tier: the SSA of function `func`, made if need be, unless it is asked at a loop, of a
-/// function that has none.
-pub(super) fn ask(module: &ModuleRecord, func: u32, at: Option<u32>) -> Next {
-    let code = module.func_code(func);
-    // Nothing will change for it.
-    code.ticks.store(i32::MAX, Ordering::Relaxed);
-    if at.is_some() || module.engine.config().interprets(&module.bytecode, func) {
-        return Next::Interpret;
-    }
-    let mut functions = module.tier.evaluated.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = functions.entry(func).or_insert_with(|| with_room(TRANSLATOR_STACK, || Translation::new(module, func)).flatten());
-    let Some(translation) = found else { return Next::Interpret };
-    let address = ptr::from_ref(&**translation).cast::<u8>();
-    code.native.store(address.cast_mut(), Ordering::Release);
-    Next::Enter(address)
+/// The tier.
+#[derive(Debug)]
+pub(super) struct Evaluator {
+    options: Options,
+    /// What all modules did.
+    record: Mutex<Record>,
 }
 
-impl Translation {
-    fn new(module: &ModuleRecord, func: u32) -> Option<Box<Translation>> {
-        let ModuleRecord { bytecode, sig_ids, engine, .. } = module;
-        let options = &engine.config().compiler();
+/// What it keeps per module.
+#[derive(Debug, Default)]
+struct ModuleState {
+    functions: Functions,
+    record: Mutex<Record>,
+}
+
+fn state_of(module: &ModuleRecord) -> &ModuleState {
+    module.tier.downcast_ref().expect("this engine made it")
+}
+
+impl Evaluator {
+    /// For an engine with these settings.
+    pub fn new(config: &Config) -> Evaluator {
+        Evaluator { options: options(config), record: Mutex::default() }
+    }
+
+    /// The SSA of function `func`, made if need be.
+    fn translation(&self, module: &ModuleRecord, func: u32) -> Option<*const u8> {
+        let mut functions = state_of(module).functions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || with_room(TRANSLATOR_STACK, || self.translate(module, func)).flatten();
+        let translation = functions.entry(func).or_insert_with(make).as_ref()?;
+        Some(ptr::from_ref(&**translation).cast())
+    }
+
+    fn translate(&self, module: &ModuleRecord, func: u32) -> Option<Box<Translation>> {
+        let ModuleRecord { bytecode, sig_ids, .. } = module;
+        let options = &self.options;
         // The back end is one that is not asked.
         let request =
             Request { module: bytecode, func, entry: Entry::Call, sig_ids, backend: Backend::Native, profile: None, options };
@@ -87,11 +112,66 @@ impl Translation {
         let arena = Arena(Box::into_raw(Box::default()));
         // SAFETY: the arena lives until it is dropped, which is after the function.
         let translated: Result<Func<'static>, Refusal> = translate(unsafe { &*arena.0 }, &mut Bump::new(), &request, &mut stats);
-        for record in [&module.tier.record, &engine.record().tier.record] {
+        for record in [&state_of(module).record, &self.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
             record.add_evaluated(func, translated.as_ref().map(|_| &stats));
         }
         Some(Box::new(Translation { func: translated.ok()?, _arena: arena }))
+    }
+}
+
+impl Engines for Evaluator {
+    fn module_state(&self) -> Box<dyn Any + Send + Sync> {
+        Box::new(ModuleState::default())
+    }
+
+    fn first_ticks(&self, _bytes: u32) -> i32 {
+        0
+    }
+
+    /// Interprets what has no SSA, and goes on interpreting what is asked about at a loop.
+    #[cold]
+    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {
+        // SAFETY: the caller's promise.
+        let module = unsafe { instance_of(instance) }.module.record();
+        let code = module.func_code(func);
+        // Nothing will change for it.
+        code.reset_ticks(i32::MAX);
+        if at.is_some() || module.engine.config().interprets(&module.bytecode, func) {
+            return Next::Interpret;
+        }
+        let Some(address) = self.translation(module, func) else { return Next::Interpret };
+        code.set_enter(call);
+        code.native.store(address.cast_mut(), Ordering::Release);
+        Next::Enter(address)
+    }
+
+    unsafe fn enter_osr(&self, _instance: *mut InstanceCtx, _func: u32) -> Enter {
+        unreachable!("no loop has code of its own")
+    }
+
+    unsafe fn entry_stub(&self, _instance: *mut InstanceCtx, _func: u32) -> *const u8 {
+        ptr::null()
+    }
+
+    fn host_stub(&self, _ty: &FuncType) -> *const u8 {
+        ptr::null()
+    }
+
+    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
+        ptr::null()
+    }
+
+    fn prepare_thread(&self) -> EngineResult<()> {
+        Ok(())
+    }
+
+    fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {
+        let record = match module {
+            Some(state) => &state.downcast_ref::<ModuleState>().expect("this engine made it").record,
+            None => &self.record,
+        };
+        record.lock().unwrap_or_else(PoisonError::into_inner).report(stats);
     }
 }
 
@@ -101,11 +181,10 @@ impl Translation {
 /// # Safety
 /// It is that, and what [`interp::run`] asks for.
 #[cold]
-pub(super) unsafe fn call(mut instance: *mut InstanceCtx, mut code: *const u8, args: *mut u64) -> Status {
+unsafe extern "C" fn call(mut code: *const u8, args: *mut u64, mut instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status {
     // SAFETY: the caller's promise; a tail call finds its arguments where the function's own were, and in this tier a
     // dispatch is always to a translation, for a call.
     unsafe {
-        let stack = (*instance).stack;
         let value_sp = (*stack).value_sp;
         (*stack).value_sp = args;
         let status = loop {

@@ -1,7 +1,6 @@
 //! An instance as the evaluator sees it: [`World`] over the store's own records.
 
 use crate::exec::entry::dispatch;
-use crate::interp;
 use crate::records::bulk;
 use crate::records::deadline::deadline_reached;
 use crate::records::failure::Failure;
@@ -40,7 +39,7 @@ impl Guest<'_> {
         match callee {
             Callee::Direct(func) => Ok(self.record.func_ref(func)),
             // SAFETY: see the type.
-            Callee::Indirect { ty, table, index } => unsafe { interp::element(&raw const self.record.scope, ty, table, index) },
+            Callee::Indirect { ty, table, index } => unsafe { self.record.scope.element(ty, table, index) },
             Callee::Reference { reference, .. } => Ok(reference as *const FuncRef),
         }
     }

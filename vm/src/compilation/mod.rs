@@ -1,0 +1,4 @@
+//! What the tiers that use the compiler share: its options, and the account of what it did.
+
+pub(crate) mod options;
+pub(crate) mod record;

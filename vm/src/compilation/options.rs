@@ -1,0 +1,27 @@
+//! What an engine's settings tell the compiler.
+
+use crate::records::config::{Allocator, Config};
+use weir_jit::Options;
+use weir_jit::regalloc;
+
+/// The compiler's options for an engine with these settings.
+pub(crate) fn options(config: &Config) -> Options {
+    let defaults = Options::default();
+    Options {
+        fuel: config.consume_fuel,
+        poll: config.epoch_interruption,
+        guard_regions: config.guards_memory(),
+        signals: config.signals_based_traps,
+        canonical_nans: config.deterministic,
+        allocator: match config.allocator {
+            Allocator::Own => regalloc::Allocator::Own,
+            Allocator::Regalloc2 => regalloc::Allocator::Regalloc2,
+        },
+        machine_code: config.machine_code.clone(),
+        passes_off: config.passes_off.clone(),
+        rewrite_fuel: config.rewrite_fuel,
+        // Under every other stress seed small loops are entered as big ones are.
+        peel_limit: if config.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
+        ..defaults
+    }
+}

@@ -1,0 +1,71 @@
+//! The interpreter alone: nothing is compiled.
+
+use crate::records::config::Config;
+use crate::records::engines::{Engines, Next};
+use crate::records::error::Result;
+use crate::records::func_code::Enter;
+use crate::records::instance::instance_of;
+use crate::records::stats::Stats;
+use std::any::Any;
+use std::ptr;
+use weir_bytecode::FuncType;
+use weir_contract::{Helper, HelperAddress, InstanceCtx};
+
+/// Makes no code; begins the profiles of functions, if the settings ask for them.
+#[derive(Debug)]
+pub(super) struct Alone {
+    profiles: bool,
+}
+
+impl Alone {
+    /// For an engine with these settings.
+    pub fn new(config: &Config) -> Alone {
+        Alone { profiles: config.profiles() }
+    }
+}
+
+impl Engines for Alone {
+    fn module_state(&self) -> Box<dyn Any + Send + Sync> {
+        Box::new(())
+    }
+
+    fn first_ticks(&self, _bytes: u32) -> i32 {
+        if self.profiles { 0 } else { i32::MAX }
+    }
+
+    #[cold]
+    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, _at: Option<u32>) -> Next {
+        // SAFETY: the caller's promise.
+        let module = unsafe { instance_of(instance) }.module.record();
+        let code = module.func_code(func);
+        if let Some(body) = module.bytecode.body(func)
+            && self.profiles
+        {
+            code.begin_profile(&module.bytecode, body);
+        }
+        code.reset_ticks(i32::MAX);
+        Next::Interpret
+    }
+
+    unsafe fn enter_osr(&self, _instance: *mut InstanceCtx, _func: u32) -> Enter {
+        unreachable!("there is no code")
+    }
+
+    unsafe fn entry_stub(&self, _instance: *mut InstanceCtx, _func: u32) -> *const u8 {
+        ptr::null()
+    }
+
+    fn host_stub(&self, _ty: &FuncType) -> *const u8 {
+        ptr::null()
+    }
+
+    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
+        ptr::null()
+    }
+
+    fn prepare_thread(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn report(&self, _module: Option<&(dyn Any + Send + Sync)>, _stats: &mut Stats) {}
+}

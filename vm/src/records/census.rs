@@ -1,0 +1,62 @@
+//! An engine's modules, as far as its statistics ask: those that live, and what those counted that do not.
+
+use crate::records::stats::Stats;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+
+/// A module that counts what happens in it.
+pub(crate) trait Counts: Send + Sync {
+    /// Adds its functions, and the time that validating them took.
+    fn count(&self, stats: &mut Stats);
+}
+
+/// The modules of an engine.
+#[derive(Default)]
+pub(crate) struct Census(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// By identity.
+    live: HashMap<u64, Weak<dyn Counts>>,
+    /// The sums of those that were dropped.
+    dropped: Stats,
+}
+
+impl Census {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a module.
+    pub fn add(&self, id: u64, module: Weak<dyn Counts>) {
+        self.inner().live.insert(id, module);
+    }
+
+    /// A module is dropped: keeps its counts.
+    pub fn remove(&self, id: u64, module: &dyn Counts) {
+        let mut inner = self.inner();
+        inner.live.remove(&id);
+        module.count(&mut inner.dropped);
+    }
+
+    /// The sums over all modules.
+    pub fn count(&self, stats: &mut Stats) {
+        let live = {
+            let inner = self.inner();
+            stats.validate_ms += inner.dropped.validate_ms;
+            stats.functions.total += inner.dropped.functions.total;
+            stats.functions.called += inner.dropped.functions.called;
+            stats.functions.interpreted += inner.dropped.functions.interpreted;
+            inner.live.values().filter_map(Weak::upgrade).collect::<Vec<_>>()
+        };
+        // Outside the lock: the last owner may be among these, whose drop takes it.
+        live.iter().for_each(|module| module.count(stats));
+    }
+}
+
+impl fmt::Debug for Census {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Census").field("live", &self.inner().live.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! The connection between layers: what the records and the interpreter ask of the engine that makes code.
+//!
+//! There is one implementation for each way of running: `tier` compiles, `exec::ssa` evaluates SSA, `exec::alone` does neither.
+//! `exec::engines` chooses. All arguments are contexts and plain values, so that this file knows no record.
+//!
+//! None of it is on the path of a call between engines: that reads [`FuncCode`](crate::records::func_code::FuncCode).
+
+use crate::records::error::Result;
+use crate::records::func_code::Enter;
+use crate::records::stats::Stats;
+use std::any::Any;
+use std::fmt;
+use weir_bytecode::FuncType;
+use weir_contract::{Helper, HelperAddress, InstanceCtx};
+
+/// What the interpreter does next, after [`Engines::ask`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// Go on.
+    Interpret,
+    /// Leave for this code: a function's entry when asked at a call, an OSR body when asked at a loop.
+    Enter(*const u8),
+}
+
+/// A frame of native code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeSite {
+    /// The address of the function's [`ModuleRecord`](crate::records::module::ModuleRecord).
+    pub module: usize,
+    /// The function.
+    pub func: u32,
+    /// Offset in the module of the instruction.
+    pub pc: u32,
+}
+
+/// An engine that makes code, or none.
+pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
+    /// What it keeps per module, in [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).
+    fn module_state(&self) -> Box<dyn Any + Send + Sync>;
+
+    /// Ticks of a function with `bytes` of code before [`Engines::ask`] is called about it.
+    fn first_ticks(&self, bytes: u32) -> i32;
+
+    /// Makes what native code of the instance's module needs, before the instance's first function runs.
+    ///
+    /// # Errors
+    /// There is no native code where the settings allow nothing else.
+    ///
+    /// # Safety
+    /// `instance` is an instance of a live store.
+    unsafe fn prepare_module(&self, _instance: *mut InstanceCtx) -> Result<()> {
+        Ok(())
+    }
+
+    /// Decides about function `func` of `instance`, because its ticks ran out: at a call of it (`at` is `None`), or at the
+    /// `loop` opcode of its loop `at`. Resets the ticks. May compile, synchronously or by queueing.
+    ///
+    /// # Safety
+    /// The guest of a live store runs in `instance`, whose module defines `func`, and the function is validated.
+    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next;
+
+    /// The stub that enters OSR code of function `func`: `args` is then the interpreter's frame, where the results go too.
+    ///
+    /// # Safety
+    /// [`Engines::ask`] has returned OSR code for the function.
+    unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter;
+
+    /// The permanent entry stub of function `func`: asked for when a reference to it is made. Null without native code.
+    ///
+    /// # Safety
+    /// `instance` is an instance of a live store, and its module defines `func`.
+    unsafe fn entry_stub(&self, instance: *mut InstanceCtx, func: u32) -> *const u8;
+
+    /// The entry stub of host functions of type `ty`: asked for when one is given to a store. Null without native code.
+    fn host_stub(&self, ty: &FuncType) -> *const u8;
+
+    /// What [`InstanceCtx::helpers`] of the engine's instances points to. Null without native code.
+    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT];
+
+    /// Makes sure that this thread can take a trap: called when Rust enters the guest from outside.
+    ///
+    /// # Errors
+    /// The system refuses an alternate signal stack.
+    fn prepare_thread(&self) -> Result<()>;
+
+    /// Calls `visit` with the native frames of a segment whose stub has the frame pointer `exit_fp`, innermost first.
+    ///
+    /// # Safety
+    /// As for [`walk`](crate::records::walk::walk): there is such a segment on this thread's stack.
+    unsafe fn native_frames(&self, _exit_fp: usize, _visit: &mut dyn FnMut(NativeSite)) {}
+
+    /// Adds what it did in all modules to `stats`, or in the one with this [`Engines::module_state`].
+    fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats);
+}

@@ -1,0 +1,117 @@
+//! The question that a function asks when its ticks have run out, and the answer.
+
+use super::entry::{Action, Code};
+use super::install::compile_and_install;
+use super::policy::{self, Decision, NEVER};
+use super::state::{engine_of, state_of};
+use super::{evict, publish};
+use crate::records::engines::Next;
+use crate::records::module::ModuleRecord;
+use crate::records::stack::with_room;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use weir_contract::Entry;
+
+/// Native stack that compiling one function is given: the guest may have left its own thread less.
+const COMPILER_STACK: usize = 1 << 20;
+
+/// What there is for an entry when a thread asks.
+enum Found {
+    /// Code.
+    Ready(Code),
+    /// Nothing yet: ask again after this many ticks.
+    Later(i32),
+}
+
+/// See [`Engines::ask`](crate::records::engines::Engines::ask).
+#[cold]
+pub(super) fn ask(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Next {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let code = module.func_code(func);
+    let body = module.bytecode.body(func).expect("a function that runs has a validated body");
+    if code.counters().is_none()
+        && let Some(ticks) = engine.policy.profile_ticks(body.len())
+    {
+        code.begin_profile(&module.bytecode, body);
+        code.reset_ticks(ticks);
+        return Next::Interpret;
+    }
+    let call = find(module, func, Entry::Call);
+    if let Some((victim, retired)) = engine.policy.demotes(module.code.len()) {
+        evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
+    }
+    let osr = at.map(|at| find(module, func, Entry::Osr(body.loops[at as usize].pc)));
+    let (next, ticks) = match (osr, call) {
+        (None, Found::Ready(ready)) => (Next::Enter(ready.0), engine.policy.next_ticks()),
+        (Some(Found::Ready(ready)), _) => {
+            state.osr_entries.fetch_add(1, Ordering::Relaxed);
+            engine.osr_entries.fetch_add(1, Ordering::Relaxed);
+            (Next::Enter(ready.0), engine.policy.next_ticks())
+        }
+        (None, Found::Later(ticks)) | (Some(Found::Later(ticks)), Found::Ready(_)) => (Next::Interpret, ticks),
+        (Some(Found::Later(ticks)), Found::Later(other)) => (Next::Interpret, ticks.min(other)),
+    };
+    code.reset_ticks(ticks);
+    next
+}
+
+/// Code for an entry; if there is none, the policy decides what to do about it.
+fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let policy = &engine.policy;
+    let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+    let native = state.native(module);
+    let mut entries = state.entries();
+    match entries.ask(func, entry) {
+        Action::Run(code) => {
+            if let (Entry::Call, Ok(native)) = (entry, native) {
+                publish::publish(module, native, func, code);
+            }
+            return Found::Ready(code);
+        }
+        Action::Wait => return Found::Later(policy.next_ticks()),
+        Action::Never => return Found::Later(policy.refused_ticks()),
+        Action::Rest => return Found::Later(policy.rest_ticks(bytes)),
+        Action::Decide => (),
+    }
+    if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes) {
+        return Found::Later(policy.next_ticks());
+    }
+    let decision = match native {
+        Ok(_) if entry == Entry::Call && module.engine.config().interprets(&module.bytecode, func) => Decision::Refuse,
+        Ok(_) => policy.decide(entry),
+        Err(_) => Decision::Interpret(NEVER),
+    };
+    match decision {
+        Decision::Interpret(ticks) => Found::Later(ticks),
+        Decision::Refuse => {
+            entries.refused(func, entry, true);
+            Found::Later(policy.refused_ticks())
+        }
+        Decision::Compile(backend) => {
+            entries.queued(func, entry);
+            drop(entries);
+            match with_room(COMPILER_STACK, || compile_and_install(module, func, entry, backend, true)) {
+                Some(Some(code)) => Found::Ready(code),
+                Some(None) => Found::Later(policy.rest_ticks(bytes)),
+                // There may be room on the stack at another call.
+                None => {
+                    state.entries().no_room(func, entry, 0, |setbacks| policy.rest(setbacks));
+                    Found::Later(policy.rest_ticks(bytes))
+                }
+            }
+        }
+        Decision::Queue(backend) => {
+            entries.queued(func, entry);
+            drop(entries);
+            // A queued compilation does not keep its module alive.
+            let weak = Arc::downgrade(module);
+            engine.queue.push(policy::heat(bytes, entry), move || {
+                if let Some(module) = weak.upgrade() {
+                    compile_and_install(&module, func, entry, backend, false);
+                }
+            });
+            Found::Later(policy.next_ticks())
+        }
+    }
+}

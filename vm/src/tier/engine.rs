@@ -1,0 +1,113 @@
+//! The tier as the layers below know it.
+
+use super::ask::ask;
+use super::publish::enter;
+use super::state::{EngineState, ModuleState, NativeModule, state_of};
+use crate::records::engines::{Engines, NativeSite, Next};
+use crate::records::error::{Error, Result};
+use crate::records::func_code::Enter;
+use crate::records::instance::instance_of;
+use crate::records::module::ModuleRecord;
+use crate::records::stats::Stats;
+use std::any::Any;
+use std::ptr;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use weir_bytecode::FuncType;
+use weir_contract::{Helper, HelperAddress, InstanceCtx};
+
+impl Engines for EngineState {
+    fn module_state(&self) -> Box<dyn Any + Send + Sync> {
+        Box::new(ModuleState::default())
+    }
+
+    fn first_ticks(&self, bytes: u32) -> i32 {
+        self.policy.first_ticks(bytes)
+    }
+
+    unsafe fn prepare_module(&self, instance: *mut InstanceCtx) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let module = unsafe { instance_of(instance) }.module.record();
+        match state_of(module).native(module) {
+            Err(reason) if self.policy.must_compile() => Err(Error::msg(format!("there is no native code: {reason}"))),
+            _ => Ok(()),
+        }
+    }
+
+    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {
+        // SAFETY: the caller's promise.
+        ask(unsafe { instance_of(instance) }.module.record(), func, at)
+    }
+
+    unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter {
+        // SAFETY: the caller's promise.
+        let module = unsafe { instance_of(instance) }.module.record();
+        enter(native_of(module).stubs[type_of(module, func)].enter_osr)
+    }
+
+    unsafe fn entry_stub(&self, instance: *mut InstanceCtx, func: u32) -> *const u8 {
+        // SAFETY: the caller's promise.
+        let module = unsafe { instance_of(instance) }.module.record();
+        state_of(module).native(module).map_or(ptr::null(), |native| native.code.entry(func))
+    }
+
+    fn host_stub(&self, ty: &FuncType) -> *const u8 {
+        let stubs = self.space().ok().and_then(|space| space.stubs(ty).ok());
+        stubs.map_or(ptr::null(), |stubs| stubs.host.as_ptr())
+    }
+
+    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
+        self.space().map_or(ptr::null(), |space| space.helpers())
+    }
+
+    fn prepare_thread(&self) -> Result<()> {
+        match self.space() {
+            Ok(space) => space.prepare_thread().map_err(refused),
+            Err(_) => Ok(()),
+        }
+    }
+
+    unsafe fn native_frames(&self, exit_fp: usize, visit: &mut dyn FnMut(NativeSite)) {
+        let Ok(space) = self.space() else { return };
+        // SAFETY: the caller's promise.
+        unsafe { space.frames(exit_fp, |site| visit(NativeSite { module: site.module, func: site.func, pc: site.pc })) };
+    }
+
+    fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {
+        let (record, osr_entries) = match module {
+            Some(state) => {
+                let state: &ModuleState = state.downcast_ref().expect("the module's engine has this tier");
+                stats.freed_bytes = state.freed_bytes();
+                (&state.record, &state.osr_entries)
+            }
+            None => {
+                stats.freed_bytes = self.space().map_or(0, |space| space.freed_bytes());
+                (&self.record, &self.osr_entries)
+            }
+        };
+        record.lock().unwrap_or_else(PoisonError::into_inner).report(stats);
+        if module.is_none() {
+            stats.compiler_panics += self.queue.panics();
+        }
+        stats.osr_entries = osr_entries.load(Ordering::Relaxed);
+    }
+}
+
+#[cold]
+fn refused(error: std::io::Error) -> Error {
+    Error::new(error)
+}
+
+/// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
+pub(crate) fn reenter_stub(module: &ModuleRecord, func: u32, osr: bool) -> *const u8 {
+    let native = native_of(module);
+    if osr { native.code.space().reenter_osr() } else { native.stubs[type_of(module, func)].reenter.as_ptr() }
+}
+
+fn native_of(module: &ModuleRecord) -> &NativeModule {
+    state_of(module).native(module).expect("a module with native code has its stubs")
+}
+
+fn type_of(module: &ModuleRecord, func: u32) -> usize {
+    module.bytecode.funcs[func as usize] as usize
+}

@@ -1,0 +1,137 @@
+//! From an entry to its code: compiling, placing, making known.
+
+use super::entry::Code;
+use super::publish;
+use super::state::{engine_of, state_of};
+use super::{evict, policy};
+use crate::records::module::ModuleRecord;
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+use weir_contract::Entry;
+use weir_jit::compile::{Context, Options};
+use weir_jit::{Backend, Compiled, Request};
+
+/// What compiling came to.
+struct Attempt {
+    /// The code, if a back end made some.
+    compiled: Option<Compiled>,
+    /// Why back ends made none, in the order in which they were asked.
+    reasons: Vec<String>,
+    /// Messages of panics in the compiler, which are among the reasons.
+    panics: Vec<String>,
+    /// What attempts took that came to nothing.
+    refused: Duration,
+}
+
+/// Compiles an entry, which is queued, and makes its code reachable, `wanted` by a thread that waits for it or by none. `None`:
+/// every back end refused, or there is no room now. Does not panic if the compiler does.
+pub(super) fn compile_and_install(
+    module: &Arc<ModuleRecord>,
+    func: u32,
+    entry: Entry,
+    backend: Backend,
+    wanted: bool,
+) -> Option<Code> {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let policy = &engine.policy;
+    let native = state.native(module).ok()?;
+    let Attempt { compiled, mut reasons, panics, refused } = compile(module, func, entry, backend, &engine.options);
+    let slot = state.entries().get(func, entry);
+    // A second time nothing new would be told of one that finds no room.
+    let again = slot.setbacks() > 0;
+    let mut full = false;
+    let installed = compiled.and_then(|compiled| {
+        let mut placed = native.code.install(func, entry, &compiled);
+        if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), slot.failures())) {
+            placed = native.code.install(func, entry, &compiled);
+        }
+        match placed {
+            Ok(code) => Some((Code(code), compiled)),
+            Err(error) => {
+                full = true;
+                reasons.push(error.to_string());
+                None
+            }
+        }
+    });
+    if !(again && full) {
+        for record in [&state.record, &engine.record] {
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &reasons);
+            record.add_panics(panics.len());
+            if !reasons.is_empty() {
+                record.add_refused(refused);
+            }
+        }
+        panics.iter().for_each(|message| engine.listeners.tell_panic(module, func, entry, message));
+        // SAFETY: it is installed, the module is here, and nobody can retire what is not ready.
+        unsafe {
+            engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &reasons);
+        }
+    }
+    let code = installed.map(|(code, _)| code);
+    let mut entries = state.entries();
+    match code {
+        None if full => entries.no_room(func, entry, slot.failures() + 1, |setbacks| policy.rest(setbacks)),
+        None => entries.refused(func, entry, false),
+        Some(code) => {
+            publish::introduce(module, native, func);
+            entries.installed(func, entry, code, wanted);
+            if entry == Entry::Call {
+                publish::publish(module, native, func, code);
+            }
+            drop(entries);
+            evict::ready(module, func, entry);
+        }
+    }
+    code
+}
+
+/// Compiles an entry with `backend`, and if Weir's own refuses, with Cranelift.
+fn compile(module: &ModuleRecord, func: u32, entry: Entry, backend: Backend, options: &Options) -> Attempt {
+    thread_local! {
+        static CONTEXT: RefCell<Context> = RefCell::default();
+    }
+    let mut attempt = Attempt { compiled: None, reasons: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
+    let profile = module.func_code(func).profile();
+    let order: &[Backend] = match backend {
+        Backend::Native if cfg!(feature = "cranelift") => &[Backend::Native, Backend::Cranelift],
+        Backend::Native => &[Backend::Native],
+        Backend::Cranelift => &[Backend::Cranelift],
+    };
+    for &backend in order {
+        let ModuleRecord { bytecode, sig_ids, .. } = module;
+        let request = Request { module: bytecode, func, entry, sig_ids, backend, profile: profile.as_ref(), options };
+        let started = Instant::now();
+        // A fault of the compiler must end neither the host nor a compiler thread. What it leaves behind is thrown away.
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            #[cfg(test)]
+            super::tests::fault(module, func, backend);
+            CONTEXT.with_borrow_mut(|context| weir_jit::compile(context, &request))
+        }));
+        match result {
+            Ok(Ok(compiled)) => {
+                attempt.compiled = Some(compiled);
+                break;
+            }
+            Ok(Err(refusal)) => attempt.reasons.push(refusal.to_string()),
+            Err(payload) => {
+                CONTEXT.set(Context::default());
+                let message = message_of(&*payload);
+                attempt.reasons.push(format!("the compiler panicked: {message}"));
+                attempt.panics.push(message);
+            }
+        }
+        attempt.refused += started.elapsed();
+    }
+    attempt
+}
+
+/// What a panic says.
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

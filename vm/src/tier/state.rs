@@ -1,0 +1,163 @@
+//! What the tier keeps per engine and per module.
+
+use super::entry::Entries;
+use super::listeners::Listeners;
+use super::policy::Policy;
+use super::queue::Queue;
+use super::reclaim::Reclaimer;
+use crate::code::{CodeSpace, Hooks, ModuleCode, RetiredCode, Stubs};
+use crate::compilation::options::options;
+use crate::compilation::record::Record;
+use crate::records::config::Config;
+use crate::records::engine::EngineRecord;
+use crate::records::error::Result;
+use crate::records::module::ModuleRecord;
+use crate::records::quiescence::Domain;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use weir_contract::{Entry, Helper, HelperAddress};
+use weir_jit::compile::Options;
+
+/// The functions of the runtime that code calls.
+pub(crate) type HelperTable = fn() -> [HelperAddress; Helper::COUNT];
+
+/// What the tier keeps per engine.
+#[derive(Debug)]
+pub(crate) struct EngineState {
+    pub(super) policy: Policy,
+    pub(super) options: Options,
+    max_code_size: usize,
+    hooks: Hooks,
+    helpers: HelperTable,
+    /// Made with the first module; an error is why there is no native code.
+    space: OnceLock<Result<Arc<CodeSpace>, String>>,
+    pub(super) queue: Queue,
+    /// What all modules did.
+    pub(super) record: Mutex<Record>,
+    pub(super) osr_entries: AtomicU64,
+    pub(super) listeners: Listeners,
+    /// All code, in the order of the second-chance sweep.
+    pub(super) bodies: Mutex<VecDeque<Body>>,
+    pub(super) reclaimer: Arc<Reclaimer<RetiredCode>>,
+}
+
+/// Code that there is, unless it has been given up since.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub module: Weak<ModuleRecord>,
+    pub func: u32,
+    pub entry: Entry,
+}
+
+impl EngineState {
+    /// The state of an engine with these settings, whose stores are in `quiescence` and whose code calls these functions back.
+    ///
+    /// # Errors
+    /// The profiler's file can't be written.
+    pub fn new(config: &Config, quiescence: &Arc<Domain>, hooks: Hooks, helpers: HelperTable) -> Result<EngineState> {
+        Ok(EngineState {
+            policy: Policy::new(config),
+            options: options(config),
+            max_code_size: config.max_code_size,
+            hooks,
+            helpers,
+            space: OnceLock::new(),
+            queue: Queue::new(config.compiler_threads),
+            record: Mutex::default(),
+            osr_entries: AtomicU64::new(0),
+            listeners: Listeners::new(config)?,
+            bodies: Mutex::default(),
+            reclaimer: Arc::new(Reclaimer::new(quiescence.clone())),
+        })
+    }
+
+    /// The engine's code memory, made when first asked for, or why there is none.
+    #[inline]
+    pub(super) fn space(&self) -> Result<&Arc<CodeSpace>, &String> {
+        let make = || {
+            let space = CodeSpace::new(self.hooks, &(self.helpers)(), self.options.signals, self.max_code_size);
+            space.map_err(|error| error.to_string())
+        };
+        self.space.get_or_init(make).as_ref()
+    }
+}
+
+/// The tier's state in the record of an engine whose tier this is.
+#[inline]
+pub(super) fn engine_of(engine: &EngineRecord) -> &EngineState {
+    let engines: &dyn Any = &*engine.engines;
+    engines.downcast_ref().expect("the engine has this tier")
+}
+
+/// What the tier keeps per module.
+#[derive(Debug, Default)]
+pub(super) struct ModuleState {
+    /// Made with the first instance; an error is why the engine has no native code for it.
+    code: OnceLock<Result<NativeModule, String>>,
+    entries: Mutex<Entries>,
+    pub record: Mutex<Record>,
+    pub osr_entries: AtomicU64,
+}
+
+/// A module's cells and code, and the stubs of its types.
+#[derive(Debug)]
+pub(super) struct NativeModule {
+    pub code: ModuleCode,
+    /// By type index.
+    pub stubs: Box<[Stubs]>,
+    reclaimer: Arc<Reclaimer<RetiredCode>>,
+}
+
+impl Drop for NativeModule {
+    fn drop(&mut self) {
+        for code in self.reclaimer.remove(|code| code.is_of(&self.code)) {
+            // SAFETY: no instance of the module is left, so nothing runs in its code or refers to it.
+            unsafe { code.free(self.code.space()) };
+        }
+    }
+}
+
+/// The tier's state in the record of a module of an engine whose tier this is.
+#[inline]
+pub(super) fn state_of(module: &ModuleRecord) -> &ModuleState {
+    module.tier.downcast_ref().expect("the module's engine has this tier")
+}
+
+impl ModuleState {
+    pub fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The native side of the module whose state this is, made when first asked for, or why there is none.
+    #[inline]
+    pub fn native(&self, module: &ModuleRecord) -> Result<&NativeModule, &String> {
+        self.code.get_or_init(|| self.make_native(module)).as_ref()
+    }
+
+    #[cold]
+    fn make_native(&self, module: &ModuleRecord) -> Result<NativeModule, String> {
+        let engine = engine_of(module.engine.record());
+        let made = engine.space().map_err(String::clone).and_then(|space| {
+            let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode).map_err(|error| error.to_string())?;
+            let stubs = module.bytecode.types.iter().map(|ty| space.stubs(ty)).collect::<Result<_, _>>();
+            Ok(NativeModule { code, stubs: stubs.map_err(|error| error.to_string())?, reclaimer: engine.reclaimer.clone() })
+        });
+        if let Err(reason) = &made {
+            for record in [&self.record, &engine.record] {
+                record.lock().unwrap_or_else(PoisonError::into_inner).no_native(reason);
+            }
+        }
+        made
+    }
+
+    /// Bytes of the module's code whose memory was given back while the module lived.
+    pub fn freed_bytes(&self) -> u64 {
+        match self.code.get() {
+            Some(Ok(native)) => native.code.freed_bytes(),
+            _ => 0,
+        }
+    }
+}

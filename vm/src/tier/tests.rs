@@ -1,0 +1,83 @@
+//! Faults of the compiler.
+
+use crate::records::events::TierEventKind;
+use crate::records::module::ModuleRecord;
+use crate::{Config, Engine, Instance, Module, Store, Tier};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use weir_jit::Backend;
+
+/// Panics over functions with certain names, as a faulty compiler would.
+pub(super) fn fault(module: &ModuleRecord, func: u32, backend: Backend) {
+    match module.bytecode.func_name(func) {
+        Some("panics") => panic!("a seeded fault"),
+        Some("panics natively") => assert_eq!(backend, Backend::Cranelift, "a seeded fault"),
+        _ => (),
+    }
+}
+
+/// Calls the functions until nothing is left to compile: results, events and the module.
+fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, Engine) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = told.clone();
+    config.tier_up_threshold(Some(2)).on_tier_event(move |event| {
+        let what = match &event.kind {
+            TierEventKind::Panicked { message, .. } => format!("panicked: {message}"),
+            TierEventKind::Refused { reasons, .. } => format!("refused: {}", reasons.join("; ")),
+            TierEventKind::Compiled { native, .. } => format!("compiled: {native}"),
+            TierEventKind::Retired { .. } => "retired".to_owned(),
+        };
+        listener.lock().unwrap().push((event.func, what));
+    });
+    let engine = Engine::new(config).unwrap();
+    let [first, second] = names;
+    let text = format!(
+        r#"(module
+            (func $a (@name "{first}") (export "a") (result i32) (i32.const 1))
+            (func $b (@name "{second}") (export "b") (result i32) (i32.const 2)))"#
+    );
+    let module = Module::new(&engine, text).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let begun = Instant::now();
+    while told.lock().unwrap().iter().filter(|(_, what)| !what.starts_with("panicked")).count() < 2 {
+        for (name, result) in [("a", 1), ("b", 2)] {
+            let func = instance.get_typed_func::<(), i32>(&mut store, name).unwrap();
+            assert_eq!(func.call(&mut store, ()).unwrap(), result);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{told:?}");
+    }
+    let mut told = told.lock().unwrap().clone();
+    told.sort();
+    (told, module, engine)
+}
+
+#[test]
+fn a_panic_of_the_compiler_is_told_and_ends_nothing() {
+    let mut native = Config::new();
+    native.tier(Tier::Native);
+    for (mut config, place) in [(Config::new(), "in the background"), (native, "on the thread that runs")] {
+        let (told, module, engine) = run(&mut config, ["panics", "works"]);
+        let attempts = if cfg!(feature = "cranelift") { 2 } else { 1 };
+        let panicked = told.iter().filter(|(func, what)| (*func, what.as_str()) == (0, "panicked: a seeded fault")).count();
+        assert_eq!(panicked, attempts, "{place}: {told:?}");
+        assert!(told.iter().any(|(func, what)| *func == 0 && what.starts_with("refused: the compiler panicked: a seeded")));
+        assert!(told.contains(&(1, "compiled: true".to_owned())), "{place}: {told:?}");
+        for stats in [module.stats(), engine.stats()] {
+            assert_eq!((stats.compiler_panics, stats.functions.native), (attempts as u64, 1), "{place}");
+            let reasons: Vec<_> = stats.functions.fallbacks.iter().map(|fallback| (fallback.func, &*fallback.reason)).collect();
+            assert_eq!(reasons, vec![(0, "the compiler panicked: a seeded fault"); attempts], "{place}");
+            assert!(stats.compile_ms.iter().any(|(phase, ms)| phase == "refused" && *ms > 0.0), "{:?}", stats.compile_ms);
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "cranelift")]
+fn another_back_end_compiles_what_one_panics_over() {
+    let mut config = Config::new();
+    let (told, module, _) = run(config.tier(Tier::Native), ["panics natively", "works"]);
+    assert!(told.contains(&(0, "compiled: false".to_owned())), "{told:?}");
+    let stats = module.stats();
+    assert_eq!((stats.compiler_panics, stats.functions.native, stats.functions.cranelift), (1, 1, 1));
+}
