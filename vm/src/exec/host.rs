@@ -31,7 +31,7 @@ pub(crate) fn host_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
 /// each, so that it costs what the closure does and nothing to catch its panics.
 ///
 /// # Safety
-/// As for [`call_host`]; `host` is the context of such a host function.
+/// As [`HostCtx::call`](weir_contract::HostCtx::call) says; `host` is the context of such a host function.
 pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
     // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
     // locals.

@@ -21,7 +21,7 @@ use weir_bytecode::semantics::{self, Slot};
 /// theirs have too.
 ///
 /// # Safety
-/// As for [`super::run`]; `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
+/// As for [`super::run()`](super::run::run); `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
 /// canonical NaNs are on, without `PROFILED` no function has counters. `table`, if there is one, is that of the engine's
 /// configuration, for slots of one word.
 pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(

@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation of this crate, or a host function, failed.
 ///
-/// It wraps a cause of any error type, to be recovered with [`Error::downcast_ref`]: a [`Trap`](crate::Trap), a
+/// It wraps a cause of any error type, to be recovered with [`Error::downcast_ref`]: a [`Trap`], a
 /// [`LinkError`](crate::LinkError), an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest was running it also
 /// holds a [`WasmBacktrace`](crate::WasmBacktrace).
 ///

@@ -8,10 +8,10 @@
 //! - A record that extends a context of [`weir_contract`] has the context as its first field, so that one
 //!   pointer serves both: see the assertions at the end of this file.
 //! - Only one thread uses a store at a time. Nothing here is locked or atomic, except what modules share
-//!   ([`ModuleRecord`] and the engine).
+//!   ([`ModuleRecord`](crate::records::module::ModuleRecord) and the engine).
 //! - No reference into a record is held across a call of the guest or of a host function: these reach the same
 //!   record by pointer. Records of instances and host functions are never mutated (what changes in them is in a
-//!   [`Cell`]), so shared references to those may be held freely.
+//!   [`Cell`](std::cell::Cell)), so shared references to those may be held freely.
 
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
@@ -34,7 +34,7 @@ use weir_contract::{InstanceCtx, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableE
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UpdateDeadline {
-    /// Let it trap with [`Trap::Interrupt`](crate::Trap::Interrupt).
+    /// Let it trap with [`Trap::Interrupt`].
     Interrupt,
     /// Let it go on until the engine's epoch has advanced by this much from now.
     Continue(u64),
