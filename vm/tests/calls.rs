@@ -6,7 +6,8 @@ use common::{each_engine, instance, linked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir::{
-    AsContext, AsContextMut, Caller, Error, Extern, ExternRef, Func, FuncType, Linker, Module, Result, Store, Tier, Val, ValType,
+    AsContext, AsContextMut, Caller, Config, Engine, Error, Extern, ExternRef, Func, FuncType, Instance, Linker, Module, Result,
+    Store, Tier, Val, ValType,
 };
 
 #[test]
@@ -389,4 +390,22 @@ fn handles_do_not_work_in_other_stores() {
     let mut other = Store::new(&engine, ());
     let func = Func::wrap(&mut one, || ());
     let _ = func.call(&mut other, &[], &mut []);
+}
+
+/// A type costs code memory only if a function of the module has it.
+#[cfg(feature = "jit")]
+#[test]
+fn types_without_functions_take_no_code_memory() {
+    const TYPES: u32 = 2000;
+    let params = |i: u32| (0..11).map(move |bit| if i >> bit & 1 == 0 { "i64 " } else { "f64 " });
+    let types: String = (0..TYPES).map(|i| format!("(type (func (param {})))", params(i).collect::<String>())).collect();
+    let mut config = Config::new();
+    config.tier(Tier::Native).max_code_size(64 << 10);
+    let engine = Engine::new(&config).unwrap();
+    let module = Module::new(&engine, format!(r#"(module {types} (func (export "seven") (result i32) i32.const 7))"#)).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let seven = instance.get_typed_func::<(), i32>(&mut store, "seven").unwrap();
+    assert_eq!(seven.call(&mut store, ()).unwrap(), 7);
+    assert_eq!(module.stats().functions.native, 1);
 }

@@ -42,7 +42,7 @@ impl Engines for EngineState {
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
-        enter(native_of(module).stubs[type_of(module, func)].enter_osr)
+        enter(native_of(module).stubs(module, func).enter_osr)
     }
 
     unsafe fn entry_stub(&self, instance: *mut InstanceCtx, func: u32) -> *const u8 {
@@ -101,13 +101,9 @@ fn refused(error: std::io::Error) -> Error {
 /// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
 pub(crate) fn reenter_stub(module: &ModuleRecord, func: u32, osr: bool) -> *const u8 {
     let native = native_of(module);
-    if osr { native.code.space().reenter_osr() } else { native.stubs[type_of(module, func)].reenter.as_ptr() }
+    if osr { native.code.space().reenter_osr() } else { native.stubs(module, func).reenter.as_ptr() }
 }
 
 fn native_of(module: &ModuleRecord) -> &NativeModule {
     state_of(module).native(module).expect("a module with native code has its stubs")
-}
-
-fn type_of(module: &ModuleRecord, func: u32) -> usize {
-    module.bytecode.funcs[func as usize] as usize
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 /// Says how code of function `func` is entered: before any of its code is known to anyone.
 pub(super) fn introduce(module: &ModuleRecord, native: &NativeModule, func: u32) {
-    let stub = native.stubs[module.bytecode.funcs[func as usize] as usize].enter;
+    let stub = native.stubs(module, func).enter;
     module.func_code(func).set_enter(enter(stub));
 }
 

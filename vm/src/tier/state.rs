@@ -102,13 +102,24 @@ pub(super) struct ModuleState {
     pub osr_entries: AtomicU64,
 }
 
-/// A module's cells and code, and the stubs of its types.
+/// A module's cells and code, and the stubs of its functions' types.
 #[derive(Debug)]
 pub(super) struct NativeModule {
     pub code: ModuleCode,
-    /// By type index.
-    pub stubs: Box<[Stubs]>,
+    /// By type index; a type that no function defined in the module has may have none, because a module can have many such types.
+    stubs: Box<[Option<Stubs>]>,
     reclaimer: Arc<Reclaimer<RetiredCode>>,
+}
+
+impl NativeModule {
+    /// The stubs of function `func` of `module`, whose native side this is.
+    ///
+    /// # Panics
+    /// The function is imported.
+    pub fn stubs(&self, module: &ModuleRecord, func: u32) -> &Stubs {
+        let ty = module.bytecode.funcs[func as usize];
+        self.stubs[ty as usize].as_ref().expect("the types of defined functions have stubs")
+    }
 }
 
 impl Drop for NativeModule {
@@ -142,8 +153,15 @@ impl ModuleState {
         let engine = engine_of(module.engine.record());
         let made = engine.space().map_err(String::clone).and_then(|space| {
             let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode).map_err(|error| error.to_string())?;
-            let stubs = module.bytecode.types.iter().map(|ty| space.stubs(ty)).collect::<Result<_, _>>();
-            Ok(NativeModule { code, stubs: stubs.map_err(|error| error.to_string())?, reclaimer: engine.reclaimer.clone() })
+            let bytecode = &module.bytecode;
+            let mut stubs = vec![None; bytecode.types.len()];
+            for &ty in &bytecode.funcs[bytecode.imported_funcs as usize..] {
+                if stubs[ty as usize].is_none() {
+                    let made = space.stubs(&bytecode.types[ty as usize]);
+                    stubs[ty as usize] = Some(made.map_err(|error| error.to_string())?);
+                }
+            }
+            Ok(NativeModule { code, stubs: stubs.into(), reclaimer: engine.reclaimer.clone() })
         });
         if let Err(reason) = &made {
             for record in [&self.record, &engine.record] {
