@@ -6,8 +6,7 @@ use common::{each_engine, instance, linked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir::{
-    AsContext, AsContextMut, Caller, Config, Engine, Error, Extern, ExternRef, Func, FuncType, Instance, Linker, Module, Result,
-    Store, Tier, Val, ValType,
+    AsContext, AsContextMut, Caller, Error, Extern, ExternRef, Func, FuncType, Linker, Module, Result, Store, Tier, Val, ValType,
 };
 
 #[test]
@@ -396,6 +395,8 @@ fn handles_do_not_work_in_other_stores() {
 #[cfg(feature = "jit")]
 #[test]
 fn types_without_functions_take_no_code_memory() {
+    use weir::{Config, Engine, Instance};
+
     const TYPES: u32 = 2000;
     let params = |i: u32| (0..11).map(move |bit| if i >> bit & 1 == 0 { "i64 " } else { "f64 " });
     let types: String = (0..TYPES).map(|i| format!("(type (func (param {})))", params(i).collect::<String>())).collect();
