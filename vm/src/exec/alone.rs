@@ -2,14 +2,11 @@
 
 use crate::records::config::Config;
 use crate::records::engines::{Engines, Next};
-use crate::records::error::Result;
 use crate::records::func_code::Enter;
 use crate::records::instance::instance_of;
 use crate::records::stats::Stats;
 use std::any::Any;
-use std::ptr;
-use weir_bytecode::FuncType;
-use weir_contract::{Helper, HelperAddress, InstanceCtx};
+use weir_contract::InstanceCtx;
 
 /// Makes no code; begins the profiles of functions, if the settings ask for them.
 #[derive(Debug)]
@@ -49,22 +46,6 @@ impl Engines for Alone {
 
     unsafe fn enter_osr(&self, _instance: *mut InstanceCtx, _func: u32) -> Enter {
         unreachable!("there is no code")
-    }
-
-    unsafe fn entry_stub(&self, _instance: *mut InstanceCtx, _func: u32) -> *const u8 {
-        ptr::null()
-    }
-
-    fn host_stub(&self, _ty: &FuncType) -> *const u8 {
-        ptr::null()
-    }
-
-    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
-        ptr::null()
-    }
-
-    fn prepare_thread(&self) -> Result<()> {
-        Ok(())
     }
 
     fn report(&self, _module: Option<&(dyn Any + Send + Sync)>, _stats: &mut Stats) {}

@@ -10,6 +10,7 @@ use crate::records::func_code::Enter;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::fmt;
+use std::ptr;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
@@ -33,7 +34,7 @@ pub(crate) struct NativeSite {
     pub pc: u32,
 }
 
-/// An engine that makes code, or none.
+/// An engine that makes code, or none. The default methods are those of an engine without native code.
 pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// What it keeps per module, in [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).
     fn module_state(&self) -> Box<dyn Any + Send + Sync>;
@@ -69,19 +70,27 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     ///
     /// # Safety
     /// `instance` is an instance of a live store, and its module defines `func`.
-    unsafe fn entry_stub(&self, instance: *mut InstanceCtx, func: u32) -> *const u8;
+    unsafe fn entry_stub(&self, _instance: *mut InstanceCtx, _func: u32) -> *const u8 {
+        ptr::null()
+    }
 
     /// The entry stub of host functions of type `ty`: asked for when one is given to a store. Null without native code.
-    fn host_stub(&self, ty: &FuncType) -> *const u8;
+    fn host_stub(&self, _ty: &FuncType) -> *const u8 {
+        ptr::null()
+    }
 
     /// What [`InstanceCtx::helpers`] of the engine's instances points to. Null without native code.
-    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT];
+    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
+        ptr::null()
+    }
 
     /// Makes sure that this thread can take a trap: called when Rust enters the guest from outside.
     ///
     /// # Errors
     /// The system refuses an alternate signal stack.
-    fn prepare_thread(&self) -> Result<()>;
+    fn prepare_thread(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Calls `visit` with the native frames of a segment whose stub has the frame pointer `exit_fp`, innermost first.
     ///

@@ -14,7 +14,6 @@ use crate::compilation::record::Record;
 use crate::interp::{self, Exit};
 use crate::records::config::Config;
 use crate::records::engines::{Engines, Next};
-use crate::records::error::Result as EngineResult;
 use crate::records::failure::Failure;
 use crate::records::func_code::Enter;
 use crate::records::instance::{Owner, instance_of, owner_of};
@@ -30,8 +29,8 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use weir_bytecode::{FuncType, Trap};
-use weir_contract::{FuncRef, Helper, HelperAddress, InstanceCtx, StackCtx, Status, slot_words};
+use weir_bytecode::Trap;
+use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status, slot_words};
 use weir_jit::Options;
 use weir_jit::compile::{CompileStats, translate};
 use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
@@ -148,22 +147,6 @@ impl Engines for Evaluator {
 
     unsafe fn enter_osr(&self, _instance: *mut InstanceCtx, _func: u32) -> Enter {
         unreachable!("no loop has code of its own")
-    }
-
-    unsafe fn entry_stub(&self, _instance: *mut InstanceCtx, _func: u32) -> *const u8 {
-        ptr::null()
-    }
-
-    fn host_stub(&self, _ty: &FuncType) -> *const u8 {
-        ptr::null()
-    }
-
-    fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
-        ptr::null()
-    }
-
-    fn prepare_thread(&self) -> EngineResult<()> {
-        Ok(())
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {
