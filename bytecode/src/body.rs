@@ -15,7 +15,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The body in these bytes of the module, not validated yet.
+    /// A body in this range of the module's bytes, not validated yet.
     pub(crate) fn unvalidated(range: Range<u32>) -> Body {
         Body { range, validated: OnceLock::new() }
     }
@@ -25,12 +25,12 @@ impl Body {
         self.range.clone()
     }
 
-    /// What validation found out, if it is done and the body valid.
+    /// The result of validation, if the body has been validated and is valid.
     pub fn get(&self) -> Option<&FuncBody> {
         self.validated.get()?.as_ref().ok()
     }
 
-    /// The same, validating it by `validate` first if that was never done.
+    /// The result of validation; calls `validate` first if the body has not been validated.
     pub(crate) fn get_or_validate(
         &self,
         validate: impl FnOnce() -> Result<FuncBody, InvalidModule>,
@@ -53,12 +53,12 @@ impl Deref for Body {
     }
 }
 
-/// The body of a function defined in the module, and what validation found out about it.
+/// The body of a function defined in the module, with the results of its validation.
 #[derive(Debug, Default)]
 pub struct FuncBody {
-    /// Offset of the first instruction, behind the local declarations.
+    /// Offset of the first instruction, after the local declarations.
     pub entry: u32,
-    /// Offset behind the final `end`.
+    /// Offset past the final `end`.
     pub end: u32,
     /// Type of every local, the parameters first.
     pub locals: Box<[ValType]>,
