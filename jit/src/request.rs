@@ -3,7 +3,6 @@
 use crate::construct::Refinements;
 use crate::ir::Entry;
 use crate::opt::constprop::{Limits, Proved};
-use crate::regalloc::Allocator;
 use weir_bytecode::Module;
 use weir_contract::TrapSite;
 use weir_contract::profile::Profile;
@@ -15,6 +14,16 @@ pub enum Backend {
     Native,
     /// Cranelift.
     Cranelift,
+}
+
+/// Which allocator gives the native back end's values their registers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Allocator {
+    /// [Linear scan](crate::regalloc::allocate).
+    #[default]
+    LinearScan,
+    /// The crate `regalloc2`.
+    Regalloc2,
 }
 
 /// What shapes the code, the same for all functions of an engine.
@@ -32,7 +41,7 @@ pub struct Options {
     pub canonical_nans: bool,
     /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
     pub verify: bool,
-    /// Who allocates registers for the own back end.
+    /// The register allocator of the native back end.
     pub allocator: Allocator,
     /// Names of passes that do not run: see [`opt::passes`](crate::opt::passes).
     pub passes_off: Vec<String>,

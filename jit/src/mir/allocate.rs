@@ -2,7 +2,8 @@
 
 use super::code::{Allocation, MachineCode};
 use super::isa::{Control, Inst};
-use crate::regalloc::{self, Allocator, Assignment, Impossible, Operand, Place, Reg, RegSet};
+use crate::regalloc::{self, Assignment, Impossible, Operand, Place, Reg, RegSet, checker};
+use crate::request::Allocator;
 use std::ops::Range;
 
 /// Replaces virtual registers by physical ones and spill slots, and sets [`MachineCode::allocation`]. With `verify`, proves the
@@ -15,7 +16,17 @@ use std::ops::Range;
 /// With `verify`, if the allocation is wrong.
 pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify: bool) -> Result<(), Impossible> {
     let operands = Operands::of(code);
-    let assignment = regalloc::allocate(&Client { code, operands }, allocator, verify)?;
+    let client = Client { code, operands };
+    let assignment = match allocator {
+        Allocator::LinearScan => regalloc::allocate(&client)?,
+        #[cfg(any(test, feature = "regalloc2"))]
+        Allocator::Regalloc2 => regalloc::regalloc2::allocate(&client, verify)?,
+        #[cfg(not(any(test, feature = "regalloc2")))]
+        Allocator::Regalloc2 => return Err(Impossible("this build does not have the crate regalloc2".into())),
+    };
+    if verify && let Err(wrong) = checker::check(&client, &assignment) {
+        panic!("the allocation is wrong: {wrong}");
+    }
     let saved = saved_registers(code, &assignment);
     for (i, inst) in code.insts.iter_mut().enumerate() {
         let mut places = assignment.places(i).iter();

@@ -5,8 +5,8 @@
 //! the blocks it is live in (the code is SSA, so that the definition dominates them; the graph need not be reducible). No sets of
 //! registers are made, the cost is that of the result.
 
-use super::Impossible;
 use super::client::{Client, Constraint, Operand, Position, Reg, Role};
+use super::impossible::Impossible;
 use super::point::{Point, Range};
 
 /// Where a register is mentioned.

@@ -6,10 +6,10 @@
 //! Windmills with Coq", JAR 2008.)
 
 use super::client::{Class, Client, Move, Place, Reg, RegSet, SlotWidth};
+use super::copies::Copy;
 use super::intervals::Intervals;
 use super::locations::Locations;
 use super::point::{Point, Range};
-use super::resolve::Copy;
 use super::segments::Location;
 
 /// Puts groups of copies, ascending by key, into order.

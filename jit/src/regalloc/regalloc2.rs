@@ -1,7 +1,7 @@
 //! Allocation by the crate `regalloc2`: its backtracking allocator with live-range splitting, and its checker.
 
-use super::Impossible;
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
+use super::impossible::Impossible;
 use regalloc2 as ra;
 
 /// Allocates. With `verify`, proves the result by symbolic execution and panics if it is wrong.

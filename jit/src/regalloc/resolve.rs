@@ -7,6 +7,7 @@
 //! wherever it does, or once behind its definition, whichever is executed less often; and never again if it begins there.
 
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
+use super::copies::{Copy, Phase};
 use super::costs::Costs;
 use super::intervals::{Intervals, Origin, reused_by};
 use super::locations::Locations;
@@ -14,30 +15,6 @@ use super::parallel::{self, Scratch};
 use super::point::Point;
 use super::segments::{Location, Segments};
 use super::slots;
-
-/// A group of copies that are executed at once.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Phase {
-    /// From the predecessor.
-    EdgeIn,
-    /// Between segments.
-    Move,
-    /// For the instruction.
-    Setup,
-    /// For the successor.
-    EdgeOut,
-}
-
-/// One copy of a group.
-#[derive(Clone, Copy, Debug)]
-pub struct Copy {
-    /// The instruction it stands before, and the group.
-    pub key: (u32, Phase),
-    /// Source.
-    pub from: Place,
-    /// Destination.
-    pub to: Place,
-}
 
 /// Where values pass between blocks.
 #[derive(Clone, Copy)]

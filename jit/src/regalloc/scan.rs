@@ -13,9 +13,9 @@
 //!
 //! Cost: each placing asks every register of the class once; a query looks at a bounded number of ranges.
 
-use super::Impossible;
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
+use super::impossible::Impossible;
 use super::intervals::{Intervals, Mention};
 use super::point::Point;
 use super::register_file::{Conflict, Timeline};

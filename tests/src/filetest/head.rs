@@ -2,7 +2,7 @@
 
 use weir_contract::profile::BranchProfile;
 use weir_jit::Options;
-use weir_jit::regalloc::Allocator;
+use weir_jit::request::Allocator;
 
 /// Stages whose output is a section of [`explore`](weir_jit::explore::explore), or for `emit` of all that is emitted.
 pub const SHOWN: [&str; 8] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "layout", "emit", "asm"];

@@ -96,8 +96,8 @@ impl Test<'_> {
     pub(super) fn run_machine_code(&self, module: &str, code: Vec<MachineText>) -> Result<(), String> {
         let mut config = Config::new();
         config.register_allocator(match self.head.options.allocator {
-            weir_jit::regalloc::Allocator::Own => weir::Allocator::Own,
-            weir_jit::regalloc::Allocator::Regalloc2 => weir::Allocator::Regalloc2,
+            weir_jit::request::Allocator::LinearScan => weir::Allocator::Own,
+            weir_jit::request::Allocator::Regalloc2 => weir::Allocator::Regalloc2,
         });
         config.machine_code(code);
         match self.head.osr {

@@ -135,10 +135,10 @@ pub(crate) enum AllocatorName {
 
 impl AllocatorName {
     /// For the compiler itself.
-    pub fn of_compiler(self) -> weir_jit::regalloc::Allocator {
+    pub fn of_compiler(self) -> weir_jit::request::Allocator {
         match self {
-            AllocatorName::Own => weir_jit::regalloc::Allocator::Own,
-            AllocatorName::Regalloc2 => weir_jit::regalloc::Allocator::Regalloc2,
+            AllocatorName::Own => weir_jit::request::Allocator::LinearScan,
+            AllocatorName::Regalloc2 => weir_jit::request::Allocator::Regalloc2,
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Explore) -> Done {
     // Only the code of a store compares identities of signatures with those of other modules.
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
     let backend = if args.cranelift { Backend::Cranelift } else { Backend::Native };
-    let allocator = args.allocator.map_or_else(weir_jit::regalloc::Allocator::default, AllocatorName::of_compiler);
+    let allocator = args.allocator.map_or_else(weir_jit::request::Allocator::default, AllocatorName::of_compiler);
     let options = Options { allocator, ..Options::default() };
     let mut out = std::io::stdout().lock();
     let mut seen = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::records::config::{Allocator, Config};
 use weir_jit::Options;
-use weir_jit::regalloc;
+use weir_jit::request;
 
 /// The compiler's options for an engine with these settings.
 pub(crate) fn options(config: &Config) -> Options {
@@ -14,8 +14,8 @@ pub(crate) fn options(config: &Config) -> Options {
         signals: config.signals_based_traps,
         canonical_nans: config.deterministic,
         allocator: match config.allocator {
-            Allocator::Own => regalloc::Allocator::Own,
-            Allocator::Regalloc2 => regalloc::Allocator::Regalloc2,
+            Allocator::Own => request::Allocator::LinearScan,
+            Allocator::Regalloc2 => request::Allocator::Regalloc2,
         },
         machine_code: config.machine_code.clone(),
         passes_off: config.passes_off.clone(),

@@ -7,7 +7,7 @@ mod simulate;
 
 use super::checker::{self, Wrong};
 use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role, SlotWidth};
-use super::{Allocator, Assignment, allocate};
+use super::{Assignment, allocate};
 use problem::Problem;
 
 fn operand(reg: Reg, constraint: Constraint, role: Role, position: Position) -> Operand {
@@ -23,7 +23,7 @@ fn written(reg: Reg) -> Operand {
 }
 
 fn allocated(problem: &Problem) -> Assignment {
-    let assignment = allocate(problem, Allocator::Own, false).expect("a possible problem");
+    let assignment = allocate(problem).expect("a possible problem");
     checker::check(problem, &assignment).unwrap_or_else(|wrong| panic!("{wrong}\n{problem:?}\n{assignment:?}"));
     assignment
 }
@@ -179,16 +179,17 @@ fn random_problems() {
     for seed in 0..count {
         let mut random = random::Random::new(seed);
         let problem = problem::at_random(&mut random);
-        let assignment = allocate(&problem, Allocator::Own, false).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{problem:?}"));
+        let assignment = allocate(&problem).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{problem:?}"));
         checker::check(&problem, &assignment).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}\n{problem:?}\n{assignment:?}"));
-        let again = allocate(&problem, Allocator::Own, false).expect("as before");
+        let again = allocate(&problem).expect("as before");
         assert_eq!((&assignment.places, &assignment.moves), (&again.places, &again.moves), "seed {seed}: not deterministic");
         simulate::paths(&problem, &assignment, &mut random)
             .unwrap_or_else(|value| panic!("seed {seed}: {value}\n{problem:?}\n{assignment:?}"));
         spills += counts(&assignment.moves).1;
         if seed % 8 == 0 {
-            let other = allocate(&problem, Allocator::Regalloc2, true);
-            other.unwrap_or_else(|error| panic!("seed {seed}: regalloc2: {error}\n{problem:?}"));
+            let other = super::regalloc2::allocate(&problem, true);
+            let other = other.unwrap_or_else(|error| panic!("seed {seed}: regalloc2: {error}\n{problem:?}"));
+            checker::check(&problem, &other).unwrap_or_else(|wrong| panic!("seed {seed}: regalloc2: {wrong}\n{problem:?}"));
         }
     }
     assert!(spills as u64 > count, "{spills} stores in {count} problems: too easy");

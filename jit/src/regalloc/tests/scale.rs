@@ -1,6 +1,6 @@
 //! Large problems: the work grows with the code, not with its square.
 
-use super::{Allocator, allocate, operand, problem::Problem, used, written};
+use super::{allocate, operand, problem::Problem, used, written};
 use crate::regalloc::client::{Class, Constraint, Position, Reg, Role};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn processor_time() -> Duration {
 
 fn allocates_in_time(problem: Problem) {
     let start = processor_time();
-    let assignment = allocate(&problem.finish(), Allocator::Own, false).expect("a possible problem");
+    let assignment = allocate(&problem.finish()).expect("a possible problem");
     assert!(!assignment.places.is_empty());
     let elapsed = processor_time() - start;
     assert!(elapsed < PATIENCE, "{elapsed:?}");

@@ -1,10 +1,10 @@
 //! Selection of calls, tail calls, returns and calls of the runtime's helpers.
 
-use super::{Lower, Travel, class};
+use super::selection::{Lower, class, width};
 use crate::ir::{Calls, Entry, Op, Type, Value};
 use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
-use crate::x64::abi;
+use crate::x64::abi::{self, Travel};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
@@ -165,7 +165,7 @@ impl<'l> Lower<'l, '_> {
         let (memory, delta) = (self.constant_reg(inst.aux.into(), Type::I64), self.reg(inst.args[0]));
         let old = self.call_helper(Helper::MemoryGrow, &[memory, delta]);
         let dst = self.result(value);
-        self.push(Inst::new(Asm::Mov, super::width(inst.ty)).dst(dst).reg(old));
+        self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
     }
 
     /// Operations whose helper answers a status.

@@ -1,6 +1,6 @@
 //! Selection of terminators.
 
-use super::Lower;
+use super::selection::Lower;
 use crate::ir::Value;
 use crate::ir::family::{Family, Terminator};
 use crate::mir::Flow;

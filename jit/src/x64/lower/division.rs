@@ -5,7 +5,7 @@
 //! integer (Granlund and Montgomery, PLDI 1994, theorems 4.2 and 5.1). In 32 bits the product is formed in 64.
 
 use super::numeric::bits;
-use super::{Lower, width};
+use super::selection::{Lower, width};
 use crate::ir::{Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Width};

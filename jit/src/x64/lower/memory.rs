@@ -1,6 +1,6 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
-use super::{Lower, width};
+use super::selection::{Lower, width};
 use crate::ir::family::Load;
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};

@@ -1,6 +1,6 @@
 //! Selection of numeric operations, comparisons and `select`.
 
-use super::{Lower, class, width};
+use super::selection::{Lower, class, width};
 use crate::ir::family::{Bits, Compare, Convert, Family, Float, FloatCompare, FloatUnary, Integer, Reference};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};

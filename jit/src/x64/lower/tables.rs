@@ -1,6 +1,6 @@
 //! Selection of what is done with tables and references. Bulk operations are with the other calls of helpers.
 
-use super::{Lower, width};
+use super::selection::{Lower, width};
 use crate::ir::{Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;

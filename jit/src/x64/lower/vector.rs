@@ -8,7 +8,7 @@
 mod floats;
 mod lanes;
 
-use super::Lower;
+use super::selection::Lower;
 use crate::ir::{Block, Func, Op, Type, Value, vector_opcode};
 use crate::regalloc::Reg;
 use crate::request::{Backend, Refusal};

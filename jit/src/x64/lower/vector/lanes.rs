@@ -5,6 +5,7 @@ use crate::ir::family::{Family, Load};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
+use crate::x64::lower::selection;
 use weir_bytecode::lanes::{Lane, LaneOp, Lanes};
 
 /// In a selection of bytes: none, but zero. What the processor takes for it has the sign bit set.
@@ -20,7 +21,7 @@ impl Lower<'_, '_> {
         let fits = match op {
             Load::Load8S | Load::Load8U => width == Width::B,
             Load::Load16S | Load::Load16U => width == Width::W,
-            Load::Load => width == super::super::width(ty),
+            Load::Load => width == selection::width(ty),
             Load::Load32S | Load::Load32U | Load::Load64U => false,
         };
         (fits && self.can_take_load(value, ty)).then(|| self.take(value))

@@ -1,0 +1,212 @@
+//! Selection block by block: what passes along edges, the entry, and which function selects which operation.
+
+use super::selection::{Lower, width};
+use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Store, Table};
+use crate::ir::{Block, Entry, Op, Probability, Type, Value};
+use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
+use crate::regalloc::{Class, RegSet};
+use crate::x64::abi::{self, Travel};
+use crate::x64::code::Code;
+use crate::x64::insts::{Asm, Inst, Mem, Width};
+use smallvec::SmallVec;
+
+impl Lower<'_, '_> {
+    /// Selects all instructions.
+    pub fn run(mut self, mut flow: Flow) -> Code {
+        self.code.blocks.reserve(flow.origins.len());
+        for node in (0..flow.origins.len()).rev() {
+            let end = self.reversed.len() as u32;
+            let args = match flow.origins[node] {
+                Origin::Block(block) => self.lower_block(block, &flow, node),
+                Origin::Edge(block, k) => self.lower_jump(block, k as usize),
+            };
+            if node == 0 {
+                self.lower_entry();
+            }
+            self.flush();
+            let insts = end..self.reversed.len() as u32;
+            let succs = std::mem::take(&mut flow.succs[node]);
+            let preds = std::mem::take(&mut flow.preds[node]);
+            let probability = match flow.origins[node] {
+                Origin::Block(block) => self.probability(block, &flow.targets[node]),
+                Origin::Edge(..) => None,
+            };
+            let cold = flow.cold[node];
+            self.code.blocks.push(CodeBlock { insts, succs, preds, args, cold, probability, ..CodeBlock::default() });
+        }
+        self.finish(flow)
+    }
+
+    /// Probability that control goes on from a block to the first of its successors, if it ends with a branch and this is known.
+    fn probability(&self, block: Block, targets: &[u32]) -> Option<Probability> {
+        let branch = self.func.terminator(block).map(|last| self.func.inst(last)).filter(|last| last.op == Op::Branch)?;
+        let first = branch.probability?;
+        Some(if targets[0] == 0 { first } else { first.complement() })
+    }
+
+    /// Puts everything in forward order.
+    fn finish(mut self, flow: Flow) -> Code {
+        let total = self.reversed.len() as u32;
+        self.reversed.reverse();
+        self.code.blocks.reverse();
+        for (block, origin) in self.code.blocks.iter_mut().zip(&flow.origins) {
+            block.insts = total - block.insts.end..total - block.insts.start;
+            if let Origin::Block(origin) = *origin {
+                let live = self.func.phis(origin).filter(|&phi| self.facts.is_live_phi(phi));
+                block.params = live.map(|phi| self.regs[phi.index()]).collect();
+            }
+        }
+        self.code.insts = self.reversed;
+        self.code.order_lists();
+        self.code.loops = flow.loops;
+        frequency::estimate(&mut self.code);
+        self.code.raises = !self.request.options.signals;
+        self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
+        self.code
+    }
+
+    /// Selects a block's instructions; answers what it passes to its successor.
+    fn lower_block(&mut self, block: Block, flow: &Flow, node: usize) -> Regs {
+        self.block = block;
+        let func = self.func;
+        let mut args = Regs::new();
+        for (position, &value) in func.block(block).insts.iter().enumerate().rev() {
+            let inst = func.inst(value);
+            self.position = position;
+            self.pc = inst.pc;
+            self.effects = self.facts.effects_before[value.index()];
+            match inst.op {
+                Op::Jump => args = self.lower_jump(block, 0),
+                op if op.is_terminator() => self.lower_terminator(value, flow, node),
+                _ if self.is_wanted(value) => self.lower_value(value),
+                _ => {}
+            }
+            self.flush();
+        }
+        args
+    }
+
+    /// A jump along an edge that passes arguments.
+    fn lower_jump(&mut self, block: Block, k: usize) -> Regs {
+        let func = self.func;
+        let mut args = Regs::new();
+        let mut live = func.phis(func.block(block).succs[k]).filter(|&phi| self.facts.is_live_phi(phi)).peekable();
+        // A block may have many predecessors to search.
+        let index = live.peek().map_or(0, |_| func.edge(block, k).1);
+        for phi in live.collect::<SmallVec<[Value; 8]>>() {
+            self.reg(phi);
+            args.push(self.reg(func.args(phi)[index]));
+        }
+        self.push(Inst::new(Asm::Jmp, Width::Q));
+        args
+    }
+
+    /// Whether a value must be computed at its place.
+    fn is_wanted(&self, value: Value) -> bool {
+        match self.func.op(value) {
+            Op::Param | Op::Phi | Op::Result | Op::Const => false,
+            op if op.is_removable() => !self.regs[value.index()].is_none() && self.resolve(value) == value,
+            _ => !self.taken[value.index()],
+        }
+    }
+
+    /// What stands first in the function: the arguments, and what is loaded once for the whole of it.
+    fn lower_entry(&mut self) {
+        self.pc = 0;
+        let func = self.func;
+        let mut defs = Vec::new();
+        let mut extended = Vec::new();
+        let mut overflow = Vec::new();
+        if !self.frame.is_none() {
+            defs.push((self.frame, abi::RDI));
+        }
+        if func.entry == Entry::Call {
+            let places: Vec<Travel> = abi::params(&self.request.module.func_type(func.index).params).collect();
+            for &param in func.block(Block::ENTRY).insts.iter().filter(|&&value| func.op(value) == Op::Param) {
+                let reg = self.regs[param.index()];
+                if reg.is_none() {
+                    continue;
+                }
+                match places[func.inst(param).imm as usize] {
+                    Travel::Overflow(slot) => overflow.push((param, slot)),
+                    Travel::Reg(place) if func.ty(param) == Type::I32 && self.facts.upper[param.index()] => {
+                        let raw = self.code.new_reg(Class::Int);
+                        defs.push((raw, place));
+                        extended.push(Inst::new(Asm::Mov, Width::D).dst(reg).reg(raw));
+                    }
+                    Travel::Reg(place) => defs.push((reg, place)),
+                }
+            }
+        }
+        let list = RegList { uses: Vec::new(), defs, clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+        self.push_list(Asm::Args, list);
+        extended.into_iter().for_each(|inst| self.push(inst));
+        self.load_overflow(&overflow);
+        self.load_memory_records();
+    }
+
+    fn lower_value(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        match inst.op.family() {
+            Family::Leaf(op) => match op {
+                Leaf::OsrSlot => self.lower_osr_slot(value),
+                Leaf::Select => self.lower_select(value),
+                // Made where they are used, or defined by the entry, by edges and by calls.
+                Leaf::Const | Leaf::Param | Leaf::Phi | Leaf::Result => {}
+            },
+            Family::Integer(op) => self.lower_integer(op, value),
+            Family::Bits(op) => self.lower_bits(op, value),
+            Family::Compare(_) | Family::FloatCompare(_) => self.lower_set(value),
+            Family::Float(op) => self.lower_binary_float(op, value),
+            Family::FloatUnary(op) => self.lower_unary_float(op, value),
+            Family::Convert(op) => self.lower_conversion(op, value),
+            Family::Simd(Simd::Vector) => self.lower_vector(value),
+            Family::Reference(op) => match op {
+                Reference::NonNull => self.lower_non_null(value),
+                Reference::RefIsNull => self.lower_set(value),
+                Reference::RefFunc => self.lower_ref_func(value),
+            },
+            Family::Load(op) => self.lower_load(op, value),
+            Family::Store(op) => match op {
+                Store::Store => self.lower_store(value, width(self.func.operand_type(value))),
+                Store::Store8 => self.lower_store(value, Width::B),
+                Store::Store16 => self.lower_store(value, Width::W),
+                Store::Store32 => self.lower_store(value, Width::D),
+            },
+            Family::Global(op) => match op {
+                Global::GlobalGet => {
+                    let mem = self.global(inst.aux);
+                    self.load(value, mem);
+                }
+                Global::GlobalSet => self.lower_global_set(inst.aux, inst.args[0]),
+            },
+            Family::Memory(op) => match op {
+                Memory::MemorySize => self.lower_memory_size(value),
+                Memory::MemoryGrow => self.lower_memory_grow(value),
+                Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit | Memory::DataDrop => self.lower_bulk(value),
+            },
+            Family::Table(op) => match op {
+                Table::TableGet => self.lower_table_get(value),
+                Table::TableSize => self.lower_table_size(value),
+                Table::TableGrow => self.lower_table_grow(value),
+                Table::TableSet | Table::TableFill | Table::TableCopy | Table::TableInit | Table::ElemDrop => {
+                    self.lower_bulk(value);
+                }
+            },
+            Family::Call(Call::Call | Call::CallIndirect | Call::CallRef) => self.lower_call(value),
+            Family::Accounting(op) => match op {
+                Accounting::Fuel => self.lower_fuel(value),
+                Accounting::Poll => self.lower_poll(),
+            },
+            Family::Terminator(_) => unreachable!("terminators are lowered with their edges"),
+        }
+    }
+
+    fn lower_osr_slot(&mut self, value: Value) {
+        if self.frame.is_none() {
+            self.frame = self.code.new_reg(Class::Int);
+        }
+        let mem = Mem::at(self.frame, 8 * self.func.inst(value).imm as i32);
+        self.load(value, mem);
+    }
+}
