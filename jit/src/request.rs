@@ -4,17 +4,9 @@ use crate::construct::Refinements;
 use crate::ir::Entry;
 use crate::opt::constprop::{Limits, Proved};
 use weir_bytecode::Module;
-use weir_contract::TrapSite;
+use weir_contract::code::UnplacedCode;
+pub use weir_contract::code::{Backend, InlinedCall, Inlining, MachineText, Reloc, TrapEntry};
 use weir_contract::profile::Profile;
-
-/// Which back end turns SSA into machine code.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Backend {
-    /// Weir's own, for x86-64.
-    Native,
-    /// Cranelift.
-    Cranelift,
-}
 
 /// Which allocator gives the native back end's values their registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -59,18 +51,7 @@ pub struct Options {
     pub machine_code: Vec<MachineText>,
 }
 
-/// The text of a function's machine code, after any phase: see [`mir::print`](crate::mir::print).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MachineText {
-    /// The function.
-    pub func: u32,
-    /// How it is entered.
-    pub entry: Entry,
-    /// The text.
-    pub text: String,
-}
-
-/// [`Options::peel_limit`], if nobody asks for another: what is compiled within some milliseconds.
+/// Default of [`Options::peel_limit`]: code of this size compiles within some milliseconds.
 const PEEL_LIMIT: u32 = 8 << 10;
 
 impl Default for Options {
@@ -113,61 +94,6 @@ pub struct Request<'a> {
     pub options: &'a Options,
 }
 
-/// The traps and calls of [`Compiled`] that are in code of inlined functions. The pc of such an entry is an instruction of the innermost
-/// inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so that this is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inlining {
-    /// Index in [`Compiled::traps`] and index of the chain's innermost link in `links`, ascending.
-    pub traps: Vec<(u32, u32)>,
-    /// The same of [`Compiled::calls`].
-    pub calls: Vec<(u32, u32)>,
-    /// The links of all chains. Entries share the outer links that they have in common.
-    pub links: Vec<InlinedCall>,
-}
-
-/// A call that was inlined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InlinedCall {
-    /// The function that was called.
-    pub func: u32,
-    /// The pc of the call, in the function that the next link names, or in the compiled function.
-    pub pc: u32,
-    /// The index of the link around this one, which is lower than its own; `None` if the call is in the compiled function itself.
-    pub outer: Option<u32>,
-}
-
-impl Inlining {
-    /// The functions that are active at an entry, innermost first, each with its pc: `func` is the compiled function, `pc` the entry's
-    /// pc, and `link` the innermost link of its chain, if it has one.
-    pub fn expand(&self, func: u32, pc: u32, link: Option<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let mut next = Some((pc, link));
-        std::iter::from_fn(move || {
-            let (pc, link) = next?;
-            let Some(link) = link.map(|link| self.links[link as usize]) else {
-                next = None;
-                return Some((func, pc));
-            };
-            next = Some((link.pc, link.outer));
-            Some((link.func, pc))
-        })
-    }
-
-    /// The innermost link of the trap with this index.
-    pub fn of_trap(&self, index: usize) -> Option<u32> {
-        Inlining::find(&self.traps, index)
-    }
-
-    /// The innermost link of the call with this index.
-    pub fn of_call(&self, index: usize) -> Option<u32> {
-        Inlining::find(&self.calls, index)
-    }
-
-    fn find(entries: &[(u32, u32)], index: usize) -> Option<u32> {
-        let i = entries.binary_search_by_key(&index, |&(index, _)| index as usize).ok()?;
-        Some(entries[i].1)
-    }
-}
-
 /// Machine code, not yet placed in memory. Position independent but for its relocations.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -190,26 +116,12 @@ pub struct Compiled {
     pub stats: CompileStats,
 }
 
-/// A 32-bit pc-relative field: `cell(func) + addend - address of the field` is to be stored at `offset`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reloc {
-    /// Offset of the field in the code.
-    pub offset: u32,
-    /// The function of this module whose cell is meant.
-    pub func: u32,
-    /// To be added; -4 for a field that ends its instruction.
-    pub addend: i32,
-}
-
-/// An instruction that may fault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TrapEntry {
-    /// Offset of the instruction in the code.
-    pub offset: u32,
-    /// What a fault there means.
-    pub site: TrapSite,
-    /// Offset of the Wasm instruction in the module.
-    pub pc: u32,
+impl Compiled {
+    /// The code with the tables that placing it takes.
+    pub fn unplaced(&self) -> UnplacedCode<'_> {
+        let Compiled { backend, code, relocs, traps, calls, inlining, lines: _, stats: _ } = self;
+        UnplacedCode { backend: *backend, code, relocs, traps, calls, inlining }
+    }
 }
 
 /// Counts and times of one compilation.

@@ -78,10 +78,11 @@ mod tier;
 #[cfg(feature = "fault-injection")]
 pub use sys::fault_injection;
 
+pub use api::caller::Caller;
 pub use api::error::{self, LinkError, UnknownImportError};
 pub use api::events::TierEvent;
 pub use api::externs::{Export, Extern};
-pub use api::func::{Caller, Func};
+pub use api::func::Func;
 pub use api::global::Global;
 pub use api::instance::Instance;
 pub use api::limits::{StoreLimits, StoreLimitsBuilder};

@@ -104,6 +104,7 @@
 //! if `*epoch >= deadline`. The helper decides whether the code continues or traps. The host may use the store meanwhile, so a poll
 //! writes everything that a call may write.
 
+pub mod code;
 pub mod profile;
 pub mod profile_text;
 

@@ -4,7 +4,7 @@ use crate::api::events::{self, TierEvent};
 use crate::records::config::{Allocator, Config, Tier};
 use crate::records::events::Profiler;
 #[cfg(feature = "jit")]
-use weir_jit::request::MachineText;
+use weir_contract::code::MachineText;
 
 impl Config {
     /// The defaults: every tier, no fuel, no interruption.

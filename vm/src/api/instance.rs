@@ -1,7 +1,7 @@
 //! Instances as the embedder sees them.
 
 use crate::api::externs::{Export, Extern};
-use crate::api::linker::{check_engine, check_import};
+use crate::api::imports::{check_engine, check_import};
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::api::typed::{TypedFunc, WasmParams, WasmResults};
 use crate::exec::instantiate::{Import, instantiate};

@@ -1,7 +1,8 @@
 //! Finding imports by name.
 
+use crate::api::calls::dynamic;
 use crate::api::externs::Extern;
-use crate::api::func::dynamic;
+use crate::api::imports::{check_engine, check_host, check_import, unknown_import};
 use crate::api::instance::Instance;
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::typed::IntoFunc;
@@ -10,13 +11,11 @@ use crate::exec::host::EngineFunc;
 use crate::exec::instantiate::Import;
 use crate::records::error::Context;
 use crate::records::host::HostFunc;
-use crate::records::signatures::{canonical_table, canonical_value};
-use crate::{Caller, Engine, Error, Func, GlobalType, LinkError, Module, Result, UnknownImportError, Val};
+use crate::{Caller, Engine, Error, Func, Module, Result, UnknownImportError, Val};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use weir_bytecode::module::{ExternType as IndexedType, Import as ModuleImport};
-use weir_bytecode::types::Limits;
+use weir_bytecode::module::Import as ModuleImport;
 
 /// Names, and what modules get that import them.
 ///
@@ -396,111 +395,4 @@ impl<T: 'static> InstancePre<T> {
             .collect::<Result<Vec<Import>>>()?;
         Instance::link(store, &self.module, imports)
     }
-}
-
-fn unknown_import(module: &Module, import: &ModuleImport) -> UnknownImportError {
-    UnknownImportError::new(&import.module, &import.name, expected_type(module, import))
-}
-
-/// The type of an import, types that it refers to by their engine-wide identities.
-fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
-    let sig_ids = &module.record().sig_ids;
-    match &import.ty {
-        IndexedType::Func(index) => {
-            let sig = sig_ids[*index as usize];
-            ExternType::Func(FuncType((*module.engine().record().signatures.get(sig)).clone()))
-        }
-        IndexedType::Table(ty) => ExternType::Table(canonical_table(*ty, sig_ids)),
-        IndexedType::Memory(ty) => ExternType::Memory(*ty),
-        IndexedType::Global(ty) => ExternType::Global(GlobalType { value: canonical_value(ty.value, sig_ids), ..*ty }),
-    }
-}
-
-/// Whether the module may be instantiated in the store at all.
-///
-/// # Errors
-/// They belong to different engines.
-pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
-    match Engine::same(store.as_context().engine(), module.engine()) {
-        true => Ok(()),
-        false => Err(Error::msg("the module and the store belong to different engines")),
-    }
-}
-
-/// What an import of a module of the store's engine becomes.
-///
-/// # Errors
-/// [`LinkError::Incompatible`]
-///
-/// # Panics
-/// The definition is an item of another store.
-pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &ModuleImport, item: Extern) -> Result<Import> {
-    let id = store.as_context().id();
-    let fits = match (&import.ty, item) {
-        (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),
-        _ => matches(&expected_type(module, import), &item.current_type(store)),
-    };
-    if !fits {
-        return Err(incompatible(module, import, &item.current_type(store)));
-    }
-    Ok(match item {
-        Extern::Func(func) => match func.host(id) {
-            Some(host) => Import::Host(host),
-            None => Import::Func(func.in_store(id)),
-        },
-        Extern::Table(table) => Import::Table(table.in_store(id)),
-        Extern::Memory(memory) => Import::Memory(memory.in_store(id)),
-        Extern::Global(global) => Import::Global(global.in_store(id)),
-    })
-}
-
-/// The host function that an import becomes, in stores of the module's engine.
-///
-/// # Errors
-/// [`LinkError::Incompatible`]
-fn check_host(module: &Module, import: &ModuleImport, func: &Arc<HostFunc>) -> Result<EngineFunc> {
-    if let IndexedType::Func(index) = import.ty {
-        let sig = module.record().sig_ids[index as usize];
-        let func = EngineFunc::new(module.engine(), func.clone());
-        if func.sig() == sig {
-            return Ok(func);
-        }
-    }
-    Err(incompatible(module, import, &ExternType::Func(FuncType(func.ty.clone()))))
-}
-
-fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> Error {
-    let (expected, found) = (expected_type(module, import).to_string(), found.to_string());
-    let (module, name) = (import.module.to_string(), import.name.to_string());
-    LinkError::Incompatible { module, name, expected, found }.into()
-}
-
-/// Whether what was found may serve as what is expected; functions are compared elsewhere. Both have engine-wide type
-/// identities; a memory's or table's minimal size is the size that it has now.
-fn matches(expected: &ExternType, found: &ExternType) -> bool {
-    match (expected, found) {
-        (ExternType::Table(expected), ExternType::Table(found)) => {
-            expected.element == found.element && expected.table64 == found.table64 && limits_match(expected.limits, found.limits)
-        }
-        (ExternType::Memory(expected), ExternType::Memory(found)) => {
-            expected.memory64 == found.memory64
-                && expected.shared == found.shared
-                && expected.page_size_log2 == found.page_size_log2
-                && limits_match(expected.limits, found.limits)
-        }
-        (ExternType::Global(expected), ExternType::Global(found)) => {
-            expected.mutable == found.mutable
-                && (expected.value == found.value || !expected.mutable && found.value.matches(&expected.value))
-        }
-        _ => false,
-    }
-}
-
-fn limits_match(expected: Limits, found: Limits) -> bool {
-    let max_matches = match (expected.max, found.max) {
-        (None, _) => true,
-        (Some(expected), Some(found)) => found <= expected,
-        (Some(_), None) => false,
-    };
-    found.min >= expected.min && max_matches
 }

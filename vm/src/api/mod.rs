@@ -1,6 +1,8 @@
 //! The public API: handles over the records, and the wiring of the layers below.
 
 mod backtrace;
+pub(crate) mod caller;
+mod calls;
 pub(crate) mod config;
 pub(crate) mod engine;
 pub mod error;
@@ -8,6 +10,7 @@ pub(crate) mod events;
 pub(crate) mod externs;
 pub(crate) mod func;
 pub(crate) mod global;
+mod imports;
 pub(crate) mod instance;
 pub(crate) mod limits;
 pub(crate) mod linker;

@@ -1,6 +1,6 @@
 //! Functions whose types Rust knows: calls without checks, and closures as host functions.
 
-use crate::api::func::Caller;
+use crate::api::caller::Caller;
 use crate::api::store::AsContextMut;
 use crate::api::value::{Ref, V128};
 use crate::exec::entry;

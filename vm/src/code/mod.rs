@@ -2,6 +2,7 @@
 //! [`signals`] turns faults into traps. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a module owns in
 //! it.
 
+mod info;
 mod map;
 mod signals;
 mod stubs;
@@ -11,6 +12,7 @@ mod tests;
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use stubs::{Enter, Grown, Hooks, Stubs};
 
+use info::{CodeInfo, ModuleKey, Site};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -18,57 +20,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
-use weir_contract::Entry;
-use weir_contract::{Helper, HelperAddress, TrapSite};
-use weir_jit::compile::TrapEntry;
-use weir_jit::{Backend, Compiled, Inlining};
-
-/// Whatever identifies a module to the caller; comes back in [`Site::module`].
-pub(crate) type ModuleKey = usize;
-
-/// A place in compiled code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Site {
-    pub module: ModuleKey,
-    pub func: u32,
-    pub entry: Entry,
-    pub backend: Backend,
-    /// Offset in the module of the instruction: the one that trapped, or the call.
-    pub pc: u32,
-}
-
-/// What is known of a published function. Its address is the tag of its region.
-#[derive(Debug)]
-struct CodeInfo {
-    module: ModuleKey,
-    func: u32,
-    entry: Entry,
-    backend: Backend,
-    len: usize,
-    /// Ascending by offset.
-    traps: Box<[TrapEntry]>,
-    /// Return offset and pc of calls, ascending.
-    calls: Box<[(u32, u32)]>,
-    inlining: Inlining,
-}
-
-impl CodeInfo {
-    /// The index of the trap site at exactly this offset.
-    fn trap_at(&self, offset: usize) -> Option<usize> {
-        self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()
-    }
-
-    /// The index of the call that returns to exactly this offset.
-    fn call_at(&self, offset: usize) -> Option<usize> {
-        self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()
-    }
-
-    /// The functions that are active at an entry of either table with this pc, innermost first. `link` is that of [`Inlining::expand`].
-    fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
-        let site = |(func, pc)| Site { module: self.module, func, entry: self.entry, backend: self.backend, pc };
-        self.inlining.expand(self.func, pc, link).map(site)
-    }
-}
+use weir_contract::code::UnplacedCode;
+use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
 
 /// An engine's native code.
 #[derive(Debug)]
@@ -298,8 +251,8 @@ unsafe impl Send for CodeSpace {}
 // SAFETY: as above.
 unsafe impl Sync for CodeSpace {}
 
-/// A module's cells, stubs and native code. All of it goes when this is dropped, which must be after the last instance. Code that was
-/// given up is its new owner's.
+/// A module's cells, stubs and native code. Dropping this value frees all of it, and must come after the last instance. Code that was
+/// given up belongs to its [`RetiredCode`].
 #[derive(Debug)]
 pub(crate) struct ModuleCode {
     space: Arc<CodeSpace>,
@@ -322,7 +275,7 @@ struct Installed {
     info: NonNull<CodeInfo>,
 }
 
-// SAFETY: both are used by whoever frees the code alone.
+// SAFETY: the fields are used by the owner of the value alone.
 unsafe impl Send for Installed {}
 
 impl Installed {
@@ -373,35 +326,36 @@ impl ModuleCode {
         unsafe { self.cells.add(self.index(func)).as_ref() }
     }
 
-    /// Places `compiled` in memory and returns its address. Nothing leads there yet.
+    /// Places the code of an entry in memory and returns its address. No cell and no table holds that address yet.
     ///
     /// # Errors
     /// [`CodeError::Full`].
-    pub fn install(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
+    pub fn install(&self, func: u32, entry: Entry, unplaced: UnplacedCode<'_>) -> Result<*const u8, CodeError> {
+        let UnplacedCode { backend, code, relocs, traps, calls, inlining } = unplaced;
         let info = CodeInfo {
             module: self.key,
             func,
             entry,
-            backend: compiled.backend,
-            len: compiled.code.len(),
-            traps: compiled.traps.as_slice().into(),
-            calls: compiled.calls.as_slice().into(),
-            inlining: compiled.inlining.clone(),
+            backend,
+            len: code.len(),
+            traps: traps.into(),
+            calls: calls.into(),
+            inlining: inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));
-        let code = self.space.arena.publish(compiled.code.len(), info.as_ptr() as usize, |bytes, address| {
-            bytes.copy_from_slice(&compiled.code);
-            for reloc in &compiled.relocs {
+        let placed = self.space.arena.publish(code.len(), info.as_ptr() as usize, |bytes, address| {
+            bytes.copy_from_slice(code);
+            for reloc in relocs {
                 let field = reloc.offset as usize;
                 let cell = self.cell(reloc.func).as_ptr() as usize;
                 let value = cell.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
                 bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
             }
         });
-        let code = match code {
+        let code = match placed {
             Ok(code) => code,
             Err(error) => {
-                // SAFETY: leaked above, and known to nobody.
+                // SAFETY: leaked above, and no region has it as a tag.
                 drop(unsafe { Box::from_raw(info.as_ptr()) });
                 return Err(error);
             }

@@ -1,15 +1,16 @@
 //! Faults of compiled code become traps.
 //!
 //! The process's fault handler claims a fault only if the pc is exactly that of an entry of the trap table of published code; then
-//! it records pc and frame and resumes in the common stub that unwinds. Any other fault goes to the handler that was there
+//! it records pc and frame and resumes in the common stub that unwinds. Any other fault goes to the handler that was installed
 //! before, so a crash of the host looks as it would without Weir.
 //!
 //! Everything the handler reads is immutable or atomic and none of it is freed under it: the list of arenas
 //! only grows (entries are reused), and an arena, a region or a trap table that holds the faulting pc is in use by the
 //! very thread that faulted.
 
+use super::info::CodeInfo;
 use super::map::{CODE_LEN, CodeArena};
-use super::{CodeInfo, stubs};
+use super::stubs;
 use crate::sys::signals::{self, Fault, Register};
 use std::io;
 use std::ptr::{NonNull, null_mut};
@@ -29,7 +30,7 @@ struct Entry {
 }
 
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
-/// Held by whoever changes the list.
+/// Held while the list is changed.
 static WRITER: Mutex<()> = Mutex::new(());
 
 /// Keeps an arena known to the handler.
@@ -102,7 +103,7 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
     }
 
     let instance = fault.get(Register::R15) as *mut InstanceCtx;
-    // SAFETY: at a trap site r15 is the instance that runs, and nobody else uses its store now.
+    // SAFETY: at a trap site r15 is the instance that runs, and its store is used by this thread alone.
     unsafe {
         let store = (*instance).store;
         (*store).trap_pc = pc;

@@ -15,11 +15,12 @@ use std::cell::RefCell;
 use std::mem::offset_of;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
+use weir_contract::code::{Backend, InlinedCall, Inlining, Reloc, TrapEntry};
 use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
-use weir_jit::InlinedCall;
-use weir_jit::compile::{CompileStats, Reloc};
+use weir_jit::Compiled;
+use weir_jit::compile::CompileStats;
 
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
@@ -167,7 +168,7 @@ trait Put {
 
 impl Put for ModuleCode {
     fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
-        let code = self.install(func, entry, compiled)?;
+        let code = self.install(func, entry, compiled.unplaced())?;
         if entry == Entry::Call {
             self.cell(func).store(code.cast_mut(), Ordering::Release);
         }

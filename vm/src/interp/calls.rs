@@ -3,17 +3,17 @@
 
 use super::control::Meter;
 use super::exit::Exit;
+use super::failing::failed;
 use super::frame::{self, Header};
 use super::state::{End, State, Step};
 use super::{decode, lazy, memory};
 use crate::records::body::Body;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::Next;
-use crate::records::failure::Failure;
 use crate::records::host::HostRecord;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::scope::Scope;
-use crate::records::store::{store_of, take_failure};
+use crate::records::store::store_of;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -441,38 +441,6 @@ unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
 unsafe fn stack_of(state: &State) -> *mut StackCtx {
     // SAFETY: the caller's state is valid.
     unsafe { (*(*state.scope).ctx).stack }
-}
-
-/// Ends the activation, because what was called at `pc` ended with a failure.
-///
-/// # Safety
-/// `state` is valid, and the reason is in the store.
-#[cold]
-pub(super) unsafe fn failed(state: &State) -> End {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let store = store_of((*state.scope).ctx);
-        state.stands_here();
-        let mut failure = take_failure(store);
-        failure.capture(store);
-        (*store).failure = Some(failure);
-        End::Exit(Exit::Trap)
-    }
-}
-
-/// Ends the activation with `trap` of the instruction at which `state` stands.
-///
-/// # Safety
-/// `state` is valid.
-#[cold]
-pub(super) unsafe fn trapped(trap: Trap, state: &State) -> End {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let instance = instance_of((*state.scope).ctx);
-        let pc = state.pc.offset_from_unsigned((*state.scope).bytes) as u32;
-        (*store_of((*state.scope).ctx)).failure = Some(Failure::trap_at(trap, instance, pc));
-        failed(state)
-    }
 }
 
 /// Executes `memory.grow`, at which `state` stands, with its immediate at `at`; the next instruction, or `None` to end execution for

@@ -10,7 +10,7 @@ use super::control::{self, Meter};
 use super::frame;
 use super::memory::View;
 use super::state::{End, State, Step};
-use super::{code, decode, memory, numeric, vector, x64};
+use super::{code, decode, failing, memory, numeric, vector, x64};
 use crate::records::bulk::ref_func;
 use crate::records::instance::instance_of;
 use weir_bytecode::Trap;
@@ -360,7 +360,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                             code::MemoryGrow => {
                                 state.pc = match calls::grow_memory::<WORDS>(state, at) {
                                     Some(next) => next,
-                                    None => return calls::failed(&state),
+                                    None => return failing::failed(&state),
                                 };
                                 state.reload_memory();
                             }
@@ -551,7 +551,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                         let top = state.sp.sub(WORDS);
                                         state.pc = match calls::grow_table::<WORDS>(state, at) {
                                             Some(next) => next,
-                                            None => return calls::failed(&state),
+                                            None => return failing::failed(&state),
                                         };
                                         state.sp = top;
                                     }
@@ -609,6 +609,6 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                 }
             }
         };
-        calls::trapped(trap, &state)
+        failing::trapped(trap, &state)
     }
 }

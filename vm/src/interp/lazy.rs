@@ -1,10 +1,10 @@
 //! Functions that are validated before their first execution.
 //!
-//! Until it is validated, a function's [`Body`] has no code and a frame too big for any stack. Whoever calls it finds its
-//! ticks gone, and so comes to [`prepare`]; whoever then finds no room for the frame asks [`refused`] whether the function is
-//! invalid. So calls of validated functions take no step more.
+//! Until it is validated, a function's [`Body`] has no code, no ticks, and a frame too big for any stack. Its first call takes the
+//! path for exhausted ticks, which leads to [`prepare`]. If validation fails, the call then takes the path for a stack overflow, which
+//! asks [`refused`] for the reason. So calls of validated functions cost nothing more.
 
-use super::calls;
+use super::failing::failed;
 use super::state::{State, Step};
 use crate::records::body::{Body, Readiness};
 use crate::records::error::Error;
@@ -15,8 +15,8 @@ use crate::records::scope::Scope;
 use crate::records::store::store_of;
 use weir_bytecode::module::FuncBody;
 
-/// Sees to it that function `func`, which somebody calls, is validated and ready. Whether the tier policy is to be asked
-/// about it now: not if it is invalid, or has just got its first ticks.
+/// Validates function `func`, which is called, if that has not been done. Returns whether to ask the tier policy about it now: not if it
+/// is invalid, or has just got its first ticks.
 pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     let mut ticks = 0;
     let publish = |source: &FuncBody| {
@@ -39,7 +39,7 @@ pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
     Some(Error::new(error.clone()))
 }
 
-/// The end of the activation that stands at a call of `body` for whose frame there is no room, if the function is invalid.
+/// Ends the activation, at a call of `body` whose frame does not fit, if that is because the function is invalid.
 ///
 /// # Safety
 /// The state is valid, `body` is a function of the instance of `scope`.
@@ -49,6 +49,6 @@ pub(super) unsafe fn refused(state: State, body: *const Body, scope: *const Scop
     unsafe {
         let refusal = refusal(&instance_of((*scope).ctx).module, (*body).func)?;
         (*store_of((*scope).ctx)).failure = Some(Failure::Host(refusal));
-        Some(Step::Leave(calls::failed(&state)))
+        Some(Step::Leave(failed(&state)))
     }
 }

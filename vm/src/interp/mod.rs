@@ -24,6 +24,7 @@ mod control;
 mod decode;
 mod dispatch;
 mod exit;
+mod failing;
 mod frame;
 mod lazy;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::records::events::{Callback, Profiler};
 use weir_bytecode::{Module as Bytecode, validate};
 #[cfg(feature = "jit")]
-use weir_jit::request::MachineText;
+use weir_contract::code::MachineText;
 
 /// Threads that compile in the background, if nothing else is said.
 const COMPILER_THREADS: usize = 1;

@@ -44,9 +44,9 @@ pub(super) fn compile_and_install(
     let again = slot.setbacks() > 0;
     let mut full = false;
     let installed = compiled.and_then(|compiled| {
-        let mut placed = native.code.install(func, entry, &compiled);
+        let mut placed = native.code.install(func, entry, compiled.unplaced());
         if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), slot.failures())) {
-            placed = native.code.install(func, entry, &compiled);
+            placed = native.code.install(func, entry, compiled.unplaced());
         }
         match placed {
             Ok(code) => Some((Code(code), compiled)),

@@ -1,10 +1,10 @@
 //! Calls of functions of the same instance that are interpreted too.
 
-use super::super::frame::Header;
+use crate::records::header::Header;
 
 use crate::records::body::Body;
 
-use super::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, poll};
+use super::asm::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, poll};
 use crate::records::func_code::FuncCode;
 use crate::records::scope::Scope;
 use crate::records::table::TableRecord;
@@ -106,7 +106,7 @@ macro_rules! handlers_of_calls {
 macro_rules! calls {
     ($module:ident: $meter:ident) => {
         pub(super) mod $module {
-            use super::*;
+            use $crate::interp::x64::calls::*;
 
             handlers_of_calls! { CALLS;
                 call = Call:

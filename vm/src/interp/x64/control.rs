@@ -1,8 +1,8 @@
 //! Blocks, branches, loops, returns.
 
-use super::super::frame::Header;
+use crate::records::header::Header;
 
-use super::{cost, dispatch, free, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
+use super::asm::{cost, dispatch, free, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
 use crate::records::body::Body;
 use crate::records::func_code::FuncCode;
 use crate::records::profile::Directions;
@@ -185,7 +185,7 @@ handlers! { HANDLERS;
 macro_rules! flow {
     ($module:ident: $charge:ident, $poll:expr) => {
         pub(super) mod $module {
-            use super::*;
+            use $crate::interp::x64::control::*;
 
             handlers! { FLOW;
                 loop_ = Loop:
@@ -265,7 +265,7 @@ macro_rules! comparisons {
         $(=> $($operand:ident = $offset:expr),+)?
     ) => {
         pub(in crate::interp::x64) mod $module {
-            use super::*;
+            use $crate::interp::x64::control::*;
 
             handlers! { fused $($of_pairs)? FUSED;
                 eq_br_if = EqBrIf: br_on!($place, "e", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
@@ -287,7 +287,7 @@ macro_rules! comparisons {
 macro_rules! branches {
     ($module:ident: $charge:ident, $taken:expr, $passed:expr $(=> $($operand:ident = $offset:expr),+)?) => {
         pub(super) mod $module {
-            use super::*;
+            use $crate::interp::x64::control::*;
 
             handlers! { BRANCHES;
                 if_ = If: if_!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;

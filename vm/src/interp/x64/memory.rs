@@ -1,6 +1,6 @@
 //! Loads and stores on memory 0, if its addresses have 32 bits.
 
-use super::{dispatch, handlers, in_pair, leb_byte, leb_long, on_stack};
+use super::asm::{dispatch, handlers, in_pair, leb_byte, leb_long, on_stack};
 
 /// The offset goes to `rcx`, the address of the next instruction to `rdx`. The alignment has one byte if it names
 /// memory 0 and nobody is perverse: else it leaves.
@@ -90,7 +90,7 @@ handlers! { HANDLERS;
 macro_rules! stores {
     ($module:ident: ($place:ident) $($of_pairs:ident)?) => {
         pub(super) mod $module {
-            use super::*;
+            use $crate::interp::x64::memory::*;
 
             handlers! { $($of_pairs)? STORES;
                 i32_store = I32Store: store!($place, "eax", "4");

@@ -1,6 +1,6 @@
 //! Numeric instructions.
 
-use super::{dispatch, handlers, in_pair, on_stack};
+use super::asm::{dispatch, handlers, in_pair, on_stack};
 
 /// Makes `rax` the operand in the place of the one below `sp`.
 macro_rules! replace {
@@ -325,7 +325,7 @@ handlers! { HANDLERS;
 macro_rules! binary {
     ($module:ident: ($place:ident) $($of_pairs:ident)?) => {
         pub(super) mod $module {
-            use super::*;
+            use $crate::interp::x64::numeric::*;
 
             handlers! { $($of_pairs)? BINARY;
                 i32_eq = I32Eq: compare!($place, i32, "eax", "e");
@@ -391,7 +391,7 @@ binary!(pair: (in_pair) pairs);
 macro_rules! floats {
     ($module:ident: $nan:ident) => {
         pub(super) mod $module {
-            use super::*;
+            use $crate::interp::x64::numeric::*;
 
             handlers! { FLOATS;
                 f32_sqrt = F32Sqrt: sqrt!($nan, "ss", "movd eax");
@@ -429,7 +429,7 @@ pub(super) unsafe extern "sysv64" fn prefix() {
         "cmp ecx, {prefixed}",
         "jae 9f",
         "jmp qword ptr [r15 + 8 * rcx + 2056]",
-        super::leave!(),
-        prefixed = const super::PREFIXED,
+        super::asm::leave!(),
+        prefixed = const super::table::PREFIXED,
     )
 }

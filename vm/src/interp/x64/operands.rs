@@ -1,6 +1,6 @@
 //! Constants, locals, globals, and what moves operands.
 
-use super::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
+use super::asm::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
 use crate::records::scope::Scope;
 use std::mem::offset_of;
 

@@ -1,0 +1,119 @@
+//! What the compiler returns and the vm places in memory: machine code with its relocations, its trap and call tables and the
+//! chains of inlined calls.
+
+use crate::{Entry, TrapSite};
+
+/// Which back end turns SSA into machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Backend {
+    /// The native back end, for x86-64.
+    Native,
+    /// Cranelift.
+    Cranelift,
+}
+
+/// Machine code that is not placed in memory yet. Position independent but for its relocations.
+#[derive(Clone, Copy, Debug)]
+pub struct UnplacedCode<'a> {
+    /// The back end that made it.
+    pub backend: Backend,
+    /// The code, entered at its first byte; 16-byte alignment is assumed.
+    pub code: &'a [u8],
+    /// Fields to patch, ascending.
+    pub relocs: &'a [Reloc],
+    /// Trap sites, ascending by offset.
+    pub traps: &'a [TrapEntry],
+    /// Return offsets of calls, ascending, with the pc of the call: for backtraces.
+    pub calls: &'a [(u32, u32)],
+    /// Which traps and calls are in code of inlined functions.
+    pub inlining: &'a Inlining,
+}
+
+/// A 32-bit pc-relative field: `cell(func) + addend - address of the field` is to be stored at `offset`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reloc {
+    /// Offset of the field in the code.
+    pub offset: u32,
+    /// The function of this module whose cell is meant.
+    pub func: u32,
+    /// To be added; -4 for a field that ends its instruction.
+    pub addend: i32,
+}
+
+/// An instruction that may fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TrapEntry {
+    /// Offset of the instruction in the code.
+    pub offset: u32,
+    /// What a fault there means.
+    pub site: TrapSite,
+    /// Offset of the Wasm instruction in the module.
+    pub pc: u32,
+}
+
+/// The traps and calls of [`UnplacedCode`] that are in code of inlined functions. The pc of such an entry is an instruction of the innermost
+/// inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so that this is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inlining {
+    /// Index in [`UnplacedCode::traps`] and index of the chain's innermost link in `links`, ascending.
+    pub traps: Vec<(u32, u32)>,
+    /// The same of [`UnplacedCode::calls`].
+    pub calls: Vec<(u32, u32)>,
+    /// The links of all chains. Entries share the outer links that they have in common.
+    pub links: Vec<InlinedCall>,
+}
+
+/// A call that was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The function that was called.
+    pub func: u32,
+    /// The pc of the call, in the function that the next link names, or in the compiled function.
+    pub pc: u32,
+    /// The index of the link around this one, which is lower than its own; `None` if the call is in the compiled function itself.
+    pub outer: Option<u32>,
+}
+
+impl Inlining {
+    /// The functions that are active at an entry, innermost first, each with its pc: `func` is the compiled function, `pc` the entry's
+    /// pc, and `link` the innermost link of its chain, if it has one.
+    pub fn expand(&self, func: u32, pc: u32, link: Option<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let mut next = Some((pc, link));
+        std::iter::from_fn(move || {
+            let (pc, link) = next?;
+            let Some(link) = link.map(|link| self.links[link as usize]) else {
+                next = None;
+                return Some((func, pc));
+            };
+            next = Some((link.pc, link.outer));
+            Some((link.func, pc))
+        })
+    }
+
+    /// The innermost link of the trap with this index.
+    pub fn of_trap(&self, index: usize) -> Option<u32> {
+        Inlining::find(&self.traps, index)
+    }
+
+    /// The innermost link of the call with this index.
+    pub fn of_call(&self, index: usize) -> Option<u32> {
+        Inlining::find(&self.calls, index)
+    }
+
+    fn find(entries: &[(u32, u32)], index: usize) -> Option<u32> {
+        let i = entries.binary_search_by_key(&index, |&(index, _)| index as usize).ok()?;
+        Some(entries[i].1)
+    }
+}
+
+/// The text of a function's machine code, as the machine layer prints it after any phase. Tests use it in the place of the
+/// code that lowering makes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MachineText {
+    /// The function.
+    pub func: u32,
+    /// How it is entered.
+    pub entry: Entry,
+    /// The text.
+    pub text: String,
+}

@@ -1,0 +1,114 @@
+//! What a host function sees of its caller.
+
+use crate::api::externs::Extern;
+use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
+use crate::records::instance::{InstanceRecord, Owner, owner_of};
+use crate::records::store::StoreRecord;
+use crate::{Engine, Result};
+use weir_contract::InstanceCtx;
+
+/// The caller of a host function: the store, and the exports of the instance that imports the function.
+///
+/// ```
+/// use weir::{Caller, Engine, Extern, Linker, Module, Store};
+///
+/// let engine = Engine::default();
+/// let mut linker = Linker::new(&engine);
+/// linker.func_wrap("host", "print", |mut caller: Caller<'_, String>, at: u32, len: u32| {
+///     let Some(Extern::Memory(memory)) = caller.get_export("memory") else { weir::bail!("no memory") };
+///     let mut text = vec![0; len as usize];
+///     memory.read(&caller, at as usize, &mut text)?;
+///     caller.data_mut().push_str(&String::from_utf8_lossy(&text));
+///     Ok(())
+/// })?;
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (import "host" "print" (func $print (param i32 i32)))
+///         (memory (export "memory") 1)
+///         (data (i32.const 8) "hello")
+///         (func (export "run") (call $print (i32.const 8) (i32.const 5))))
+/// "#)?;
+/// let mut store = Store::new(&engine, String::new());
+/// let instance = linker.instantiate(&mut store, &module)?;
+/// instance.get_typed_func::<(), ()>(&mut store, "run")?.call(&mut store, ())?;
+/// assert_eq!(store.data(), "hello");
+/// # Ok::<(), weir::Error>(())
+/// ```
+pub struct Caller<'a, T: 'static> {
+    store: StoreContextMut<'a, T>,
+    /// Null if the function was not called as an import.
+    importer: *mut InstanceCtx,
+}
+
+impl<'a, T: 'static> Caller<'a, T> {
+    /// # Safety
+    /// The store's data is a `T`, the store lives for `'a` and is used through this value alone in that time; `importer` is null or
+    /// one of its instances.
+    pub(crate) unsafe fn new(store: *mut StoreRecord, importer: *mut InstanceCtx) -> Caller<'a, T> {
+        // SAFETY: the caller's promise.
+        Caller { store: unsafe { StoreContextMut::from_raw(store) }, importer }
+    }
+
+    /// The embedder's data.
+    pub fn data(&self) -> &T {
+        self.as_context().into_data()
+    }
+
+    /// The embedder's data.
+    pub fn data_mut(&mut self) -> &mut T {
+        self.as_context_mut().into_data_mut()
+    }
+
+    /// The export `name` of the instance that imports this function. `None` as well if it was not called as an import.
+    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
+        if self.importer.is_null() {
+            return None;
+        }
+        // SAFETY: the importer is an instance of this store, which is borrowed.
+        match unsafe { owner_of(self.importer) } {
+            Owner::Instance(instance) => self.export_of(instance, name),
+            Owner::Host(_) => None,
+        }
+    }
+
+    fn export_of(&self, instance: &InstanceRecord, name: &str) -> Option<Extern> {
+        let item = instance.module.record().export(name)?;
+        // SAFETY: the instance belongs to this store.
+        Some(unsafe { Extern::of_instance(instance, item, self.store.id()) })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        self.store.engine()
+    }
+
+    /// How much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn get_fuel(&self) -> Result<u64> {
+        self.store.get_fuel()
+    }
+
+    /// Sets how much fuel is left.
+    ///
+    /// # Errors
+    /// The engine does not consume fuel.
+    pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
+        self.store.set_fuel(fuel)
+    }
+}
+
+impl<T: 'static> AsContext for Caller<'_, T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        self.store.as_context()
+    }
+}
+
+impl<T: 'static> AsContextMut for Caller<'_, T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        self.store.as_context_mut()
+    }
+}

@@ -1,0 +1,132 @@
+//! Calls of functions, and host functions, whose types are known only at run time.
+
+use crate::api::caller::Caller;
+use crate::api::store::{AsContext, AsContextMut};
+use crate::api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
+use crate::exec::entry;
+use crate::exec::host::host_func;
+use crate::records::host::HostFunc;
+use crate::records::stack::{read_slot, write_slot};
+use crate::records::store::StoreRecord;
+use crate::{Error, Func, FuncType, Result, Val, ValType};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use weir_bytecode::FuncType as PlainType;
+use weir_contract::{InstanceCtx, call_words, slot_words};
+
+impl Func {
+    /// A host function of any type. It takes its arguments and returns its results as [`Val`]s. The results are zero or null when it
+    /// is called.
+    ///
+    /// ```
+    /// use weir::{Engine, Func, FuncType, Store, Val, ValType};
+    ///
+    /// let engine = Engine::default();
+    /// let mut store = Store::new(&engine, ());
+    /// let ty = FuncType::new(&engine, [ValType::I32, ValType::I32], [ValType::I64]);
+    /// let product = Func::new(&mut store, ty, |_, params, results| {
+    ///     results[0] = Val::I64(i64::from(params[0].unwrap_i32()) * i64::from(params[1].unwrap_i32()));
+    ///     Ok(())
+    /// });
+    /// let mut results = [Val::I64(0)];
+    /// product.call(&mut store, &[Val::I32(1 << 20), Val::I32(1 << 20)], &mut results)?;
+    /// assert_eq!(results[0].i64(), Some(1 << 40));
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn new<T: 'static>(
+        mut store: impl AsContextMut<Data = T>,
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+    ) -> Func {
+        Func::from_host(store.as_context_mut(), dynamic(ty.0, func))
+    }
+
+    /// A host function out of a closure over Rust types: see [`IntoFunc`].
+    pub fn wrap<T: 'static, P, R>(mut store: impl AsContextMut<Data = T>, func: impl IntoFunc<T, P, R>) -> Func {
+        Func::from_host(store.as_context_mut(), func.into_func().0)
+    }
+
+    /// Calls it with arguments of any types.
+    ///
+    /// # Errors
+    /// The arguments do not match the function's type, or `results` its number of results; a [`Trap`](crate::Trap),
+    /// with a backtrace; the error of a host function that was called on the way.
+    ///
+    /// # Panics
+    /// With the panic of a host function; or if it, or an argument, belongs to another store.
+    pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
+        let store = store.as_context_mut();
+        let id = store.id();
+        let ty = self.plain_type(&store.as_context());
+        check_count("arguments", ty.params.len(), params.len())?;
+        check_count("results", ty.results.len(), results.len())?;
+        let bits = |(param, &ty): (&Val, &ValType)| param.to_bits(id, ty);
+        params.iter().zip(&ty.params).try_for_each(|param| bits(param).map(drop))?;
+        let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
+        let write = |args: *mut u64| {
+            for (i, param) in params.iter().zip(&ty.params).enumerate() {
+                let param = bits(param).expect("it was converted above");
+                // SAFETY: there are as many slots as parameters.
+                unsafe { write_slot(args.add(i * param_words), param_words, param) };
+            }
+        };
+        let read = |args: *mut u64| {
+            for (i, (result, &ty)) in results.iter_mut().zip(&ty.results).enumerate() {
+                // SAFETY: the function has left a result of this type in each of the first slots.
+                *result = unsafe { Val::from_bits(read_slot(args.add(i * result_words), result_words), id, ty) };
+            }
+        };
+        // SAFETY: the store is borrowed and the function belongs to it.
+        unsafe { entry::invoke(store.record(), self.in_store(id), call_words(&ty), write, read) }
+    }
+
+    /// The function with a type known to Rust, which makes calls cheap.
+    ///
+    /// # Errors
+    /// It has another type.
+    pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
+        let ty = self.plain_type(&store.as_context());
+        let asked = PlainType { params: P::types().into(), results: R::types().into() };
+        match *ty == asked {
+            true => Ok(TypedFunc::new(*self)),
+            false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
+        }
+    }
+}
+
+fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(Error::msg(format!("expected {expected} {what}, found {found}"))),
+    }
+}
+
+/// Up to this number of parameters and results a call of a host function allocates no memory, which took a third of its time.
+const FEW_VALUES: usize = 8;
+
+/// A host function whose type is known only at run time.
+pub(crate) fn dynamic<T: 'static>(
+    ty: PlainType,
+    func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+) -> Arc<HostFunc> {
+    let signature = ty.clone();
+    let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
+    let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
+        // SAFETY: `entry::host_call` gives a live store whose data is a `T`, and slots with the parameters.
+        let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
+        let params = (signature.params.iter().enumerate())
+            // SAFETY: as above.
+            .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), id, ty) });
+        let default = |ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
+        let mut values: SmallVec<[Val; FEW_VALUES]> = params.chain(signature.results.iter().map(default)).collect();
+        let (params, results) = values.split_at_mut(signature.params.len());
+        func(caller, params, results)?;
+        for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
+            let bits = result.to_bits(id, ty).map_err(|error| error.context("the result of a host function"))?;
+            // SAFETY: as above, and there are as many slots as results.
+            unsafe { write_slot(slots.add(i * result_words), result_words, bits) };
+        }
+        Ok(())
+    };
+    Arc::new(host_func(ty, call))
+}

@@ -1,0 +1,121 @@
+//! Whether an item is what a module imports.
+
+use crate::api::error::{LinkError, UnknownImportError};
+use crate::api::externs::Extern;
+use crate::api::store::AsContext;
+use crate::api::types::{ExternType, FuncType};
+use crate::exec::host::EngineFunc;
+use crate::exec::instantiate::Import;
+use crate::records::host::HostFunc;
+use crate::records::signatures::{canonical_table, canonical_value};
+use crate::{Engine, Error, GlobalType, Module, Result};
+use std::sync::Arc;
+use weir_bytecode::module::{ExternType as IndexedType, Import as ModuleImport};
+use weir_bytecode::types::Limits;
+
+pub(crate) fn unknown_import(module: &Module, import: &ModuleImport) -> UnknownImportError {
+    UnknownImportError::new(&import.module, &import.name, expected_type(module, import))
+}
+
+/// The type of an import, types that it refers to by their engine-wide identities.
+fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
+    let sig_ids = &module.record().sig_ids;
+    match &import.ty {
+        IndexedType::Func(index) => {
+            let sig = sig_ids[*index as usize];
+            ExternType::Func(FuncType((*module.engine().record().signatures.get(sig)).clone()))
+        }
+        IndexedType::Table(ty) => ExternType::Table(canonical_table(*ty, sig_ids)),
+        IndexedType::Memory(ty) => ExternType::Memory(*ty),
+        IndexedType::Global(ty) => ExternType::Global(GlobalType { value: canonical_value(ty.value, sig_ids), ..*ty }),
+    }
+}
+
+/// Checks that a module and a store belong to one engine.
+///
+/// # Errors
+/// They do not.
+pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
+    match Engine::same(store.as_context().engine(), module.engine()) {
+        true => Ok(()),
+        false => Err(Error::msg("the module and the store belong to different engines")),
+    }
+}
+
+/// `item` as the import of a module of the store's engine, if their types match.
+///
+/// # Errors
+/// [`LinkError::Incompatible`]
+///
+/// # Panics
+/// The definition is an item of another store.
+pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &ModuleImport, item: Extern) -> Result<Import> {
+    let id = store.as_context().id();
+    let fits = match (&import.ty, item) {
+        (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),
+        _ => matches(&expected_type(module, import), &item.current_type(store)),
+    };
+    if !fits {
+        return Err(incompatible(module, import, &item.current_type(store)));
+    }
+    Ok(match item {
+        Extern::Func(func) => match func.host(id) {
+            Some(host) => Import::Host(host),
+            None => Import::Func(func.in_store(id)),
+        },
+        Extern::Table(table) => Import::Table(table.in_store(id)),
+        Extern::Memory(memory) => Import::Memory(memory.in_store(id)),
+        Extern::Global(global) => Import::Global(global.in_store(id)),
+    })
+}
+
+/// A host function as the import of a module, for stores of the module's engine.
+///
+/// # Errors
+/// [`LinkError::Incompatible`]
+pub(crate) fn check_host(module: &Module, import: &ModuleImport, func: &Arc<HostFunc>) -> Result<EngineFunc> {
+    if let IndexedType::Func(index) = import.ty {
+        let sig = module.record().sig_ids[index as usize];
+        let func = EngineFunc::new(module.engine(), func.clone());
+        if func.sig() == sig {
+            return Ok(func);
+        }
+    }
+    Err(incompatible(module, import, &ExternType::Func(FuncType(func.ty.clone()))))
+}
+
+fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> Error {
+    let (expected, found) = (expected_type(module, import).to_string(), found.to_string());
+    let (module, name) = (import.module.to_string(), import.name.to_string());
+    LinkError::Incompatible { module, name, expected, found }.into()
+}
+
+/// Whether the type `found` of an item matches the type `expected` of an import; functions are compared by identity elsewhere. Types
+/// in both are engine-wide identities. The minimal size of a memory or table in `found` is its current size.
+fn matches(expected: &ExternType, found: &ExternType) -> bool {
+    match (expected, found) {
+        (ExternType::Table(expected), ExternType::Table(found)) => {
+            expected.element == found.element && expected.table64 == found.table64 && limits_match(expected.limits, found.limits)
+        }
+        (ExternType::Memory(expected), ExternType::Memory(found)) => {
+            expected.memory64 == found.memory64
+                && expected.shared == found.shared
+                && expected.page_size_log2 == found.page_size_log2
+                && limits_match(expected.limits, found.limits)
+        }
+        (ExternType::Global(expected), ExternType::Global(found)) => {
+            expected.mutable == found.mutable
+                && (expected.value == found.value || !expected.mutable && found.value.matches(&expected.value))
+        }
+        _ => false,
+    }
+}
+
+fn limits_match(expected: Limits, found: Limits) -> bool {
+    let max_matches = match (expected.max, found.max) {
+        (None, _) => true,
+        (Some(expected), Some(found)) => found <= expected,
+        (Some(_), None) => false,
+    };
+    found.min >= expected.min && max_matches
+}

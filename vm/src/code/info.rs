@@ -1,0 +1,51 @@
+//! What is known of published code: which function it is of, and what its traps and calls mean.
+
+use weir_contract::Entry;
+use weir_contract::code::{Backend, Inlining, TrapEntry};
+
+/// Identifies a module to the users of this folder; [`Site::module`] returns it.
+pub(crate) type ModuleKey = usize;
+
+/// A place in compiled code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Site {
+    pub module: ModuleKey,
+    pub func: u32,
+    pub entry: Entry,
+    pub backend: Backend,
+    /// Offset in the module of the instruction: the one that trapped, or the call.
+    pub pc: u32,
+}
+
+/// The tables of a published function. The address of this record is the tag of the code's region.
+#[derive(Debug)]
+pub(super) struct CodeInfo {
+    pub(super) module: ModuleKey,
+    pub(super) func: u32,
+    pub(super) entry: Entry,
+    pub(super) backend: Backend,
+    pub(super) len: usize,
+    /// Ascending by offset.
+    pub(super) traps: Box<[TrapEntry]>,
+    /// Return offset and pc of calls, ascending.
+    pub(super) calls: Box<[(u32, u32)]>,
+    pub(super) inlining: Inlining,
+}
+
+impl CodeInfo {
+    /// The index of the trap site at exactly this offset.
+    pub(super) fn trap_at(&self, offset: usize) -> Option<usize> {
+        self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()
+    }
+
+    /// The index of the call that returns to exactly this offset.
+    pub(super) fn call_at(&self, offset: usize) -> Option<usize> {
+        self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()
+    }
+
+    /// The functions that are active at an entry of either table with this pc, innermost first. `link` is that of [`Inlining::expand`].
+    pub(super) fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
+        let site = |(func, pc)| Site { module: self.module, func, entry: self.entry, backend: self.backend, pc };
+        self.inlining.expand(self.func, pc, link).map(site)
+    }
+}

@@ -1,0 +1,40 @@
+//! How an activation ends without results.
+
+use super::exit::Exit;
+use super::state::{End, State};
+use crate::records::failure::Failure;
+use crate::records::instance::instance_of;
+use crate::records::store::{store_of, take_failure};
+use weir_bytecode::Trap;
+
+/// Ends the activation, because what the instruction at `pc` called failed.
+///
+/// # Safety
+/// `state` is valid, and the reason is in the store.
+#[cold]
+pub(super) unsafe fn failed(state: &State) -> End {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let store = store_of((*state.scope).ctx);
+        state.stands_here();
+        let mut failure = take_failure(store);
+        failure.capture(store);
+        (*store).failure = Some(failure);
+        End::Exit(Exit::Trap)
+    }
+}
+
+/// Ends the activation with `trap` at the instruction at `pc`.
+///
+/// # Safety
+/// `state` is valid.
+#[cold]
+pub(super) unsafe fn trapped(trap: Trap, state: &State) -> End {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let instance = instance_of((*state.scope).ctx);
+        let pc = state.pc.offset_from_unsigned((*state.scope).bytes) as u32;
+        (*store_of((*state.scope).ctx)).failure = Some(Failure::trap_at(trap, instance, pc));
+        failed(state)
+    }
+}
