@@ -295,7 +295,7 @@ impl<T: 'static> Linker<T> {
     /// Looks a module's imports up, to instantiate it many times.
     ///
     /// # Errors
-    /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`] if a host function is not what is imported.
+    /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`](crate::LinkError) if a host function is not what is imported.
     pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
         let item = |import: &ModuleImport| match self.definition(&import.module, &import.name) {
             None => Err(unknown_import(module, import).into()),
