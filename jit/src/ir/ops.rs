@@ -418,7 +418,7 @@ macro_rules! define_ops {
 
             impl Op {
                 /// The operation as one of its family.
-                #[inline]
+                #[inline(always)]
                 pub const fn family(self) -> Family {
                     match self {
                         $($(Op::$name => Family::$family($family::$name),)*)*
@@ -446,7 +446,7 @@ macro_rules! define_ops {
             }
 
             /// What else it does.
-            #[inline]
+            #[inline(always)]
             pub const fn effect(self) -> Effect {
                 match self {
                     $($(Op::$name => Effect::$effect,)*)*
@@ -454,7 +454,7 @@ macro_rules! define_ops {
             }
 
             /// The operation that computes the same from its two arguments exchanged.
-            #[inline]
+            #[inline(always)]
             pub const fn mirror(self) -> Option<Op> {
                 match self {
                     $($(Op::$name => other_op!($mirror),)*)*
@@ -462,7 +462,7 @@ macro_rules! define_ops {
             }
 
             /// The comparison that holds exactly where this one does not.
-            #[inline]
+            #[inline(always)]
             pub const fn inverse(self) -> Option<Op> {
                 match self {
                     $($(Op::$name => other_op!($inverse),)*)*
@@ -470,7 +470,7 @@ macro_rules! define_ops {
             }
 
             /// Whether its value is always 0 or 1.
-            #[inline]
+            #[inline(always)]
             pub const fn is_boolean(self) -> bool {
                 match self {
                     $($(Op::$name => gives_bit!($gives),)*)*
@@ -478,14 +478,14 @@ macro_rules! define_ops {
             }
 
             /// Which call it becomes.
-            #[inline]
+            #[inline(always)]
             pub const fn calls(self) -> Calls {
                 match self {
                     $($(Op::$name => calls!($calls),)*)*
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             const fn access(self) -> Access {
                 match self {
                     $($(Op::$name => access!($access),)*)*
@@ -493,7 +493,7 @@ macro_rules! define_ops {
             }
 
             /// What its `aux` and `imm` mean.
-            #[inline]
+            #[inline(always)]
             pub const fn fields(self) -> Fields {
                 match self {
                     $($(Op::$name => Fields::$fields,)*)*
@@ -566,6 +566,7 @@ impl Op {
     }
 
     /// Bytes that a load or store touches, `None` for everything else. `ty` is the type of the loaded or stored value.
+    #[inline]
     pub const fn access_width(self, ty: Type) -> Option<u32> {
         match self.access() {
             Access::None => None,

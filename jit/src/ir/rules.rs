@@ -46,11 +46,14 @@ pub enum Kind {
 use Kind::{Form, Identity, Order, Strength};
 
 /// The first rule that applies to `op` on `args`, which are of type `operand`, with a result of type `result`.
+///
+/// Every rule for two arguments needs a constant or equal arguments. Most operations have neither, which is checked inline.
+#[inline]
 pub fn rewrite(func: &Func<'_>, op: Op, operand: Type, result: Type, args: &[Value]) -> Option<(Kind, Rewrite)> {
-    match (op, args) {
-        (Op::Select, &[condition, a, b]) => select(func, condition, a, b),
-        (op, &[a]) => unary(func, op, result, a),
-        (op, &[a, b]) if func.ty(a) == func.ty(b) => binary(func, op, operand, a, b),
+    match *args {
+        [a] => unary(func, op, result, a),
+        [a, b] if a == b || func.op(a) == Op::Const || func.op(b) == Op::Const => binary(func, op, operand, a, b),
+        [condition, a, b] if op == Op::Select => select(func, condition, a, b),
         _ => None,
     }
 }
@@ -146,6 +149,9 @@ fn sign_bits(op: Op) -> u32 {
 }
 
 fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<(Kind, Rewrite)> {
+    if func.ty(a) != func.ty(b) {
+        return None;
+    }
     if let Some(bits) = func.as_const(a)
         && func.as_const(b).is_none()
         && let Some(mirror) = op.mirror()
