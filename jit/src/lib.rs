@@ -16,6 +16,7 @@ pub mod pipeline;
 pub mod profile;
 pub mod regalloc;
 pub mod request;
+pub mod settings;
 mod slow_growth;
 pub mod x64;
 

@@ -42,24 +42,16 @@ pub struct Unit<'r, 'a> {
 impl<'r, 'a> Unit<'r, 'a> {
     /// The function of `request`, in this form. SSA is built in `arena`; `scratch` is the passes' and empty between them.
     pub fn new(request: &'r Request<'r>, form: Form<'a>, arena: &'a Bump, scratch: Bump) -> Unit<'r, 'a> {
-        let options = request.options;
-        let passes = opt::Context {
-            module: Some(request.module),
-            off: &options.passes_off,
-            fuel: options.rewrite_fuel.into(),
-            limits: options.limits,
-            scratch,
-            ..opt::Context::default()
-        };
+        let passes = opt::Context { module: Some(request.module), scratch, ..opt::Context::new(request.options) };
         Unit { request, form, stats: CompileStats::default(), arena, passes }
     }
 
     /// Counts what a back end begins with.
     pub fn count_ssa(&mut self) {
         if let Form::Ssa(func) = &self.form {
-            self.stats.values = func.blocks().map(|block| func.block(block).insts.len() as u32).sum();
+            self.stats.counters.values = func.blocks().map(|block| func.block(block).insts.len() as u64).sum();
         }
-        self.stats.gated = self.passes.gated.get();
+        self.stats.counters += self.passes.counters.take();
     }
 
     /// The scratch memory again.
@@ -189,15 +181,14 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     if let Some(profile) = profile {
         crate::profile::weigh(profile, &mut func);
     }
-    let stats = &mut unit.stats;
-    (stats.phis, stats.trivial_phis, stats.shared) = (counts.phis, counts.trivial_phis, counts.shared);
+    unit.stats.counters += counts.counters;
     unit.form = Form::Ssa(func);
     Ok(())
 }
 
 fn verify_ssa(unit: &Unit<'_, '_>) -> Result<(), String> {
     match &unit.form {
-        Form::Ssa(func) => crate::ir::verify(func, Some(unit.request.module)).map_err(|error| format!("{error}\n{func}")),
+        Form::Ssa(func) => crate::analysis::verify(func, Some(unit.request.module)).map_err(|error| format!("{error}\n{func}")),
         form => Err(format!("SSA is expected, not {form:?}")),
     }
 }
@@ -214,7 +205,8 @@ fn run_regalloc(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let allocated = allocate::allocate(code, options.allocator, options.verify);
     allocated.map_err(|error| Refusal::Unsupported { backend: Backend::Native, what: error.to_string() })?;
     let counts = code.allocated().count_moves();
-    (unit.stats.spills, unit.stats.reloads, unit.stats.copies) = (counts.spills, counts.reloads, counts.copies);
+    let counters = &mut unit.stats.counters;
+    (counters.spills, counters.reloads, counters.copies) = (counts.spills.into(), counts.reloads.into(), counts.copies.into());
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! What goes into a compilation and what comes out: plain data, which every stage names and none owns.
 
-use crate::construct::Refinements;
 use crate::ir::Entry;
-use crate::opt::constprop::{Limits, Proved};
+use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
 pub use weir_contract::code::{Backend, InlinedCall, Inlining, MachineText, Reloc, TrapEntry};
 use weir_contract::profile::Profile;
+use weir_contract::stats::Counters;
 
 /// Which allocator gives the native back end's values their registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -40,7 +40,7 @@ pub struct Options {
     /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
     pub rewrite_fuel: Option<u64>,
     /// How far constant propagation goes.
-    pub limits: Limits,
+    pub limits: PropagationLimits,
     /// What construction does beyond the plain algorithm.
     pub refinements: Refinements,
     /// Bytes of code that an OSR body may hold again so that the loops around its entry are peeled.
@@ -66,7 +66,7 @@ impl Default for Options {
             allocator: Allocator::default(),
             passes_off: Vec::new(),
             rewrite_fuel: None,
-            limits: Limits::default(),
+            limits: PropagationLimits::default(),
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
             lines: false,
@@ -127,22 +127,8 @@ impl Compiled {
 /// Counts and times of one compilation.
 #[derive(Clone, Debug, Default)]
 pub struct CompileStats {
-    /// Phis that construction placed and that stayed.
-    pub phis: u32,
-    /// Phis that construction placed and found trivial.
-    pub trivial_phis: u32,
-    /// Instructions of the SSA that the back end began with.
-    pub values: u32,
-    /// Stores of a register to a spill slot.
-    pub spills: u32,
-    /// Loads from a spill slot.
-    pub reloads: u32,
-    /// Copies that the allocator made between registers.
-    pub copies: u32,
-    /// Operations that construction found to be computed already.
-    pub shared: u32,
-    /// What constant propagation proved by gates, and could not have without.
-    pub gated: Proved,
+    /// Counts.
+    pub counters: Counters,
     /// Rewrites by pass, in order.
     pub changes: Vec<(&'static str, u32)>,
     /// Nanoseconds by phase, in order.

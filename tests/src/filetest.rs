@@ -32,11 +32,13 @@ use std::path::{Path, PathBuf};
 use weir::error::Context as _;
 use weir::{Config, Engine, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
+use weir_jit::Options;
+use weir_jit::analysis::verify;
 use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::parse::parse_bits;
 use weir_jit::ir::print::write_bits;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval, parse, print, verify};
+use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval, parse, print};
 use weir_jit::opt::{self, Context, passes};
 
 /// Line between input and output.
@@ -166,7 +168,8 @@ impl Test<'_> {
             verify(func, module).map_err(|error| format!("malformed after {stage}: {error}\n{func}"))
         };
         well_formed(func, "construction")?;
-        let mut cx = Context { module, ..Context::default() };
+        let options = Options { verify: false, ..Options::default() };
+        let mut cx = Context { module, ..Context::new(&options) };
         for stage in &self.head.stages {
             match *stage {
                 "build" => {}

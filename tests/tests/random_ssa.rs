@@ -2,8 +2,10 @@
 
 use bumpalo::Bump;
 use weir_bytecode::Trap;
+use weir_jit::Options;
+use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Func, Op, Outcome, Stop, Value, eval, parse, print, verify};
+use weir_jit::ir::{Func, Op, Outcome, Stop, Value, eval, parse, print};
 use weir_jit::opt::{self, Analysis, Changed, Context, Pass, constprop, gvn, passes, phis, simplify, threading};
 use weir_tests::random_ssa::{TYPES, branches, constant, function};
 use weir_tests::rng::Rng;
@@ -43,7 +45,8 @@ fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> 
 /// The function of `seed` after `passes` with rewrite fuel, and how many rewrites there were.
 fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&Pass], fuel: u64) -> (Func<'a>, u64) {
     let mut func = make(arena, &mut Rng::new(seed));
-    let mut cx = Context { verify: true, ..Context::default() };
+    let options = Options { verify: true, ..Options::default() };
+    let mut cx = Context::new(&options);
     cx.fuel.set(Some(fuel));
     for pass in passes {
         opt::run_pass(pass, &mut func, &mut cx);

@@ -3,8 +3,9 @@
 use bumpalo::Bump;
 use weir_bytecode::validate;
 use weir_jit::Options;
+use weir_jit::analysis::verify;
 use weir_jit::construct::{BuildStats, build};
-use weir_jit::ir::{Entry, parse, print, verify};
+use weir_jit::ir::{Entry, parse, print};
 use weir_tests::spec;
 
 #[test]

@@ -25,8 +25,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use weir_bytecode::{Module, validate};
 use weir_jit::Options;
-use weir_jit::construct::{BuildStats, Refinements, Search, build};
-use weir_jit::ir::{Entry, parse, print, verify};
+use weir_jit::analysis::verify;
+use weir_jit::construct::{BuildStats, build};
+use weir_jit::ir::{Entry, parse, print};
+use weir_jit::settings::{Refinements, Search};
 use whole::{RUNS, defined, load};
 
 fn main() -> ExitCode {
@@ -162,16 +164,16 @@ fn counts(name: &str, module: &Module) {
         let mut sum = [0u64; 10];
         let (time, _) = build_all(module, &options, |stats| {
             let counts = [
-                u64::from(stats.phis),
-                u64::from(stats.trivial_phis),
+                stats.counters.phis,
+                stats.counters.trivial_phis,
                 stats.checks,
                 stats.operands_checked,
                 u64::from(stats.values),
-                u64::from(stats.folded),
-                u64::from(stats.simplified),
-                u64::from(stats.reduced),
-                u64::from(stats.shared),
-                u64::from(stats.pruned),
+                stats.counters.folded,
+                stats.counters.simplified,
+                stats.counters.reduced,
+                stats.counters.shared,
+                stats.counters.pruned,
             ];
             sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         });
@@ -249,7 +251,7 @@ fn growth() -> Result<(), String> {
             match result {
                 Ok(stats) => {
                     let steps = stats.work as f64 / f64::from(bytes);
-                    println!("{name:14} {bytes:>9} {time:>8.1} {peak:>8.1} {:>9} {steps:>9.2}", stats.phis);
+                    println!("{name:14} {bytes:>9} {time:>8.1} {peak:>8.1} {:>9} {steps:>9.2}", stats.counters.phis);
                 }
                 Err(refusal) => println!("{name:14} {bytes:>9} {time:>8.1} {peak:>8.1} refused: {refusal}"),
             }

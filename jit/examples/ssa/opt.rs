@@ -7,12 +7,14 @@ use bumpalo::Bump;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use weir_bytecode::Module;
+use weir_contract::stats::Counters;
 use weir_jit::Options;
 use weir_jit::analysis::{Cfg, Dominators};
 use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, Func};
-use weir_jit::opt::constprop::{Limits, Proved, solve};
+use weir_jit::opt::constprop::solve;
 use weir_jit::opt::{self, PassStats, passes};
+use weir_jit::settings::PropagationLimits;
 
 /// What to print besides rewrites and times.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,23 +51,24 @@ fn each_function(module: &Module, mut f: impl FnMut(u32, Func<'_>, &BuildStats))
 
 /// Rewrites and time per byte of code, pass by pass. Returns the bytes of code.
 fn times(name: &str, module: &Module) -> u64 {
-    let (mut bytes, mut changes, mut shared, mut gated) = (0u64, Vec::new(), 0u64, Proved::default());
+    let options = Options { verify: false, ..Options::default() };
+    let (mut bytes, mut changes, mut counted) = (0u64, Vec::new(), Counters::default());
     let mut runs = vec![Vec::new(); passes::ORDER.len()];
     let mut total = Vec::new();
     for _ in 0..RUNS {
         let mut nanos = vec![0u64; passes::ORDER.len()];
-        (bytes, changes, shared, gated) = (0, vec![0; passes::ORDER.len()], 0, Proved::default());
+        (bytes, changes, counted) = (0, vec![0; passes::ORDER.len()], Counters::default());
         let (mut all, mut scratch) = (0, Bump::new());
         each_function(module, |func, mut ssa, built| {
             bytes += u64::from(module.body(func).expect("it is defined").len());
-            shared += u64::from(built.shared);
+            counted += built.counters;
             let kept = std::mem::take(&mut scratch);
-            let mut cx = opt::Context { module: Some(module), scratch: kept, ..opt::Context::default() };
+            let mut cx = opt::Context { module: Some(module), scratch: kept, ..opt::Context::new(&options) };
             let start = Instant::now();
             opt::run(&mut ssa, &mut cx);
             all += start.elapsed().as_nanos() as u64;
             scratch = std::mem::take(&mut cx.scratch);
-            gated += cx.gated.get();
+            counted += cx.counters.get();
             for (i, PassStats { changes: made, nanos: taken, .. }) in cx.stats.iter().enumerate() {
                 changes[i] += u64::from(*made);
                 nanos[i] += taken;
@@ -82,26 +85,28 @@ fn times(name: &str, module: &Module) -> u64 {
     for ((pass, run), changes) in passes::ORDER.iter().zip(runs).zip(&changes) {
         println!("  {:10} {changes:>8} rewrites {:>6.1} ns/B", pass.name, median(run));
     }
-    println!("  shared in construction {shared}, beyond that by gvn {numbered}");
-    println!("  proved by gates alone: constants {}, branches {}, dead blocks {}", gated.constants, gated.branches, gated.blocks);
+    println!("  shared in construction {}, beyond that by gvn {numbered}", counted.shared);
+    let (constants, branches, blocks) = (counted.gated_constants, counted.gated_branches, counted.gated_blocks);
+    println!("  proved by gates alone: constants {constants}, branches {branches}, dead blocks {blocks}");
     bytes
 }
 
 /// What constant propagation proves with no predicate, with one, with two.
 fn gates(module: &Module) {
+    let options = Options { verify: false, ..Options::default() };
     for predicates in 0..=2 {
-        let limits = Limits { predicates, ..Limits::default() };
-        let mut proved = Proved::default();
+        let limits = PropagationLimits { predicates, ..PropagationLimits::default() };
+        let (mut constants, mut branches, mut blocks) = (0, 0, 0);
         each_function(module, |_, mut ssa, _| {
-            let mut cx = opt::Context { module: Some(module), ..opt::Context::default() };
+            let mut cx = opt::Context { module: Some(module), ..opt::Context::new(&options) };
             for pass in passes::ORDER.iter().take_while(|pass| pass.name != "constprop") {
                 opt::run_pass(pass, &mut ssa, &mut cx);
             }
             let cfg = Cfg::compute(&ssa);
             let dom = Dominators::compute(&ssa, &cfg);
-            proved += solve(&cx.scratch, &ssa, &cfg, &dom, limits).proved(&ssa, &cfg);
+            let proved = solve(&cx.scratch, &ssa, &cfg, &dom, limits).proved(&ssa, &cfg);
+            (constants, branches, blocks) = (constants + proved.constants, branches + proved.branches, blocks + proved.blocks);
         });
-        let Proved { constants, branches, blocks } = proved;
         println!("  with {predicates} predicates: constants {constants}, branches {branches}, dead blocks {blocks}");
     }
 }
@@ -109,7 +114,7 @@ fn gates(module: &Module) {
 /// Machine code with some passes off, and with fewer predicates.
 fn code(module: &Module, bytes: u64, extent: Extent) {
     let names = || passes::ORDER.iter().map(|pass| pass.name.to_string());
-    let limits = |predicates| Limits { predicates, ..Limits::default() };
+    let limits = |predicates| PropagationLimits { predicates, ..PropagationLimits::default() };
     let mut configurations = vec![("no pass".to_string(), names().collect::<Vec<_>>(), limits(2))];
     configurations.push(("all passes".into(), Vec::new(), limits(2)));
     configurations.push(("no predicates".into(), Vec::new(), limits(0)));

@@ -11,6 +11,7 @@ pub mod liveness;
 pub mod loops;
 pub mod reaching;
 pub mod uses;
+pub mod verify;
 
 pub use available::Available;
 pub use cfg::Cfg;
@@ -19,6 +20,7 @@ pub use liveness::{LiveSets, Liveness};
 pub use loops::Loops;
 pub use reaching::Reaching;
 pub use uses::Uses;
+pub use verify::{VerifyError, verify};
 
 #[cfg(test)]
 mod tests {

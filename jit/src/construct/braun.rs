@@ -28,9 +28,9 @@
 //! Cost: O(program + (blocks + edges) · variables), and far less where definitions are near. As that product is
 //! quadratic for functions made to be so, work is counted: see [`Braun::work`].
 
-use super::Search;
 use super::definitions::Definitions;
 use crate::ir::{Block, Func, Op, Type, Value};
+use crate::settings::Search;
 use crate::slow_growth;
 
 /// What construction asks about the variables.
@@ -152,7 +152,7 @@ impl Braun {
         Braun::with(variables, limit, Search::Marker, true)
     }
 
-    /// The same with a choice of refinements: see [`super::Refinements`].
+    /// The same with a choice of refinements: see [`Refinements`](crate::settings::Refinements).
     pub fn with(variables: usize, limit: u64, search: Search, witnesses: bool) -> Braun {
         Braun {
             blocks: Vec::new(),

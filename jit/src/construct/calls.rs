@@ -1,6 +1,6 @@
 //! Calls.
 
-use super::Builder;
+use super::builder::Builder;
 use crate::ir::{Op, Type, Value};
 use weir_bytecode::FuncType;
 

@@ -4,126 +4,12 @@
 //! they wait in its frame, and the successor's place in the branching block is held by [`PENDING`]. A loop's header is
 //! made at once and sealed at its `end`. The function's label is never a block: each branch to it returns on the spot.
 
-use super::{Builder, Operand};
+use super::builder::{Builder, Operand};
+use super::frames::{Edge, Frame, Kind, Otherwise, PENDING, param_type};
 use crate::ir::{Block, Op, Type, Value};
 use crate::slow_growth;
 use weir_bytecode::instrs::{BlockType, Labels};
-use weir_bytecode::{Module, Opcode, Trap};
-
-/// A successor not made yet.
-const PENDING: Block = Block(u32::MAX);
-
-/// An open block, loop or `if`.
-#[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
-    pub(super) ty: BlockType,
-    height: u32,
-    /// Its opcode, and the block at hand there, `PENDING` if that was not translated.
-    opened: (u32, Block),
-    /// The last of the edges into its label, in [`Edges`].
-    edges: u32,
-}
-
-/// Edges into the labels of all open frames, each with the one before it into the same label: those of one label stand in
-/// the order of `preds`.
-pub(super) struct Edges {
-    entries: Vec<(Edge, u32)>,
-    /// The last of the entries that are not in use, which are chained alike.
-    free: u32,
-}
-
-impl Edges {
-    /// None, and room for this many.
-    pub(super) fn new(edges: usize) -> Edges {
-        Edges { entries: Vec::with_capacity(edges), free: NO_EDGE }
-    }
-
-    /// Adds `edge` to those that end with `before`. Returns what they end with then.
-    fn push(&mut self, before: u32, edge: Edge) -> u32 {
-        let at = self.free;
-        match self.entries.get_mut(at as usize) {
-            Some(entry) => {
-                self.free = entry.1;
-                *entry = (edge, before);
-                at
-            }
-            None => {
-                slow_growth::push(&mut self.entries, (edge, before));
-                self.entries.len() as u32 - 1
-            }
-        }
-    }
-
-    /// Moves the edges that end with `last` to `edges`, which is empty.
-    fn take(&mut self, mut last: u32, edges: &mut Vec<Edge>) {
-        while let Some((edge, before)) = self.entries.get_mut(last as usize) {
-            slow_growth::push(edges, *edge);
-            let next = std::mem::replace(before, self.free);
-            self.free = std::mem::replace(&mut last, next);
-        }
-        edges.reverse();
-    }
-}
-
-/// Before the first edge into a label.
-const NO_EDGE: u32 = u32::MAX;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// The function body.
-    Function,
-    /// A `block`, or the second arm of an `if`.
-    Block,
-    /// The first arm of an `if`.
-    If(Otherwise),
-    /// A `loop` around an OSR entry, on its first round: see [`osr`](super::osr). The label takes what the loop takes.
-    Again { pc: u32 },
-    /// A `loop` with this header, whose parameters' phis start at `phis` among the label arguments.
-    Loop { header: Block, phis: u32 },
-}
-
-/// What leads to the second arm of an `if`.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Otherwise {
-    /// Nothing: the arm is dead.
-    Nothing,
-    /// The block goes on with the second arm, because the first is dead.
-    Continue(Block, u32),
-    /// An edge. Its arguments are the parameters.
-    Edge(Edge),
-}
-
-/// An edge into a label: the successor `index` of `from`. Its operands start at `args` among the label arguments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    from: Block,
-    index: u32,
-    args: u32,
-}
-
-impl Frame {
-    /// Operands below it, its parameters not counted.
-    pub(super) fn height(&self) -> usize {
-        self.height as usize
-    }
-
-    pub(super) fn function() -> Frame {
-        Frame::new(Kind::Function, BlockType::Empty, 0)
-    }
-
-    pub(super) fn new(kind: Kind, ty: BlockType, height: usize) -> Frame {
-        Frame { kind, ty, height: height as u32, opened: (0, PENDING), edges: NO_EDGE }
-    }
-}
-
-/// Type of parameter `i` of a block.
-pub(super) fn param_type(module: &Module, ty: BlockType, i: usize) -> Type {
-    match ty {
-        BlockType::Func(index) => module.types[index as usize].params[i].into(),
-        BlockType::Empty | BlockType::Value(_) => unreachable!("only a function type has parameters"),
-    }
-}
+use weir_bytecode::{Opcode, Trap};
 
 impl Builder<'_, '_> {
     pub(super) fn open_block(&mut self, ty: BlockType) {

@@ -1,6 +1,6 @@
 //! Loads, stores and the other instructions on memories.
 
-use super::Builder;
+use super::builder::Builder;
 use crate::ir::{Op, Type};
 use weir_bytecode::instrs::MemArg;
 

@@ -9,74 +9,35 @@
 //! `osr` is the form that the interpreter enters at a loop. The sub-files have the names that the interpreter's have.
 
 pub mod braun;
+mod builder;
 mod calls;
 mod control;
 mod definitions;
+mod frames;
 mod joins;
+mod locals;
 mod memory;
 mod numeric;
 mod osr;
-mod refinements;
+mod stats;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod vector;
 
-use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use crate::ir::{Block, Entry, Func, Op, Type};
 use crate::request::{Options, Refusal};
-use braun::Braun;
+use builder::{Builder, work_limit};
 use bumpalo::Bump;
-use control::{Edge, Edges, Frame};
-use definitions::NumberHash;
+use frames::{Edges, Frame};
 use joins::Joins;
-use osr::{Merged, Rounds};
-pub use refinements::{Refinements, Search};
+pub use stats::BuildStats;
 use weir_bytecode::instrs::Reader;
-use weir_bytecode::{FuncBody, FuncType, Imm, Instrs, Module, Opcode, Trap, ValType};
+use weir_bytecode::{Imm, Instrs, Module, Opcode, Trap};
 
-/// What construction counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BuildStats {
-    /// Phis placed that stayed.
-    pub phis: u32,
-    /// Phis placed and found trivial.
-    pub trivial_phis: u32,
-    /// How often a phi was examined for triviality.
-    pub checks: u64,
-    /// Operands that were compared for that.
-    pub operands_checked: u64,
-    /// Operations on constants that became constants.
-    pub folded: u32,
-    /// Operations that an identity made a value or another operation.
-    pub simplified: u32,
-    /// Operations by a power of two that became cheaper ones.
-    pub reduced: u32,
-    /// Operations that an equal one stands for.
-    pub shared: u32,
-    /// Branches on constants that lost their other edges.
-    pub pruned: u32,
-    /// Values, constants and phis included.
-    pub values: u32,
-    /// Steps taken: instructions, their operands, and [`Braun::work`].
-    pub work: u64,
-}
-
-/// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps
-/// per byte, and five at the most in small functions; only what was made to be quadratic comes near: many variables
-/// live across many blocks, or labels and calls with hundreds of results. The memory that this bounds: `tests/memory.rs`.
-const WORK_LIMIT: u64 = 2_000_000;
-const WORK_PER_BYTE: u64 = 4;
 /// Locals and operands that an OSR body may have.
 const SLOT_LIMIT: usize = 1 << 20;
-
-/// Bytes of code for each value, about: compilers' output has 0.25 to 0.3 values per byte. Room is made at once.
-const BYTES_PER_VALUE: usize = 4;
-
-/// About as many as the branches; but more branches than one in three bytes are labels of tables, which make none.
-fn expected_blocks(body: &FuncBody) -> usize {
-    let (branches, bytes) = (body.branches.len(), body.len() as usize);
-    if 3 * branches < bytes { branches } else { bytes / 16 }
-}
 
 /// Builds the SSA of function `func` of `module`: no replacement is pending in it, blocks that cannot be reached are
 /// empty, and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
@@ -128,185 +89,7 @@ pub fn build<'a>(
     builder.finish(stats)
 }
 
-fn work_limit(body: &FuncBody) -> u64 {
-    WORK_LIMIT + WORK_PER_BYTE * u64::from(body.len())
-}
-
-/// One operand on the abstract stack.
-#[derive(Clone, Copy, Debug)]
-enum Operand {
-    /// This value.
-    Value(Value),
-    /// The variable of this operand slot: see [`osr`].
-    Slot(Type),
-}
-
-/// The state of the walk.
-struct Builder<'a, 'm> {
-    module: &'m Module,
-    body: &'m FuncBody,
-    ty: &'m FuncType,
-    options: &'m Options,
-    func: Func<'a>,
-    ssa: Braun,
-    vars: Variables<'m>,
-    stack: Vec<Operand>,
-    frames: Vec<Frame>,
-    /// Edges into their labels.
-    edges: Edges,
-    /// Lists of edges and operands that are not in use.
-    spare_edges: Vec<Edge>,
-    spare_operands: Vec<Value>,
-    /// Operands that edges carry to labels: [`control::Edge`] refers to them.
-    label_args: Vec<Value>,
-    /// The block at hand; `None` in dead code.
-    block: Option<Block>,
-    /// Its instructions so far: they become the block's when its terminator is among them.
-    insts: Vec<Value>,
-    /// How many blocks inside dead code are open.
-    skipped: u32,
-    /// Of the instruction at hand.
-    pc: u32,
-    /// Index of the next fuel segment.
-    segment: usize,
-    /// Of the loops around an OSR entry.
-    rounds: Rounds,
-    /// Recent pure values, direct-mapped by hash, with their block.
-    recent: Box<[(Block, Value)]>,
-    /// What the walk itself counts.
-    stats: BuildStats,
-}
-
-/// What the variables are: locals first, then, in an OSR body, operand slots.
-struct Variables<'m> {
-    body: &'m FuncBody,
-    /// If the form is that of an OSR body that holds everything once.
-    merged: Option<Merged<'m>>,
-    joins: Joins,
-    /// What is to stand at the head of the entry block.
-    leaders: Vec<Value>,
-    constants: Constants,
-}
-
-impl Variables<'_> {
-    /// The constant `bits`, which stands in the entry block.
-    fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
-        let slot = self.constants.find(func, ty, bits);
-        if self.constants.slots[slot] != Constants::FREE {
-            return self.constants.slots[slot];
-        }
-        let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
-        self.leaders.push(value);
-        self.constants.set(func, slot, value);
-        value
-    }
-}
-
-/// The constants of a function by type and bits: open addressing with linear probing, at most half full.
-struct Constants {
-    /// A power of two of them.
-    slots: Vec<Value>,
-    taken: usize,
-    hash: NumberHash,
-}
-
-impl Constants {
-    const FREE: Value = Value(u32::MAX);
-
-    fn new() -> Constants {
-        Constants { slots: vec![Constants::FREE; 32], taken: 0, hash: NumberHash::default() }
-    }
-
-    /// The slot of this constant, or a free one for it.
-    fn find(&self, func: &Func<'_>, ty: Type, bits: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.hash.of(bits ^ (ty as u64) << 56) as usize & mask;
-        loop {
-            let value = self.slots[at];
-            if value == Constants::FREE || (func.ty(value), func.inst(value).imm) == (ty, bits) {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn set(&mut self, func: &Func<'_>, slot: usize, value: Value) {
-        self.slots[slot] = value;
-        self.taken += 1;
-        if 2 * self.taken > self.slots.len() {
-            let grown = vec![Constants::FREE; 2 * self.slots.len()];
-            for value in std::mem::replace(&mut self.slots, grown).into_iter().filter(|&value| value != Constants::FREE) {
-                let slot = self.find(func, func.ty(value), func.inst(value).imm);
-                self.slots[slot] = value;
-            }
-        }
-    }
-}
-
-impl braun::Variables for Variables<'_> {
-    fn initial(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value {
-        match func.entry {
-            Entry::Osr(_) => {
-                let value = func.create(Op::OsrSlot, ty, 0, 0, osr::frame_slot(self.body, variable), &[]);
-                self.leaders.push(value);
-                value
-            }
-            Entry::Call => self.constant(func, ty, 0),
-        }
-    }
-
-    fn assigned(&self, region: u32, variable: u32) -> bool {
-        match &self.merged {
-            Some(merged) if region == osr::ENCLOSING => merged.assigned(self.body, variable),
-            _ => match region.checked_sub(self.body.loops.len() as u32) {
-                Some(join) => self.joins.assigned(join, variable),
-                None => self.body.loops[region as usize].assigned.contains(variable),
-            },
-        }
-    }
-}
-
 impl<'a, 'm> Builder<'a, 'm> {
-    fn new(arena: &'a Bump, module: &'m Module, index: u32, entry: Entry, options: &'m Options) -> Builder<'a, 'm> {
-        let body = module.body(index).expect("the caller has checked");
-        let ty = module.func_type(index);
-        let types = |types: &'m [ValType]| types.iter().map(|&ty| Type::from(ty));
-        let mut func = Func::new(arena, index, entry, types(&ty.params), types(&ty.results));
-        let (values, blocks) = (body.len() as usize / BYTES_PER_VALUE + 8, expected_blocks(body) + 8);
-        func.reserve(values, blocks);
-        let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
-        let refinements = &options.refinements;
-        let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
-        ssa.reserve(blocks);
-        let joins = Joins::new(body.locals.len());
-        let mut vars = Variables { body, merged: None, joins, leaders: Vec::new(), constants: Constants::new() };
-        let block = func.create_block();
-        ssa.seal_block(&mut func, &mut vars, block);
-        Builder {
-            module,
-            body,
-            ty,
-            options,
-            func,
-            ssa,
-            vars,
-            stack: Vec::with_capacity(16),
-            frames: Vec::with_capacity(16),
-            edges: Edges::new(blocks / 4),
-            spare_edges: Vec::new(),
-            spare_operands: Vec::new(),
-            label_args: Vec::with_capacity(32),
-            block: Some(block),
-            insts: Vec::with_capacity(32),
-            skipped: 0,
-            pc: body.entry,
-            segment: 0,
-            rounds: Rounds::default(),
-            recent: vec![(Block(u32::MAX), Value(0)); numeric::RECENT].into(),
-            stats: BuildStats::default(),
-        }
-    }
-
     /// Parameters, and the poll that every call does.
     fn enter_call(&mut self) {
         for (i, &ty) in self.ty.params.iter().enumerate() {
@@ -333,7 +116,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         self.func.prepend(Block::ENTRY, &self.vars.leaders);
         self.func.settle();
         *stats = self.stats;
-        (stats.phis, stats.trivial_phis) = self.ssa.counts();
+        let (phis, trivial_phis) = self.ssa.counts();
+        (stats.counters.phis, stats.counters.trivial_phis) = (phis.into(), trivial_phis.into());
         (stats.checks, stats.operands_checked) = self.ssa.checks();
         stats.values = self.func.num_values() as u32;
         stats.work = self.ssa.work();
@@ -428,132 +212,5 @@ impl<'a, 'm> Builder<'a, 'm> {
             (op, _) => return Err(Refusal::Untranslated { what: op.mnemonic() }),
         }
         Ok(())
-    }
-
-    /// The block at hand, in live code.
-    fn here(&self) -> Block {
-        self.block.expect("only live code emits")
-    }
-
-    fn push(&mut self, value: Value) {
-        self.stack.push(Operand::Value(value));
-    }
-
-    fn push_constant(&mut self, ty: Type, bits: u64) {
-        let value = self.constant(ty, bits);
-        self.push(value);
-    }
-
-    /// The bits of what a branch depends on, if the branch is to be decided here.
-    fn known(&mut self, condition: Value) -> Option<u64> {
-        let bits = self.func.as_const(condition).filter(|_| self.options.refinements.prune)?;
-        self.stats.pruned += 1;
-        Some(bits)
-    }
-
-    fn constant(&mut self, ty: Type, bits: u64) -> Value {
-        self.vars.constant(&mut self.func, ty, bits)
-    }
-
-    fn pop(&mut self) -> Value {
-        let value = self.operand(self.stack.len() - 1);
-        self.stack.pop();
-        value
-    }
-
-    /// Pops `N` operands; the last is the topmost.
-    fn pop_array<const N: usize>(&mut self) -> [Value; N] {
-        let mut values = [Value(0); N];
-        values.iter_mut().rev().for_each(|value| *value = self.pop());
-        values
-    }
-
-    /// Pops `count` operands; the last is the topmost. The list is `spare_operands`: worth giving back.
-    fn pop_list(&mut self, count: usize) -> Vec<Value> {
-        let mut values = std::mem::take(&mut self.spare_operands);
-        values.clear();
-        let height = self.stack.len() - count;
-        values.extend((height..height + count).map(|i| self.operand(i)));
-        self.stack.truncate(height);
-        values
-    }
-
-    /// The `count` topmost operands; the last is the topmost.
-    fn top(&mut self, count: usize) -> Vec<Value> {
-        (self.stack.len() - count..self.stack.len()).map(|i| self.operand(i)).collect()
-    }
-
-    /// The operand in slot `index` of the stack, as of now.
-    fn operand(&mut self, index: usize) -> Value {
-        match self.stack[index] {
-            Operand::Value(value) => self.func.find(value),
-            Operand::Slot(ty) => {
-                // In the peeled form nothing assigns it.
-                let block = if self.vars.merged.is_some() { self.here() } else { Block::ENTRY };
-                let variable = self.slot_variable(index);
-                self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)
-            }
-        }
-    }
-
-    /// The variable of operand slot `index`.
-    fn slot_variable(&self, index: usize) -> u32 {
-        (self.body.locals.len() + index) as u32
-    }
-
-    /// Appends an instruction to the block at hand.
-    fn emit(&mut self, op: Op, ty: Type, aux: u32, imm: u64, args: &[Value]) -> Value {
-        self.ssa.spend(1 + args.len());
-        assert!(self.block.is_some(), "only live code emits");
-        let value = self.func.create(op, ty, self.pc, aux, imm, args);
-        self.insts.push(value);
-        value
-    }
-
-    /// Charges the fuel segment that starts with the instruction at hand, if one does.
-    fn charge(&mut self) {
-        if !self.options.fuel {
-            return;
-        }
-        let rest = &self.body.segments[self.segment..];
-        self.segment += rest.iter().take_while(|segment| segment.pc < self.pc).count();
-        if let Some(segment) = self.body.segments.get(self.segment)
-            && segment.pc == self.pc
-        {
-            self.emit(Op::Fuel, Type::Void, 0, u64::from(segment.cost), &[]);
-        }
-    }
-
-    fn local_get(&mut self, local: u32) {
-        let (ty, block) = (self.body.locals[local as usize].into(), self.here());
-        let value = self.ssa.read_variable(&mut self.func, &mut self.vars, local, block, ty);
-        self.push(value);
-    }
-
-    fn local_set(&mut self, local: u32) {
-        let value = self.pop();
-        self.write_local(local, value);
-    }
-
-    fn local_tee(&mut self, local: u32) {
-        let value = self.pop();
-        self.write_local(local, value);
-        self.push(value);
-    }
-
-    fn write_local(&mut self, local: u32, value: Value) {
-        self.vars.joins.assign(local, self.position());
-        self.ssa.write_variable(local, self.here(), value);
-    }
-
-    fn global_get(&mut self, global: u32) {
-        let ty = self.module.globals[global as usize].value.into();
-        let value = self.emit(Op::GlobalGet, ty, global, 0, &[]);
-        self.push(value);
-    }
-
-    fn global_set(&mut self, global: u32) {
-        let value = self.pop();
-        self.emit(Op::GlobalSet, Type::Void, global, 0, &[value]);
     }
 }

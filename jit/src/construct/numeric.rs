@@ -1,14 +1,11 @@
 //! Numeric instructions: folded, simplified and shared as they are emitted.
 
-use super::Builder;
+use super::builder::{Builder, RECENT};
 use crate::ir::fold::fold;
 use crate::ir::rules::{self, Kind, Rewrite};
 use crate::ir::{Block, Effect, Op, Type, Value};
 use weir_bytecode::Opcode;
 use weir_bytecode::semantics::nan;
-
-/// Entries of the table of recent pure values: enough for the blocks that matter, small enough to stay in L1.
-pub(super) const RECENT: usize = 512;
 
 impl Builder<'_, '_> {
     pub(super) fn numeric(&mut self, op: Op, operand: Type, result: Type) {
@@ -107,8 +104,8 @@ impl Builder<'_, '_> {
         };
         let rule = rules::rewrite(&self.func, op, operand, result, &args).filter(|&(kind, _)| applies(kind));
         let Some((kind, rewrite)) = rule else { return self.shared(op, result, &args) };
-        self.stats.simplified += u32::from(kind == Kind::Identity);
-        self.stats.reduced += u32::from(kind == Kind::Strength);
+        self.stats.counters.simplified += u64::from(kind == Kind::Identity);
+        self.stats.counters.reduced += u64::from(kind == Kind::Strength);
         match rewrite {
             Rewrite::Value(value) => value,
             Rewrite::Const(bits) => self.constant(result, bits),
@@ -132,7 +129,7 @@ impl Builder<'_, '_> {
             *slot = self.func.as_const(arg)?;
         }
         let bits = fold(op, operand, result, &bits[..args.len()])?;
-        self.stats.folded += 1;
+        self.stats.counters.folded += 1;
         Some(self.constant(result, bits))
     }
 
@@ -149,7 +146,7 @@ impl Builder<'_, '_> {
         if block == self.here() {
             let inst = self.func.inst(value);
             if inst.op == op && inst.ty == ty && *inst.args == *args {
-                self.stats.shared += 1;
+                self.stats.counters.shared += 1;
                 return value;
             }
         }

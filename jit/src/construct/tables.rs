@@ -1,6 +1,6 @@
 //! References and tables. Bulk operations are with those on memories.
 
-use super::Builder;
+use super::builder::Builder;
 use crate::ir::{Op, Type, Value};
 
 impl Builder<'_, '_> {

@@ -1,7 +1,7 @@
 //! Instructions on vectors. Accesses to memory of fewer than 16 bytes become a load or a store and an instruction on
 //! what is loaded or stored.
 
-use super::Builder;
+use super::builder::Builder;
 use crate::ir::{Op, Type, Value};
 use weir_bytecode::instrs::MemArg;
 use weir_bytecode::semantics::nan::{self, Floats};

@@ -1,7 +1,7 @@
 //! The SSA that everything between bytecode and machine code works on.
 //!
-//! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`], [`mod@parse`] and [`mod@verify`] its
-//! text and its rules; [`mod@eval`] runs it, and so is the oracle of every pass;
+//! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`] and [`mod@parse`] its text;
+//! [`verify`](mod@crate::analysis::verify) has its rules; [`mod@eval`] runs it, and so is the oracle of every pass;
 //! [`mod@fold`] and [`rules`] hold constant folding and the algebra of operations.
 
 pub mod eval;
@@ -17,7 +17,6 @@ pub mod probability;
 mod rows;
 pub mod rules;
 pub mod sandbox;
-pub mod verify;
 
 pub use eval::{Callee, Outcome, Stop, World, eval};
 pub use func::{Func, Inst};
@@ -27,5 +26,4 @@ pub use ops::{Calls, Effect, Fields, Op, Type, family, vector_opcode};
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use probability::Probability;
-pub use verify::{VerifyError, verify};
 pub use weir_contract::Entry;

@@ -12,7 +12,7 @@
 //! It runs last because every other pass leaves dead code for it. It is a single rewrite as far as rewrite fuel goes,
 //! as no part of it can be left out safely. Cost: O(instructions + uses).
 
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::Func;
 use bumpalo::collections::Vec as BumpVec;
 

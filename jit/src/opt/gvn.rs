@@ -20,7 +20,7 @@
 //! section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs
 //! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
 
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use bumpalo::Bump;
 

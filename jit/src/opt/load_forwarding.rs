@@ -15,7 +15,7 @@
 //! It stands before value numbering, which then finds equal what is computed from equal loads; the addresses it
 //! compares have been shared within blocks by construction. Cost: O(accesses × entries remembered), a constant.
 
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
 use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value};
 use bumpalo::collections::Vec as BumpVec;

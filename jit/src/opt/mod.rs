@@ -9,165 +9,16 @@ pub mod constprop;
 pub mod dce;
 pub mod gvn;
 pub mod load_forwarding;
+mod pass;
 pub mod passes;
 pub mod phis;
 pub mod simplify;
 pub mod simplify_cfg;
 pub mod threading;
 
-use crate::analysis::{Cfg, Dominators, Loops};
-use crate::ir::{Func, verify};
-use bumpalo::Bump;
-use std::cell::Cell;
+use crate::ir::Func;
+pub use pass::{Analyses, Analysis, Changed, Context, Pass, PassStats};
 use std::time::Instant;
-use weir_bytecode::Module;
-
-/// A transformation of a function.
-#[derive(Debug)]
-pub struct Pass {
-    /// How flags, dumps and statistics call it.
-    pub name: &'static str,
-    /// Does it.
-    pub run: fn(&mut Func<'_>, &Context<'_>) -> Changed,
-    /// What it asks the context for.
-    pub needs: &'static [Analysis],
-    /// What still holds of a function that it has changed.
-    pub keeps: &'static [Analysis],
-}
-
-/// How many rewrites a pass made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Changed(pub u32);
-
-/// A cached analysis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Analysis {
-    /// [`Cfg`]
-    Cfg,
-    /// [`Dominators`]
-    Dominators,
-    /// [`Loops`]
-    Loops,
-}
-
-impl Analysis {
-    /// All that depend on nothing but blocks and edges: what a pass that touches neither keeps.
-    pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops];
-}
-
-/// What the passes did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PassStats {
-    /// Name of the pass.
-    pub name: &'static str,
-    /// Rewrites.
-    pub changes: u32,
-    /// Time, verification excluded, in nanoseconds.
-    pub nanos: u64,
-}
-
-/// What surrounds the passes of one function.
-#[derive(Default)]
-pub struct Context<'c> {
-    /// The module, if there is one.
-    pub module: Option<&'c Module>,
-    /// Verify the function before the first and after every pass; panics on a violation.
-    pub verify: bool,
-    /// Names of passes that are not to run.
-    pub off: &'c [String],
-    /// Rewrites that may still be made; `None` for any number.
-    pub fuel: Cell<Option<u64>>,
-    /// How far constant propagation goes.
-    pub limits: constprop::Limits,
-    /// What constant propagation proved by gates, and could not have without.
-    pub gated: Cell<constprop::Proved>,
-    /// One entry per pass that ran, in order.
-    pub stats: Vec<PassStats>,
-    /// Analyses that hold now.
-    pub analyses: Analyses,
-    /// Memory for the pass that runs, empty again behind it. Worth keeping from function to function.
-    pub scratch: Bump,
-}
-
-/// Cached analyses of the function at hand.
-#[derive(Default)]
-pub struct Analyses {
-    cfg: Option<Cfg>,
-    dom: Option<Dominators>,
-    loops: Option<Loops>,
-}
-
-impl Context<'_> {
-    /// Whether the pass does not run.
-    pub fn is_off(&self, pass: &Pass) -> bool {
-        self.off.iter().any(|name| name == pass.name)
-    }
-
-    /// Asks to make one rewrite. A pass that is told no leaves the function as it is and may go on asking.
-    pub fn spend(&self) -> bool {
-        match self.fuel.get() {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                self.fuel.set(Some(left - 1));
-                true
-            }
-        }
-    }
-
-    /// Order and reachability.
-    ///
-    /// # Panics
-    /// If the pass that runs does not list it among its needs; so do the others.
-    pub fn cfg(&self) -> &Cfg {
-        self.analyses.cfg.as_ref().expect("a pass that uses the order of blocks needs Analysis::Cfg")
-    }
-
-    /// The dominator tree.
-    pub fn dom(&self) -> &Dominators {
-        self.analyses.dom.as_ref().expect("a pass that uses dominators needs Analysis::Dominators")
-    }
-
-    /// The loops.
-    pub fn loops(&self) -> &Loops {
-        self.analyses.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
-    }
-
-    fn check(&self, func: &Func<'_>, stage: &str) {
-        if self.verify
-            && let Err(error) = verify(func, self.module)
-        {
-            panic!("malformed after {stage}: {error}\n{func}");
-        }
-    }
-}
-
-impl Analyses {
-    fn compute(&mut self, func: &Func<'_>, needs: &[Analysis]) {
-        if needs.is_empty() {
-            return;
-        }
-        let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
-        if needs.contains(&Analysis::Dominators) || needs.contains(&Analysis::Loops) {
-            let dom = self.dom.get_or_insert_with(|| Dominators::compute(func, cfg));
-            if needs.contains(&Analysis::Loops) {
-                self.loops.get_or_insert_with(|| Loops::compute(func, cfg, dom));
-            }
-        }
-    }
-
-    fn forget_all_but(&mut self, keeps: &[Analysis]) {
-        if !keeps.contains(&Analysis::Cfg) {
-            self.cfg = None;
-        }
-        if !keeps.contains(&Analysis::Dominators) {
-            self.dom = None;
-        }
-        if !keeps.contains(&Analysis::Loops) {
-            self.loops = None;
-        }
-    }
-}
 
 /// Runs every pass, in order.
 ///
@@ -215,6 +66,7 @@ mod tests {
     use super::*;
     use crate::ir::sandbox::Sandbox;
     use crate::ir::{Block, Entry, Op, Outcome, Type, eval, parse, print};
+    use crate::request::Options;
     use bumpalo::Bump;
 
     /// Work for every pass: constants, an `eqz`, a repeated operation, a branch that goes one way, a redundant phi.
@@ -246,8 +98,8 @@ b5:
     fn optimised(fuel: Option<u64>, off: &[String]) -> (String, Vec<PassStats>, Option<u64>) {
         let arena = Bump::new();
         let mut func = parse(&arena, TEXT).unwrap();
-        let mut cx = Context { verify: true, off, ..Context::default() };
-        cx.fuel.set(fuel);
+        let options = Options { verify: true, passes_off: off.to_vec(), rewrite_fuel: fuel, ..Options::default() };
+        let mut cx = Context::new(&options);
         run(&mut func, &mut cx);
         for (argument, result) in [(1, 42), (0u32.wrapping_sub(6), 0u32.wrapping_sub(6))] {
             let outcome = eval(&func, &mut Sandbox::default(), &[argument.into()], 100);
@@ -323,7 +175,8 @@ b5: preds b0
         let phi = func.append(exit, Op::Phi, Type::I32, 0, 0, 0, &args);
         func.append(exit, Op::Return, Type::Void, 0, 0, 0, &[phi]);
 
-        let mut cx = Context { verify: true, ..Context::default() };
+        let options = Options { verify: true, ..Options::default() };
+        let mut cx = Context::new(&options);
         run(&mut func, &mut cx);
         assert_eq!(func.block(exit).preds.len() as u32, LENGTH / 2);
         assert_eq!(func.args(func.terminator(exit).unwrap()), [param], "the phi is redundant");

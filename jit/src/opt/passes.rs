@@ -1,6 +1,7 @@
 //! Which passes run, in which order, and why in that order.
 
-use super::{Pass, constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading};
+use super::pass::Pass;
+use super::{constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading};
 
 /// The passes, first to last.
 pub const ORDER: &[&Pass] = &[

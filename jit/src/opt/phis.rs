@@ -12,7 +12,7 @@
 //! algorithm, iterative). It runs before dead code elimination, which takes away cycles of unused phis. Cost: O(phi
 //! arguments) times the depth to which components nest, which is capped.
 
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::{Func, Op, Value};
 use bumpalo::Bump;
 

@@ -12,7 +12,7 @@
 //! what uses them, except along back edges; each instruction is rewritten until no rule applies, and every rule makes
 //! it smaller or more canonical. Cost: O(instructions).
 
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::fold::{fold, mask};
 use crate::ir::rules::{self, Rewrite};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};

@@ -13,7 +13,7 @@
 //! here. Cost: O(instructions + edges).
 
 use super::cfg_edit::remove_unreachable;
-use super::{Changed, Context, Pass};
+use super::pass::{Changed, Context, Pass};
 use crate::ir::{Block, Func, Op};
 
 /// Branch folding.

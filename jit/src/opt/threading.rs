@@ -22,7 +22,7 @@
 //! Bodík, Gupta, Soffa, "Interprocedural Conditional Branch Elimination" (1997) discuss the general form.
 
 use super::cfg_edit::remove_unreachable;
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::{Block, Func, Op, Type, Value};
 

@@ -26,7 +26,7 @@ pub const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "jit::request",
-        places: &["jit/src/request.rs", "jit/src/profile.rs"],
+        places: &["jit/src/request.rs", "jit/src/settings.rs", "jit/src/profile.rs"],
         uses: &["bytecode", "contract", "jit::ir"],
     },
     Layer {

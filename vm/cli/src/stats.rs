@@ -20,7 +20,7 @@ fn text(stats: &Stats, wall: Duration) -> String {
     let functions = &stats.functions;
     let mut compiled = Vec::new();
     if functions.native > 0 {
-        compiled.push(format!("{} compiled by Weir's own back end", functions.native));
+        compiled.push(format!("{} compiled by the native back end", functions.native));
     }
     if functions.cranelift > 0 {
         compiled.push(format!("{} compiled by Cranelift", functions.cranelift));
@@ -86,11 +86,11 @@ fn unusual(stats: &Stats) -> Vec<String> {
 fn optimised(stats: &Stats) -> String {
     let rewrites: u64 = stats.opt.iter().map(|(_, changes)| changes).sum();
     let numbering: u64 = stats.opt.iter().filter(|(pass, _)| pass == "gvn").map(|(_, changes)| changes).sum();
-    let (shared, gates) = (stats.ssa.shared, &stats.gates);
+    let counters = &stats.compiler;
     format!(
-        "\nweir: optimised in {rewrites} rewrites; shared {shared} values in construction, {numbering} by value numbering; \
+        "\nweir: optimised in {rewrites} rewrites; shared {} values in construction, {numbering} by value numbering; \
          proved by gates alone: constants {}, branches {}, dead blocks {}",
-        gates.constants, gates.branches, gates.blocks,
+        counters.shared, counters.gated_constants, counters.gated_branches, counters.gated_blocks,
     )
 }
 
@@ -105,7 +105,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
         compile_ms.insert(phase.clone(), json!(ms));
     }
     let opt: Map<String, Value> = stats.opt.iter().map(|(pass, changes)| (pass.clone(), json!(changes))).collect();
-    json!({
+    let mut report = json!({
         "wall_ms": wall.as_secs_f64() * 1e3,
         "validate_ms": stats.validate_ms,
         "functions": {
@@ -128,25 +128,18 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
         "retired": stats.retired,
         "retired_bytes": stats.retired_bytes,
         "freed_bytes": stats.freed_bytes,
-        "ssa": {
-            "phis": stats.ssa.phis,
-            "trivial_removed": stats.ssa.trivial_removed,
-            "scc_removed": stats.ssa.scc_removed,
-            "shared": stats.ssa.shared,
-            "values": stats.ssa.values,
-        },
         "opt": opt,
-        "gates": {
-            "constants": stats.gates.constants,
-            "branches": stats.gates.branches,
-            "blocks": stats.gates.blocks,
-        },
-        "spills": stats.spills,
-        "reloads": stats.reloads,
-        "copies": stats.copies,
         "traps": u32::from(trapped),
         "peak_memory": peak_memory(),
-    })
+    });
+    // What the compiler counted, under the names that its declaration gives.
+    for (name, count) in stats.compiler.each() {
+        match name.split_once('.') {
+            Some((group, name)) => report[group][name] = json!(count),
+            None => report[name] = json!(count),
+        }
+    }
+    report
 }
 
 /// The most bytes this process ever had in memory, where the system says so.

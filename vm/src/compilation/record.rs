@@ -1,10 +1,11 @@
 //! What the tiers did, for `--stats`.
 
 use crate::records::module::ModuleRecord;
-use crate::records::stats::{Fallback, GateStats, Stats, TierUp};
+use crate::records::stats::{Fallback, Stats, TierUp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_contract::Entry;
+use weir_contract::stats::Counters;
 use weir_jit::compile::{CompileStats, add_to};
 use weir_jit::{Backend, Compiled, Refusal};
 
@@ -21,8 +22,7 @@ pub(crate) struct Record {
     phases: Vec<(&'static str, u64)>,
     /// Rewrites by pass, in order.
     changes: Vec<(&'static str, u64)>,
-    /// What only gates proved.
-    gated: GateStats,
+    counters: Counters,
     panics: u64,
     no_native: Option<String>,
     bytecode_bytes: u64,
@@ -30,13 +30,6 @@ pub(crate) struct Record {
     recompiled: u64,
     retired: u64,
     retired_bytes: u64,
-    phis: u64,
-    trivial_phis: u64,
-    shared: u64,
-    values: u64,
-    spills: u64,
-    reloads: u64,
-    copies: u64,
 }
 
 impl Record {
@@ -106,16 +99,7 @@ impl Record {
         for &(pass, changes) in &stats.changes {
             add_to(&mut self.changes, pass, changes.into());
         }
-        self.gated.constants += u64::from(stats.gated.constants);
-        self.gated.branches += u64::from(stats.gated.branches);
-        self.gated.blocks += u64::from(stats.gated.blocks);
-        self.phis += u64::from(stats.phis);
-        self.trivial_phis += u64::from(stats.trivial_phis);
-        self.shared += u64::from(stats.shared);
-        self.values += u64::from(stats.values);
-        self.spills += u64::from(stats.spills);
-        self.reloads += u64::from(stats.reloads);
-        self.copies += u64::from(stats.copies);
+        self.counters += stats.counters;
     }
 
     /// Writes it into `stats`.
@@ -128,19 +112,11 @@ impl Record {
         stats.tier_up.clone_from(&self.tier_up);
         stats.compile_ms = self.phases.iter().map(|&(name, nanoseconds)| (name.to_owned(), nanoseconds as f64 / 1e6)).collect();
         stats.opt = self.changes.iter().map(|&(name, changes)| (name.to_owned(), changes)).collect();
-        stats.gates = self.gated.clone();
         stats.bytecode_bytes_compiled = self.bytecode_bytes;
         stats.code_bytes = self.code_bytes;
         (stats.recompiled, stats.retired, stats.retired_bytes) = (self.recompiled, self.retired, self.retired_bytes);
-        stats.ssa.phis = self.phis;
-        stats.ssa.trivial_removed = self.trivial_phis;
-        stats.ssa.scc_removed = self.changes.iter().filter(|(pass, _)| *pass == "phis").map(|(_, changes)| changes).sum();
-        stats.ssa.shared = self.shared;
-        stats.ssa.values = self.values;
+        stats.compiler = self.counters;
         stats.compiler_panics = self.panics;
         stats.no_native_code.clone_from(&self.no_native);
-        stats.spills = self.spills;
-        stats.reloads = self.reloads;
-        stats.copies = self.copies;
     }
 }

@@ -1,5 +1,7 @@
 //! What happened: how many functions ran in which tier, what compiling cost.
 
+use weir_contract::stats::Counters;
+
 /// Counts and times of a module, or of all modules of an engine.
 ///
 /// ```
@@ -41,18 +43,10 @@ pub struct Stats {
     pub retired_bytes: u64,
     /// Bytes of that code whose memory is free again, because no store can return to it any more.
     pub freed_bytes: u64,
-    /// SSA construction.
-    pub ssa: SsaStats,
     /// Rewrites by pass of the optimiser, in order.
     pub opt: Vec<(String, u64)>,
-    /// What gated constant propagation proved and conditional propagation without gates did not.
-    pub gates: GateStats,
-    /// Stores of a register to a spill slot, in the code.
-    pub spills: u64,
-    /// Loads from a spill slot, in the code.
-    pub reloads: u64,
-    /// Copies that the register allocator made between registers, in the code.
-    pub copies: u64,
+    /// What the compiler counted.
+    pub compiler: Counters,
 }
 
 /// See [`Stats::functions`]. A function may be counted as interpreted and as compiled.
@@ -65,7 +59,7 @@ pub struct FunctionStats {
     pub called: u64,
     /// Called, and never compiled or evaluated, not even a loop of them.
     pub interpreted: u64,
-    /// Compiled by Weir's own back end.
+    /// Compiled by the native back end.
     pub native: u64,
     /// Compiled by Cranelift.
     pub cranelift: u64,
@@ -95,35 +89,6 @@ pub struct TierUp {
     pub name: Option<String>,
     /// How many calls and loop iterations the interpreter had counted when the code for its calls was ready.
     pub ticks: u64,
-}
-
-/// See [`Stats::ssa`].
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct SsaStats {
-    /// Phis that construction placed and that stayed.
-    pub phis: u64,
-    /// Phis that construction placed and found trivial.
-    pub trivial_removed: u64,
-    /// Phis that the pass `phis` removed: redundant components of the graph of phis, single ones among them.
-    pub scc_removed: u64,
-    /// Operations that construction found to be computed already. What global value numbering finds beyond those are its
-    /// rewrites.
-    pub shared: u64,
-    /// Values, as lowered.
-    pub values: u64,
-}
-
-/// See [`Stats::gates`].
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct GateStats {
-    /// Values found constant.
-    pub constants: u64,
-    /// Branches found to go one way only.
-    pub branches: u64,
-    /// Blocks found to be never executed.
-    pub blocks: u64,
 }
 
 impl Fallback {

@@ -10,46 +10,12 @@
 //! - An operand below a block that may hold the entry is there in two ways, computed on the path through the code and
 //!   found in the frame. It becomes a variable, [`Operand::Slot`], read where it is popped.
 
-use super::super::control::{Frame, param_type};
-use super::super::{Builder, Operand};
+use super::super::builder::{Builder, Operand};
+use super::super::frames::{Frame, param_type};
+use super::state::{ENCLOSING, Merged};
 use crate::ir::{Block, Op, Type};
 use weir_bytecode::instrs::BlockType;
-use weir_bytecode::sidetable::LocalSet;
-use weir_bytecode::{FuncBody, Imm, Instr, Instrs};
-
-/// The region of the loops around the entry, and of the loop of the entry itself.
-pub(in crate::construct) const ENCLOSING: u32 = u32::MAX;
-
-/// What is known of the entry.
-pub(in crate::construct) struct Merged<'m> {
-    /// The `loop` opcodes around it and its own, ascending.
-    loops: Vec<u32>,
-    /// Whether it has been reached.
-    pub entered: bool,
-    /// What the outermost loop around the entry assigns, and so any of them.
-    assigned_locals: &'m LocalSet,
-    /// Operands below these are below that loop. Nothing ever assigns them.
-    base: u32,
-}
-
-impl Merged<'_> {
-    fn pc(&self) -> u32 {
-        self.loops[self.loops.len() - 1]
-    }
-
-    /// Whether the entry is from `open` to `end`.
-    pub fn within(&self, open: u32, end: u32) -> bool {
-        (open..end).contains(&self.pc())
-    }
-
-    /// Whether a loop around the entry may write `variable` of this body.
-    pub fn assigned(&self, body: &FuncBody, variable: u32) -> bool {
-        match variable.checked_sub(body.locals.len() as u32) {
-            Some(operand) => operand >= self.base,
-            None => self.assigned_locals.contains(variable),
-        }
-    }
-}
+use weir_bytecode::{Imm, Instr, Instrs};
 
 impl<'m> Builder<'_, 'm> {
     /// Opens the outermost of these loops, which `instrs` begin with. The last one is the entry's.

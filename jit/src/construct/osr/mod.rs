@@ -9,23 +9,13 @@
 
 mod merged;
 mod peeled;
+pub(super) mod state;
 
-pub(super) use merged::{ENCLOSING, Merged};
-pub(super) use peeled::Rounds;
-
-use super::control::{Frame, Kind, Otherwise};
-use super::{Builder, Operand};
+use super::builder::{Builder, Operand};
+use super::frames::{Frame, Kind, Otherwise};
 use crate::request::Refusal;
 use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
 use weir_bytecode::{FuncBody, Instrs, Opcode};
-use weir_contract::FRAME_HEADER;
-
-/// The slot, in words of 8 bytes, of the interpreter's frame of `body` that holds `variable` at the entry.
-pub(super) fn frame_slot(body: &FuncBody, variable: u32) -> u64 {
-    let words = 1 + u64::from(body.wide);
-    let header = if variable < body.locals.len() as u32 { 0 } else { FRAME_HEADER };
-    words * u64::from(variable) + u64::from(header)
-}
 
 impl<'m> Builder<'_, 'm> {
     /// Sets up the state at the loop at `pc`. Returns what is to be translated first.

@@ -6,19 +6,8 @@
 //!
 //! The operands below the entry are in the frame. Nothing ever assigns them.
 
-use super::super::Builder;
-use super::super::control::{Edge, Frame};
-
-/// How far the rounds have come.
-#[derive(Default)]
-pub(in crate::construct) struct Rounds {
-    /// The loop that is to be translated next.
-    pub again: Option<u32>,
-    /// Bytes of code by which translation has gone back so far.
-    pub back: u32,
-    /// What came out of the first round of loops that are open, if anything, with the number of frames around them.
-    exits: Vec<(usize, Edge)>,
-}
+use super::super::builder::Builder;
+use super::super::frames::{Edge, Frame};
 
 impl Builder<'_, '_> {
     /// The first round of the loop at `pc` ends: goes back to it, with these edges.

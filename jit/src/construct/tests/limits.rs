@@ -66,7 +66,7 @@ fn deeply_nested_blocks() {
     const DEPTH: usize = 100_000;
     let code = [BLOCK.repeat(DEPTH), [GET_0, BR_IF_0, END].concat().repeat(DEPTH), INCREMENT.to_vec()].concat();
     let (stats, blocks) = build_small(0, code, false).unwrap();
-    assert_eq!((stats.phis, blocks), (0, 1 + 2 * DEPTH));
+    assert_eq!((stats.counters.phis, blocks), (0, 1 + 2 * DEPTH));
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn deeply_nested_loops() {
     const DEPTH: usize = 100_000;
     let code = [LOOP.repeat(DEPTH), INCREMENT.to_vec(), [GET_0, BR_IF_0, END].concat().repeat(DEPTH)].concat();
     let (stats, blocks) = build_small(0, code.clone(), false).unwrap();
-    assert_eq!((stats.phis as usize, stats.trivial_phis, blocks), (DEPTH, 0, 1 + 2 * DEPTH));
+    assert_eq!((stats.counters.phis as usize, stats.counters.trivial_phis, blocks), (DEPTH, 0, 1 + 2 * DEPTH));
     // Entered at the innermost, nothing but the increment comes back to any of the others.
     let (stats, blocks) = build_small(0, code, true).unwrap();
-    assert_eq!((stats.phis, stats.trivial_phis as usize, blocks), (1, DEPTH - 1, 1 + 2 * DEPTH));
+    assert_eq!((stats.counters.phis, stats.counters.trivial_phis as usize, blocks), (1, DEPTH - 1, 1 + 2 * DEPTH));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_million_blocks_in_a_row() {
     const BLOCKS: usize = 1_000_000;
     let code = [INCREMENT, &[BLOCK, GET_0, BR_IF_0, END].concat().repeat(BLOCKS), GET_0, DROP].concat();
     let (stats, blocks) = build_small(0, code, false).unwrap();
-    assert_eq!((stats.phis, blocks), (0, 1 + 2 * BLOCKS));
+    assert_eq!((stats.counters.phis, blocks), (0, 1 + 2 * BLOCKS));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_chain_of_phis() {
     const ARMS: usize = 100_000;
     let code = [GET_0, IF, INCREMENT, ELSE, ONE, DROP, END].concat().repeat(ARMS);
     let (stats, _) = build_small(0, [&code, GET_0, DROP].concat(), false).unwrap();
-    assert_eq!((stats.phis as usize, stats.trivial_phis), (ARMS, 0));
+    assert_eq!((stats.counters.phis as usize, stats.counters.trivial_phis), (ARMS, 0));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_huge_br_table() {
     let table = [&[0x0E][..], &leb(LABELS - 1), &labels].concat();
     let code = [BLOCK, BLOCK, BLOCK, GET_0, &table, END, INCREMENT, END, GET_0, DROP, END, GET_0, DROP].concat();
     let (stats, blocks) = build_small(0, code, false).unwrap();
-    assert_eq!((stats.phis, blocks), (2, 4));
+    assert_eq!((stats.counters.phis, blocks), (2, 4));
 }
 
 #[test]

@@ -3,11 +3,12 @@
 
 use super::cytron::{self, Action, Definition, Program};
 use super::random::Random;
-use crate::analysis::{Cfg, Dominators};
-use crate::construct::Search;
+use crate::analysis::{Cfg, Dominators, verify};
 use crate::construct::braun::{Braun, Variables};
-use crate::ir::{Block, Entry, Func, Op, Type, Value, print, verify};
+use crate::ir::{Block, Entry, Func, Op, Type, Value, print};
 use crate::opt::{self, Context, phis};
+use crate::request::Options;
+use crate::settings::Search;
 use bumpalo::Bump;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +40,8 @@ fn phis_are_those_of_the_pruned_minimal_form() {
         let actions: Vec<Vec<Action>> = func.blocks().map(|_| actions(&mut random)).collect();
         let reads = construct(&mut func, &cfg, &actions, &mut random);
         let placed = count_phis(&func);
-        let mut cx = Context { verify: true, ..Context::default() };
+        let options = Options { verify: true, ..Options::default() };
+        let mut cx = Context::new(&options);
         opt::run_pass(&phis::PASS, &mut func, &mut cx);
         verify(&func, None).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", print(&func)));
 

@@ -2,10 +2,12 @@
 
 use super::reference::{Reference, wide};
 use super::{all_options, module, trivial_phi};
-use crate::construct::{BuildStats, Refinements, Search, build};
+use crate::analysis::verify;
+use crate::construct::{BuildStats, build};
 use crate::ir::sandbox::Sandbox;
-use crate::ir::{Entry, Func, Outcome, Stop, eval, print, verify};
+use crate::ir::{Entry, Func, Outcome, Stop, eval, print};
 use crate::request::Options;
+use crate::settings::{Refinements, Search};
 use bumpalo::Bump;
 use std::fmt::Write;
 use weir_bytecode::{Module, Trap};

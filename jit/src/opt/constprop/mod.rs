@@ -33,12 +33,14 @@ mod solve;
 mod tests;
 mod tree;
 
-pub use solve::{Limits, Proved, Solution, solve};
+pub use solve::{Proved, Solution, solve};
 pub use tree::{Leaf, Tree};
 
-use super::{Analysis, Changed, Context, Pass};
+use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::Dominators;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use crate::settings::PropagationLimits;
+use weir_contract::stats::Counters;
 
 /// Gated constant propagation.
 pub const PASS: Pass = Pass { name: "constprop", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
@@ -48,7 +50,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     if cx.cfg().order().len() == 1 && !has_select(func) {
         return Changed(0);
     }
-    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.limits);
+    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.options.limits);
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
@@ -63,16 +65,19 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// Counts what only gates proved. Hardly any function has something to prove, so that without them is tried then alone.
+/// Counts what only gates proved. Few functions have anything to prove; only these are solved again without gates.
 fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution<'_>) {
     let proved = solution.proved(func, cx.cfg());
     if proved == Proved::default() || solution.predicates_allowed() == 0 {
         return;
     }
-    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), Limits { predicates: 0, ..cx.limits });
-    let mut gated = cx.gated.get();
-    gated += proved.beyond(plain.proved(func, cx.cfg()));
-    cx.gated.set(gated);
+    let limits = PropagationLimits { predicates: 0, ..cx.options.limits };
+    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), limits).proved(func, cx.cfg());
+    let mut counted = Counters::default();
+    counted.gated_constants = proved.constants.saturating_sub(plain.constants);
+    counted.gated_branches = proved.branches.saturating_sub(plain.branches);
+    counted.gated_blocks = proved.blocks.saturating_sub(plain.blocks);
+    cx.count(counted);
 }
 
 fn has_select(func: &Func<'_>) -> bool {

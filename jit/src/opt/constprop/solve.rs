@@ -8,54 +8,19 @@ use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators};
 use crate::ir::fold::fold_opcode;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-
-/// How much is tried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Distinct predicates in one tree. 0 is plain conditional propagation.
-    pub predicates: usize,
-    /// Steps over trees per instruction, beyond which it starts again with no predicates.
-    pub steps: u64,
-    /// Instructions beyond which there is one sweep only, in which whatever comes along a back edge is unknown.
-    pub sweep: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { predicates: 2, steps: 64, sweep: 200_000 }
-    }
-}
 
 /// How much of a function is known not to be as it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Proved {
     /// Values that are always the same, constants themselves aside.
-    pub constants: u32,
+    pub constants: u64,
     /// Branches that always go one way, those on constants aside.
-    pub branches: u32,
+    pub branches: u64,
     /// Blocks that control never comes to.
-    pub blocks: u32,
-}
-
-impl Proved {
-    /// What of this is beyond `other`.
-    pub fn beyond(self, other: Proved) -> Proved {
-        Proved {
-            constants: self.constants.saturating_sub(other.constants),
-            branches: self.branches.saturating_sub(other.branches),
-            blocks: self.blocks.saturating_sub(other.blocks),
-        }
-    }
-}
-
-impl std::ops::AddAssign for Proved {
-    fn add_assign(&mut self, other: Proved) {
-        self.constants += other.constants;
-        self.branches += other.branches;
-        self.blocks += other.blocks;
-    }
+    pub blocks: u64,
 }
 
 /// Changes of a value's tree after which it only goes down, and after which it is unknown.
@@ -77,11 +42,11 @@ pub struct Solution<'s> {
     reached: &'s mut [bool],
     /// By block, whether anything in it is known or was at first, or is a `select`.
     telling: &'s mut [bool],
-    limits: Limits,
+    limits: PropagationLimits,
 }
 
 /// Finds what is constant in `func`, in which no replacement is pending.
-pub fn solve<'s>(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, limits: Limits) -> Solution<'s> {
+pub fn solve<'s>(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, limits: PropagationLimits) -> Solution<'s> {
     let mut solver = Solver::new(scratch, func, cfg, dom, limits);
     if limits.predicates > 0 {
         solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.home);
@@ -89,7 +54,7 @@ pub fn solve<'s>(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, dom: &Dominators
     if solver.run() {
         return solver.known;
     }
-    let mut plain = Solver::new(scratch, func, cfg, dom, Limits { predicates: 0, ..limits });
+    let mut plain = Solver::new(scratch, func, cfg, dom, PropagationLimits { predicates: 0, ..limits });
     plain.run();
     plain.known
 }
@@ -135,13 +100,13 @@ impl Solution<'_> {
             }
             let Some(terminator) = func.terminator(block) else { continue };
             if matches!(func.op(terminator), Op::Branch | Op::BrTable) && func.as_const(func.args(terminator)[0]).is_none() {
-                proved.branches += u32::from(func.block(block).succs.len() > 1 && self.only_way(func, block).is_some());
+                proved.branches += u64::from(func.block(block).succs.len() > 1 && self.only_way(func, block).is_some());
             }
         }
         // Of values in blocks that control never comes to, nothing is known.
         let values = cfg.order().iter().filter(|&&block| self.tells(block)).flat_map(|&block| &func.block(block).insts);
         let known = values.filter(|&&value| self.tree(value) != Tree::BOTTOM && func.op(value) != Op::Const);
-        proved.constants = known.filter(|&&value| self.forest.constant(self.tree(value)).is_some()).count() as u32;
+        proved.constants = known.filter(|&&value| self.forest.constant(self.tree(value)).is_some()).count() as u64;
         proved
     }
 
@@ -221,7 +186,13 @@ struct Solver<'f, 's, 'a> {
 }
 
 impl<'f, 's, 'a> Solver<'f, 's, 'a> {
-    fn new(scratch: &'s Bump, func: &'f Func<'a>, cfg: &'f Cfg, dom: &'f Dominators, limits: Limits) -> Solver<'f, 's, 'a> {
+    fn new(
+        scratch: &'s Bump,
+        func: &'f Func<'a>,
+        cfg: &'f Cfg,
+        dom: &'f Dominators,
+        limits: PropagationLimits,
+    ) -> Solver<'f, 's, 'a> {
         let layout = Layout::of(scratch, func, cfg);
         let (blocks, values) = (func.num_blocks(), func.num_values());
         let (gated_blocks, gated_values) = if limits.predicates > 0 { (blocks, values) } else { (0, 0) };
@@ -263,7 +234,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             self.sweep();
             return true;
         }
-        let Limits { predicates, steps, .. } = self.known.limits;
+        let PropagationLimits { predicates, steps, .. } = self.known.limits;
         let budget = if predicates > 0 { steps * self.known.layout.row.len() as u64 + 1000 } else { u64::MAX };
         self.known.reached[Block::ENTRY.index()] = true;
         for &block in self.cfg.order() {

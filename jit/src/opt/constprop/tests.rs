@@ -1,9 +1,10 @@
 //! Every claim about random structured programs, compared with what happens on all small inputs.
 
 use super::tree::Leaf;
-use super::{Limits, Solution, solve};
-use crate::analysis::{Cfg, Dominators};
-use crate::ir::{Block, Entry, Func, Op, Type, Value, verify};
+use super::{Solution, solve};
+use crate::analysis::{Cfg, Dominators, verify};
+use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use weir_bytecode::semantics;
 
@@ -318,7 +319,8 @@ fn no_claim_is_wrong() {
         for (predicates, found) in found.iter_mut().enumerate() {
             // The last configuration is that of huge functions.
             let sweep = if predicates == 3 { 0 } else { usize::MAX };
-            let mut known = solve(&arena, &func, &cfg, &dom, Limits { predicates: predicates.min(2), steps: 10_000, sweep });
+            let mut known =
+                solve(&arena, &func, &cfg, &dom, PropagationLimits { predicates: predicates.min(2), steps: 10_000, sweep });
             let mut executed = vec![false; func.num_values()];
             for inputs in 0..16 {
                 let values = vec![0xBAD; func.num_values()];

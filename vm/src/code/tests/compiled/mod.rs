@@ -37,10 +37,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use weir_bytecode::{Module, Trap, ValType};
 use weir_contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
+use weir_jit::analysis::verify;
 use weir_jit::compile::{Options, Refusal, compile_ssa};
 use weir_jit::ir::eval::{Callee, Outcome, Stop, World as _, eval};
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Func, Type, parse, verify};
+use weir_jit::ir::{Func, Type, parse};
 use weir_jit::{Backend, Compiled, Request};
 
 /// A module whose functions are given as SSA one by one. Those that are not are "interpreted": they answer like

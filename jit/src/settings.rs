@@ -1,21 +1,21 @@
-//! Switches for everything that construction does beyond the plain algorithm. All lead to the same meaning; all but
-//! [`Search`] and [`Refinements::witnesses`] to different, bigger code when off. They are for measuring what each is
-//! worth, and for finding a fault.
+//! How far construction and constant propagation go. No setting changes what the code does. They are for measuring what each
+//! refinement is worth, and for finding a fault.
 
 /// How the definition of a variable is looked for above a join, whose predecessors are all known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Search {
     /// Every join on the way gets a phi before its predecessors are asked.
     Plain,
-    /// A join gets a phi where its predecessors answer differently, or when the search comes back to it (section
+    /// A join gets a phi where its predecessors have different definitions, or when the search comes back to it (section
     /// 3.3 of the paper, "marker").
     Marker,
-    /// Joins that lie on cycles with each other are answered together: if only one definition comes in from outside,
-    /// it is the answer of all, and none gets a phi (the same section, with Tarjan's algorithm).
+    /// Joins that lie on cycles with each other are resolved together: if only one definition comes in from outside,
+    /// it is the definition of all, and none gets a phi (the same section, with Tarjan's algorithm).
     Components,
 }
 
-/// What construction does beyond the plain algorithm.
+/// What construction does beyond the plain algorithm. Without any of them but [`Search`] and [`Refinements::witnesses`], code is
+/// different and bigger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Refinements {
     /// How definitions are looked for.
@@ -60,4 +60,21 @@ impl Refinements {
         number: false,
         prune: false,
     };
+}
+
+/// How much constant propagation tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PropagationLimits {
+    /// Distinct predicates in one tree. 0 is plain conditional propagation.
+    pub predicates: usize,
+    /// Steps over trees per instruction, beyond which it starts again with no predicates.
+    pub steps: u64,
+    /// Instructions beyond which there is one sweep only, in which everything that comes along a back edge is unknown.
+    pub sweep: usize,
+}
+
+impl Default for PropagationLimits {
+    fn default() -> PropagationLimits {
+        PropagationLimits { predicates: 2, steps: 64, sweep: 200_000 }
+    }
 }

@@ -16,13 +16,11 @@
 //! 10. results of a call stand directly behind it, each number once;
 //! 11. definitions dominate their uses; the argument of a phi, the end of the predecessor.
 //!
-//! The first violation is reported. This is the one file of `ir` that uses an analysis: dominance.
+//! The first violation is reported.
 
-use super::func::Func;
-use super::index::{Block, Value};
-use super::ops::{Effect, Fields, Op, Type, vector_opcode};
-use super::print;
-use crate::analysis::{Cfg, Dominators};
+use super::cfg::Cfg;
+use super::dom::Dominators;
+use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, print, vector_opcode};
 use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;

@@ -1,0 +1,214 @@
+//! The state of construction: the abstract stack, the block that code is emitted to, and what every instruction needs of them.
+
+use super::braun::Braun;
+use super::frames::{Edge, Edges, Frame};
+use super::joins::Joins;
+use super::osr::state::Rounds;
+use super::stats::BuildStats;
+use super::variables::{Constants, Variables};
+use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use crate::request::Options;
+use bumpalo::Bump;
+use weir_bytecode::{FuncBody, FuncType, Module, ValType};
+
+/// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps
+/// per byte, and five at the most in small functions; only what was made to be quadratic comes near: many variables
+/// live across many blocks, or labels and calls with hundreds of results. The memory that this bounds: `tests/memory.rs`.
+const WORK_LIMIT: u64 = 2_000_000;
+const WORK_PER_BYTE: u64 = 4;
+/// Bytes of code for each value, about: compilers' output has 0.25 to 0.3 values per byte. Room is made at once.
+const BYTES_PER_VALUE: usize = 4;
+
+/// About as many as the branches; but more branches than one in three bytes are labels of tables, which make none.
+fn expected_blocks(body: &FuncBody) -> usize {
+    let (branches, bytes) = (body.branches.len(), body.len() as usize);
+    if 3 * branches < bytes { branches } else { bytes / 16 }
+}
+
+pub(super) fn work_limit(body: &FuncBody) -> u64 {
+    WORK_LIMIT + WORK_PER_BYTE * u64::from(body.len())
+}
+
+/// Entries of the table of recent pure values: enough for the blocks that matter, small enough to stay in L1.
+pub(super) const RECENT: usize = 512;
+
+/// One operand on the abstract stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operand {
+    /// This value.
+    Value(Value),
+    /// The variable of this operand slot: see [`osr`].
+    Slot(Type),
+}
+
+/// The state of the walk.
+pub(super) struct Builder<'a, 'm> {
+    pub(super) module: &'m Module,
+    pub(super) body: &'m FuncBody,
+    pub(super) ty: &'m FuncType,
+    pub(super) options: &'m Options,
+    pub(super) func: Func<'a>,
+    pub(super) ssa: Braun,
+    pub(super) vars: Variables<'m>,
+    pub(super) stack: Vec<Operand>,
+    pub(super) frames: Vec<Frame>,
+    /// Edges into their labels.
+    pub(super) edges: Edges,
+    /// Lists of edges and operands that are not in use.
+    pub(super) spare_edges: Vec<Edge>,
+    pub(super) spare_operands: Vec<Value>,
+    /// Operands that edges carry to labels: [`control::Edge`] refers to them.
+    pub(super) label_args: Vec<Value>,
+    /// The block at hand; `None` in dead code.
+    pub(super) block: Option<Block>,
+    /// Its instructions so far: they become the block's when its terminator is among them.
+    pub(super) insts: Vec<Value>,
+    /// How many blocks inside dead code are open.
+    pub(super) skipped: u32,
+    /// Of the instruction at hand.
+    pub(super) pc: u32,
+    /// Index of the next fuel segment.
+    pub(super) segment: usize,
+    /// Of the loops around an OSR entry.
+    pub(super) rounds: Rounds,
+    /// Recent pure values, direct-mapped by hash, with their block.
+    pub(super) recent: Box<[(Block, Value)]>,
+    /// What the walk itself counts.
+    pub(super) stats: BuildStats,
+}
+
+impl<'a, 'm> Builder<'a, 'm> {
+    pub(super) fn new(arena: &'a Bump, module: &'m Module, index: u32, entry: Entry, options: &'m Options) -> Builder<'a, 'm> {
+        let body = module.body(index).expect("the caller has checked");
+        let ty = module.func_type(index);
+        let types = |types: &'m [ValType]| types.iter().map(|&ty| Type::from(ty));
+        let mut func = Func::new(arena, index, entry, types(&ty.params), types(&ty.results));
+        let (values, blocks) = (body.len() as usize / BYTES_PER_VALUE + 8, expected_blocks(body) + 8);
+        func.reserve(values, blocks);
+        let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
+        let refinements = &options.refinements;
+        let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
+        ssa.reserve(blocks);
+        let joins = Joins::new(body.locals.len());
+        let mut vars = Variables { body, merged: None, joins, leaders: Vec::new(), constants: Constants::new() };
+        let block = func.create_block();
+        ssa.seal_block(&mut func, &mut vars, block);
+        Builder {
+            module,
+            body,
+            ty,
+            options,
+            func,
+            ssa,
+            vars,
+            stack: Vec::with_capacity(16),
+            frames: Vec::with_capacity(16),
+            edges: Edges::new(blocks / 4),
+            spare_edges: Vec::new(),
+            spare_operands: Vec::new(),
+            label_args: Vec::with_capacity(32),
+            block: Some(block),
+            insts: Vec::with_capacity(32),
+            skipped: 0,
+            pc: body.entry,
+            segment: 0,
+            rounds: Rounds::default(),
+            recent: vec![(Block(u32::MAX), Value(0)); RECENT].into(),
+            stats: BuildStats::default(),
+        }
+    }
+
+    /// The block at hand, in live code.
+    pub(super) fn here(&self) -> Block {
+        self.block.expect("only live code emits")
+    }
+
+    pub(super) fn push(&mut self, value: Value) {
+        self.stack.push(Operand::Value(value));
+    }
+
+    pub(super) fn push_constant(&mut self, ty: Type, bits: u64) {
+        let value = self.constant(ty, bits);
+        self.push(value);
+    }
+
+    /// The bits of what a branch depends on, if the branch is to be decided here.
+    pub(super) fn known(&mut self, condition: Value) -> Option<u64> {
+        let bits = self.func.as_const(condition).filter(|_| self.options.refinements.prune)?;
+        self.stats.counters.pruned += 1;
+        Some(bits)
+    }
+
+    pub(super) fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.vars.constant(&mut self.func, ty, bits)
+    }
+
+    pub(super) fn pop(&mut self) -> Value {
+        let value = self.operand(self.stack.len() - 1);
+        self.stack.pop();
+        value
+    }
+
+    /// Pops `N` operands; the last is the topmost.
+    pub(super) fn pop_array<const N: usize>(&mut self) -> [Value; N] {
+        let mut values = [Value(0); N];
+        values.iter_mut().rev().for_each(|value| *value = self.pop());
+        values
+    }
+
+    /// Pops `count` operands; the last is the topmost. The list is `spare_operands`: worth giving back.
+    pub(super) fn pop_list(&mut self, count: usize) -> Vec<Value> {
+        let mut values = std::mem::take(&mut self.spare_operands);
+        values.clear();
+        let height = self.stack.len() - count;
+        values.extend((height..height + count).map(|i| self.operand(i)));
+        self.stack.truncate(height);
+        values
+    }
+
+    /// The `count` topmost operands; the last is the topmost.
+    pub(super) fn top(&mut self, count: usize) -> Vec<Value> {
+        (self.stack.len() - count..self.stack.len()).map(|i| self.operand(i)).collect()
+    }
+
+    /// The operand in slot `index` of the stack, as of now.
+    pub(super) fn operand(&mut self, index: usize) -> Value {
+        match self.stack[index] {
+            Operand::Value(value) => self.func.find(value),
+            Operand::Slot(ty) => {
+                // In the peeled form nothing assigns it.
+                let block = if self.vars.merged.is_some() { self.here() } else { Block::ENTRY };
+                let variable = self.slot_variable(index);
+                self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)
+            }
+        }
+    }
+
+    /// The variable of operand slot `index`.
+    pub(super) fn slot_variable(&self, index: usize) -> u32 {
+        (self.body.locals.len() + index) as u32
+    }
+
+    /// Appends an instruction to the block at hand.
+    pub(super) fn emit(&mut self, op: Op, ty: Type, aux: u32, imm: u64, args: &[Value]) -> Value {
+        self.ssa.spend(1 + args.len());
+        assert!(self.block.is_some(), "only live code emits");
+        let value = self.func.create(op, ty, self.pc, aux, imm, args);
+        self.insts.push(value);
+        value
+    }
+
+    /// Charges the fuel segment that starts with the instruction at hand, if one does.
+    pub(super) fn charge(&mut self) {
+        if !self.options.fuel {
+            return;
+        }
+        let rest = &self.body.segments[self.segment..];
+        self.segment += rest.iter().take_while(|segment| segment.pc < self.pc).count();
+        if let Some(segment) = self.body.segments.get(self.segment)
+            && segment.pc == self.pc
+        {
+            self.emit(Op::Fuel, Type::Void, 0, u64::from(segment.cost), &[]);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a pass is, and what surrounds it while it runs: analyses, fuel, options, counters.
+
+use crate::analysis::{Cfg, Dominators, Loops, verify};
+use crate::ir::Func;
+use crate::request::Options;
+use bumpalo::Bump;
+use std::cell::Cell;
+use weir_bytecode::Module;
+use weir_contract::stats::Counters;
+
+/// A transformation of a function.
+#[derive(Debug)]
+pub struct Pass {
+    /// How flags, dumps and statistics call it.
+    pub name: &'static str,
+    /// Does it.
+    pub run: fn(&mut Func<'_>, &Context<'_>) -> Changed,
+    /// What it asks the context for.
+    pub needs: &'static [Analysis],
+    /// What still holds of a function that it has changed.
+    pub keeps: &'static [Analysis],
+}
+
+/// How many rewrites a pass made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Changed(pub u32);
+
+/// A cached analysis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Analysis {
+    /// [`Cfg`]
+    Cfg,
+    /// [`Dominators`]
+    Dominators,
+    /// [`Loops`]
+    Loops,
+}
+
+impl Analysis {
+    /// All that depend on nothing but blocks and edges: what a pass that touches neither keeps.
+    pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops];
+}
+
+/// What the passes did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassStats {
+    /// Name of the pass.
+    pub name: &'static str,
+    /// Rewrites.
+    pub changes: u32,
+    /// Time, verification excluded, in nanoseconds.
+    pub nanos: u64,
+}
+
+/// What surrounds the passes of one function.
+pub struct Context<'c> {
+    /// The module, if there is one.
+    pub module: Option<&'c Module>,
+    /// Which passes run, how far they go, and whether the function is verified before the first and after every pass.
+    pub options: &'c Options,
+    /// Rewrites that may still be made; `None` for any number.
+    pub fuel: Cell<Option<u64>>,
+    /// What the passes counted besides their rewrites.
+    pub counters: Cell<Counters>,
+    /// One entry per pass that ran, in order.
+    pub stats: Vec<PassStats>,
+    /// Analyses that hold now.
+    pub analyses: Analyses,
+    /// Memory for the pass that runs, empty again after it. Worth keeping from function to function.
+    pub scratch: Bump,
+}
+
+/// Cached analyses of the function that the passes run on.
+#[derive(Default)]
+pub struct Analyses {
+    cfg: Option<Cfg>,
+    dom: Option<Dominators>,
+    loops: Option<Loops>,
+}
+
+impl<'c> Context<'c> {
+    /// A context without a module, in which nothing has run.
+    pub fn new(options: &'c Options) -> Context<'c> {
+        Context {
+            module: None,
+            options,
+            fuel: options.rewrite_fuel.into(),
+            counters: Cell::default(),
+            stats: Vec::new(),
+            analyses: Analyses::default(),
+            scratch: Bump::new(),
+        }
+    }
+
+    /// Whether the pass does not run.
+    pub fn is_off(&self, pass: &Pass) -> bool {
+        self.options.passes_off.iter().any(|name| name == pass.name)
+    }
+
+    /// Adds to what the passes counted.
+    pub fn count(&self, more: Counters) {
+        let mut counters = self.counters.get();
+        counters += more;
+        self.counters.set(counters);
+    }
+
+    /// Takes the fuel of one rewrite and returns whether there was some. Without, a pass leaves the function as it is; it may ask
+    /// again.
+    pub fn spend(&self) -> bool {
+        match self.fuel.get() {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                self.fuel.set(Some(left - 1));
+                true
+            }
+        }
+    }
+
+    /// Order and reachability.
+    ///
+    /// # Panics
+    /// If the pass that runs does not list it among its needs; so do the others.
+    pub fn cfg(&self) -> &Cfg {
+        self.analyses.cfg.as_ref().expect("a pass that uses the order of blocks needs Analysis::Cfg")
+    }
+
+    /// The dominator tree.
+    pub fn dom(&self) -> &Dominators {
+        self.analyses.dom.as_ref().expect("a pass that uses dominators needs Analysis::Dominators")
+    }
+
+    /// The loops.
+    pub fn loops(&self) -> &Loops {
+        self.analyses.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
+    }
+
+    /// Verifies the function if the options ask for it.
+    ///
+    /// # Panics
+    /// On a violation.
+    pub(super) fn check(&self, func: &Func<'_>, stage: &str) {
+        if self.options.verify
+            && let Err(error) = verify(func, self.module)
+        {
+            panic!("malformed after {stage}: {error}\n{func}");
+        }
+    }
+}
+
+impl Analyses {
+    pub(super) fn compute(&mut self, func: &Func<'_>, needs: &[Analysis]) {
+        if needs.is_empty() {
+            return;
+        }
+        let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
+        if needs.contains(&Analysis::Dominators) || needs.contains(&Analysis::Loops) {
+            let dom = self.dom.get_or_insert_with(|| Dominators::compute(func, cfg));
+            if needs.contains(&Analysis::Loops) {
+                self.loops.get_or_insert_with(|| Loops::compute(func, cfg, dom));
+            }
+        }
+    }
+
+    pub(super) fn forget_all_but(&mut self, keeps: &[Analysis]) {
+        if !keeps.contains(&Analysis::Cfg) {
+            self.cfg = None;
+        }
+        if !keeps.contains(&Analysis::Dominators) {
+            self.dom = None;
+        }
+        if !keeps.contains(&Analysis::Loops) {
+            self.loops = None;
+        }
+    }
+}
