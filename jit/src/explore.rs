@@ -2,37 +2,52 @@
 //! one. `@` and a number at the end of a line name the bytecode that the line comes from.
 
 use crate::analysis::gates;
-use crate::pipeline::{self, Form, Observer, Unit};
-use crate::request::{Options, Request};
+use crate::pipeline::{self, Form, Observer, Phase, Unit};
+use crate::request::{Compiled, Options, Reloc, Request};
 use crate::x64;
 use bumpalo::Bump;
+use std::fmt::Write;
 use std::ops::ControlFlow;
 use weir_bytecode::print;
 
 /// The text of one stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// `bytecode`, `sidetable`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout` or `asm`; `refusal` if the
-    /// compiler refused the function there.
+    /// `bytecode`, `sidetable`, `profile`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout`, `asm` or `bytes`;
+    /// `refusal` if the compiler refused the function there.
     pub stage: &'static str,
-    /// What it looked like then.
+    /// The function after that stage.
     pub text: String,
 }
 
-/// Compiles as [`crate::compile()`] does and writes down every stage; of the passes, those that changed something, and of the
-/// gates, which are found anew for each SSA stage, those that differ from the last.
+/// Compiles as [`crate::compile()`] does and writes down every stage: the counts if there are any; the passes that changed
+/// something; and the gates, which are computed for each SSA stage, where they differ from the last.
 ///
 /// # Panics
 /// As [`crate::compile()`].
 pub fn explore(request: &Request<'_>) -> Vec<Section> {
+    run(request, pipeline::front().chain(pipeline::back(request.backend).iter().copied()))
+}
+
+/// The same without the back end: the last stage is the optimised SSA.
+///
+/// # Panics
+/// As [`crate::compile()`].
+pub fn explore_ssa(request: &Request<'_>) -> Vec<Section> {
+    run(request, pipeline::front())
+}
+
+fn run(request: &Request<'_>, phases: impl Iterator<Item = Phase>) -> Vec<Section> {
     let bytecode = Section { stage: "bytecode", text: print::code(request.module, request.func).to_string() };
     let side_table = Section { stage: "sidetable", text: print::side_table(request.module, request.func).to_string() };
     let mut sections = Sections { all: vec![bytecode, side_table], gates: String::new() };
+    if let Some(profile) = request.profile.filter(|profile| !profile.is_empty()) {
+        sections.push("profile", profile.to_string());
+    }
     let options = Options { lines: true, ..request.options.clone() };
     let request = &Request { options: &options, ..*request };
     let arena = Bump::new();
     let mut unit = Unit::new(request, Form::Bytecode, &arena, Bump::new());
-    let phases = pipeline::front().chain(pipeline::back(request.backend).iter().copied());
     if let Err(refusal) = pipeline::run(&mut unit, phases, &mut sections) {
         sections.push("refusal", format!("{refusal}\n"));
     }
@@ -64,13 +79,38 @@ impl Observer for Sections {
                 }
             }
             Form::Machine(code) => self.push(phase, code.to_string()),
-            Form::Bytes(compiled) if cfg!(target_arch = "x86_64") => {
-                self.push("asm", x64::disassemble(&compiled.code, &compiled.lines));
+            Form::Bytes(compiled) => {
+                if cfg!(target_arch = "x86_64") {
+                    self.push("asm", x64::disassemble(&compiled.code, &compiled.lines));
+                }
+                self.push("bytes", bytes(compiled));
             }
-            Form::Bytes(compiled) => self.push("asm", format!("{} bytes\n", compiled.code.len())),
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The bytes, 16 on a line after the offset of the first, with `..` for those that a relocation fills in; then the relocations.
+fn bytes(compiled: &Compiled) -> String {
+    let mut bytes: Vec<Option<u8>> = compiled.code.iter().copied().map(Some).collect();
+    for reloc in &compiled.relocs {
+        bytes[reloc.offset as usize..][..4].fill(None);
+    }
+    let mut text = String::new();
+    for (i, line) in bytes.chunks(16).enumerate() {
+        let _ = write!(text, "{:6x} ", 16 * i);
+        for byte in line {
+            let _ = match byte {
+                Some(byte) => write!(text, " {byte:02x}"),
+                None => write!(text, " .."),
+            };
+        }
+        text.push('\n');
+    }
+    for Reloc { offset, func, addend } in &compiled.relocs {
+        let _ = writeln!(text, "reloc {offset:#x} f{func} {addend:+}");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -108,7 +148,7 @@ mod tests {
         let names: Vec<&str> = sections.iter().map(|section| section.stage).collect();
         assert_eq!(names[..5], ["bytecode", "sidetable", "build", "gates", "simplify"]);
         if cfg!(target_arch = "x86_64") && names.last() != Some(&"refusal") {
-            assert_eq!(names[names.len() - 4..], ["lower", "regalloc", "layout", "asm"]);
+            assert_eq!(names[names.len() - 4..], ["regalloc", "layout", "asm", "bytes"]);
         }
         let text = |stage: &str| &sections.iter().find(|section| section.stage == stage).unwrap().text;
         assert!(text("bytecode").contains("func 0 [i32] -> [i32] ;; count\n"), "{}", text("bytecode"));

@@ -107,4 +107,7 @@ pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};
 pub use weir_bytecode::validate::InvalidModule;
 pub use weir_contract::profile::{BranchProfile, CallProfile, Profile};
+pub use weir_contract::profile_text::{ModuleProfile, ProfileError};
 pub use weir_contract::stats::Counters;
+#[cfg(feature = "jit")]
+pub use weir_jit::explore::Section;

@@ -1,6 +1,10 @@
 //! The profile of a function, as plain data: counts of branch directions and of the targets of indirect calls. It is a snapshot; the
 //! interpreter may go on counting.
 
+use std::fmt;
+use weir_bytecode::Instr;
+use weir_bytecode::opcodes::{CallKind, Control, Effect};
+
 /// The profile of a function. Counts saturate at [`u32::MAX`]; concurrent increments may be lost.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
@@ -8,6 +12,35 @@ pub struct Profile {
     pub branches: Box<[BranchProfile]>,
     /// The executed indirect calls, ascending by pc.
     pub calls: Box<[CallProfile]>,
+}
+
+/// An instruction that a profile counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// A conditional branch with this many directions: see [`BranchProfile::ways`].
+    Branch {
+        /// The number of directions.
+        ways: usize,
+    },
+    /// A call whose target is not fixed: see [`CallProfile`].
+    Call,
+}
+
+impl Counted {
+    /// What a profile counts of `instr`, if anything.
+    pub fn of(instr: &Instr<'_>) -> Option<Counted> {
+        let Effect::Control(control) = instr.op.effect() else { return None };
+        match control {
+            Control::BrIf | Control::BrOnNull | Control::BrOnNonNull | Control::If => Some(Counted::Branch { ways: 2 }),
+            Control::BrTable => Some(Counted::Branch { ways: instr.branch_entries() }),
+            Control::Call(kind) | Control::ReturnCall(kind) => match kind {
+                CallKind::Direct => None,
+                CallKind::Indirect | CallKind::Reference => Some(Counted::Call),
+            },
+            Control::Unreachable | Control::Nop | Control::Block | Control::Loop => None,
+            Control::Else | Control::End | Control::Br | Control::Return => None,
+        }
+    }
 }
 
 /// The counts of a branch instruction.
@@ -33,6 +66,11 @@ pub struct CallProfile {
 }
 
 impl Profile {
+    /// Whether it counts nothing.
+    pub fn is_empty(&self) -> bool {
+        self.branches.is_empty() && self.calls.is_empty()
+    }
+
     /// The counts of the branch at `pc`; empty if there are none.
     pub fn branch(&self, pc: u32) -> &[u32] {
         self.branches.binary_search_by_key(&pc, |branch| branch.pc).map_or(&[], |i| &self.branches[i].ways)
@@ -41,5 +79,27 @@ impl Profile {
     /// The targets of the indirect call at `pc`, if it was executed.
     pub fn call(&self, pc: u32) -> Option<&CallProfile> {
         self.calls.binary_search_by_key(&pc, |call| call.pc).ok().map(|i| &self.calls[i])
+    }
+}
+
+/// The text form, one line for each branch and call: see [`crate::profile_text`].
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for BranchProfile { pc, ways } in &self.branches {
+            write!(f, "  branch {pc:#x}")?;
+            ways.iter().try_for_each(|count| write!(f, " {count}"))?;
+            writeln!(f)?;
+        }
+        for CallProfile { pc, targets, others } in &self.calls {
+            write!(f, "  call {pc:#x}")?;
+            for (target, count) in targets {
+                match target {
+                    Some(func) => write!(f, " f{func} {count}")?,
+                    None => write!(f, " elsewhere {count}")?,
+                }
+            }
+            writeln!(f, " others {others}")?;
+        }
+        Ok(())
     }
 }

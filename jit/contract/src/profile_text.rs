@@ -1,24 +1,28 @@
-//! The profile of a module as text, so that a later run, or a person, can read what one run has counted.
+//! The profile of a module as text, so that a later run, or a person, can read what one run counted.
 //!
 //! ```text
 //! weir profile 1
-//! module 4ad1…                      the BLAKE3 hash of the module, 64 hexadecimal digits
-//! func 12 call                      counts with which the function was compiled, or at the end if it was not
+//! module 4ad1…                      the BLAKE3 hash of the module in the binary format, 64 hexadecimal digits
+//! func 12 call                      the counts with which the function was compiled, or its last counts if it was not
 //!   branch 0x1f3 10 90              one count for each direction, in the order of `BranchProfile::ways`
 //!   call 0x20a f5 100 elsewhere 3 others 1
-//! func 12 loop 0x1e0                counts with which the OSR body of the loop at this offset was compiled
+//! func 12 loop 0x1e0                the counts with which the OSR body of the loop at this offset was compiled
 //! ```
+//!
+//! Offsets are those of opcodes in the module. The lines of an entry are in ascending order of offsets, branches and calls each.
 
 use crate::Entry;
-use crate::profile::{BranchProfile, CallProfile, Profile};
-use std::collections::BTreeMap;
+use crate::profile::{BranchProfile, CallProfile, Counted, Profile};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use weir_bytecode::{FuncBody, Instrs, Module};
 
 /// The hash that identifies a module: BLAKE3 of its bytes in the binary format.
 pub type ModuleHash = [u8; 32];
 
 /// The profiles of a module's functions, by function and entry. The counts of an entry are those that its compilation used, so that the
-/// same profile gives the same code; a function that was not compiled has its counts at the end under [`Entry::Call`].
+/// same profile gives the same code; a function that was not compiled has its last counts under [`Entry::Call`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModuleProfile {
     /// The module that was profiled.
@@ -27,13 +31,31 @@ pub struct ModuleProfile {
     pub entries: BTreeMap<(u32, Entry), Profile>,
 }
 
+impl ModuleProfile {
+    /// Reads the profile of `module`, whose hash is `hash`. Functions, loops, branches and calls must be the module's. In a function
+    /// that is not validated yet, offsets are not checked.
+    ///
+    /// # Errors
+    /// The first line that is malformed, or does not fit the module.
+    pub fn read(text: &str, hash: ModuleHash, module: &Module) -> Result<ModuleProfile, ProfileError> {
+        parse(text, Some((hash, module)))
+    }
+
+    /// The counts for the compilation of an entry. An entry that has none takes those of the function's call, and if that has none,
+    /// too, those of the function's first loop.
+    pub fn counts(&self, func: u32, entry: Entry) -> Option<&Profile> {
+        let of_function = || self.entries.range((func, Entry::Call)..=(func, Entry::Osr(u32::MAX))).next();
+        self.entries.get(&(func, entry)).or_else(|| of_function().map(|(_, profile)| profile))
+    }
+}
+
 /// A profile's text that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProfileError {
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: usize,
     /// What was expected there.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
 }
 
 impl fmt::Display for ProfileError {
@@ -48,29 +70,13 @@ const HEADER: &str = "weir profile 1";
 
 impl fmt::Display for ModuleProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{HEADER}\nmodule ")?;
-        self.module.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        writeln!(f)?;
+        writeln!(f, "{HEADER}\nmodule {}", digits(&self.module))?;
         for (&(func, entry), profile) in &self.entries {
             match entry {
                 Entry::Call => writeln!(f, "func {func} call")?,
                 Entry::Osr(pc) => writeln!(f, "func {func} loop {pc:#x}")?,
             }
-            for BranchProfile { pc, ways } in &profile.branches {
-                write!(f, "  branch {pc:#x}")?;
-                ways.iter().try_for_each(|count| write!(f, " {count}"))?;
-                writeln!(f)?;
-            }
-            for CallProfile { pc, targets, others } in &profile.calls {
-                write!(f, "  call {pc:#x}")?;
-                for (target, count) in targets {
-                    match target {
-                        Some(func) => write!(f, " f{func} {count}")?,
-                        None => write!(f, " elsewhere {count}")?,
-                    }
-                }
-                writeln!(f, " others {others}")?;
-            }
+            write!(f, "{profile}")?;
         }
         Ok(())
     }
@@ -79,29 +85,49 @@ impl fmt::Display for ModuleProfile {
 impl std::str::FromStr for ModuleProfile {
     type Err = ProfileError;
 
+    /// Reads a profile without the module that it is of.
     fn from_str(text: &str) -> Result<ModuleProfile, ProfileError> {
-        let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line));
-        let mut next = |expected| lines.next().ok_or(ProfileError { line: text.lines().count() + 1, expected });
-        let (line, header) = next("`weir profile 1`")?;
-        if header != HEADER {
-            return Err(ProfileError { line, expected: "`weir profile 1`" });
-        }
-        let (line, module) = next("`module` and a hash")?;
-        let module = module.strip_prefix("module ").and_then(parse_hash);
-        let module = module.ok_or(ProfileError { line, expected: "`module` and a hash of 64 hexadecimal digits" })?;
-
-        let mut reader = Reader { entries: BTreeMap::new(), open: None };
-        for (line, text) in lines {
-            reader.line(text).map_err(|expected| ProfileError { line, expected })?;
-        }
-        reader.close();
-        Ok(ModuleProfile { module, entries: reader.entries })
+        parse(text, None)
     }
+}
+
+/// What is wrong with a line: what was expected there.
+type Expected = Cow<'static, str>;
+
+fn parse(text: &str, module: Option<(ModuleHash, &Module)>) -> Result<ModuleProfile, ProfileError> {
+    let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line));
+    let mut head = |expected: &'static str| {
+        lines.next().ok_or_else(|| ProfileError { line: text.lines().count() + 1, expected: expected.into() })
+    };
+    let (line, header) = head("`weir profile 1`")?;
+    if header != HEADER {
+        return Err(ProfileError { line, expected: "`weir profile 1`, the version that this build of Weir reads".into() });
+    }
+    let (line, words) = head("`module` and a hash")?;
+    let expected = "`module` and a hash of 64 hexadecimal digits";
+    let found = words.strip_prefix("module ").and_then(parse_hash).ok_or(ProfileError { line, expected: expected.into() })?;
+    if let Some((hash, _)) = module
+        && hash != found
+    {
+        let expected = format!("the hash of this module, {}: the profile is of another module", digits(&hash));
+        return Err(ProfileError { line, expected: expected.into() });
+    }
+
+    let mut reader = Reader { entries: BTreeMap::new(), open: None, module: module.map(|(_, module)| module), sites: None };
+    for (line, text) in lines {
+        reader.line(text).map_err(|expected| ProfileError { line, expected })?;
+    }
+    reader.close();
+    Ok(ModuleProfile { module: found, entries: reader.entries })
+}
+
+fn digits(hash: &ModuleHash) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn parse_hash(digits: &str) -> Option<ModuleHash> {
     let mut hash = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     for (i, byte) in hash.iter_mut().enumerate() {
@@ -111,9 +137,12 @@ fn parse_hash(digits: &str) -> Option<ModuleHash> {
 }
 
 /// Entries that are complete, and the one that is being read.
-struct Reader {
+struct Reader<'m> {
     entries: BTreeMap<(u32, Entry), Profile>,
     open: Option<Open>,
+    module: Option<&'m Module>,
+    /// What can be counted in the function of the last entry, with that function; `None` for the sites if nothing is known of it.
+    sites: Option<(u32, Option<HashMap<u32, Counted>>)>,
 }
 
 struct Open {
@@ -122,8 +151,8 @@ struct Open {
     calls: Vec<CallProfile>,
 }
 
-impl Reader {
-    fn line(&mut self, text: &str) -> Result<(), &'static str> {
+impl Reader<'_> {
+    fn line(&mut self, text: &str) -> Result<(), Expected> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         match words[..] {
             [] => Ok(()),
@@ -132,37 +161,40 @@ impl Reader {
                 let entry = match *entry {
                     ["call"] => Entry::Call,
                     ["loop", pc] => Entry::Osr(offset(pc)?),
-                    _ => return Err("`call`, or `loop` and an offset"),
+                    _ => return Err("`call`, or `loop` and an offset".into()),
                 };
                 self.close();
                 if self.entries.contains_key(&(func, entry)) {
-                    return Err("each entry of a function once");
+                    return Err("each entry of a function once".into());
                 }
+                self.check_entry(func, entry)?;
                 self.open = Some(Open { key: (func, entry), branches: Vec::new(), calls: Vec::new() });
                 Ok(())
             }
             ["branch", pc, ref ways @ ..] => {
-                let ways = ways.iter().map(|count| number(count)).collect::<Result<_, _>>()?;
+                let ways: Box<[u32]> = ways.iter().map(|count| number(count)).collect::<Result<_, _>>()?;
                 let branch = BranchProfile { pc: offset(pc)?, ways };
                 let branches = &mut self.open()?.branches;
                 ascending(branches.last().map(|last| last.pc), branch.pc)?;
-                branches.push(branch);
+                self.check_site(branch.pc, Counted::Branch { ways: branch.ways.len() })?;
+                self.open()?.branches.push(branch);
                 Ok(())
             }
             ["call", pc, ref targets @ .., "others", others] => {
-                let targets = targets.chunks(2).map(target).collect::<Result<_, _>>()?;
+                let targets = targets.chunks(2).map(|words| self.target(words)).collect::<Result<_, _>>()?;
                 let call = CallProfile { pc: offset(pc)?, targets, others: number(others)? };
                 let calls = &mut self.open()?.calls;
                 ascending(calls.last().map(|last| last.pc), call.pc)?;
-                calls.push(call);
+                self.check_site(call.pc, Counted::Call)?;
+                self.open()?.calls.push(call);
                 Ok(())
             }
-            _ => Err("`func`, `branch`, or `call` with `others` at its end"),
+            _ => Err("`func`, `branch`, or `call` with `others` at its end".into()),
         }
     }
 
-    fn open(&mut self) -> Result<&mut Open, &'static str> {
-        self.open.as_mut().ok_or("a function before its counts")
+    fn open(&mut self) -> Result<&mut Open, Expected> {
+        self.open.as_mut().ok_or("a function before its counts".into())
     }
 
     fn close(&mut self) {
@@ -170,75 +202,68 @@ impl Reader {
             self.entries.insert(key, Profile { branches: branches.into(), calls: calls.into() });
         }
     }
-}
 
-fn ascending(last: Option<u32>, pc: u32) -> Result<(), &'static str> {
-    if last.is_none_or(|last| last < pc) { Ok(()) } else { Err("offsets in ascending order") }
-}
-
-fn number(word: &str) -> Result<u32, &'static str> {
-    word.parse().map_err(|_| "a count below 2^32")
-}
-
-fn offset(word: &str) -> Result<u32, &'static str> {
-    let digits = word.strip_prefix("0x").ok_or("an offset such as 0x1f3")?;
-    u32::from_str_radix(digits, 16).map_err(|_| "an offset such as 0x1f3")
-}
-
-fn target(words: &[&str]) -> Result<(Option<u32>, u32), &'static str> {
-    match words {
-        ["elsewhere", count] => Ok((None, number(count)?)),
-        [func, count] => {
-            let func = func.strip_prefix('f').and_then(|index| index.parse().ok());
-            Ok((Some(func.ok_or("a function such as f5, or `elsewhere`")?), number(count)?))
+    fn target(&self, words: &[&str]) -> Result<(Option<u32>, u32), Expected> {
+        let &[target, count] = words else { return Err("a function and its count".into()) };
+        let count = number(count)?;
+        if target == "elsewhere" {
+            return Ok((None, count));
         }
-        _ => Err("a function and its count"),
+        let func: Option<u32> = target.strip_prefix('f').and_then(|index| index.parse().ok());
+        let func = func.ok_or("a function such as f5, or `elsewhere`")?;
+        match self.module {
+            Some(module) if func as usize >= module.funcs.len() => Err("a function of the module".into()),
+            _ => Ok((Some(func), count)),
+        }
     }
+
+    /// The entry is one of the module.
+    fn check_entry(&mut self, func: u32, entry: Entry) -> Result<(), Expected> {
+        let Some(module) = self.module else { return Ok(()) };
+        if func < module.imported_funcs || func as usize >= module.funcs.len() {
+            return Err("a function that is defined in the module".into());
+        }
+        let body = module.body(func);
+        if self.sites.as_ref().is_none_or(|&(known, _)| known != func) {
+            self.sites = Some((func, body.map(|body| sites(module, body))));
+        }
+        match (entry, body) {
+            (Entry::Osr(pc), Some(body)) if body.loops.iter().all(|info| info.pc != pc) => {
+                Err(format!("the offset of a loop of function {func}").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// There is such an instruction in the function of the open entry.
+    fn check_site(&self, pc: u32, counted: Counted) -> Result<(), Expected> {
+        let Some((func, Some(sites))) = &self.sites else { return Ok(()) };
+        match (sites.get(&pc), counted) {
+            (Some(&found), _) if found == counted => Ok(()),
+            (Some(Counted::Branch { ways }), Counted::Branch { .. }) => Err(format!("{ways} counts").into()),
+            (_, Counted::Branch { .. }) => Err(format!("the offset of a conditional branch of function {func}").into()),
+            (_, Counted::Call) => Err(format!("the offset of an indirect call of function {func}").into()),
+        }
+    }
+}
+
+/// What a profile can count in a function, by offset.
+fn sites(module: &Module, body: &FuncBody) -> HashMap<u32, Counted> {
+    Instrs::new(module, body.entry, body.end).filter_map(|instr| Some((instr.pc, Counted::of(&instr)?))).collect()
+}
+
+fn ascending(last: Option<u32>, pc: u32) -> Result<(), Expected> {
+    if last.is_none_or(|last| last < pc) { Ok(()) } else { Err("offsets in ascending order".into()) }
+}
+
+fn number(word: &str) -> Result<u32, Expected> {
+    word.parse().map_err(|_| "a count below 2^32".into())
+}
+
+fn offset(word: &str) -> Result<u32, Expected> {
+    let digits = word.strip_prefix("0x").ok_or("an offset such as 0x1f3")?;
+    u32::from_str_radix(digits, 16).map_err(|_| "an offset such as 0x1f3".into())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn example() -> ModuleProfile {
-        let call = CallProfile { pc: 0x20a, targets: [(Some(5), 100), (None, 3)].into(), others: 1 };
-        let ways = |pc, ways: &[u32]| BranchProfile { pc, ways: ways.into() };
-        let first = Profile { branches: [ways(0x1f3, &[10, 90]), ways(0x1ff, &[1, 2, u32::MAX])].into(), calls: [call].into() };
-        let entries =
-            [((12, Entry::Call), first), ((12, Entry::Osr(0x1e0)), Profile::default()), ((13, Entry::Call), Profile::default())];
-        ModuleProfile { module: std::array::from_fn(|i| i as u8 * 8), entries: entries.into() }
-    }
-
-    #[test]
-    fn what_is_printed_is_read_again() {
-        let text = example().to_string();
-        assert_eq!(text.parse(), Ok(example()));
-        assert!(text.contains("\nfunc 12 loop 0x1e0\n") && text.contains("  call 0x20a f5 100 elsewhere 3 others 1\n"), "{text}");
-    }
-
-    #[test]
-    fn errors_name_the_line_and_what_was_expected() {
-        let head = example().to_string().lines().take(2).collect::<Vec<_>>().join("\n");
-        for (text, line, expected) in [
-            ("weir profile 2".to_string(), 1, "`weir profile 1`"),
-            (HEADER.to_string(), 2, "`module` and a hash"),
-            (format!("{HEADER}\nmodule 12"), 2, "`module` and a hash of 64 hexadecimal digits"),
-            (
-                format!("{HEADER}\nmodule {}é{}", "0".repeat(31), "0".repeat(31)),
-                2,
-                "`module` and a hash of 64 hexadecimal digits",
-            ),
-            (format!("{head}\n  branch 0x1 1 2"), 3, "a function before its counts"),
-            (format!("{head}\nfunc x call"), 3, "the index of a function"),
-            (format!("{head}\nfunc 1 loop"), 3, "`call`, or `loop` and an offset"),
-            (format!("{head}\nfunc 1 call\nfunc 2 call\nfunc 1 call"), 5, "each entry of a function once"),
-            (format!("{head}\nfunc 1 call\n  branch 12 1 2"), 4, "an offset such as 0x1f3"),
-            (format!("{head}\nfunc 1 call\n  branch 0x12 1 4294967296"), 4, "a count below 2^32"),
-            (format!("{head}\nfunc 1 call\n  branch 0x12 1 1\n  branch 0x12 1 1"), 5, "offsets in ascending order"),
-            (format!("{head}\nfunc 1 call\n  call 0x12 f1 others 3"), 4, "a function and its count"),
-            (format!("{head}\nfunc 1 call\n  call 0x12 f1 3"), 4, "`func`, `branch`, or `call` with `others` at its end"),
-        ] {
-            assert_eq!(text.parse::<ModuleProfile>(), Err(ProfileError { line, expected }), "{text}");
-        }
-    }
-}
+mod tests;

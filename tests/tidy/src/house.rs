@@ -118,7 +118,18 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "vm::api",
         places: &["vm/src/api/", "vm/src/lib.rs"],
-        uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::code", "vm::interp", "vm::tier", "vm::exec"],
+        uses: &[
+            "bytecode",
+            "contract",
+            "jit",
+            "vm::sys",
+            "vm::records",
+            "vm::code",
+            "vm::interp",
+            "vm::compilation",
+            "vm::tier",
+            "vm::exec",
+        ],
     },
     // Clients: they see the public interfaces only. Of the records those are the handles, settings and errors that the crate's
     // root exports; all modules of weir-vm are private.

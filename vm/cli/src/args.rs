@@ -19,9 +19,12 @@ Examples:
   weir dump lib.wasm                         print sections and instructions with offsets
   weir explore lib.wat --func add            print every compiler stage of a function
   weir explore lib.wat --func add --html add.html
+  weir --profile-save app.prof app.wasm      save what the run counted
+  weir --profile-use app.prof app.wasm       compile with these counts
+  weir explore app.wasm --profile-use app.prof --func main --stage asm   show the code that the saved run executed
 
-Exit status: the program's own; 1 if the module cannot be read, is malformed or invalid, or cannot be linked; 2 for wrong usage;
-134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C; 141 if a pipe was closed.";
+Exit status: the program's own; 1 if the module cannot be read, is malformed or invalid, or cannot be linked, or output cannot be
+written; 2 for wrong usage, or a profile that cannot be read, is malformed, or is of another module or version; 134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C; 141 if a pipe was closed.";
 
 /// A WebAssembly virtual machine that starts in an interpreter and compiles hot functions.
 #[derive(Debug, Parser)]
@@ -54,7 +57,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FUNC")]
     pub invoke: Option<String>,
     #[command(flatten)]
-    pub engine: EngineFlags,
+    pub code: CodeFlags,
+    /// Write the profile of this run to FILE: branch counts and callees, as compilation used them
+    #[arg(long, value_name = "FILE")]
+    pub profile_save: Option<PathBuf>,
     /// Set an environment variable of the program; without VALUE, copy it from this environment
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub env: Vec<OsString>,
@@ -67,9 +73,6 @@ pub(crate) struct Run {
     /// Instantiate FILE first and make its exports importable from NAME
     #[arg(long = "preload", value_name = "NAME=FILE")]
     pub preloads: Vec<OsString>,
-    /// Stop the program after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub timeout: Option<Duration>,
     /// Limit the total size of the program's memories
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<usize>,
@@ -82,6 +85,19 @@ pub(crate) struct Run {
     /// The module (.wasm or .wat), then its arguments
     #[arg(value_name = "MODULE", required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = false)]
     pub module_and_args: Vec<OsString>,
+}
+
+/// The flags of a run that decide what code is compiled.
+#[derive(Debug, Args)]
+pub(crate) struct CodeFlags {
+    #[command(flatten)]
+    pub engine: EngineFlags,
+    /// Stop the program after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Compile with the counts of the profile in FILE, which must be of this module
+    #[arg(long, value_name = "FILE")]
+    pub profile_use: Option<PathBuf>,
 }
 
 /// The flags that configure an engine.
@@ -134,14 +150,6 @@ pub(crate) enum AllocatorName {
 }
 
 impl AllocatorName {
-    /// For the compiler itself.
-    pub fn of_compiler(self) -> weir_jit::request::Allocator {
-        match self {
-            AllocatorName::Own => weir_jit::request::Allocator::LinearScan,
-            AllocatorName::Regalloc2 => weir_jit::request::Allocator::Regalloc2,
-        }
-    }
-
     /// For an engine.
     pub fn allocator(self) -> weir::Allocator {
         match self {
@@ -213,21 +221,17 @@ pub(crate) struct Explore {
     /// Show only this function, given by index, export or name
     #[arg(long, value_name = "FUNC")]
     pub func: Option<String>,
-    /// Show only this stage: bytecode, sidetable, build, gates, a pass, lower, regalloc, asm
+    /// Show only this stage: bytecode, sidetable, profile, build, gates, a pass, lower, regalloc, layout, asm, bytes
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<String>,
     /// Write the stages of one function to OUT, as an HTML page that shows them side by side
     #[arg(long, value_name = "OUT", requires = "func", conflicts_with = "stage")]
     pub html: Option<PathBuf>,
-    /// Compile the OSR body of the loop with this number instead of the function
+    /// Compile the OSR body of this loop instead of the function. LOOP is its number in the function or, such as 0x1e0, its offset
     #[arg(long, value_name = "LOOP", requires = "func")]
-    pub osr: Option<u32>,
-    /// Use Cranelift as the back end
-    #[arg(long)]
-    pub cranelift: bool,
-    /// The register allocator of the native back end
-    #[arg(long, value_name = "ALLOCATOR")]
-    pub allocator: Option<AllocatorName>,
+    pub osr: Option<String>,
+    #[command(flatten)]
+    pub code: CodeFlags,
 }
 
 /// Parses a positive number of seconds, fractions allowed.
@@ -237,6 +241,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
         Ok(Duration::ZERO) => Err("the time must be positive".into()),
         Ok(time) => Ok(time),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+impl CodeFlags {
+    /// The engine configuration for these flags. `save`: the run's profile is to be saved.
+    pub fn config(&self, save: bool) -> weir::Config {
+        let mut config = self.engine.config();
+        config.epoch_interruption(self.timeout.is_some()).keep_profiles(save || self.profile_use.is_some());
+        config
     }
 }
 
@@ -278,7 +291,7 @@ mod tests {
     #[test]
     fn run_is_the_default_and_its_arguments_are_the_programs() {
         let run = parse("weir --fuel 5 a.wasm --fuel x -- validate").unwrap().run;
-        assert_eq!(run.engine.fuel, Some(5));
+        assert_eq!(run.code.engine.fuel, Some(5));
         assert_eq!(run.module_and_args, ["a.wasm", "--fuel", "x", "--", "validate"]);
         let Some(Command::Run(run)) = parse("weir run --stats=json a.wasm").unwrap().command else { panic!() };
         assert_eq!((run.stats, run.module_and_args.len()), (Some(StatsFormat::Json), 1));

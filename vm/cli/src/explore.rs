@@ -1,41 +1,36 @@
 //! `weir explore`: what every stage of the compiler makes of a function.
 
-use crate::args::{AllocatorName, Explore};
+use crate::args::{Explore, Tier};
 use crate::failure::{Done, Failure};
 use crate::page::page;
+use crate::profile;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use weir::{Engine, Module};
+use weir::{Engine, Module, Section};
 use weir_bytecode::module::{ExternIndex, Module as Bytecode};
-use weir_jit::explore::{Section, explore};
-use weir_jit::ir::Entry;
-use weir_jit::{Backend, Options, Request};
 
 /// Prints the stages of the functions asked for, each under a line `;; stage`, or writes a page that shows them.
 pub(crate) fn run(args: &Explore) -> Done {
-    let module = Module::from_file(&Engine::default(), &args.module).map_err(Failure::Module)?;
-    let module = module.bytecode();
+    let engine = Engine::new(args.code.config(false).lazy_validation(false)).map_err(Failure::of_engine)?;
+    let module = Module::from_file(&engine, &args.module).map_err(Failure::Module)?;
+    profile::use_from(args.code.profile_use.as_deref(), &module)?;
+    let bytecode = module.bytecode();
     let funcs = match &args.func {
-        Some(name) => vec![find(module, name)?],
-        None => (module.imported_funcs..module.funcs.len() as u32).collect(),
+        Some(name) => vec![find(bytecode, name)?],
+        None => (bytecode.imported_funcs..bytecode.funcs.len() as u32).collect(),
     };
-    // Only the code of a store compares identities of signatures with those of other modules.
-    let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
-    let backend = if args.cranelift { Backend::Cranelift } else { Backend::Native };
-    let allocator = args.allocator.map_or_else(weir_jit::request::Allocator::default, AllocatorName::of_compiler);
-    let options = Options { allocator, ..Options::default() };
     let mut out = std::io::stdout().lock();
     let mut seen = Vec::new();
     let mut found = false;
     for func in funcs {
-        let entry = entry(args, module, func)?;
-        let sections = explore(&Request { module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options });
+        let osr = args.osr.as_ref().map(|wanted| find_loop(wanted, bytecode, func)).transpose()?;
+        let sections = module.explore(func, osr).map_err(Failure::of_engine)?;
         if let Some(file) = &args.html {
-            write_page(file, args, module, func, &sections)?;
+            write_page(file, args, bytecode, func, &sections)?;
             continue;
         }
-        writeln!(out, ";; function {func} {}", module.func_name(func).unwrap_or_default())?;
+        writeln!(out, ";; function {func} {}", bytecode.func_name(func).unwrap_or_default())?;
         for section in sections {
             seen.push(section.stage);
             if args.stage.as_ref().is_none_or(|stage| stage == section.stage) {
@@ -54,8 +49,8 @@ pub(crate) fn run(args: &Explore) -> Done {
 fn write_page(file: &Path, args: &Explore, module: &Bytecode, func: u32, sections: &[Section]) -> Result<(), Failure> {
     let name = module.func_name(func).map_or_else(|| format!("function {func}"), ToString::to_string);
     let module_name = args.module.file_name().unwrap_or_default().to_string_lossy();
-    let entered = args.osr.map_or_else(String::new, |index| format!(", entered at loop {index}"));
-    let back_end = if args.cranelift { ", compiled by Cranelift" } else { "" };
+    let entered = args.osr.as_ref().map_or_else(String::new, |wanted| format!(", entered at loop {wanted}"));
+    let back_end = if matches!(args.code.engine.tier, Tier::Cranelift) { ", compiled by Cranelift" } else { "" };
     let bytes = module.body(func).map_or(0, |body| body.len());
     let subtitle =
         format!("function {func} of {module_name}, {}, {bytes} bytes of bytecode{entered}{back_end}", module.func_type(func));
@@ -80,14 +75,17 @@ pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
     }
 }
 
-/// By a call, or at the loop asked for.
-fn entry(args: &Explore, module: &Bytecode, func: u32) -> Result<Entry, Failure> {
-    let Some(index) = args.osr else { return Ok(Entry::Call) };
+/// The offset of the loop with this number or this offset.
+fn find_loop(wanted: &str, module: &Bytecode, func: u32) -> Result<u32, Failure> {
     let loops = module.body(func).map_or(&[][..], |body| &body.loops);
-    match loops.get(index as usize) {
-        Some(info) => Ok(Entry::Osr(info.pc)),
-        None => Err(Failure::Usage(format!("function {func} has {} loops, and no loop {index}", loops.len()))),
-    }
+    let found = match wanted.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok().and_then(|pc| loops.iter().find(|info| info.pc == pc)),
+        None => wanted.parse::<usize>().ok().and_then(|index| loops.get(index)),
+    };
+    found.map(|info| info.pc).ok_or_else(|| {
+        let offsets: Vec<String> = loops.iter().map(|info| format!("{:#x}", info.pc)).collect();
+        Failure::Usage(format!("function {func} has {} loops ({}), and no loop {wanted}", loops.len(), offsets.join(", ")))
+    })
 }
 
 fn no_stage(stage: &str, seen: &[&'static str]) -> Failure {

@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Module(Error),
     /// The guest trapped, exceeded a limit, or exited.
     Guest(Error),
+    /// The profile cannot be written.
+    Profile(String),
     /// Writing the output failed.
     Output(io::Error),
 }
@@ -35,7 +37,7 @@ impl Failure {
     /// The message for standard error; `None` for an exit and for a closed pipe, which ends pipelines regularly.
     pub fn message(&self) -> Option<String> {
         Some(match self {
-            Failure::Usage(message) => format!("weir: {message}"),
+            Failure::Usage(message) | Failure::Profile(message) => format!("weir: {message}"),
             Failure::Module(error) => format!("weir: {error:#}"),
             Failure::Guest(error) if error.is::<I32Exit>() || error.is::<BrokenPipe>() => return None,
             Failure::Guest(error) => {
@@ -57,7 +59,7 @@ impl Failure {
     pub fn status(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            Failure::Module(_) => 1,
+            Failure::Module(_) | Failure::Profile(_) => 1,
             // The parent receives eight bits of the status.
             Failure::Guest(error) if let Some(exit) = error.downcast_ref::<I32Exit>() => exit.0 as u8,
             Failure::Guest(error) if error.is::<BrokenPipe>() => PIPE_CLOSED,

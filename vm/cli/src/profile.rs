@@ -1,8 +1,37 @@
-//! `--profile counts`: prints the interpreter's counts on standard error.
+//! Profiles: `--profile counts` prints the interpreter's counts on standard error, `--profile-save` and `--profile-use` write and
+//! read them.
 
+use crate::failure::Failure;
+use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use weir::{Module, Profile};
 use weir_bytecode::{Instrs, Opcode};
+
+/// Lets `module` use the profile in `file`, if there is one to use.
+pub(crate) fn use_from(file: Option<&Path>, module: &Module) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let unusable = |reason: String| Failure::Usage(format!("--profile-use {}: {reason}", file.display()));
+    let bytes = fs::read(file).map_err(|error| unusable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        unusable(format!("line {}: expected text in UTF-8", valid.iter().filter(|&&byte| byte == b'\n').count() + 1))
+    })?;
+    module.use_profile(&text).map_err(|error| unusable(error.to_string()))
+}
+
+/// Writes the profile of `module` to `file`. A profile that is there already is replaced as a whole or not at all.
+pub(crate) fn save(file: &Path, module: &Module) -> Result<(), Failure> {
+    let profile = module.saved_profile().map_err(Failure::Module)?;
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = Path::new(&name);
+    fs::write(new, profile.to_string()).and_then(|()| fs::rename(new, file)).map_err(|error| {
+        // The first error is the one to report.
+        let _ = fs::remove_file(new);
+        Failure::Profile(format!("--profile-save {}: {error}", file.display()))
+    })
+}
 
 /// Prints the executed branches and indirect calls of every profiled function.
 pub(crate) fn print(module: &Module) -> io::Result<()> {

@@ -38,8 +38,8 @@ struct Host {
 }
 
 fn run_here(args: &Run, started: Instant) -> Done {
-    let mut config = args.engine.config();
-    config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK).epoch_interruption(args.timeout.is_some());
+    let mut config = args.code.config(args.profile_save.is_some());
+    config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
     match args.profile {
         Some(ProfileKind::Counts) => _ = config.profile(true),
         Some(ProfileKind::Perfmap) => _ = config.profiler(Some(Profiler::PerfMap)),
@@ -53,6 +53,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
     }
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
     let module = Module::from_file(&engine, path).map_err(Failure::Module)?;
+    profile::use_from(args.code.profile_use.as_deref(), &module)?;
 
     let mut linker = Linker::new(&engine);
     weir_wasi::add_to_linker(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
@@ -60,16 +61,16 @@ fn run_here(args: &Run, started: Instant) -> Done {
     let host = Host { wasi: world::context(args, path, guest_args)?, memory };
     let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;
     store.limiter(|host| &mut host.memory);
-    if let Some(fuel) = args.engine.fuel {
+    if let Some(fuel) = args.code.engine.fuel {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
-    if let Some(limit) = args.timeout {
+    if let Some(limit) = args.code.timeout {
         store.set_epoch_deadline(1);
         limits::interrupt_after(engine, limit);
     }
 
     let done = preload(args, &mut linker, &mut store).and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
-    let done = match (done, args.timeout) {
+    let done = match (done, args.code.timeout) {
         (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
         (done, _) => done,
     };
@@ -80,7 +81,16 @@ fn run_here(args: &Run, started: Instant) -> Done {
         let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
         stats::print(format, &module.stats(), started.elapsed(), trapped)?;
     }
-    done
+    let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
+    match (done, saved) {
+        // What the program came to is more than that its profile is lost.
+        (Err(failure), Err(lost)) if failure.status() != 0 => {
+            lost.message().map_or(Ok(()), |message| writeln!(std::io::stderr(), "{message}"))?;
+            Err(failure)
+        }
+        (_, Err(lost)) => Err(lost),
+        (done, Ok(())) => done,
+    }
 }
 
 /// Instantiates the modules of `--preload`.

@@ -34,7 +34,7 @@ pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Resu
     for dir in &args.dirs {
         builder = open(builder, dir)?;
     }
-    if args.engine.deterministic {
+    if args.code.engine.deterministic {
         builder = builder.deterministic(SEED);
     }
     Ok(builder.build())

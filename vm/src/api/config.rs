@@ -161,6 +161,14 @@ impl Config {
         self
     }
 
+    /// Lets profiles outlive the process: [`Module::saved_profile`](crate::Module::saved_profile) and
+    /// [`Module::use_profile`](crate::Module::use_profile). Modules are hashed when they are loaded (some milliseconds for 26 MB),
+    /// and the counts that each compilation used are kept. Default: off.
+    pub fn keep_profiles(&mut self, enable: bool) -> &mut Config {
+        self.keep_profiles = enable;
+        self
+    }
+
     /// Tells a profiler of all code that is compiled. Default: `None`.
     pub fn profiler(&mut self, profiler: Option<Profiler>) -> &mut Config {
         self.profiler = profiler;

@@ -7,6 +7,8 @@ pub(crate) mod config;
 pub(crate) mod engine;
 pub mod error;
 pub(crate) mod events;
+#[cfg(feature = "jit")]
+mod explore;
 pub(crate) mod externs;
 pub(crate) mod func;
 pub(crate) mod global;
@@ -16,6 +18,7 @@ pub(crate) mod limits;
 pub(crate) mod linker;
 pub(crate) mod memory;
 pub(crate) mod module;
+mod profile;
 pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod typed;

@@ -7,6 +7,7 @@ use crate::records::engine::Engine;
 use crate::records::error::{Context, Result};
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
+use crate::records::kept_profile::KeptProfile;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::stats::Stats;
 use crate::sys;
@@ -17,7 +18,6 @@ use std::sync::{Arc, Weak};
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::validate;
 use weir_contract::Layout;
-use weir_contract::profile::Profile;
 
 /// An export of a module: [`Module::get_export_index`].
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ impl Module {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let started = std::time::Instant::now();
         let config = engine.config();
+        // Validation changes the bytes.
+        let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytes));
         let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
         let layout = Layout::of(&bytecode);
@@ -85,6 +87,7 @@ impl Module {
             code,
             exports,
             images: Images::default(),
+            kept_profile,
             validate_ns,
             tier: engines.module_state(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -141,27 +144,6 @@ impl Module {
         record.count(&mut stats);
         record.engine.record().engines.report(Some(&*record.tier), &mut stats);
         stats
-    }
-
-    /// What the interpreter has counted so far of function `func`, by its index in the module; `None` if it is imported or has not
-    /// run long enough, or if profiling is off ([`Config::profile`](crate::Config::profile)).
-    ///
-    /// ```
-    /// use weir::{Config, Engine, Instance, Module, Store, Tier};
-    ///
-    /// let engine = Engine::new(Config::new().tier(Tier::Interpreter).profile(true))?;
-    /// let module = Module::new(&engine, r#"(module
-    ///     (func (export "count") (param i32)
-    ///         (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#)?;
-    /// let mut store = Store::new(&engine, ());
-    /// let instance = Instance::new(&mut store, &module, &[])?;
-    /// instance.get_typed_func::<i32, ()>(&mut store, "count")?.call(&mut store, 10)?;
-    /// assert_eq!(*module.profile(0).unwrap().branches[0].ways, [9, 1]);
-    /// # Ok::<(), weir::Error>(())
-    /// ```
-    pub fn profile(&self, func: u32) -> Option<Profile> {
-        let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
-        self.record().code.get(index)?.profile()
     }
 
     fn item_type(&self, item: ExternIndex) -> ExternType {

@@ -19,6 +19,7 @@ pub(crate) mod header;
 pub(crate) mod host;
 pub(crate) mod image;
 pub(crate) mod instance;
+pub(crate) mod kept_profile;
 pub(crate) mod limiter;
 pub(crate) mod memory;
 pub(crate) mod mismatch;

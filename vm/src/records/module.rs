@@ -5,6 +5,7 @@ use crate::records::census::Counts;
 use crate::records::engine::Engine;
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
+use crate::records::kept_profile::KeptProfile;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::sync::Arc;
@@ -84,6 +85,8 @@ pub(crate) struct ModuleRecord {
     pub exports: Box<[u32]>,
     /// What its data segments make of its memories.
     pub images: Images,
+    /// If [`Config::keep_profiles`](crate::Config::keep_profiles) asks for it.
+    pub kept_profile: Option<KeptProfile>,
     /// Nanoseconds that decoding and validating took.
     pub validate_ns: u64,
     /// What [`Engines`](crate::records::engines::Engines) keeps per module.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
-use weir_contract::profile::{BranchProfile, CallProfile, Profile};
+use weir_contract::profile::{BranchProfile, CallProfile, Counted, Profile};
 
 /// How many functions an indirect call tells apart: more than speculation could use.
 const TARGETS: usize = 3;
@@ -72,14 +72,6 @@ const ELSEWHERE: u32 = u32::MAX;
 /// Not an index: no function yet.
 const NOBODY: u32 = u32::MAX - 1;
 
-fn is_indirect_call(op: Opcode) -> bool {
-    matches!(op, Opcode::CallIndirect | Opcode::CallRef | Opcode::ReturnCallIndirect | Opcode::ReturnCallRef)
-}
-
-fn is_conditional(op: Opcode) -> bool {
-    matches!(op, Opcode::BrIf | Opcode::BrOnNull | Opcode::BrOnNonNull | Opcode::If | Opcode::BrTable)
-}
-
 impl Counters {
     /// Those of a function of `module`, at 0.
     pub fn new(module: &Bytecode, body: &FuncBody) -> Counters {
@@ -92,10 +84,10 @@ impl Counters {
             let Instr { pc, op, .. } = instr;
             let entries = next..next + instr.branch_entries() as u32;
             next = entries.end;
-            if is_conditional(op) {
-                owners.push(Owner { pc, op, entries });
-            } else if is_indirect_call(op) {
-                calls.push(site(pc));
+            match Counted::of(&instr) {
+                Some(Counted::Branch { .. }) => owners.push(Owner { pc, op, entries }),
+                Some(Counted::Call) => calls.push(site(pc)),
+                None => (),
             }
         }
         let branches = body.branches.iter().map(|_| Directions::default()).collect();

@@ -4,18 +4,23 @@ use super::entry::Code;
 use super::publish;
 use super::state::{engine_of, state_of};
 use super::{evict, policy};
+use crate::compilation::request::{back_ends, counts, request};
 use crate::records::module::ModuleRecord;
 use std::any::Any;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
+use weir_contract::profile::Profile;
 use weir_jit::compile::{Context, Options};
-use weir_jit::{Backend, Compiled, Request};
+use weir_jit::{Backend, Compiled};
 
-/// What compiling came to.
-struct Attempt {
+/// The result of compiling.
+struct Attempt<'m> {
+    /// The counts that were used, if any.
+    profile: Option<Cow<'m, Profile>>,
     /// The code, if a back end made some.
     compiled: Option<Compiled>,
     /// Why back ends made none, in the order in which they were asked.
@@ -38,7 +43,7 @@ pub(super) fn compile_and_install(
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
-    let Attempt { compiled, mut reasons, panics, refused } = compile(module, func, entry, backend, &engine.options);
+    let Attempt { profile, compiled, mut reasons, panics, refused } = compile(module, func, entry, backend, &engine.options);
     let slot = state.entries().get(func, entry);
     // A second time nothing new would be told of one that finds no room.
     let again = slot.setbacks() > 0;
@@ -73,6 +78,9 @@ pub(super) fn compile_and_install(
         }
     }
     let code = installed.map(|(code, _)| code);
+    if let (Some(kept), Some(_)) = (&module.kept_profile, code) {
+        kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
+    }
     let mut entries = state.entries();
     match code {
         None if full => entries.no_room(func, entry, slot.failures() + 1, |setbacks| policy.rest(setbacks)),
@@ -91,20 +99,14 @@ pub(super) fn compile_and_install(
 }
 
 /// Compiles an entry with `backend`, and if Weir's own refuses, with Cranelift.
-fn compile(module: &ModuleRecord, func: u32, entry: Entry, backend: Backend, options: &Options) -> Attempt {
+fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backend, options: &Options) -> Attempt<'m> {
     thread_local! {
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
-    let mut attempt = Attempt { compiled: None, reasons: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
-    let profile = module.func_code(func).profile();
-    let order: &[Backend] = match backend {
-        Backend::Native if cfg!(feature = "cranelift") => &[Backend::Native, Backend::Cranelift],
-        Backend::Native => &[Backend::Native],
-        Backend::Cranelift => &[Backend::Cranelift],
-    };
-    for &backend in order {
-        let ModuleRecord { bytecode, sig_ids, .. } = module;
-        let request = Request { module: bytecode, func, entry, sig_ids, backend, profile: profile.as_ref(), options };
+    let profile = counts(module, func, entry);
+    let mut attempt = Attempt { profile, compiled: None, reasons: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
+    for &backend in back_ends(backend) {
+        let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
         let started = Instant::now();
         // A fault of the compiler must end neither the host nor a compiler thread. What it leaves behind is thrown away.
         let result = catch_unwind(AssertUnwindSafe(|| {

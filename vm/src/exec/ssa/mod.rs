@@ -11,6 +11,7 @@ mod world;
 
 use crate::compilation::options::options;
 use crate::compilation::record::Record;
+use crate::compilation::request::{counts, request};
 use crate::interp::{self, Exit};
 use crate::records::config::Config;
 use crate::records::engines::{Engines, Next};
@@ -34,7 +35,7 @@ use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status, slot_words};
 use weir_jit::Options;
 use weir_jit::compile::{CompileStats, translate};
 use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
-use weir_jit::{Backend, Refusal, Request};
+use weir_jit::{Backend, Refusal};
 use world::Guest;
 
 /// A module's functions that were called, as far as they have SSA.
@@ -102,11 +103,9 @@ impl Evaluator {
     }
 
     fn translate(&self, module: &ModuleRecord, func: u32) -> Option<Box<Translation>> {
-        let ModuleRecord { bytecode, sig_ids, .. } = module;
-        let options = &self.options;
+        let profile = counts(module, func, Entry::Call);
         // The back end is one that is not asked.
-        let request =
-            Request { module: bytecode, func, entry: Entry::Call, sig_ids, backend: Backend::Native, profile: None, options };
+        let request = request(module, func, Entry::Call, Backend::Native, profile.as_deref(), &self.options);
         let mut stats = CompileStats::default();
         let arena = Arena(Box::into_raw(Box::default()));
         // SAFETY: the arena lives until it is dropped, which is after the function.

@@ -1,0 +1,177 @@
+use super::*;
+use weir_bytecode::validate;
+
+fn example() -> ModuleProfile {
+    let call = CallProfile { pc: 0x20a, targets: [(Some(5), 100), (None, 3)].into(), others: 1 };
+    let ways = |pc, ways: &[u32]| BranchProfile { pc, ways: ways.into() };
+    let first = Profile { branches: [ways(0x1f3, &[10, 90]), ways(0x1ff, &[1, 2, u32::MAX])].into(), calls: [call].into() };
+    let entries =
+        [((12, Entry::Call), first), ((12, Entry::Osr(0x1e0)), Profile::default()), ((13, Entry::Call), Profile::default())];
+    ModuleProfile { module: std::array::from_fn(|i| i as u8 * 8), entries: entries.into() }
+}
+
+#[test]
+fn what_is_printed_is_read_again() {
+    let text = example().to_string();
+    assert_eq!(text.parse(), Ok(example()));
+    assert!(text.contains("\nfunc 12 loop 0x1e0\n") && text.contains("  call 0x20a f5 100 elsewhere 3 others 1\n"), "{text}");
+}
+
+#[test]
+fn an_entry_without_counts_takes_those_of_its_function() {
+    let mut profile = example();
+    assert_eq!(profile.counts(12, Entry::Osr(0x1e0)), Some(&Profile::default()));
+    assert_eq!(profile.counts(12, Entry::Osr(0x1e1)), profile.entries.get(&(12, Entry::Call)));
+    profile.entries.remove(&(12, Entry::Call));
+    assert_eq!(profile.counts(12, Entry::Call), Some(&Profile::default()));
+    assert_eq!((profile.counts(11, Entry::Call), profile.counts(14, Entry::Osr(1))), (None, None));
+}
+
+fn error(line: usize, expected: impl Into<Expected>) -> ProfileError {
+    ProfileError { line, expected: expected.into() }
+}
+
+#[test]
+fn errors_name_the_line_and_what_was_expected() {
+    let head = example().to_string().lines().take(2).collect::<Vec<_>>().join("\n");
+    for (text, line, expected) in [
+        (String::new(), 1, "`weir profile 1`"),
+        ("weir profile 2".to_string(), 1, "`weir profile 1`, the version that this build of Weir reads"),
+        (HEADER.to_string(), 2, "`module` and a hash"),
+        (format!("{HEADER}\nmodule 12"), 2, "`module` and a hash of 64 hexadecimal digits"),
+        (format!("{HEADER}\nmodule {}", "+1".repeat(32)), 2, "`module` and a hash of 64 hexadecimal digits"),
+        (format!("{HEADER}\nmodule {}é{}", "0".repeat(31), "0".repeat(31)), 2, "`module` and a hash of 64 hexadecimal digits"),
+        (format!("{head}\n  branch 0x1 1 2"), 3, "a function before its counts"),
+        (format!("{head}\nfunc x call"), 3, "the index of a function"),
+        (format!("{head}\nfunc 1 loop"), 3, "`call`, or `loop` and an offset"),
+        (format!("{head}\nfunc 1 call\nfunc 2 call\nfunc 1 call"), 5, "each entry of a function once"),
+        (format!("{head}\nfunc 1 call\n  branch 12 1 2"), 4, "an offset such as 0x1f3"),
+        (format!("{head}\nfunc 1 call\n  branch 0x12 1 4294967296"), 4, "a count below 2^32"),
+        (format!("{head}\nfunc 1 call\n  branch 0x12 1 1\n  branch 0x12 1 1"), 5, "offsets in ascending order"),
+        (format!("{head}\nfunc 1 call\n  call 0x12 f1 others 3"), 4, "a function and its count"),
+        (format!("{head}\nfunc 1 call\n  call 0x12 f1 3"), 4, "`func`, `branch`, or `call` with `others` at its end"),
+    ] {
+        assert_eq!(text.parse::<ModuleProfile>(), Err(error(line, expected)), "{text}");
+    }
+}
+
+/// Function 0 is imported; function 1 has an indirect call, a loop, and a branch of each kind.
+fn module() -> Module {
+    let text = r#"(module (import "m" "f" (func)) (table 1 funcref)
+        (func (param i32)
+            (loop $next (call_indirect (i32.const 0)) (br_if $next (local.get 0)))
+            (block $a (block $b (br_table $a $b $a (local.get 0))))
+            (if (local.get 0) (then nop))))"#;
+    validate::parse(wat::parse_str(text).unwrap().into()).unwrap()
+}
+
+/// A profile of every instruction of [`module`] that can be counted.
+fn whole(module: &Module) -> ModuleProfile {
+    let body = module.body(1).unwrap();
+    let (mut branches, mut calls) = (Vec::new(), Vec::new());
+    for instr in Instrs::new(module, body.entry, body.end) {
+        match Counted::of(&instr) {
+            Some(Counted::Branch { ways }) => branches.push(BranchProfile { pc: instr.pc, ways: (0..ways as u32).collect() }),
+            Some(Counted::Call) => calls.push(CallProfile { pc: instr.pc, targets: [(Some(1), 7)].into(), others: 0 }),
+            None => (),
+        }
+    }
+    assert_eq!((branches.len(), calls.len()), (3, 1));
+    let profile = Profile { branches: branches.into(), calls: calls.into() };
+    let entries = [((1, Entry::Call), profile.clone()), ((1, Entry::Osr(body.loops[0].pc)), profile)];
+    ModuleProfile { module: [7; 32], entries: entries.into() }
+}
+
+#[test]
+fn a_profile_must_fit_its_module() {
+    let module = module();
+    let whole = whole(&module);
+    let text = whole.to_string();
+    let read = |text: &str| ModuleProfile::read(text, [7; 32], &module);
+    assert_eq!(read(&text), Ok(whole));
+
+    let other = ModuleProfile::read(&text, [8; 32], &module).unwrap_err();
+    assert_eq!((other.line, other.expected.contains(&"08".repeat(32))), (2, true), "{other}");
+    let head = format!("{HEADER}\nmodule {}\n", "07".repeat(32));
+    let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_string();
+    let (branch, call) = (line("branch"), line("call "));
+    for (text, line, expected) in [
+        ("func 0 call".to_string(), 3, "a function that is defined in the module"),
+        ("func 2 call".to_string(), 3, "a function that is defined in the module"),
+        ("func 1 loop 0x1".to_string(), 3, "the offset of a loop of function 1"),
+        (format!("func 1 call\n{branch} 1"), 4, "2 counts"),
+        (
+            format!("func 1 call\n{}", call.replace("call", "branch").replace(" f1 7 others", " 7")),
+            4,
+            "the offset of a conditional branch of function 1",
+        ),
+        ("func 1 call\n  branch 0x1 1 1".to_string(), 4, "the offset of a conditional branch of function 1"),
+        ("func 1 call\n  call 0x1 others 1".to_string(), 4, "the offset of an indirect call of function 1"),
+        (format!("func 1 call\n{}", call.replace("f1", "f2")), 4, "a function of the module"),
+    ] {
+        assert_eq!(read(&format!("{head}{text}")), Err(error(line, expected)), "{text}");
+    }
+}
+
+/// What a changed text contains: numbers at limits, words of the format, characters of several bytes.
+const PIECES: [&str; 16] = [
+    "0",
+    "1",
+    "4294967295",
+    "4294967296",
+    "-1",
+    "0x",
+    "0xffffffff",
+    "f",
+    "func 1 call\n",
+    " loop ",
+    "branch",
+    "others",
+    "\n",
+    " ",
+    "é",
+    "\0",
+];
+
+#[test]
+fn changed_texts_never_panic_and_what_is_read_prints_the_same() {
+    let module = module();
+    let text = whole(&module).to_string();
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut random = |bound: usize| {
+        // Xorshift (Marsaglia, 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize % bound
+    };
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let mut changed = text.clone();
+        for _ in 0..=random(3) {
+            let place = |at: usize, text: &str| (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            let from = place(random(changed.len() + 1), &changed);
+            let to = place((from + random(4)).min(changed.len()), &changed).max(from);
+            match random(4) {
+                0 => changed.truncate(from),
+                1 => changed.replace_range(from..to, ""),
+                2 => changed.insert_str(from, PIECES[random(PIECES.len())]),
+                _ => changed.replace_range(from..to, PIECES[random(PIECES.len())]),
+            }
+        }
+        let fits = ModuleProfile::read(&changed, [7; 32], &module);
+        match changed.parse::<ModuleProfile>() {
+            Ok(profile) => assert_eq!(profile.to_string().parse(), Ok(profile), "{changed}"),
+            Err(error) => {
+                let first = fits.as_ref().expect_err("what is malformed does not fit");
+                assert!(first.line <= error.line, "{first} and {error}: {changed}");
+                assert!((1..=changed.lines().count() + 1).contains(&error.line), "{error}: {changed}");
+            }
+        }
+        if let Ok(profile) = fits {
+            read += 1;
+            assert_eq!(ModuleProfile::read(&profile.to_string(), [7; 32], &module), Ok(profile), "{changed}");
+        }
+    }
+    assert!((100..19_000).contains(&read), "{read} changed texts of 20000 were read");
+}

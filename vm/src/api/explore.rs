@@ -1,0 +1,61 @@
+//! What the compiler makes of a function, stage by stage.
+
+use crate::compilation::options::options;
+use crate::compilation::request::{back_end, back_ends, counts, request};
+use crate::records::config::{Tier, Unavailable};
+use crate::records::error::{Error, Result};
+use crate::records::module::Module;
+use weir_contract::Entry;
+use weir_jit::Backend;
+use weir_jit::explore::{Section, explore, explore_ssa};
+
+impl Module {
+    /// Compiles function `func`, or with `osr` the code that continues its running loop at this offset, and returns the text of every
+    /// stage. The engine's settings apply, and the counts of the profile that is used ([`Module::use_profile`]), or else those of
+    /// this run: so with the profile of a run the last stage, `bytes`, is the code that the run installed. Nothing is installed.
+    ///
+    /// Type identities are part of the code. They are equal in two engines whose modules and host functions came in the same order.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if the engine's tier compiles nothing; the function is imported, invalid, or has no such loop.
+    ///
+    /// ```
+    /// use weir::{Engine, Module};
+    ///
+    /// let module = Module::new(&Engine::default(), "(module (func (param i32) (result i32) (local.get 0)))")?;
+    /// let stages = module.explore(0, None)?;
+    /// assert_eq!(stages[0].stage, "bytecode");
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn explore(&self, func: u32, osr: Option<u32>) -> Result<Vec<Section>> {
+        let record = self.record();
+        let config = self.engine().config();
+        if config.tier == Tier::Interpreter {
+            return Err(Error::new(Unavailable("an engine that only interprets compiles nothing")));
+        }
+        let body = match func < record.bytecode.funcs.len() as u32 {
+            true => record.bytecode.validated_body(func),
+            false => None,
+        };
+        let body = body.ok_or_else(|| Error::msg(format!("the module defines no function {func}")))?;
+        let body = body.map_err(|error| Error::new(error.clone()))?;
+        let entry = match osr {
+            None => Entry::Call,
+            Some(pc) if body.loops.iter().any(|info| info.pc == pc) => Entry::Osr(pc),
+            Some(pc) => return Err(Error::msg(format!("function {func} has no loop at {pc:#x}"))),
+        };
+        let (options, profile) = (options(config), counts(record, func, entry));
+        let request = |backend| request(record, func, entry, backend, profile.as_deref(), &options);
+        let Some(first) = back_end(config) else { return Ok(explore_ssa(&request(Backend::Native))) };
+        let mut sections = explore(&request(first));
+        for &next in &back_ends(first)[1..] {
+            if sections.last().is_none_or(|last| last.stage != "refusal") {
+                break;
+            }
+            // The stages before the back end are the same again.
+            let of_back_end = |section: &Section| ["asm", "bytes", "refusal"].contains(&section.stage);
+            sections.extend(explore(&request(next)).into_iter().skip_while(|section| !of_back_end(section)));
+        }
+        Ok(sections)
+    }
+}

@@ -1,0 +1,78 @@
+//! The profile of a module: what was counted, and how it outlives the process.
+
+use crate::records::error::{Error, Result};
+use crate::records::module::{Module, ModuleRecord};
+use weir_contract::profile::Profile;
+use weir_contract::profile_text::ModuleProfile;
+
+impl Module {
+    /// What the interpreter has counted so far of function `func`, by its index in the module; `None` if it is imported or has not
+    /// run long enough, or if profiling is off ([`Config::profile`](crate::Config::profile)).
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Instance, Module, Store, Tier};
+    ///
+    /// let engine = Engine::new(Config::new().tier(Tier::Interpreter).profile(true))?;
+    /// let module = Module::new(&engine, r#"(module
+    ///     (func (export "count") (param i32)
+    ///         (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#)?;
+    /// let mut store = Store::new(&engine, ());
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    /// instance.get_typed_func::<i32, ()>(&mut store, "count")?.call(&mut store, 10)?;
+    /// assert_eq!(*module.profile(0).unwrap().branches[0].ways, [9, 1]);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn profile(&self, func: u32) -> Option<Profile> {
+        let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
+        self.record().code.get(index)?.profile()
+    }
+
+    /// The profile of this run, whose `to_string` is the text that [`Module::use_profile`] reads: the counts that each compilation
+    /// used, and the last counts of functions that were counted and not compiled. What a used profile has beyond that is kept.
+    ///
+    /// # Errors
+    /// The engine was made without [`Config::keep_profiles`](crate::Config::keep_profiles).
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Instance, Module, Store, Tier};
+    ///
+    /// let engine = Engine::new(Config::new().tier(Tier::Interpreter).profile(true).keep_profiles(true))?;
+    /// let text = r#"(module
+    ///     (func (export "count") (param i32)
+    ///         (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+    /// let module = Module::new(&engine, text)?;
+    /// let mut store = Store::new(&engine, ());
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    /// instance.get_typed_func::<i32, ()>(&mut store, "count")?.call(&mut store, 10)?;
+    /// let profile = module.saved_profile()?.to_string();
+    /// assert!(profile.starts_with("weir profile 1\nmodule ") && profile.ends_with(" 9 1\n"));
+    ///
+    /// let engine = Engine::new(Config::new().tier(Tier::Native).keep_profiles(true))?;
+    /// Module::new(&engine, text)?.use_profile(&profile)?;
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn saved_profile(&self) -> Result<ModuleProfile> {
+        let record = self.record();
+        let ModuleRecord { bytecode, code, kept_profile, .. } = &**record;
+        let kept = kept_profile.as_ref().ok_or_else(not_kept)?;
+        let funcs = (bytecode.imported_funcs..).zip(code);
+        Ok(kept.profile(funcs.filter_map(|(func, code)| Some((func, code.profile()?)))))
+    }
+
+    /// Uses the profile that an earlier run saved: compilations from now on are guided by its counts where it has some. A
+    /// profile decides how fast code is and never what it does.
+    ///
+    /// # Errors
+    /// [`ProfileError`](crate::ProfileError), with the number of the line, if the text is malformed, of another version, or of another
+    /// module. The engine was made without [`Config::keep_profiles`](crate::Config::keep_profiles); the module uses a profile already.
+    pub fn use_profile(&self, text: &str) -> Result<()> {
+        let kept = self.record().kept_profile.as_ref().ok_or_else(not_kept)?;
+        let profile = ModuleProfile::read(text, kept.hash(), self.bytecode()).map_err(Error::new)?;
+        kept.use_profile(profile).map_err(|_| Error::msg("the module uses a profile already"))
+    }
+}
+
+#[cold]
+fn not_kept() -> Error {
+    Error::msg("the engine keeps no profiles: see Config::keep_profiles")
+}
