@@ -3,6 +3,8 @@
 
 use crate::generate::{Program, Value};
 use crate::pass_sets::PassSet;
+use crate::profiles;
+use crate::rng::Rng;
 use std::fmt;
 use weir::{AsContextMut, Config, Engine, Func, Instance, Module, Store, Tier, Trap, Val};
 
@@ -16,6 +18,8 @@ pub struct Subject {
     pub name: String,
     /// How it is set up.
     pub setup: Setup,
+    /// The seed of the random profile that guides its compiler, if any does.
+    pub profile: Option<u64>,
 }
 
 /// See [`Subject`].
@@ -31,7 +35,7 @@ impl Subject {
     fn weir(name: &str, change: impl Fn(&mut Config)) -> Subject {
         let mut config = Config::new();
         change(&mut config);
-        Subject { name: name.into(), setup: Setup::Weir(Box::new(config)) }
+        Subject { name: name.into(), setup: Setup::Weir(Box::new(config)), profile: None }
     }
 }
 
@@ -71,6 +75,15 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         tiers.push(Subject::weir(&format!("tiering after {threshold}"), |config| {
             config.synchronous_compilation(true).tier_up_threshold(Some(threshold)).epoch_interruption(threshold == 20);
         }));
+    }
+    let guided = |subject: Subject| {
+        let Setup::Weir(mut config) = subject.setup else { panic!("a tier of Weir") };
+        config.keep_profiles(true);
+        Subject { name: format!("{}, random profile", subject.name), setup: Setup::Weir(config), profile: stress.or(Some(0)) }
+    };
+    for name in ["native", "cranelift", "SSA as optimised", "tiering after 3"] {
+        let of_name = tiers.iter().find(|subject| subject.name == name);
+        tiers.push(guided(of_name.expect("there is this tier").clone()));
     }
     if let Some(seed) = stress {
         let passes = PassSet::random(seed);
@@ -187,7 +200,7 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, Ended::Trap(_))).count();
     let mut agreement = Agreement { calls: reference.calls.len(), trapped, reached: reference.reached, ..Agreement::default() };
     if !program.beyond_wasmi {
-        let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi };
+        let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi, profile: None };
         let judge = outcome(program, &wasmi)?;
         difference(program, (&wasmi.name, &judge), (&first.name, &reference), as_wasmi)?;
         agreement.on_wasmi = judge.calls.len();
@@ -223,7 +236,7 @@ impl Metered<'_> {
     fn load<'a>(program: &Program, tier: &'a Subject) -> Result<Metered<'a>, Mismatch> {
         let Setup::Weir(config) = &tier.setup else { return Err(no_tier()) };
         let mut config = config.clone();
-        let module = weir_module(program, config.consume_fuel(true)).map_err(|error| failed(&tier.name, error))?;
+        let module = weir_module(program, config.consume_fuel(true), tier.profile).map_err(|error| failed(&tier.name, error))?;
         Ok(Metered { tier: &tier.name, module })
     }
 }
@@ -260,8 +273,9 @@ fn failed(name: &str, error: impl fmt::Debug) -> Mismatch {
 fn outcome(program: &Program, subject: &Subject) -> Result<Outcome, Mismatch> {
     match &subject.setup {
         Setup::Wasmi => wasmi_outcome(program).map_err(|error| failed(&subject.name, error)),
-        Setup::Weir(config) => (weir_module(program, config).and_then(|module| weir_outcome(program, &module, 0)))
-            .map_err(|error| failed(&subject.name, error)),
+        Setup::Weir(config) => (weir_module(program, config, subject.profile)
+            .and_then(|module| weir_outcome(program, &module, 0)))
+        .map_err(|error| failed(&subject.name, error)),
     }
 }
 
@@ -334,8 +348,12 @@ fn from_val(val: &Val) -> Value {
     }
 }
 
-fn weir_module(program: &Program, config: &Config) -> weir::Result<Module> {
-    Module::new(&Engine::new(config)?, &program.wasm)
+fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir::Result<Module> {
+    let module = Module::new(&Engine::new(config)?, &program.wasm)?;
+    if let Some(seed) = profile {
+        profiles::use_random(&module, &mut Rng::new(seed))?;
+    }
+    Ok(module)
 }
 
 /// Runs a program, with `fuel` for each call if its engine counts that.

@@ -6,6 +6,7 @@ pub mod differential;
 pub mod filetest;
 pub mod generate;
 pub mod pass_sets;
+pub mod profiles;
 pub mod random_ssa;
 pub mod rng;
 pub mod smith;

@@ -62,6 +62,9 @@ pub(super) fn compile_and_install(
             }
         }
     });
+    if let (Some(kept), Some(_)) = (&module.kept_profile, &installed) {
+        kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
+    }
     if !(again && full) {
         for record in [&state.record, &engine.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,9 +81,6 @@ pub(super) fn compile_and_install(
         }
     }
     let code = installed.map(|(code, _)| code);
-    if let (Some(kept), Some(_)) = (&module.kept_profile, code) {
-        kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
-    }
     let mut entries = state.entries();
     match code {
         None if full => entries.no_room(func, entry, slot.failures() + 1, |setbacks| policy.rest(setbacks)),

@@ -1,0 +1,63 @@
+//! Profiles of programs: random ones, which must not change what a program does, and the bytes that a profile gives again.
+
+use crate::rng::Rng;
+use weir::{BranchProfile, CallProfile, Module, Profile, Section};
+use weir_bytecode::Instrs;
+use weir_contract::Entry;
+use weir_contract::profile::Counted;
+
+/// Counts at the limits of what the compiler tells apart.
+const COUNTS: [u32; 8] = [0, 1, 8, 15, 16, 1000, u32::MAX - 1, u32::MAX];
+
+/// Lets `module` use random counts for the entries of its functions. Its engine keeps profiles.
+///
+/// # Errors
+/// As [`Module::use_profile`].
+pub fn use_random(module: &Module, rng: &mut Rng) -> weir::Result<()> {
+    let bytecode = module.bytecode();
+    let mut profile = module.saved_profile()?;
+    for func in bytecode.imported_funcs..bytecode.funcs.len() as u32 {
+        let Some(body) = bytecode.body(func) else { continue };
+        let entries = std::iter::once(Entry::Call).chain(body.loops.iter().map(|info| Entry::Osr(info.pc)));
+        for entry in entries {
+            let (mut branches, mut calls) = (Vec::new(), Vec::new());
+            for instr in Instrs::new(bytecode, body.entry, body.end) {
+                if rng.one_in(8) {
+                    continue;
+                }
+                match Counted::of(&instr) {
+                    Some(Counted::Branch { ways }) => {
+                        branches.push(BranchProfile { pc: instr.pc, ways: (0..ways).map(|_| *rng.pick(&COUNTS)).collect() });
+                    }
+                    Some(Counted::Call) => {
+                        let targets = (0..rng.below(4)).map(|_| {
+                            let func = rng.below(bytecode.funcs.len() as u32 + 1);
+                            ((func < bytecode.funcs.len() as u32).then_some(func), *rng.pick(&COUNTS))
+                        });
+                        calls.push(CallProfile { pc: instr.pc, targets: targets.collect(), others: *rng.pick(&COUNTS) });
+                    }
+                    None => (),
+                }
+            }
+            profile.entries.insert((func, entry), Profile { branches: branches.into(), calls: calls.into() });
+        }
+    }
+    module.use_profile(&profile.to_string())
+}
+
+/// The bytes that [`Module::explore`] shows, `None` for those that a relocation fills in.
+///
+/// # Panics
+/// There is no code, or its text is not as it should be.
+pub fn shown_bytes(sections: &[Section]) -> Vec<Option<u8>> {
+    let last = sections.last().expect("there are stages");
+    assert_eq!(last.stage, "bytes", "{}", last.text);
+    let lines = last.text.lines().take_while(|line| !line.starts_with("reloc"));
+    let words = lines.flat_map(|line| line.split_whitespace().skip(1));
+    words.map(|word| (word != "..").then(|| u8::from_str_radix(word, 16).expect("two digits"))).collect()
+}
+
+/// Whether the code that is installed is the one that is shown.
+pub fn same_code(shown: &[Option<u8>], installed: &[u8]) -> bool {
+    shown.len() == installed.len() && shown.iter().zip(installed).all(|(shown, byte)| shown.is_none_or(|shown| shown == *byte))
+}

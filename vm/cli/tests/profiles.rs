@@ -1,0 +1,194 @@
+//! `--profile-save`, `--profile-use`, and `explore` with the options of a run.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn weir(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().expect("weir starts")
+}
+
+/// An empty folder for a test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a writable folder");
+    folder
+}
+
+fn program(name: &str) -> String {
+    format!("{}/../../programs/{name}/{name}.wasm", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// It failed with this status and one line that says all of this.
+fn assert_fails(output: &Output, status: i32, says: &[&str]) {
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{message}");
+    assert!(message.starts_with("weir: ") && message.lines().count() == 1, "{message}");
+    for part in says {
+        assert!(message.contains(part), "`{part}` is missing in: {message}");
+    }
+}
+
+/// The code in a file of `--profile jitdump`, by name, in the order in which it was installed. The format is Linux's, of
+/// `tools/perf/Documentation/jitdump-specification.txt`.
+fn jitdump(dump: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let u32_at = |at: usize| u32::from_le_bytes(dump[at..at + 4].try_into().expect("four bytes")) as usize;
+    let mut at = u32_at(8);
+    let mut found = Vec::new();
+    while at < dump.len() {
+        let (kind, size) = (u32_at(at), u32_at(at + 4));
+        if kind == 0 {
+            let name = dump[at + 56..].split(|&byte| byte == 0).next().expect("a name");
+            let code = at + 56 + name.len() + 1;
+            found.push((text(name), dump[code..code + u32_at(at + 40)].to_vec()));
+        }
+        at += size;
+    }
+    found
+}
+
+/// Whether the stage `bytes` of the output of `explore` is this code, but for what relocations fill in.
+fn shows(output: &str, code: &[u8]) -> bool {
+    let stage = output.split_once(";; bytes\n").expect("the stage `bytes`").1;
+    let lines = stage.lines().take_while(|line| !line.starts_with("reloc"));
+    let shown: Vec<&str> = lines.flat_map(|line| line.split_whitespace().skip(1)).collect();
+    shown.len() == code.len() && shown.iter().zip(code).all(|(shown, byte)| *shown == ".." || *shown == format!("{byte:02x}"))
+}
+
+/// Runs the program with these options: the installed code that `explore` shows with the same options and the saved profile, calls
+/// and loops.
+fn explored(test: &str, name: &str, args: &[&str], options: &[&str]) -> (usize, usize) {
+    let (folder, module) = (folder(test), program(name));
+    let profile = folder.join("run.prof");
+    let run = ["--profile", "jitdump", "--profile-save", path(&profile)];
+    let child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args([options, &run, &[&module], args].concat())
+        .current_dir(&folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("weir starts");
+    let dump = folder.join(format!("jit-{}.dump", child.id()));
+    let ran = child.wait_with_output().expect("weir ends");
+    assert!(ran.status.success(), "{options:?}: {ran:?}");
+    let (mut calls, mut loops) = (0, 0);
+    for (name, code) in jitdump(&fs::read(dump).expect("the code")) {
+        let (func, osr) = match name.split_once(" loop ") {
+            Some((func, pc)) => (func.to_string(), Some(pc)),
+            None => (name.clone(), None),
+        };
+        let func = func.strip_prefix("function ").unwrap_or(&func);
+        let at = osr.map_or(vec![], |pc| vec!["--osr", pc]);
+        let profile = ["--profile-use", path(&profile), "--func", func, "--stage", "bytes"];
+        let shown = weir([&["explore"][..], options, &profile, &at, &[&module]].concat());
+        assert!(shown.status.success(), "{options:?}, {name}: {}", text(&shown.stderr));
+        assert!(shows(&text(&shown.stdout), &code), "{options:?}: other code is shown of {name} than ran");
+        *if osr.is_some() { &mut loops } else { &mut calls } += 1;
+    }
+    (calls, loops)
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn explore_shows_the_code_that_ran() {
+    let json = |options: &[&str]| explored("explored", "json", &["20"], options);
+    let (calls, loops) = json(&[]);
+    assert!(calls > 0 && loops > 0, "{calls} calls and {loops} loops were compiled");
+    for options in [
+        &["--fuel", "1000000000000"][..],
+        &["--no-signals", "--timeout", "600"],
+        &["--deterministic", "--lazy"],
+        &["--pass-off", "gvn", "--rewrite-fuel", "7"],
+        &["--tier", "native", "--allocator", "regalloc2"],
+    ] {
+        assert!(json(options).0 > 0, "{options:?}: nothing was compiled");
+    }
+    if cfg!(feature = "cranelift") {
+        assert!(json(&["--tier", "cranelift"]).0 > 0);
+    }
+}
+
+#[test]
+fn tiers_without_a_back_end_are_explored_as_far_as_they_go() {
+    let module = program("fib");
+    let stages = |tier: &str| weir(["explore", "--tier", tier, "--func", "fib", &module]);
+    assert_fails(&stages("interp"), 2, &["compiles nothing"]);
+    let ssa = text(&stages("ssa").stdout);
+    assert!(ssa.contains(";; build") && !ssa.contains(";; lower") && !ssa.contains(";; bytes"), "{ssa}");
+}
+
+#[test]
+fn a_profile_of_one_run_guides_the_next() {
+    let profile = folder("guided").join("fib.prof");
+    let run = |options: &[&str]| weir([options, &[&program("fib"), "18"]].concat());
+    assert_eq!(text(&run(&["--profile-save", path(&profile)]).stdout), "fib 18: 2584\n");
+    let saved = fs::read_to_string(&profile).expect("the profile");
+    assert!(saved.starts_with("weir profile 1\nmodule ") && saved.contains("\n  branch 0x"), "{saved}");
+    for tier in ["auto", "interp", "native", "ssa"] {
+        let ran = run(&["--tier", tier, "--profile-use", path(&profile), "--profile-save", path(&profile)]);
+        assert_eq!((text(&ran.stdout), text(&ran.stderr)), ("fib 18: 2584\n".into(), String::new()), "{tier}");
+    }
+    // Only the profile itself is left.
+    assert_eq!(fs::read_dir(profile.parent().expect("a folder")).expect("the folder").count(), 1);
+    assert!(fs::read_to_string(&profile).expect("the profile").lines().count() >= saved.lines().count());
+}
+
+#[test]
+fn a_profile_that_is_not_of_the_module_or_damaged_is_refused() {
+    let folder = folder("refused");
+    let profile = folder.join("fib.prof");
+    let module = program("fib");
+    let saved = weir(["--profile-save", path(&profile), &module, "15"]);
+    assert_eq!(text(&saved.stdout), "fib 15: 610\n");
+    let good = fs::read_to_string(&profile).expect("the profile");
+    let file = |name: &str, contents: &[u8]| {
+        let file = folder.join(name);
+        fs::write(&file, contents).expect("a writable folder");
+        file
+    };
+    let lines = good.lines().count();
+    let damaged = [
+        ("version", good.replacen("profile 1", "profile 2", 1).into_bytes(), "line 1: expected `weir profile 1`"),
+        ("hash", good.replacen("module ", "module 0", 1).into_bytes(), "line 2: expected `module` and a hash"),
+        ("line", format!("{good}  branch 0x10 ten 1\n").into_bytes(), &format!("line {}: expected a count", lines + 1)),
+        ("fit", format!("{good}func 100000 call\n").into_bytes(), &format!("line {}: expected a function", lines + 1)),
+        ("bytes", [good.as_bytes(), b"func \xff"].concat(), &format!("line {}: expected text", lines + 1)),
+        ("empty", Vec::new(), "line 1: expected"),
+    ];
+    for (name, contents, says) in &damaged {
+        let file = file(name, contents);
+        for run in [&["run", "--profile-use", path(&file), &module][..], &["explore", "--profile-use", path(&file), &module]] {
+            let output = weir(run);
+            assert_fails(&output, 2, &["--profile-use", path(&file), says]);
+            assert!(output.stdout.is_empty(), "{name}");
+        }
+    }
+    let other = program("hello");
+    assert_fails(&weir(["--profile-use", path(&profile), &other]), 2, &["line 2", "another module"]);
+    let missing = folder.join("none");
+    assert_fails(&weir(["--profile-use", path(&missing), &module]), 2, &["--profile-use", path(&missing)]);
+}
+
+#[test]
+fn a_profile_that_cannot_be_written_is_an_error_after_the_run() {
+    let target = folder("unwritable").join("none/fib.prof");
+    let ran = weir(["--profile-save", path(&target), &program("fib"), "15"]);
+    assert_eq!(text(&ran.stdout), "fib 15: 610\n");
+    assert_fails(&ran, 1, &["--profile-save", path(&target)]);
+    // The program's own failure is the status; both are reported.
+    let trap = folder("trap").join("trap.wat");
+    fs::write(&trap, r#"(module (func (export "f") unreachable))"#).expect("a writable folder");
+    let ran = weir(["--profile-save", path(&target), "--invoke", "f", path(&trap)]);
+    let message = text(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(134), "{message}");
+    assert!(message.contains("--profile-save") && message.contains("unreachable"), "{message}");
+}
