@@ -2,8 +2,9 @@
 
 use super::entry::Code;
 use super::publish;
-use super::state::{engine_of, state_of};
+use super::state::{NativeModule, engine_of, state_of};
 use super::{evict, policy};
+use crate::code::CodeError;
 use crate::compilation::request::{back_ends, counts, request};
 use crate::records::module::ModuleRecord;
 use std::any::Any;
@@ -48,18 +49,12 @@ pub(super) fn compile_and_install(
     // A second time nothing new would be told of one that finds no room.
     let again = slot.setbacks() > 0;
     let mut full = false;
-    let installed = compiled.and_then(|compiled| {
-        let mut placed = native.code.install(func, entry, compiled.unplaced());
-        if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), slot.failures())) {
-            placed = native.code.install(func, entry, compiled.unplaced());
-        }
-        match placed {
-            Ok(code) => Some((Code(code), compiled)),
-            Err(error) => {
-                full = true;
-                reasons.push(error.to_string());
-                None
-            }
+    let installed = compiled.and_then(|compiled| match place(module, native, func, entry, &compiled, slot.failures()) {
+        Ok(code) => Some((code, compiled)),
+        Err(error) => {
+            full = true;
+            reasons.push(error.to_string());
+            None
         }
     });
     if let (Some(kept), Some(_)) = (&module.kept_profile, &installed) {
@@ -96,6 +91,22 @@ pub(super) fn compile_and_install(
         }
     }
     code
+}
+
+/// Places code in memory, for which other code may have to go; it found no room this many times in a row.
+fn place(
+    module: &Arc<ModuleRecord>,
+    native: &NativeModule,
+    func: u32,
+    entry: Entry,
+    compiled: &Compiled,
+    failures: u32,
+) -> Result<Code, CodeError> {
+    let mut placed = native.code.install(func, entry, compiled.unplaced());
+    if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), failures)) {
+        placed = native.code.install(func, entry, compiled.unplaced());
+    }
+    placed.map(Code)
 }
 
 /// Compiles an entry with `backend`, and if Weir's own refuses, with Cranelift.
