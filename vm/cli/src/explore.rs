@@ -12,7 +12,7 @@ use weir_bytecode::module::{ExternIndex, Module as Bytecode};
 
 /// Prints the stages of the functions asked for, each under a line `;; stage`, or writes a page that shows them.
 pub(crate) fn run(args: &Explore) -> Done {
-    let engine = Engine::new(args.code.config(false).lazy_validation(false)).map_err(Failure::of_engine)?;
+    let engine = Engine::new(&args.code.config(false)).map_err(Failure::of_engine)?;
     let module = Module::from_file(&engine, &args.module).map_err(Failure::Module)?;
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
     let bytecode = module.bytecode();
@@ -77,7 +77,8 @@ pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
 
 /// The offset of the loop with this number or this offset.
 fn find_loop(wanted: &str, module: &Bytecode, func: u32) -> Result<u32, Failure> {
-    let loops = module.body(func).map_or(&[][..], |body| &body.loops);
+    let body = module.validated_body(func).transpose().map_err(|error| Failure::Module(error.clone().into()))?;
+    let loops = body.map_or(&[][..], |body| &body.loops);
     let found = match wanted.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok().and_then(|pc| loops.iter().find(|info| info.pc == pc)),
         None => wanted.parse::<usize>().ok().and_then(|index| loops.get(index)),

@@ -14,7 +14,8 @@ impl Module {
     /// stage. The engine's settings apply, and the counts of the profile that is used ([`Module::use_profile`]), or else those of
     /// this run: so with the profile of a run the last stage, `bytes`, is the code that the run installed. Nothing is installed.
     ///
-    /// Type identities are part of the code. They are equal in two engines whose modules and host functions came in the same order.
+    /// With lazy validation code is more careful about calls, so that setting belongs to the run's, too. Type identities are part of the
+    /// code. They are equal in two engines whose modules and host functions came in the same order.
     ///
     /// # Errors
     /// [`Unavailable`] if the engine's tier compiles nothing; the function is imported, invalid, or has no such loop.
