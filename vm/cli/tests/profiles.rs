@@ -101,17 +101,20 @@ fn explored(test: &str, name: &str, args: &[&str], options: &[&str]) -> (usize, 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn explore_shows_the_code_that_ran() {
     let json = |options: &[&str]| explored("explored", "json", &["20"], options);
-    let (calls, loops) = json(&[]);
-    assert!(calls > 0 && loops > 0, "{calls} calls and {loops} loops were compiled");
-    for options in [
-        &["--fuel", "1000000000000"][..],
-        &["--no-signals", "--timeout", "600"],
-        &["--deterministic", "--lazy"],
-        &["--pass-off", "gvn", "--rewrite-fuel", "7"],
-        &["--tier", "native", "--allocator", "regalloc2"],
-    ] {
-        assert!(json(options).0 > 0, "{options:?}: nothing was compiled");
+    // How much the compiler's thread has done when the program ends is not certain.
+    for options in [&[][..], &["--fuel", "1000000000000"]] {
+        json(options);
     }
+    for options in [
+        &["--deterministic"][..],
+        &["--deterministic", "--lazy"],
+        &["--deterministic", "--no-signals", "--timeout", "600"],
+        &["--deterministic", "--pass-off", "gvn", "--rewrite-fuel", "7"],
+    ] {
+        let (calls, loops) = json(options);
+        assert!(calls > 0 && loops > 0, "{options:?}: {calls} calls and {loops} loops were compiled");
+    }
+    assert!(json(&["--tier", "native", "--allocator", "regalloc2"]).0 > 0);
     if cfg!(feature = "cranelift") {
         assert!(json(&["--tier", "cranelift"]).0 > 0);
     }
