@@ -10,7 +10,8 @@
 //! offset 4 differ where the sum wraps around. Calls, and whatever is not listed here, may change every memory and
 //! every global that is not constant; a memory that other threads may hold is never asked about.
 
-use crate::ir::{Effect, Func, Op, Type, Value};
+use crate::ir::family::{Accounting, Family, Global, Memory};
+use crate::ir::{Func, Op, Type, Value};
 use weir_bytecode::Module;
 
 /// The bytes that a load or store touches.
@@ -85,9 +86,9 @@ fn decompose(func: &Func<'_>, value: Value) -> (Option<Value>, u64) {
             _ => break,
         }
     }
-    match func.op(root) {
-        Op::Const => (None, distance.wrapping_add(func.inst(root).imm)),
-        _ => (Some(root), distance),
+    match func.as_const(root) {
+        Some(bits) => (None, distance.wrapping_add(bits)),
+        None => (Some(root), distance),
     }
 }
 
@@ -119,16 +120,23 @@ pub enum Changes {
 /// What `value` may change.
 pub fn changes(func: &Func<'_>, value: Value) -> Changes {
     let inst = func.inst(value);
-    match inst.op {
-        // Bytes stay when a memory grows, and charging is no business of theirs.
-        Op::MemoryGrow | Op::DataDrop | Op::Fuel => Changes::Nothing,
-        // Neither are tables.
-        Op::TableSet | Op::TableGrow | Op::TableFill | Op::TableCopy | Op::TableInit | Op::ElemDrop => Changes::Nothing,
-        Op::MemoryFill | Op::MemoryCopy | Op::MemoryInit => Changes::Memories,
-        Op::GlobalSet => Changes::Global(inst.aux),
-        Op::Store | Op::Store8 | Op::Store16 | Op::Store32 => Access::of(func, value).map_or(Changes::Memories, Changes::Bytes),
-        op if op.effect() == Effect::Write => Changes::Everything,
-        _ => Changes::Nothing,
+    match inst.op.family() {
+        Family::Store(_) => Access::of(func, value).map_or(Changes::Memories, Changes::Bytes),
+        Family::Memory(op) => match op {
+            Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit => Changes::Memories,
+            // Bytes stay where they are when a memory grows.
+            Memory::MemorySize | Memory::MemoryGrow | Memory::DataDrop => Changes::Nothing,
+        },
+        Family::Global(op) => match op {
+            Global::GlobalSet => Changes::Global(inst.aux),
+            Global::GlobalGet => Changes::Nothing,
+        },
+        // The callback of a poll may do anything.
+        Family::Call(_) | Family::Accounting(Accounting::Poll) => Changes::Everything,
+        Family::Accounting(Accounting::Fuel) | Family::Table(_) => Changes::Nothing,
+        Family::Leaf(_) | Family::Load(_) | Family::Reference(_) | Family::Terminator(_) => Changes::Nothing,
+        Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => Changes::Nothing,
+        Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => Changes::Nothing,
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use super::{Cfg, Uses};
+use crate::ir::family::{Family, Global};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use std::collections::HashMap;
 
@@ -67,12 +68,15 @@ impl Available {
 pub fn may_change(write: Op, read: Op) -> bool {
     let reads = matches!(read.effect(), Effect::Read | Effect::ReadTrap);
     reads
-        && match write {
-            op if op.calls_function() => true,
+        && match write.family() {
+            Family::Call(_) => true,
             // Two imported globals may be one.
-            Op::GlobalSet => read == Op::GlobalGet,
-            Op::Fuel | Op::Poll => false,
-            _ => read != Op::GlobalGet,
+            Family::Global(op) => op == Global::GlobalSet && read == Op::GlobalGet,
+            Family::Store(_) | Family::Memory(_) | Family::Table(_) => read != Op::GlobalGet,
+            Family::Accounting(_) | Family::Terminator(_) => false,
+            Family::Leaf(_) | Family::Load(_) | Family::Reference(_) => false,
+            Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => false,
+            Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => false,
         }
 }
 

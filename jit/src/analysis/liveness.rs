@@ -89,9 +89,10 @@ impl LiveSets {
             for &value in data.insts.iter().rev() {
                 transfer.kill(block, value.index());
                 for (i, arg) in func.args(value).iter().enumerate() {
-                    match func.op(value) {
-                        Op::Phi => at_end[data.preds[i].index()].insert(arg.index()),
-                        _ => transfer.generate(block, arg.index()),
+                    if func.op(value) == Op::Phi {
+                        at_end[data.preds[i].index()].insert(arg.index());
+                    } else {
+                        transfer.generate(block, arg.index());
                     }
                 }
             }

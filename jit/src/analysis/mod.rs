@@ -1,6 +1,8 @@
 //! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here
 //! recurses: functions have up to hundreds of thousands of blocks.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 pub mod alias;
 pub mod available;
 pub mod cfg;

@@ -64,11 +64,8 @@ impl Reaching {
 /// Whether `value` may write `global`.
 fn may_define(func: &Func<'_>, value: Value, global: u32, imported: u32) -> bool {
     let inst = func.inst(value);
-    match inst.op {
-        op if op.calls_function() => true,
-        Op::GlobalSet => inst.aux == global || inst.aux.max(global) < imported,
-        _ => false,
-    }
+    let sets = inst.op == Op::GlobalSet && (inst.aux == global || inst.aux.max(global) < imported);
+    sets || inst.op.calls_function()
 }
 
 /// All definitions of globals that `func` mentions, ascending.

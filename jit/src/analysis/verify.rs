@@ -20,6 +20,7 @@
 
 use super::cfg::Cfg;
 use super::dom::Dominators;
+use crate::ir::family::{Accounting, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
 use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, print, vector_opcode};
 use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
@@ -181,35 +182,33 @@ impl<'f, 'a> Verifier<'f, 'a> {
         if let Some(arity) = inst.op.arity() {
             self.check(6, inst.args.len() == arity, || format!("{} arguments instead of {arity}", inst.args.len()))?;
         }
-        if inst.op.is_terminator() {
-            let succs = data.succs.len();
-            let right = match inst.op {
-                Op::Jump => succs == 1,
-                Op::Branch => succs == 2,
-                Op::BrTable => succs >= 1,
-                _ => succs == 0,
-            };
-            self.check(3, right, || format!("a wrong number of successors, {succs}"))?;
-        }
-        match inst.op {
-            Op::Phi => {
+        let leaf = match inst.op.family() {
+            Family::Terminator(terminator) => return self.successors(terminator, data.succs.len()),
+            Family::Leaf(leaf) => leaf,
+            Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => return Ok(()),
+            Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => return Ok(()),
+            Family::Reference(_) | Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => return Ok(()),
+            Family::Table(_) | Family::Call(_) | Family::Accounting(_) => return Ok(()),
+        };
+        match leaf {
+            Leaf::Phi => {
                 self.check(5, before.is_none_or(|op| op == Op::Phi), || "a phi stands behind another instruction".into())?;
                 let (args, preds) = (inst.args.len(), data.preds.len());
                 self.check(5, args == preds, || format!("{args} arguments for {preds} predecessors"))?;
             }
-            Op::Param => {
+            Leaf::Param => {
                 let first = self.block == Block::ENTRY && before.is_none_or(|op| op == Op::Param);
                 self.check(9, first && func.entry == Entry::Call, || {
                     "parameters stand first in the entry, unless it is OSR's".into()
                 })?;
             }
-            Op::OsrSlot => {
+            Leaf::OsrSlot => {
                 let pure = data.insts[..position].iter().all(|&other| func.op(other).effect() == Effect::Pure);
                 let early = self.block == Block::ENTRY && pure;
                 let osr = matches!(func.entry, Entry::Osr(_));
                 self.check(9, early && osr, || "frame slots are read early in the entry of an OSR body".into())?;
             }
-            Op::Result => {
+            Leaf::Result => {
                 let call = inst.args[0];
                 let behind = data.insts[..position].iter().rev().find(|&&other| func.op(other) != Op::Result);
                 self.check(10, behind == Some(&call), || "a result must stand directly behind its call".into())?;
@@ -217,9 +216,21 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 let unique = earlier.map(|&other| func.inst(other).imm).all(|imm| imm != inst.imm);
                 self.check(10, unique, || "the same result twice".into())?;
             }
-            _ => {}
+            Leaf::Const | Leaf::Select => {}
         }
         Ok(())
+    }
+
+    /// Rule 3 for the number of successors.
+    fn successors(&self, terminator: Terminator, succs: usize) -> Checked {
+        let right = match terminator {
+            Terminator::Jump => succs == 1,
+            Terminator::Branch => succs == 2,
+            Terminator::BrTable => succs >= 1,
+            Terminator::Return | Terminator::Trap => succs == 0,
+            Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => succs == 0,
+        };
+        self.check(3, right, || format!("a wrong number of successors, {succs}"))
     }
 
     /// Rule 8.
@@ -239,8 +250,9 @@ impl<'f, 'a> Verifier<'f, 'a> {
         self.check(8, aux_used || aux == 0, || format!("aux is {aux} but has no meaning"))?;
         self.check(8, imm_used || imm == 0, || format!("imm is {imm} but has no meaning"))?;
         match fields {
-            Fields::Bits if matches!(inst.ty, Type::I32 | Type::F32) => {
-                self.check(8, imm >> 32 == 0, || "the constant has excess bits".into())
+            Fields::Bits => {
+                let fits = !matches!(inst.ty, Type::I32 | Type::F32) || imm >> 32 == 0;
+                self.check(8, fits, || "the constant has excess bits".into())
             }
             Fields::Vector => {
                 self.check(8, vector_opcode(aux).is_some(), || format!("there is no instruction {aux:#x} on vectors"))?;
@@ -250,15 +262,16 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 let known = u8::try_from(aux).ok().and_then(weir_bytecode::Trap::from_code).is_some();
                 self.check(8, known, || format!("there is no trap {aux}"))
             }
-            _ => match self.module {
-                Some(module) => self.indices(module),
-                None => Ok(()),
-            },
+            Fields::None | Fields::Number | Fields::Probability => Ok(()),
+            Fields::Access | Fields::Memory | Fields::Memories | Fields::MemorySegment | Fields::Segment => self.indices(),
+            Fields::Table | Fields::Tables | Fields::TableSegment | Fields::ElemSegment => self.indices(),
+            Fields::Global | Fields::Func | Fields::Indirect | Fields::Type => self.indices(),
         }
     }
 
-    /// Rule 8 for indices of the module.
-    fn indices(&self, module: &Module) -> Checked {
+    /// Rule 8 for indices of the module, if it is given.
+    fn indices(&self) -> Checked {
+        let Some(module) = self.module else { return Ok(()) };
         let inst = self.func.inst(self.value());
         let in_range =
             |kind: &str, index: u64, len: usize| self.check(8, index < len as u64, || format!("{kind} {index} of {len}"));
@@ -302,96 +315,128 @@ impl<'f, 'a> Verifier<'f, 'a> {
         for &arg in &*inst.args {
             self.check(11, arg.index() < func.num_values(), || format!("there is no {arg}"))?;
         }
-        let memory = |memory: u32| self.index_type(self.module.map(|module| module.memories[memory as usize].memory64));
-        let void = Type::Void;
-        match inst.op {
-            Op::Const => self.check(7, inst.ty != void, || "a constant has a type".into()),
-            Op::Param => {
+        match inst.op.family() {
+            Family::Leaf(leaf) => self.leaf(leaf),
+            Family::Reference(reference) => match reference {
+                Reference::NonNull => self.result(Type::Ref).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
+                Reference::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
+                Reference::RefFunc => self.result(Type::Ref),
+            },
+            Family::Simd(Simd::Vector) => self.vector(),
+            Family::Load(_) | Family::Store(_) => self.access(self.addresses(inst.aux)),
+            Family::Memory(op) => self.memory(op),
+            Family::Global(op) => self.global(op),
+            Family::Table(op) => self.table(op),
+            Family::Call(_) => self.call(),
+            Family::Accounting(Accounting::Fuel | Accounting::Poll) => self.result(Type::Void),
+            Family::Terminator(terminator) => self.terminator(terminator),
+            Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => self.numeric(),
+            Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) => self.numeric(),
+        }
+    }
+
+    /// The type of addresses of a memory.
+    fn addresses(&self, memory: u32) -> Want {
+        self.index_type(self.module.map(|module| module.memories[memory as usize].memory64))
+    }
+
+    fn leaf(&self, leaf: Leaf) -> Checked {
+        let (func, void) = (self.func, Type::Void);
+        let inst = func.inst(self.value());
+        match leaf {
+            Leaf::Const => self.check(7, inst.ty != void, || "a constant has a type".into()),
+            Leaf::Param => {
                 let ty = func.params.get(inst.imm as usize).copied();
                 self.check(7, ty == Some(inst.ty), || match ty {
                     Some(ty) => format!("the signature says {ty}"),
                     None => "the signature has no such parameter".into(),
                 })
             }
-            Op::OsrSlot => self.check(7, inst.ty != void, || "a frame slot has a type".into()),
-            Op::Phi => {
+            Leaf::OsrSlot => self.check(7, inst.ty != void, || "a frame slot has a type".into()),
+            Leaf::Phi => {
                 self.check(7, inst.ty != void, || "a phi has a type".into())?;
                 inst.args.iter().try_for_each(|&arg| self.has(arg, inst.ty))
             }
-            Op::Result => self.result_type(),
-            Op::Select => {
+            Leaf::Result => self.result_type(),
+            Leaf::Select => {
                 self.result(inst.args[1..].first().map_or(void, |&arg| func.ty(arg)))?;
                 self.args(&[Want::Is(Type::I32), Want::Is(inst.ty), Want::Is(inst.ty)])
             }
-            Op::MemorySize => self.result_fits(memory(inst.aux)),
-            Op::MemoryGrow => {
-                self.args(&[memory(inst.aux)])?;
-                self.result_fits(memory(inst.aux))?;
+        }
+    }
+
+    /// An operation on a memory other than a load or store.
+    fn memory(&self, op: Memory) -> Checked {
+        let inst = self.func.inst(self.value());
+        let (index, length) = (|| self.addresses(inst.aux), Want::Is(Type::I32));
+        match op {
+            Memory::MemorySize => self.result_fits(index()),
+            Memory::MemoryGrow => {
+                self.args(&[index()])?;
+                self.result_fits(index())?;
                 self.has(inst.args[0], inst.ty)
             }
-            Op::MemoryFill => self.result(void).and_then(|()| {
-                let index = memory(inst.aux);
-                self.args(&[index, Want::Is(Type::I32), index])
+            Memory::MemoryFill => self.result(Type::Void).and_then(|()| self.args(&[index(), Want::Is(Type::I32), index()])),
+            Memory::MemoryCopy => self.result(Type::Void).and_then(|()| {
+                let (to, from) = (index(), self.addresses(inst.imm as u32));
+                self.args(&[to, from, if to == length { to } else { from }])
             }),
-            Op::MemoryCopy => self.result(void).and_then(|()| {
-                let (to, from) = (memory(inst.aux), memory(inst.imm as u32));
-                self.args(&[to, from, if to == Want::Is(Type::I32) { to } else { from }])
-            }),
-            Op::MemoryInit => {
-                self.result(void)?;
-                self.args(&[memory(inst.aux), Want::Is(Type::I32), Want::Is(Type::I32)])
+            Memory::MemoryInit => self.result(Type::Void).and_then(|()| self.args(&[index(), length, length])),
+            Memory::DataDrop => self.result(Type::Void),
+        }
+    }
+
+    fn global(&self, op: Global) -> Checked {
+        let inst = self.func.inst(self.value());
+        let ty = self.module.map(|module| Type::from(module.globals[inst.aux as usize].value));
+        match op {
+            Global::GlobalGet => {
+                self.check(7, inst.ty != Type::Void, || "a global has a type".into())?;
+                self.result(ty.unwrap_or(inst.ty))
             }
-            Op::DataDrop | Op::ElemDrop | Op::Fuel | Op::Poll | Op::Jump | Op::Trap => self.result(void),
-            Op::GlobalGet => {
-                let ty = self.module.map_or(inst.ty, |module| module.globals[inst.aux as usize].value.into());
-                self.check(7, inst.ty != void, || "a global has a type".into())?;
-                self.result(ty)
+            Global::GlobalSet => {
+                self.result(Type::Void)?;
+                self.args(&[Want::Is(ty.unwrap_or_else(|| self.func.ty(inst.args[0])))])
             }
-            Op::GlobalSet => {
-                self.result(void)?;
-                let ty = self.module.map_or(func.ty(inst.args[0]), |module| module.globals[inst.aux as usize].value.into());
-                self.args(&[Want::Is(ty)])
-            }
-            Op::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
-            Op::RefFunc => self.result(Type::Ref),
-            _ if matches!(inst.op.fields(), Fields::Table | Fields::Tables | Fields::TableSegment) => self.table(),
-            Op::NonNull => {
-                self.result(Type::Ref)?;
-                self.args(&[Want::Is(Type::Ref)])
-            }
-            op if op.calls_function() || op.is_tail_call() => self.call(),
-            Op::Branch | Op::BrTable => {
-                self.result(void)?;
+        }
+    }
+
+    fn terminator(&self, terminator: Terminator) -> Checked {
+        match terminator {
+            Terminator::Jump | Terminator::Trap => self.result(Type::Void),
+            Terminator::Branch | Terminator::BrTable => {
+                self.result(Type::Void)?;
                 self.args(&[Want::Is(Type::I32)])
             }
-            Op::Return => {
-                self.result(void)?;
-                let wants: Vec<Want> = func.results.iter().copied().map(Want::Is).collect();
+            Terminator::Return => {
+                self.result(Type::Void)?;
+                let wants: Vec<Want> = self.func.results.iter().copied().map(Want::Is).collect();
                 self.args(&wants)
             }
-            Op::Vector => self.vector(),
-            _ if inst.op.fields() == Fields::Access => self.access(memory(inst.aux)),
-            _ => self.numeric(),
+            Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => self.call(),
         }
     }
 
     /// An operation on a table.
-    fn table(&self) -> Checked {
+    fn table(&self, op: Table) -> Checked {
         let inst = self.func.inst(self.value());
         let table = |table: u32| self.index_type(self.module.map(|module| module.tables[table as usize].ty.table64));
-        let (index, reference, length) = (table(inst.aux), Want::Is(Type::Ref), Want::Is(Type::I32));
-        match inst.op {
-            Op::TableGet => self.result(Type::Ref).and_then(|()| self.args(&[index])),
-            Op::TableSize => self.result_fits(index),
-            Op::TableGrow => {
+        // The `aux` of `elem_drop` is 0 and no table.
+        let index = if op == Table::ElemDrop { Want::Is(Type::I32) } else { table(inst.aux) };
+        let (reference, length) = (Want::Is(Type::Ref), Want::Is(Type::I32));
+        match op {
+            Table::ElemDrop => self.result(Type::Void),
+            Table::TableGet => self.result(Type::Ref).and_then(|()| self.args(&[index])),
+            Table::TableSize => self.result_fits(index),
+            Table::TableGrow => {
                 self.result_fits(index)?;
                 self.args(&[reference, index])?;
                 self.has(inst.args[1], inst.ty)
             }
-            Op::TableSet => self.result(Type::Void).and_then(|()| self.args(&[index, reference])),
-            Op::TableFill => self.result(Type::Void).and_then(|()| self.args(&[index, reference, index])),
-            Op::TableInit => self.result(Type::Void).and_then(|()| self.args(&[index, length, length])),
-            _ => self.result(Type::Void).and_then(|()| {
+            Table::TableSet => self.result(Type::Void).and_then(|()| self.args(&[index, reference])),
+            Table::TableFill => self.result(Type::Void).and_then(|()| self.args(&[index, reference, index])),
+            Table::TableInit => self.result(Type::Void).and_then(|()| self.args(&[index, length, length])),
+            Table::TableCopy => self.result(Type::Void).and_then(|()| {
                 let from = table(inst.imm as u32);
                 self.args(&[index, from, if index == length { index } else { from }])
             }),
@@ -404,10 +449,12 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let op = vector_opcode(inst.aux).expect("rule 8 was checked before");
         let Signature { operands, result } = op.signature().expect("instructions that access no memory have one");
         let constant = |arg: &Value| self.func.as_const(*arg).is_some() || self.func.as_vector(*arg).is_some();
-        let wants: Vec<Want> = match op {
-            Opcode::V128Const => vec![Want::Is(Type::I64); 2],
-            Opcode::I8x16Shuffle => vec![Want::Is(Type::V128); 3],
-            _ => operands.iter().map(|&ty| Want::Is(ty.into())).collect(),
+        let wants: Vec<Want> = if op == Opcode::V128Const {
+            vec![Want::Is(Type::I64); 2]
+        } else if op == Opcode::I8x16Shuffle {
+            vec![Want::Is(Type::V128); 3]
+        } else {
+            operands.iter().map(|&ty| Want::Is(ty.into())).collect()
         };
         self.args(&wants)?;
         let immediates = &inst.args[operands.len()..];
@@ -438,10 +485,11 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let func = self.func;
         let inst = func.inst(self.value());
         // What the last argument is, if it chooses the callee.
-        let chooser = match inst.op.fields() {
-            Fields::Indirect => Some(self.index_type(self.module.map(|module| module.tables[inst.imm as usize].ty.table64))),
-            Fields::Type => Some(Want::Is(Type::Ref)),
-            _ => None,
+        let fields = inst.op.fields();
+        let chooser = if fields == Fields::Indirect {
+            Some(self.index_type(self.module.map(|module| module.tables[inst.imm as usize].ty.table64)))
+        } else {
+            (fields == Fields::Type).then_some(Want::Is(Type::Ref))
         };
         let tail = inst.op.is_terminator();
         self.check(6, chooser.is_none() || !inst.args.is_empty(), || "nothing says what to call".into())?;
@@ -467,11 +515,11 @@ impl<'f, 'a> Verifier<'f, 'a> {
     fn callee(&self, call: Value) -> Option<&'f FuncType> {
         let module = self.module?;
         let inst = self.func.inst(call);
-        match inst.op.fields() {
-            Fields::Func => Some(module.func_type(inst.aux)),
-            Fields::Indirect | Fields::Type => Some(&module.types[inst.aux as usize]),
-            _ => None,
+        let fields = inst.op.fields();
+        if fields == Fields::Func {
+            return Some(module.func_type(inst.aux));
         }
+        matches!(fields, Fields::Indirect | Fields::Type).then(|| &module.types[inst.aux as usize])
     }
 
     fn result_type(&self) -> Checked {

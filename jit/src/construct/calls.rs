@@ -54,10 +54,10 @@ impl<'m> Builder<'_, 'm> {
 
     /// The reference, behind a check that it is not null.
     pub(super) fn non_null(&mut self, reference: Value) -> Value {
-        match self.func.op(reference) {
-            Op::NonNull | Op::RefFunc => reference,
-            _ => self.emit(Op::NonNull, Type::Ref, 0, 0, &[reference]),
+        if matches!(self.func.op(reference), Op::NonNull | Op::RefFunc) {
+            return reference;
         }
+        self.emit(Op::NonNull, Type::Ref, 0, 0, &[reference])
     }
 
     /// A call that comes back, and its results.

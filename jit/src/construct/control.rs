@@ -212,12 +212,14 @@ impl Builder<'_, '_> {
 
     /// Steps over an instruction of dead code, which ends with the `else` or `end` of the block that it began in.
     pub(super) fn skip(&mut self, op: Opcode) {
-        match op {
-            Opcode::Block | Opcode::Loop | Opcode::If => self.skipped += 1,
-            Opcode::End if self.skipped > 0 => self.skipped -= 1,
-            Opcode::End => self.end(),
-            Opcode::Else if self.skipped == 0 => self.open_else(),
-            _ => {}
+        if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
+            self.skipped += 1;
+        } else if op == Opcode::End && self.skipped > 0 {
+            self.skipped -= 1;
+        } else if op == Opcode::End {
+            self.end();
+        } else if op == Opcode::Else && self.skipped == 0 {
+            self.open_else();
         }
     }
 
@@ -368,7 +370,7 @@ impl Builder<'_, '_> {
         frame.edges = edges;
         match frame.kind {
             Kind::Loop { header, .. } => self.func.add_edge(from, header),
-            _ => self.func.push_succ(from, PENDING),
+            Kind::Function | Kind::Block | Kind::If(_) | Kind::Again { .. } => self.func.push_succ(from, PENDING),
         }
     }
 

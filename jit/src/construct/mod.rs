@@ -8,6 +8,8 @@
 //!
 //! `osr` is the form that the interpreter enters at a loop. The sub-files have the names that the interpreter's have.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 pub mod braun;
 mod builder;
 mod calls;
@@ -126,6 +128,10 @@ impl<'a, 'm> Builder<'a, 'm> {
 
     /// One instruction of live code, whose immediates are next in `code`. Those that make up most of it are decoded here.
     #[inline(always)]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "TABLE 2, `vector` and `is_other` have the others, which is checked below"
+    )]
     fn step(&mut self, op: Opcode, code: &mut Reader<'_>) -> Result<(), Refusal> {
         if self.options.fuel && op != Opcode::Loop {
             self.charge();
@@ -152,7 +158,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             Opcode::GlobalSet => self.global_set(code.u32()),
             Opcode::I32Const => self.push_constant(Type::I32, u64::from(code.i64() as u32)),
             Opcode::I64Const => self.push_constant(Type::I64, code.i64() as u64),
-            // The only ones with a row in the table of operations that mean more than it.
+            // Only these two have a row in TABLE 2 that is not all of their meaning.
             Opcode::I64MulWideS => self.mul_wide(true),
             Opcode::I64MulWideU => self.mul_wide(false),
             _ => match Op::from_opcode(op) {
@@ -214,3 +220,76 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(())
     }
 }
+
+/// Whether `step` or `other` has an arm for an instruction that has no row in TABLE 2 and is not one on vectors.
+const fn is_other(op: Opcode) -> bool {
+    matches!(
+        op,
+        Opcode::Block
+            | Opcode::Loop
+            | Opcode::If
+            | Opcode::Else
+            | Opcode::End
+            | Opcode::Br
+            | Opcode::BrIf
+            | Opcode::BrTable
+            | Opcode::Return
+            | Opcode::Call
+            | Opcode::Drop
+            | Opcode::Select
+            | Opcode::LocalGet
+            | Opcode::LocalSet
+            | Opcode::LocalTee
+            | Opcode::GlobalGet
+            | Opcode::GlobalSet
+            | Opcode::I32Const
+            | Opcode::I64Const
+            | Opcode::I64MulWideS
+            | Opcode::I64MulWideU
+            | Opcode::Nop
+            | Opcode::Unreachable
+            | Opcode::BrOnNull
+            | Opcode::BrOnNonNull
+            | Opcode::SelectT
+            | Opcode::CallIndirect
+            | Opcode::CallRef
+            | Opcode::ReturnCall
+            | Opcode::ReturnCallIndirect
+            | Opcode::ReturnCallRef
+            | Opcode::F32Const
+            | Opcode::F64Const
+            | Opcode::RefNull
+            | Opcode::RefIsNull
+            | Opcode::RefFunc
+            | Opcode::TableGet
+            | Opcode::TableSet
+            | Opcode::TableSize
+            | Opcode::TableGrow
+            | Opcode::TableFill
+            | Opcode::TableCopy
+            | Opcode::TableInit
+            | Opcode::ElemDrop
+            | Opcode::RefAsNonNull
+            | Opcode::I64Add128
+            | Opcode::I64Sub128
+            | Opcode::MemorySize
+            | Opcode::MemoryGrow
+            | Opcode::MemoryFill
+            | Opcode::MemoryCopy
+            | Opcode::MemoryInit
+            | Opcode::DataDrop
+    )
+}
+
+/// Every instruction is one of TABLE 2, one on vectors, or one with an arm.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let op = Opcode::ALL[i];
+        assert!(
+            Op::from_opcode(op).is_some() || op.is_vector() || is_other(op),
+            "an instruction that construction does not know"
+        );
+        i += 1;
+    }
+};

@@ -9,37 +9,54 @@ use weir_bytecode::{Imm, Opcode};
 
 impl Builder<'_, '_> {
     pub(super) fn vector(&mut self, op: Opcode, imm: Imm<'_>) {
-        let value = match imm {
-            Imm::V128(bits) => self.vector_constant(bits),
-            Imm::Shuffle(lanes) => {
+        // Only instructions that do nothing with lanes access memory.
+        let access = if op.lanes().is_none() { access_of(op) } else { None };
+        let value = match (access, imm) {
+            (Some(access), Imm::Mem(arg)) => self.vector_access(access, arg, 0),
+            (Some(access), Imm::MemLane(arg, lane)) => self.vector_access(access, arg, lane),
+            (_, Imm::V128(bits)) => Some(self.vector_constant(bits)),
+            (_, Imm::Shuffle(lanes)) => {
                 let [a, b] = self.pop_array();
                 let lanes = self.vector_constant(u128::from_le_bytes(lanes));
-                self.emit_vector(op, 0, &[a, b, lanes])
+                Some(self.emit_vector(op, 0, &[a, b, lanes]))
             }
-            Imm::Mem(arg) if op == Opcode::V128Store => return self.access(Op::Store, Type::V128, arg),
-            Imm::Mem(arg) => self.load_vector(op, arg),
-            Imm::MemLane(arg, lane) => match lane_access(op) {
-                LaneAccess::Load(load, ty, replace) => {
-                    let [address, vector] = self.pop_array();
-                    let loaded = self.emit(load, ty, arg.memory, arg.offset, &[address]);
-                    self.emit_vector(replace, lane, &[vector, loaded])
-                }
-                LaneAccess::Store(store, extract) => {
-                    let [address, vector] = self.pop_array();
-                    let stored = self.emit_vector(extract, lane, &[vector]);
-                    self.emit(store, Type::Void, arg.memory, arg.offset, &[address, stored]);
-                    return;
-                }
-            },
-            imm => {
+            (_, imm) => {
                 let operands = op.signature().map_or(0, |signature| signature.operands.len());
                 let args = self.pop_list(operands);
                 let lane = if let Imm::Lane(lane) = imm { lane } else { 0 };
                 let value = self.emit_vector(op, lane, &args);
-                self.with_canonical_lanes(op, value)
+                Some(self.with_canonical_lanes(op, value))
             }
         };
-        self.push(value);
+        if let Some(value) = value {
+            self.push(value);
+        }
+    }
+
+    /// A load or a store. Returns what is loaded.
+    fn vector_access(&mut self, access: Access, arg: MemArg, lane: u8) -> Option<Value> {
+        match access {
+            Access::Store => {
+                self.access(Op::Store, Type::V128, arg);
+                None
+            }
+            Access::Load(load, ty, then) => {
+                let address = self.pop();
+                let loaded = self.emit(load, ty, arg.memory, arg.offset, &[address]);
+                Some(then.map_or(loaded, |op| self.emit_vector(op, 0, &[loaded])))
+            }
+            Access::LoadLane(load, ty, replace) => {
+                let [address, vector] = self.pop_array();
+                let loaded = self.emit(load, ty, arg.memory, arg.offset, &[address]);
+                Some(self.emit_vector(replace, lane, &[vector, loaded]))
+            }
+            Access::StoreLane(store, extract) => {
+                let [address, vector] = self.pop_array();
+                let stored = self.emit_vector(extract, lane, &[vector]);
+                self.emit(store, Type::Void, arg.memory, arg.offset, &[address, stored]);
+                None
+            }
+        }
     }
 
     /// The result of `op`, in whose lanes NaNs are replaced if that is asked for.
@@ -64,54 +81,66 @@ impl Builder<'_, '_> {
         let result = op.signature().expect("instructions that access no memory have one").result;
         self.emit(Op::Vector, result.into(), op as u32, lane.into(), args)
     }
+}
 
-    fn load_vector(&mut self, op: Opcode, arg: MemArg) -> Value {
-        let address = self.pop();
-        let (load, ty, then) = load_of(op);
-        let loaded = self.emit(load, ty, arg.memory, arg.offset, &[address]);
-        then.map_or(loaded, |op| self.emit_vector(op, 0, &[loaded]))
+/// What an access to memory becomes.
+#[derive(Clone, Copy)]
+enum Access {
+    /// A load of this type, and what is done with the value that is loaded.
+    Load(Op, Type, Option<Opcode>),
+    /// A store of the whole vector.
+    Store,
+    /// A load of this type, and the instruction that puts its value into the lane.
+    LoadLane(Op, Type, Opcode),
+    /// A store, and the instruction that takes the value out of the lane.
+    StoreLane(Op, Opcode),
+}
+
+const ACCESSES: [(Opcode, Access); 22] = [
+    (Opcode::V128Load, Access::Load(Op::Load, Type::V128, None)),
+    (Opcode::V128Store, Access::Store),
+    (Opcode::V128Load8x8S, Access::Load(Op::Load64U, Type::V128, Some(Opcode::I16x8ExtendLowI8x16S))),
+    (Opcode::V128Load8x8U, Access::Load(Op::Load64U, Type::V128, Some(Opcode::I16x8ExtendLowI8x16U))),
+    (Opcode::V128Load16x4S, Access::Load(Op::Load64U, Type::V128, Some(Opcode::I32x4ExtendLowI16x8S))),
+    (Opcode::V128Load16x4U, Access::Load(Op::Load64U, Type::V128, Some(Opcode::I32x4ExtendLowI16x8U))),
+    (Opcode::V128Load32x2S, Access::Load(Op::Load64U, Type::V128, Some(Opcode::I64x2ExtendLowI32x4S))),
+    (Opcode::V128Load32x2U, Access::Load(Op::Load64U, Type::V128, Some(Opcode::I64x2ExtendLowI32x4U))),
+    (Opcode::V128Load8Splat, Access::Load(Op::Load8U, Type::I32, Some(Opcode::I8x16Splat))),
+    (Opcode::V128Load16Splat, Access::Load(Op::Load16U, Type::I32, Some(Opcode::I16x8Splat))),
+    (Opcode::V128Load32Splat, Access::Load(Op::Load, Type::I32, Some(Opcode::I32x4Splat))),
+    (Opcode::V128Load64Splat, Access::Load(Op::Load, Type::I64, Some(Opcode::I64x2Splat))),
+    (Opcode::V128Load32Zero, Access::Load(Op::Load32U, Type::V128, None)),
+    (Opcode::V128Load64Zero, Access::Load(Op::Load64U, Type::V128, None)),
+    (Opcode::V128Load8Lane, Access::LoadLane(Op::Load8U, Type::I32, Opcode::I8x16ReplaceLane)),
+    (Opcode::V128Load16Lane, Access::LoadLane(Op::Load16U, Type::I32, Opcode::I16x8ReplaceLane)),
+    (Opcode::V128Load32Lane, Access::LoadLane(Op::Load, Type::I32, Opcode::I32x4ReplaceLane)),
+    (Opcode::V128Load64Lane, Access::LoadLane(Op::Load, Type::I64, Opcode::I64x2ReplaceLane)),
+    (Opcode::V128Store8Lane, Access::StoreLane(Op::Store8, Opcode::I8x16ExtractLaneU)),
+    (Opcode::V128Store16Lane, Access::StoreLane(Op::Store16, Opcode::I16x8ExtractLaneU)),
+    (Opcode::V128Store32Lane, Access::StoreLane(Op::Store, Opcode::I32x4ExtractLane)),
+    (Opcode::V128Store64Lane, Access::StoreLane(Op::Store, Opcode::I64x2ExtractLane)),
+];
+
+const fn access_of(op: Opcode) -> Option<Access> {
+    let mut i = 0;
+    while i < ACCESSES.len() {
+        if ACCESSES[i].0 as u32 == op as u32 {
+            return Some(ACCESSES[i].1);
+        }
+        i += 1;
     }
+    None
 }
 
-/// The load, its type, and what is done with the value that is loaded.
-fn load_of(op: Opcode) -> (Op, Type, Option<Opcode>) {
-    let extend = |op| (Op::Load64U, Type::V128, Some(op));
-    match op {
-        Opcode::V128Load8x8S => extend(Opcode::I16x8ExtendLowI8x16S),
-        Opcode::V128Load8x8U => extend(Opcode::I16x8ExtendLowI8x16U),
-        Opcode::V128Load16x4S => extend(Opcode::I32x4ExtendLowI16x8S),
-        Opcode::V128Load16x4U => extend(Opcode::I32x4ExtendLowI16x8U),
-        Opcode::V128Load32x2S => extend(Opcode::I64x2ExtendLowI32x4S),
-        Opcode::V128Load32x2U => extend(Opcode::I64x2ExtendLowI32x4U),
-        Opcode::V128Load8Splat => (Op::Load8U, Type::I32, Some(Opcode::I8x16Splat)),
-        Opcode::V128Load16Splat => (Op::Load16U, Type::I32, Some(Opcode::I16x8Splat)),
-        Opcode::V128Load32Splat => (Op::Load, Type::I32, Some(Opcode::I32x4Splat)),
-        Opcode::V128Load64Splat => (Op::Load, Type::I64, Some(Opcode::I64x2Splat)),
-        Opcode::V128Load32Zero => (Op::Load32U, Type::V128, None),
-        Opcode::V128Load64Zero => (Op::Load64U, Type::V128, None),
-        Opcode::V128Load => (Op::Load, Type::V128, None),
-        _ => unreachable!("{} loads no vector", op.mnemonic()),
+/// Exactly the instructions on vectors that do nothing with lanes access memory.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let op = Opcode::ALL[i];
+        assert!(
+            access_of(op).is_some() == (op.is_vector() && op.lanes().is_none()),
+            "an access without a row, or a row too many"
+        );
+        i += 1;
     }
-}
-
-/// What an access of one lane is made of.
-enum LaneAccess {
-    /// A load of this type, and what puts its value into the lane.
-    Load(Op, Type, Opcode),
-    /// A store, and what takes the value out of the lane.
-    Store(Op, Opcode),
-}
-
-fn lane_access(op: Opcode) -> LaneAccess {
-    match op {
-        Opcode::V128Load8Lane => LaneAccess::Load(Op::Load8U, Type::I32, Opcode::I8x16ReplaceLane),
-        Opcode::V128Load16Lane => LaneAccess::Load(Op::Load16U, Type::I32, Opcode::I16x8ReplaceLane),
-        Opcode::V128Load32Lane => LaneAccess::Load(Op::Load, Type::I32, Opcode::I32x4ReplaceLane),
-        Opcode::V128Load64Lane => LaneAccess::Load(Op::Load, Type::I64, Opcode::I64x2ReplaceLane),
-        Opcode::V128Store8Lane => LaneAccess::Store(Op::Store8, Opcode::I8x16ExtractLaneU),
-        Opcode::V128Store16Lane => LaneAccess::Store(Op::Store16, Opcode::I16x8ExtractLaneU),
-        Opcode::V128Store32Lane => LaneAccess::Store(Op::Store, Opcode::I32x4ExtractLane),
-        Opcode::V128Store64Lane => LaneAccess::Store(Op::Store, Opcode::I64x2ExtractLane),
-        _ => unreachable!("{} accesses no lane", op.mnemonic()),
-    }
-}
+};

@@ -4,9 +4,10 @@
 //! [`weir_bytecode::semantics`]' business. Simple rather than fast: a value per instruction, a match per step. The vm runs
 //! whole programs this way, one call of [`eval()`] for each call of a function: its tier `ssa`.
 
+use super::family::{self, Accounting, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
 use super::func::{Func, Inst};
 use super::index::{Block, Value};
-use super::ops::{Fields, Op, Type, vector_opcode};
+use super::ops::{Op, Type, vector_opcode};
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};
 
@@ -201,17 +202,10 @@ pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64)
         for &value in &func.block(block).insts {
             left = left.checked_sub(1).ok_or(Stop::Steps)?;
             let inst = func.inst(value);
-            if inst.op == Op::Phi {
-                continue;
-            }
-            if !inst.op.is_terminator() {
-                machine.values[value.index()] = machine.step(value, inst).map_err(|why| Stop::Failed { why, pc: inst.pc })?;
-                continue;
-            }
-            match machine.terminate(block, inst) {
-                Ok(Next::End(outcome)) => return Ok(outcome),
-                Ok(Next::Edge(succ)) => block = machine.take(block, succ),
-                Err(trap) => return Err(Stop::Failed { why: trap.into(), pc: inst.pc }),
+            match machine.step(block, value, inst).map_err(|why| Stop::Failed { why, pc: inst.pc })? {
+                Next::Value(slot) => machine.values[value.index()] = truncate(slot, inst.ty),
+                Next::Edge(succ) => block = machine.take(block, succ),
+                Next::End(outcome) => return Ok(outcome),
             }
         }
     }
@@ -227,13 +221,24 @@ struct Machine<'m, 'a, W> {
     results: Vec<u128>,
 }
 
+/// What comes after an instruction.
 enum Next {
-    /// Along this successor.
+    /// The next one. This is the value, 0 if the instruction has none.
+    Value(u128),
+    /// The block at the end of this edge.
     Edge(usize),
+    /// Nothing.
     End(Outcome),
 }
 
-/// As many arguments as any instruction has that is no phi, call or return.
+/// How a call names its callee.
+enum Call {
+    Direct,
+    Indirect,
+    Reference,
+}
+
+/// As many arguments as any instruction has that is not a phi, call or return.
 const MAX_ARGS: usize = 3;
 
 impl<W: World> Machine<'_, '_, W> {
@@ -255,49 +260,73 @@ impl<W: World> Machine<'_, '_, W> {
         to
     }
 
-    /// Does an instruction that is no phi and no terminator, and returns its value, 0 if it has none.
-    fn step(&mut self, value: Value, inst: &Inst<'_>) -> Result<u128, W::Failure> {
-        if inst.op.calls_function() || matches!(inst.op, Op::MemoryGrow | Op::TableGrow | Op::Poll) {
-            self.world.at(inst.pc);
-        }
-        if inst.op.calls_function() {
-            return self.call(inst);
-        }
+    /// Executes an instruction. A phi has its value already, from the edge by which its block was entered.
+    fn step(&mut self, block: Block, value: Value, inst: &Inst<'_>) -> Result<Next, W::Failure> {
         let mut args = [0; MAX_ARGS];
         args.iter_mut().zip(inst.args.iter()).for_each(|(slot, &arg)| *slot = self.get(arg));
-        let args = &args[..inst.args.len()];
-        let slot = match inst.op {
-            Op::Vector => self.vector(value, inst, args),
-            Op::Const => inst.imm.into(),
-            Op::Param => self.args[inst.imm as usize],
-            Op::OsrSlot if inst.ty == Type::V128 => self.args[inst.imm as usize] | self.args[inst.imm as usize + 1] << 64,
-            Op::OsrSlot => self.args[inst.imm as usize],
-            Op::Result => self.results[inst.imm as usize],
-            Op::Select => args[if args[0] != 0 { 1 } else { 2 }],
-            Op::GlobalGet => self.world.global(inst.aux),
-            Op::GlobalSet => {
-                self.world.set_global(inst.aux, args[0]);
+        let args = &args[..inst.args.len().min(MAX_ARGS)];
+        let mut slots = [0; MAX_ARGS];
+        slots.iter_mut().zip(args).for_each(|(slot, &arg)| *slot = arg as u64);
+        let slots = &slots[..args.len()];
+        Ok(Next::Value(match inst.op.family() {
+            Family::Leaf(leaf) => self.leaf(leaf, value, inst, args),
+            Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => self.numeric(inst, slots)?.into(),
+            Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) => self.numeric(inst, slots)?.into(),
+            Family::Simd(Simd::Vector) => self.vector(value, inst, args),
+            Family::Load(_) | Family::Store(_) => self.access(value, inst, args)?,
+            Family::Reference(op) => match op {
+                Reference::RefIsNull => (semantics::ref_is_null(slots[0] as i64) as u32).into(),
+                Reference::RefFunc => self.world.ref_func(inst.aux).into(),
+                Reference::NonNull if slots[0] == 0 => return Err(Trap::NullReference.into()),
+                Reference::NonNull => args[0],
+            },
+            Family::Memory(op) => self.memory(op, inst, slots)?.into(),
+            Family::Table(op) => self.table(op, inst, slots)?.into(),
+            Family::Global(op) => match op {
+                Global::GlobalGet => self.world.global(inst.aux),
+                Global::GlobalSet => {
+                    self.world.set_global(inst.aux, args[0]);
+                    0
+                }
+            },
+            Family::Accounting(op) => {
+                match op {
+                    Accounting::Fuel => self.world.fuel(inst.imm)?,
+                    Accounting::Poll => {
+                        self.world.at(inst.pc);
+                        self.world.poll()?;
+                    }
+                }
                 0
             }
-            op if op.fields() == Fields::Access => self.access(value, inst, args)?,
-            _ => {
-                let mut slots = [0; MAX_ARGS];
-                slots.iter_mut().zip(args).for_each(|(slot, &arg)| *slot = arg as u64);
-                let slots = &slots[..args.len()];
-                match inst.ty {
-                    Type::Void => self.act(inst, slots).map(|()| 0)?,
-                    _ => self.scalar(inst, slots)?.into(),
-                }
-            }
-        };
-        Ok(truncate(slot, inst.ty))
+            Family::Call(op) => self.call(op, inst)?,
+            Family::Terminator(op) => return Ok(self.terminate(op, block, inst)?),
+        }))
     }
 
-    /// Does a call that comes back, and returns its first result.
-    fn call(&mut self, inst: &Inst<'_>) -> Result<u128, W::Failure> {
-        let (callee, args) = self.callee(inst);
+    fn leaf(&self, leaf: Leaf, value: Value, inst: &Inst<'_>, args: &[u128]) -> u128 {
+        match leaf {
+            Leaf::Const => inst.imm.into(),
+            Leaf::Param => self.args[inst.imm as usize],
+            Leaf::OsrSlot if inst.ty == Type::V128 => self.args[inst.imm as usize] | self.args[inst.imm as usize + 1] << 64,
+            Leaf::OsrSlot => self.args[inst.imm as usize],
+            Leaf::Phi => self.get(value),
+            Leaf::Result => self.results[inst.imm as usize],
+            Leaf::Select => args[if args[0] != 0 { 1 } else { 2 }],
+        }
+    }
+
+    /// Executes a call that returns here. Its value is the first result.
+    fn call(&mut self, op: family::Call, inst: &Inst<'_>) -> Result<u128, W::Failure> {
+        self.world.at(inst.pc);
+        let call = match op {
+            family::Call::Call => Call::Direct,
+            family::Call::CallIndirect => Call::Indirect,
+            family::Call::CallRef => Call::Reference,
+        };
+        let (callee, args) = self.callee(call, inst);
         self.results = self.world.call(callee, &args)?;
-        Ok(self.results.first().map_or(0, |&result| truncate(result, inst.ty)))
+        Ok(self.results.first().copied().unwrap_or(0))
     }
 
     /// Does an instruction on vectors.
@@ -330,56 +359,60 @@ impl<W: World> Machine<'_, '_, W> {
         Ok(semantics::access(opcode).expect("TABLE 2 names loads and stores").extend(loaded as u64).into())
     }
 
-    /// Does an instruction with a value, which is no vector.
-    fn scalar(&mut self, inst: &Inst<'_>, args: &[u64]) -> Result<u64, W::Failure> {
-        Ok(match inst.op {
-            Op::MemorySize => self.world.memory_size(inst.aux),
-            Op::MemoryGrow => self.world.memory_grow(inst.aux, args[0])?.unwrap_or(u64::MAX),
-            Op::RefIsNull => semantics::ref_is_null(args[0] as i64) as u64,
-            Op::RefFunc => self.world.ref_func(inst.aux),
-            Op::TableGet => self.world.table_get(inst.aux, args[0])?,
-            Op::TableSize => self.world.table_size(inst.aux),
-            Op::TableGrow => self.world.table_grow(inst.aux, args[0], args[1])?.unwrap_or(u64::MAX),
-            Op::NonNull if args[0] == 0 => return Err(Trap::NullReference.into()),
-            Op::NonNull => args[0],
-            Op::MulHigh => semantics::i64_mul_wide_u([args[0] as i64, args[1] as i64])[1] as u64,
-            _ => {
-                let opcode = inst.op.opcode(self.func.ty(inst.args[0]), inst.ty).expect("a numeric operation of these types");
-                semantics::eval(opcode, args).expect("TABLE 2 names numeric instructions")?
-            }
-        })
-    }
-
-    /// Does an instruction without a value.
-    fn act(&mut self, inst: &Inst<'_>, args: &[u64]) -> Result<(), W::Failure> {
-        let (aux, imm) = (inst.aux, inst.imm);
-        match inst.op {
-            Op::MemoryFill => self.world.memory_fill(aux, args[0], args[1] as u8, args[2])?,
-            Op::MemoryCopy => self.world.memory_copy((aux, imm as u32), args[0], args[1], args[2])?,
-            Op::MemoryInit => self.world.memory_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
-            Op::DataDrop => self.world.data_drop(imm as u32),
-            Op::TableSet => self.world.table_set(aux, args[0], args[1])?,
-            Op::TableFill => self.world.table_fill(aux, args[0], args[1], args[2])?,
-            Op::TableCopy => self.world.table_copy((aux, imm as u32), args[0], args[1], args[2])?,
-            Op::TableInit => self.world.table_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
-            Op::ElemDrop => self.world.elem_drop(imm as u32),
-            Op::Fuel => self.world.fuel(imm)?,
-            Op::Poll => self.world.poll()?,
-            op => unreachable!("{op} has a value"),
+    /// Executes an operation whose meaning is a numeric instruction.
+    fn numeric(&mut self, inst: &Inst<'_>, args: &[u64]) -> Result<u64, Trap> {
+        if inst.op == Op::MulHigh {
+            return Ok(semantics::i64_mul_wide_u([args[0] as i64, args[1] as i64])[1] as u64);
         }
-        Ok(())
+        let opcode = inst.op.opcode(self.func.ty(inst.args[0]), inst.ty).expect("a numeric operation of these types");
+        semantics::eval(opcode, args).expect("TABLE 2 names numeric instructions")
     }
 
-    /// Callee and arguments of any call.
-    fn callee(&self, inst: &Inst<'_>) -> (Callee, Vec<u128>) {
+    /// Executes an operation on a memory other than a load or store.
+    fn memory(&mut self, op: Memory, inst: &Inst<'_>, args: &[u64]) -> Result<u64, W::Failure> {
+        let (aux, imm) = (inst.aux, inst.imm);
+        match op {
+            Memory::MemorySize => return Ok(self.world.memory_size(aux)),
+            Memory::MemoryGrow => {
+                self.world.at(inst.pc);
+                return Ok(self.world.memory_grow(aux, args[0])?.unwrap_or(u64::MAX));
+            }
+            Memory::MemoryFill => self.world.memory_fill(aux, args[0], args[1] as u8, args[2])?,
+            Memory::MemoryCopy => self.world.memory_copy((aux, imm as u32), args[0], args[1], args[2])?,
+            Memory::MemoryInit => self.world.memory_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
+            Memory::DataDrop => self.world.data_drop(imm as u32),
+        }
+        Ok(0)
+    }
+
+    fn table(&mut self, op: Table, inst: &Inst<'_>, args: &[u64]) -> Result<u64, W::Failure> {
+        let (aux, imm) = (inst.aux, inst.imm);
+        match op {
+            Table::TableGet => return Ok(self.world.table_get(aux, args[0])?),
+            Table::TableSize => return Ok(self.world.table_size(aux)),
+            Table::TableGrow => {
+                self.world.at(inst.pc);
+                return Ok(self.world.table_grow(aux, args[0], args[1])?.unwrap_or(u64::MAX));
+            }
+            Table::TableSet => self.world.table_set(aux, args[0], args[1])?,
+            Table::TableFill => self.world.table_fill(aux, args[0], args[1], args[2])?,
+            Table::TableCopy => self.world.table_copy((aux, imm as u32), args[0], args[1], args[2])?,
+            Table::TableInit => self.world.table_init(aux, imm as u32, args[0], args[1] as u32, args[2] as u32)?,
+            Table::ElemDrop => self.world.elem_drop(imm as u32),
+        }
+        Ok(0)
+    }
+
+    /// Callee and arguments of a call.
+    fn callee(&self, call: Call, inst: &Inst<'_>) -> (Callee, Vec<u128>) {
         let mut args = self.list(&inst.args);
-        let callee = match inst.op.fields() {
-            Fields::Func => Callee::Direct(inst.aux),
-            Fields::Type => {
+        let callee = match call {
+            Call::Direct => Callee::Direct(inst.aux),
+            Call::Reference => {
                 let reference = args.pop().expect("the reference is the last argument") as u64;
                 Callee::Reference { ty: inst.aux, reference }
             }
-            _ => {
+            Call::Indirect => {
                 let index = args.pop().expect("the table index is the last argument") as u64;
                 Callee::Indirect { ty: inst.aux, table: inst.imm as u32, index }
             }
@@ -387,21 +420,23 @@ impl<W: World> Machine<'_, '_, W> {
         (callee, args)
     }
 
-    fn terminate(&self, block: Block, inst: &Inst<'_>) -> Result<Next, Trap> {
-        Ok(match inst.op {
-            Op::Jump => Next::Edge(0),
-            Op::Branch => Next::Edge(usize::from(self.get(inst.args[0]) == 0)),
-            Op::BrTable => {
+    fn terminate(&self, op: Terminator, block: Block, inst: &Inst<'_>) -> Result<Next, Trap> {
+        let tail_call = |call| {
+            let (callee, args) = self.callee(call, inst);
+            Next::End(Outcome::TailCall { callee, args, pc: inst.pc })
+        };
+        Ok(match op {
+            Terminator::Jump => Next::Edge(0),
+            Terminator::Branch => Next::Edge(usize::from(self.get(inst.args[0]) == 0)),
+            Terminator::BrTable => {
                 let default = self.func.block(block).succs.len() - 1;
                 Next::Edge(default.min(self.get(inst.args[0]) as usize))
             }
-            Op::Return => Next::End(Outcome::Return(self.list(&inst.args))),
-            op if op.is_tail_call() => {
-                let (callee, args) = self.callee(inst);
-                Next::End(Outcome::TailCall { callee, args, pc: inst.pc })
-            }
-            Op::Trap => return Err(u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("the code of a trap")),
-            op => unreachable!("{op} is no terminator"),
+            Terminator::Return => Next::End(Outcome::Return(self.list(&inst.args))),
+            Terminator::ReturnCall => tail_call(Call::Direct),
+            Terminator::ReturnCallIndirect => tail_call(Call::Indirect),
+            Terminator::ReturnCallRef => tail_call(Call::Reference),
+            Terminator::Trap => return Err(u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("the code of a trap")),
         })
     }
 }

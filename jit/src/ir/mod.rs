@@ -4,6 +4,8 @@
 //! [`verify`](mod@crate::analysis::verify) has its rules; [`mod@eval`] runs it, and so is the oracle of every pass;
 //! [`mod@fold`] and [`rules`] hold constant folding and the algebra of operations.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 pub mod eval;
 pub mod fold;
 pub mod func;
@@ -14,6 +16,7 @@ pub mod parse;
 pub mod print;
 pub mod probability;
 #[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "an expectation that does not fit a new operation fails")]
 mod rows;
 pub mod rules;
 pub mod sandbox;

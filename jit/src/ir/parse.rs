@@ -301,40 +301,40 @@ impl Pending {
 
     /// Arguments and successors.
     fn operands(&mut self, cursor: &mut Cursor<'_>, succs: &mut Vec<Block>) -> Result<(), ParseError> {
-        match self.op {
-            op if op.calls_function() || op.is_tail_call() => {
-                cursor.expect("(")?;
-                if !cursor.eat(")") {
-                    self.args = cursor.comma_separated(|cursor| cursor.value())?;
-                    cursor.expect(")")?;
-                }
-            }
-            Op::BrTable => {
+        if self.op.calls_function() || self.op.is_tail_call() {
+            cursor.expect("(")?;
+            if !cursor.eat(")") {
                 self.args = cursor.comma_separated(|cursor| cursor.value())?;
-                cursor.expect("[")?;
-                succs.extend(cursor.comma_separated(|cursor| cursor.block())?);
-                cursor.expect("]")?;
+                cursor.expect(")")?;
             }
-            _ if cursor.rest.is_empty() || cursor.rest.starts_with('@') => {}
-            _ => loop {
-                if !cursor.at_index("b") {
-                    self.args.push(cursor.value()?);
-                } else if self.op == Op::Phi {
-                    self.labels.push(cursor.block()?);
-                    cursor.expect(":")?;
-                    self.args.push(cursor.value()?);
-                } else {
-                    succs.push(cursor.block()?);
-                }
-                if self.op.fields() == Fields::Access && cursor.eat("+") {
-                    self.imm = cursor.u64()?;
-                }
-                if !cursor.eat(",") {
-                    break;
-                }
-            },
+            return Ok(());
         }
-        Ok(())
+        if self.op == Op::BrTable {
+            self.args = cursor.comma_separated(|cursor| cursor.value())?;
+            cursor.expect("[")?;
+            succs.extend(cursor.comma_separated(|cursor| cursor.block())?);
+            return cursor.expect("]");
+        }
+        if cursor.rest.is_empty() || cursor.rest.starts_with('@') {
+            return Ok(());
+        }
+        loop {
+            if !cursor.at_index("b") {
+                self.args.push(cursor.value()?);
+            } else if self.op == Op::Phi {
+                self.labels.push(cursor.block()?);
+                cursor.expect(":")?;
+                self.args.push(cursor.value()?);
+            } else {
+                succs.push(cursor.block()?);
+            }
+            if self.op.fields() == Fields::Access && cursor.eat("+") {
+                self.imm = cursor.u64()?;
+            }
+            if !cursor.eat(",") {
+                return Ok(());
+            }
+        }
     }
 
     /// Puts the arguments of a phi with labels into the order of `preds`.
@@ -524,8 +524,8 @@ pub fn parse_bits(ty: Type, token: &str) -> Option<u64> {
             }
             None => token.parse::<f64>().ok().filter(|float| !float.is_nan()).map(f64::to_bits),
         },
-        Type::Ref if token == "null" => Some(0),
-        _ => None,
+        Type::Ref => (token == "null").then_some(0),
+        Type::Void | Type::V128 => None,
     }
 }
 

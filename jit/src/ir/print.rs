@@ -17,6 +17,7 @@
 //! that nothing branches to, and the numbers of void instructions, which nothing can refer to. Numbers are the
 //! function's own, so a value keeps its name from stage to stage.
 
+use super::family::Family;
 use super::func::Func;
 use super::index::{Block, Value};
 use super::ops::{Fields, Op, Type, vector_opcode};
@@ -102,19 +103,22 @@ fn write_inst(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, value: Value
     write!(f, "{}", inst.op)?;
     write_fields(f, func, value)?;
     let args = list(&inst.args);
-    match inst.op {
-        Op::Phi => return write_phi(f, func, block, value),
-        Op::Call | Op::ReturnCall => return write!(f, "({args})"),
-        op if op.calls_function() || op.is_tail_call() => return write!(f, " ({args})"),
-        Op::BrTable => return write!(f, " {args} [{}]", list(&func.block(block).succs)),
-        Op::Store | Op::Store8 | Op::Store16 | Op::Store32 if inst.imm != 0 => {
-            if let [address, values @ ..] = &*inst.args {
-                write!(f, " {address} +{}", inst.imm)?;
-                return values.iter().try_for_each(|value| write!(f, ", {value}"));
-            }
-        }
-        _ if inst.args.is_empty() => {}
-        _ => write!(f, " {args}")?,
+    if inst.op == Op::Phi {
+        return write_phi(f, func, block, value);
+    }
+    if inst.op.calls_function() || inst.op.is_tail_call() {
+        let space = if inst.op.fields() == Fields::Func { "" } else { " " };
+        return write!(f, "{space}({args})");
+    }
+    if inst.op == Op::BrTable {
+        return write!(f, " {args} [{}]", list(&func.block(block).succs));
+    }
+    if let (Family::Store(_), 1.., [address, values @ ..]) = (inst.op.family(), inst.imm, &inst.args[..]) {
+        write!(f, " {address} +{}", inst.imm)?;
+        return values.iter().try_for_each(|value| write!(f, ", {value}"));
+    }
+    if !inst.args.is_empty() {
+        write!(f, " {args}")?;
     }
     if inst.op.fields() == Fields::Access && inst.imm != 0 {
         write!(f, " +{}", inst.imm)?;
@@ -206,7 +210,7 @@ pub fn write_bits(f: &mut impl Write, ty: Type, bits: u64) -> fmt::Result {
             }
         }
         Type::Ref if bits == 0 => f.write_str("null"),
-        _ => write!(f, "{bits:#x}"),
+        Type::Void | Type::I32 | Type::F32 | Type::V128 | Type::Ref => write!(f, "{bits:#x}"),
     }
 }
 

@@ -3,8 +3,6 @@
 //! Each rule is a match arm below, with its algebra, and of a [`Kind`]. All rules hold for wrap-around integers; floats have
 //! only those that move bits. The rules are folklore; see Warren, "Hacker's Delight".
 
-#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
-
 use super::fold::{fold, is_nan, mask};
 use super::func::Func;
 use super::index::Value;

@@ -164,22 +164,22 @@ impl Forward<'_, '_, '_> {
         if touches(op) {
             self.func.resolve_args(value);
         }
-        match op {
-            Op::GlobalGet => self.global_get(value),
-            Op::GlobalSet => {
-                let (global, stored) = (self.func.inst(value).aux, self.func.args(value)[0]);
-                self.forget(Changes::Global(global));
-                self.remember(Entry { place: Place::Global(global), value: stored, loaded: None });
+        if op == Op::GlobalGet {
+            return self.global_get(value);
+        }
+        if op == Op::GlobalSet {
+            let (global, stored) = (self.func.inst(value).aux, self.func.args(value)[0]);
+            self.forget(Changes::Global(global));
+            self.remember(Entry { place: Place::Global(global), value: stored, loaded: None });
+            return true;
+        }
+        match Access::of(self.func, value).filter(|access| !is_shared(self.cx.module, access.memory)) {
+            Some(access) if self.func.ty(value) == Type::Void => self.store(value, access),
+            Some(access) => self.load(index, value, access),
+            None => {
+                self.forget(changes(self.func, value));
                 true
             }
-            _ => match Access::of(self.func, value).filter(|access| !is_shared(self.cx.module, access.memory)) {
-                Some(access) if self.func.ty(value) == Type::Void => self.store(value, access),
-                Some(access) => self.load(index, value, access),
-                None => {
-                    self.forget(changes(self.func, value));
-                    true
-                }
-            },
         }
     }
 

@@ -4,6 +4,8 @@
 //! passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a wrong result can be
 //! bisected to one of them. In a compilation the passes are phases of [`pipeline`](crate::pipeline); here they run alone.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 mod cfg_edit;
 pub mod constprop;
 pub mod dce;

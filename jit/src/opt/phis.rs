@@ -191,7 +191,7 @@ impl<'s> Graph<'s> {
                 outer = match outer {
                     Outer::None => Outer::One(arg),
                     Outer::One(value) if value == arg => Outer::One(arg),
-                    _ => Outer::Many,
+                    Outer::One(_) | Outer::Many => Outer::Many,
                 };
             }
             if !refers_outside {

@@ -150,9 +150,10 @@ fn append(func: &mut Func<'_>, block: Block, next: Block) {
     func.block_mut(block).insts.pop();
     func.block_mut(block).succs = succs;
     for &value in &insts {
-        match func.op(value) {
-            Op::Phi => func.replace(value, func.args(value)[0]),
-            _ => func.push(block, value),
+        if func.op(value) == Op::Phi {
+            func.replace(value, func.args(value)[0]);
+        } else {
+            func.push(block, value);
         }
     }
 }

@@ -44,21 +44,19 @@ impl<'m> Builder<'_, 'm> {
         // The opcodes of the structures that are open.
         let mut open = Vec::new();
         for instr in Instrs::new(self.module, outermost, self.body.end) {
-            match instr.op {
-                Opcode::Block | Opcode::If | Opcode::Loop => open.push(instr.pc),
-                Opcode::End => {
-                    let start = open.pop().expect("validated code nests");
-                    if around.binary_search(&start).is_ok() {
-                        match rest.checked_sub(instr.pc - start) {
-                            Some(less) => rest = less,
-                            None => return false,
-                        }
-                    }
-                    if open.is_empty() {
-                        return true;
+            if matches!(instr.op, Opcode::Block | Opcode::If | Opcode::Loop) {
+                open.push(instr.pc);
+            } else if instr.op == Opcode::End {
+                let start = open.pop().expect("validated code nests");
+                if around.binary_search(&start).is_ok() {
+                    match rest.checked_sub(instr.pc - start) {
+                        Some(less) => rest = less,
+                        None => return false,
                     }
                 }
-                _ => {}
+                if open.is_empty() {
+                    return true;
+                }
             }
             if instr.pc - outermost > self.options.peel_limit {
                 return false;

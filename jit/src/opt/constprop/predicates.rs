@@ -11,6 +11,7 @@ use super::lists::{List, Lists};
 use super::numbers::Numbers;
 use super::tree::Var;
 use crate::analysis::{Cfg, Dominators};
+use crate::ir::family::{Compare, Family, FloatCompare};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -124,9 +125,10 @@ impl<'s> Predicates<'s> {
         let inst = func.inst(value);
         let numeric = inst.op.effect() == Effect::Pure && inst.op.opcode(func.operand_type(value), inst.ty).is_some();
         if !numeric || depth == 0 {
-            let number = match inst.op {
-                Op::Const => self.constant(inst.ty, inst.imm),
-                _ => self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()]),
+            let number = if inst.op == Op::Const {
+                self.constant(inst.ty, inst.imm)
+            } else {
+                self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()])
             };
             // What is a leaf for its depth only may be asked for again nearer to the root.
             if !numeric {
@@ -202,30 +204,27 @@ impl<'s> Predicates<'s> {
             let Some(terminator) = func.terminator(block) else { continue };
             let succs = &func.block(block).succs;
             let only_way = |succ: Block| func.block(succ).preds.len() == 1;
-            match func.op(terminator) {
-                Op::Branch if succs.iter().any(|&succ| only_way(succ)) => {
-                    let (var, inverted) = self.truth_of(func, dom, homes, func.args(terminator)[0]);
-                    for (k, &succ) in succs.iter().enumerate().filter(|&(_, &succ)| only_way(succ)) {
-                        self.note(var, succ, (k == 0) != inverted);
+            let op = func.op(terminator);
+            if op == Op::Branch && succs.iter().any(|&succ| only_way(succ)) {
+                let (var, inverted) = self.truth_of(func, dom, homes, func.args(terminator)[0]);
+                for (k, &succ) in succs.iter().enumerate().filter(|&(_, &succ)| only_way(succ)) {
+                    self.note(var, succ, (k == 0) != inverted);
+                }
+            } else if op == Op::BrTable {
+                let index = func.args(terminator)[0];
+                let default = succs.len() - 1;
+                for (k, &succ) in succs[..default].iter().enumerate() {
+                    if only_way(succ) {
+                        let var = self.equals(func, dom, homes, index, k as u64);
+                        self.note(var, succ, true);
                     }
                 }
-                Op::BrTable => {
-                    let index = func.args(terminator)[0];
-                    let default = succs.len() - 1;
-                    for (k, &succ) in succs[..default].iter().enumerate() {
-                        if only_way(succ) {
-                            let var = self.equals(func, dom, homes, index, k as u64);
-                            self.note(var, succ, true);
-                        }
-                    }
-                    if only_way(succs[default]) && default <= MAX_TABLE {
-                        for k in 0..default {
-                            let var = self.equals(func, dom, homes, index, k as u64);
-                            self.note(var, succs[default], false);
-                        }
+                if only_way(succs[default]) && default <= MAX_TABLE {
+                    for k in 0..default {
+                        let var = self.equals(func, dom, homes, index, k as u64);
+                        self.note(var, succs[default], false);
                     }
                 }
-                _ => {}
             }
         }
     }
@@ -233,26 +232,33 @@ impl<'s> Predicates<'s> {
 
 /// The canonical comparison, whether its arguments are exchanged, and whether its outcome is.
 fn canonical(op: Op) -> (Option<Op>, bool, bool) {
-    let (op, mirrored, inverted) = match op {
-        Op::Eq | Op::Eqz => (Op::Eq, false, false),
-        Op::Ne => (Op::Eq, false, true),
-        // a > b = b < a, a >= b = !(a < b), a <= b = !(b < a)
-        Op::LtS => (Op::LtS, false, false),
-        Op::GtS => (Op::LtS, true, false),
-        Op::GeS => (Op::LtS, false, true),
-        Op::LeS => (Op::LtS, true, true),
-        Op::LtU => (Op::LtU, false, false),
-        Op::GtU => (Op::LtU, true, false),
-        Op::GeU => (Op::LtU, false, true),
-        Op::LeU => (Op::LtU, true, true),
+    let (op, mirrored, inverted) = match op.family() {
+        Family::Compare(op) => match op {
+            Compare::Eq | Compare::Eqz => (Op::Eq, false, false),
+            Compare::Ne => (Op::Eq, false, true),
+            // a > b = b < a, a >= b = !(a < b), a <= b = !(b < a)
+            Compare::LtS => (Op::LtS, false, false),
+            Compare::GtS => (Op::LtS, true, false),
+            Compare::GeS => (Op::LtS, false, true),
+            Compare::LeS => (Op::LtS, true, true),
+            Compare::LtU => (Op::LtU, false, false),
+            Compare::GtU => (Op::LtU, true, false),
+            Compare::GeU => (Op::LtU, false, true),
+            Compare::LeU => (Op::LtU, true, true),
+        },
         // NaN fails every order, so that an order of floats has no inverse.
-        Op::Feq => (Op::Feq, false, false),
-        Op::Fne => (Op::Feq, false, true),
-        Op::Flt => (Op::Flt, false, false),
-        Op::Fgt => (Op::Flt, true, false),
-        Op::Fle => (Op::Fle, false, false),
-        Op::Fge => (Op::Fle, true, false),
-        _ => return (None, false, false),
+        Family::FloatCompare(op) => match op {
+            FloatCompare::Feq => (Op::Feq, false, false),
+            FloatCompare::Fne => (Op::Feq, false, true),
+            FloatCompare::Flt => (Op::Flt, false, false),
+            FloatCompare::Fgt => (Op::Flt, true, false),
+            FloatCompare::Fle => (Op::Fle, false, false),
+            FloatCompare::Fge => (Op::Fle, true, false),
+        },
+        Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Convert(_) => return (None, false, false),
+        Family::Float(_) | Family::FloatUnary(_) | Family::Simd(_) | Family::Reference(_) => return (None, false, false),
+        Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => return (None, false, false),
+        Family::Table(_) | Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => return (None, false, false),
     };
     (Some(op), mirrored, inverted)
 }
@@ -262,17 +268,17 @@ impl Predicates<'_> {
     /// What an expression is worth while its leaves have these values.
     pub fn evaluate(&self, expr: u32, values: &[u64]) -> u64 {
         let Key { op, ty, a, b } = self.keys.key(expr);
-        match op {
-            Op::Const => u64::from(b) << 32 | u64::from(a),
-            Op::Param => values[a as usize],
-            _ => {
-                let operand = self.type_of(a);
-                let args = [a, b].map(|expr| self.evaluate(expr, values));
-                let opcode = op.opcode(operand, ty).expect("a numeric operation");
-                let arity = op.arity().expect("a numeric operation");
-                weir_bytecode::semantics::eval(opcode, &args[..arity]).expect("a numeric instruction").expect("no trap")
-            }
+        if op == Op::Const {
+            return u64::from(b) << 32 | u64::from(a);
         }
+        if op == Op::Param {
+            return values[a as usize];
+        }
+        let operand = self.type_of(a);
+        let args = [a, b].map(|expr| self.evaluate(expr, values));
+        let opcode = op.opcode(operand, ty).expect("a numeric operation");
+        let arity = op.arity().expect("a numeric operation");
+        weir_bytecode::semantics::eval(opcode, &args[..arity]).expect("a numeric instruction").expect("no trap")
     }
 
     fn type_of(&self, expr: u32) -> Type {

@@ -6,7 +6,7 @@ use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators};
-use crate::ir::fold::fold_opcode;
+use crate::ir::fold::{fold_opcode, mask};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
@@ -290,7 +290,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let tree = match inst.op.effect() {
             Effect::Terminator => return self.flow(block, value),
             Effect::Pure | Effect::Trap if is_scalar(inst.ty) => self.evaluate(block, value),
-            _ => Tree::BOTTOM,
+            Effect::Pure | Effect::Trap | Effect::Read | Effect::ReadTrap | Effect::Write => Tree::BOTTOM,
         };
         self.known.trees[value.index()] = tree;
         if tree != Tree::BOTTOM || inst.op == Op::Select {
@@ -318,11 +318,15 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
     /// What the trees of its arguments make of `value`, a scalar without effects.
     fn evaluate(&mut self, block: Block, value: Value) -> Tree {
         let inst = self.func.inst(value);
-        let mut tree = match inst.op {
-            Op::Const => return self.known.forest.leaf(Leaf::Const(inst.imm)),
-            Op::Phi => self.phi(block, value),
-            Op::Select => self.select(block, value),
-            _ => self.operation(value),
+        if inst.op == Op::Const {
+            return self.known.forest.leaf(Leaf::Const(inst.imm));
+        }
+        let mut tree = if inst.op == Op::Phi {
+            self.phi(block, value)
+        } else if inst.op == Op::Select {
+            self.select(block, value)
+        } else {
+            self.operation(value)
         };
         if self.known.limits.predicates > 0 && tree != Tree::BOTTOM {
             tree = self.known.restrict(self.dom, tree, block);
@@ -380,29 +384,28 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
     /// Opens the edges that the terminator of `block` may take.
     fn flow(&mut self, block: Block, terminator: Value) {
         let succs = self.func.block(block).succs.len();
-        match self.func.op(terminator) {
-            Op::Branch => {
-                let condition = self.func.args(terminator)[0];
-                let [then, other] = self.ways(block, condition);
-                self.known.telling[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
-                [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
-            }
-            Op::BrTable => {
-                let index = self.known.tree(self.func.args(terminator)[0]);
-                self.known.telling[block.index()] |= index != Tree::BOTTOM;
-                let mut taken = Vec::new();
-                let unknown = self.known.forest.any(index, &mut |leaf| {
-                    if let Leaf::Const(bits) = leaf {
-                        taken.push((succs - 1).min(bits as usize));
-                    }
-                    leaf == Leaf::Bottom
-                });
-                match unknown {
-                    true => (0..succs).for_each(|k| self.open(block, k)),
-                    false => taken.into_iter().for_each(|k| self.open(block, k)),
+        let op = self.func.op(terminator);
+        if op == Op::Branch {
+            let condition = self.func.args(terminator)[0];
+            let [then, other] = self.ways(block, condition);
+            self.known.telling[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
+            [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
+        } else if op == Op::BrTable {
+            let index = self.known.tree(self.func.args(terminator)[0]);
+            self.known.telling[block.index()] |= index != Tree::BOTTOM;
+            let mut taken = Vec::new();
+            let unknown = self.known.forest.any(index, &mut |leaf| {
+                if let Leaf::Const(bits) = leaf {
+                    taken.push((succs - 1).min(bits as usize));
                 }
+                leaf == Leaf::Bottom
+            });
+            match unknown {
+                true => (0..succs).for_each(|k| self.open(block, k)),
+                false => taken.into_iter().for_each(|k| self.open(block, k)),
             }
-            _ => (0..succs).for_each(|k| self.open(block, k)),
+        } else {
+            (0..succs).for_each(|k| self.open(block, k));
         }
         // The condition may have changed, and with it what is known behind its gates.
         let list = self.decides.get(block.index()).copied().unwrap_or(List::EMPTY);
@@ -593,7 +596,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         for (k, &arm) in arms.iter().enumerate().filter(|&(_, &arm)| differs(arm)) {
             let taken = self.known.forest.map(known, &mut |leaf| match leaf {
                 Leaf::Const(bits) => Leaf::Const(u64::from(bits == k as u64)),
-                other => other,
+                Leaf::Top | Leaf::Bottom => leaf,
             });
             let var = self.known.predicates.equals(self.func, self.dom, self.known.layout.home, index, k as u64);
             tree = self.known.forest.choose(taken, Some((var, false)), arm, tree);
@@ -647,7 +650,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 }
                 self.known.forest.map(a, &mut |leaf| match leaf {
                     Leaf::Const(a) => fold_opcode(opcode, ty, &[a]).map_or(Leaf::Bottom, Leaf::Const),
-                    other => other,
+                    Leaf::Top | Leaf::Bottom => leaf,
                 })
             }
             [a, b] => {
@@ -674,11 +677,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
 
 /// Whether `x op c` is `c` whatever `x` is.
 fn absorbs(op: Op, ty: Type, c: u64) -> bool {
-    match op {
-        Op::And | Op::Mul => c == 0,
-        Op::Or => c == if ty == Type::I32 { 0xFFFF_FFFF } else { u64::MAX },
-        _ => false,
-    }
+    matches!(op, Op::And | Op::Mul) && c == 0 || op == Op::Or && c == mask(ty)
 }
 
 /// Whether constants of this type are their bits.

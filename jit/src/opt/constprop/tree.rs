@@ -151,7 +151,7 @@ impl Forest<'_> {
     fn cofactor(&self, tree: Tree, var: Var, side: usize) -> Tree {
         match self.get(tree) {
             Node::Test(root, arms) if root == var => arms[side],
-            _ => tree,
+            Node::Test(..) | Node::Leaf(_) => tree,
         }
     }
 
