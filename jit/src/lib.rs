@@ -9,6 +9,7 @@ pub mod construct;
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
 pub mod explore;
+mod hash_table;
 pub mod ir;
 pub mod mir;
 pub mod opt;

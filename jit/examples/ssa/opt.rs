@@ -9,7 +9,7 @@ use std::time::Instant;
 use weir_bytecode::Module;
 use weir_contract::stats::Counters;
 use weir_jit::Options;
-use weir_jit::analysis::{Cfg, Dominators};
+use weir_jit::analysis::{Cfg, Dominators, Homes};
 use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, Func};
 use weir_jit::opt::constprop::solve;
@@ -104,7 +104,8 @@ fn gates(module: &Module) {
             }
             let cfg = Cfg::compute(&ssa);
             let dom = Dominators::compute(&ssa, &cfg);
-            let proved = solve(&cx.scratch, &ssa, &cfg, &dom, limits).proved(&ssa, &cfg);
+            let homes = Homes::compute(&ssa);
+            let proved = solve(&cx.scratch, &ssa, &cfg, &dom, &homes, limits).proved(&ssa, &cfg);
             (constants, branches, blocks) = (constants + proved.constants, branches + proved.branches, blocks + proved.blocks);
         });
         println!("  with {predicates} predicates: constants {constants}, branches {branches}, dead blocks {blocks}");

@@ -6,9 +6,14 @@
 //! gen and kill sets in as many rounds as loops nest, and two more). Cost: edges × rounds × the cost of a meet.
 //!
 //! Instances: [`super::liveness::LiveSets`], [`super::reaching`], [`super::available`].
+//!
+//! [`Extended`] is for forward problems in which nothing is known where edges meet. One sweep solves them, in which a pass may
+//! rewrite what it visits. Instance: the pass `load_forwarding`.
 
 use super::Cfg;
 use crate::ir::{Block, Func};
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -103,6 +108,42 @@ pub fn solve<P: Problem>(problem: &P, func: &Func<'_>, cfg: &Cfg) -> Solution<P:
     match forward {
         true => Solution { start: before, end: after },
         false => Solution { start: after, end: before },
+    }
+}
+
+/// Facts, each a list of `T`, at the ends of blocks, for one sweep in reverse postorder: what holds at the end of a block holds at
+/// the start of those that only it leads to; at the start of other blocks nothing is known.
+#[derive(Debug)]
+pub struct Extended<'s, T> {
+    /// The lists of all blocks.
+    facts: BumpVec<'s, T>,
+    /// By block, where its list starts and ends.
+    at_end: &'s mut [(usize, usize)],
+}
+
+impl<'s, T: Copy> Extended<'s, T> {
+    /// Nothing is known of this many blocks.
+    pub fn new(scratch: &'s Bump, blocks: usize) -> Extended<'s, T> {
+        Extended { facts: BumpVec::new_in(scratch), at_end: scratch.alloc_slice_fill_copy(blocks, (0, 0)) }
+    }
+
+    /// What holds at the start of `block`. Until [`Extended::leave`] changes that, it holds at its end, too.
+    pub fn enter(&mut self, func: &Func<'_>, block: Block) -> &[T] {
+        let (start, end) = match func.block(block).preds[..] {
+            [pred] => self.at_end[pred.index()],
+            _ => (0, 0),
+        };
+        self.at_end[block.index()] = (start, end);
+        &self.facts[start..end]
+    }
+
+    /// Lets `facts` hold at the end of `block`.
+    pub fn leave(&mut self, func: &Func<'_>, block: Block, facts: &[T]) {
+        let start = self.facts.len();
+        if func.block(block).succs.iter().any(|&succ| func.block(succ).preds.len() == 1) {
+            self.facts.extend_from_slice_copy(facts);
+        }
+        self.at_end[block.index()] = (start, self.facts.len());
     }
 }
 

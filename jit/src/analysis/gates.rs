@@ -21,7 +21,7 @@
 //!
 //! Cost: O(blocks between U and J), which are at most [`MAX_BLOCKS`].
 
-use super::{Cfg, Dominators, Loops};
+use super::{Cfg, Dominators, Homes, Loops};
 use crate::ir::print::at;
 use crate::ir::{Block, Func, Op, Value};
 use std::fmt::{self, Write};
@@ -294,12 +294,7 @@ fn write_gate(text: &mut String, gating: &Gating, node: u32, args: &[Value]) -> 
 
 /// A line `header: η(value)` for each value of a loop that is used outside it.
 fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg, loops: &Loops) -> fmt::Result {
-    let mut home = vec![Block::ENTRY; func.num_values()];
-    for &block in cfg.order() {
-        for &value in &func.block(block).insts {
-            home[value.index()] = block;
-        }
-    }
+    let homes = Homes::compute(func);
     let mut found = Vec::new();
     for &block in cfg.order() {
         let data = func.block(block);
@@ -307,8 +302,7 @@ fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg, loops: &Loops) 
             for (k, &arg) in func.args(user).iter().enumerate() {
                 let used_in = if func.op(user) == Op::Phi { data.preds[k] } else { block };
                 let headers = loops.all().iter().map(|each| each.header);
-                let left =
-                    headers.filter(|&header| loops.contains(header, home[arg.index()]) && !loops.contains(header, used_in));
+                let left = headers.filter(|&header| loops.contains(header, homes.of(arg)) && !loops.contains(header, used_in));
                 found.extend(left.map(|header| (header, arg)));
             }
         }

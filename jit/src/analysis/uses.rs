@@ -1,5 +1,6 @@
 //! Def-use: where each value is defined, and every place that uses it. Cost: O(values + arguments).
 
+use super::Homes;
 use crate::ir::{Block, Func, Op, Value};
 
 /// One use: argument `index` of `user`.
@@ -18,7 +19,7 @@ pub struct Use {
 /// The definitions and uses of a function in which no replacement is pending.
 #[derive(Clone, Debug)]
 pub struct Uses {
-    home: Vec<Option<Block>>,
+    homes: Homes,
     starts: Vec<u32>,
     uses: Vec<Use>,
 }
@@ -26,12 +27,8 @@ pub struct Uses {
 impl Uses {
     /// Collects what the blocks of `func` use.
     pub fn compute(func: &Func<'_>) -> Uses {
-        let mut home = vec![None; func.num_values()];
         let mut starts = vec![0; func.num_values() + 1];
-        for block in func.blocks() {
-            func.block(block).insts.iter().for_each(|&value| home[value.index()] = Some(block));
-        }
-        for_each_use(func, |arg, _| starts[arg.index() + 1] += 1);
+        count_uses(func, &mut starts[1..]);
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
@@ -42,17 +39,24 @@ impl Uses {
             uses[next[arg.index()] as usize] = found;
             next[arg.index()] += 1;
         });
-        Uses { home, starts, uses }
+        Uses { homes: Homes::compute(func), starts, uses }
     }
 
-    /// The block that `value` stands in, if it stands in one.
+    /// The block of `value`, if it is in one.
     pub fn home(&self, value: Value) -> Option<Block> {
-        self.home[value.index()]
+        self.homes.get(value)
     }
 
     /// The uses of `value`, in the order of the code.
     pub fn of(&self, value: Value) -> &[Use] {
         &self.uses[self.starts[value.index()] as usize..self.starts[value.index() + 1] as usize]
+    }
+}
+
+/// Adds to `counts`, by value, how often the blocks of `func` use each value.
+pub fn count_uses(func: &Func<'_>, counts: &mut [u32]) {
+    for &value in func.blocks().flat_map(|block| &func.block(block).insts) {
+        func.args(value).iter().for_each(|arg| counts[arg.index()] += 1);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The variables of a function, and its constants.
 
 use super::braun;
-use super::definitions::NumberHash;
 use super::joins::Joins;
 use super::osr::state::{ENCLOSING, Merged, frame_slot};
+use crate::hash_table::{HashTable, NumberHash, Slot};
 use crate::ir::{Entry, Func, Op, Type, Value};
 use weir_bytecode::FuncBody;
 
@@ -22,8 +22,9 @@ impl Variables<'_> {
     /// The constant `bits`, which stands in the entry block.
     pub(super) fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
         let slot = self.constants.find(func, ty, bits);
-        if self.constants.slots[slot] != Constants::FREE {
-            return self.constants.slots[slot];
+        let found = self.constants.table.get(slot);
+        if !found.is_free() {
+            return found;
         }
         let value = func.create(Op::Const, ty, 0, 0, bits, &[]);
         self.leaders.push(value);
@@ -32,45 +33,34 @@ impl Variables<'_> {
     }
 }
 
-/// The constants of a function by type and bits: open addressing with linear probing, at most half full.
+/// The constants of a function by type and bits, in a table that is at most half full.
 pub(super) struct Constants {
-    /// A power of two of them.
-    slots: Vec<Value>,
-    taken: usize,
+    table: HashTable<Vec<Value>>,
     hash: NumberHash,
 }
 
 impl Constants {
-    const FREE: Value = Value(u32::MAX);
-
     pub(super) fn new() -> Constants {
-        Constants { slots: vec![Constants::FREE; 32], taken: 0, hash: NumberHash::default() }
+        Constants { table: HashTable::new(vec![Value::FREE; 32]), hash: NumberHash::default() }
     }
 
     /// The slot of this constant, or a free one for it.
     fn find(&self, func: &Func<'_>, ty: Type, bits: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.hash.of(bits ^ (ty as u64) << 56) as usize & mask;
-        loop {
-            let value = self.slots[at];
-            if value == Constants::FREE || (func.ty(value), func.inst(value).imm) == (ty, bits) {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
+        self.table.find(hash_of(self.hash, ty, bits), |value| (func.ty(value), func.inst(value).imm) == (ty, bits))
     }
 
     fn set(&mut self, func: &Func<'_>, slot: usize, value: Value) {
-        self.slots[slot] = value;
-        self.taken += 1;
-        if 2 * self.taken > self.slots.len() {
-            let grown = vec![Constants::FREE; 2 * self.slots.len()];
-            for value in std::mem::replace(&mut self.slots, grown).into_iter().filter(|&value| value != Constants::FREE) {
-                let slot = self.find(func, func.ty(value), func.inst(value).imm);
-                self.slots[slot] = value;
-            }
+        self.table.set(slot, value);
+        if 2 * self.table.taken() > self.table.size() {
+            let hash = self.hash;
+            let slots = vec![Value::FREE; 2 * self.table.size()];
+            self.table.move_to(slots, |value| hash_of(hash, func.ty(value), func.inst(value).imm));
         }
     }
+}
+
+fn hash_of(hash: NumberHash, ty: Type, bits: u64) -> u64 {
+    hash.of(bits ^ (ty as u64) << 56)
 }
 
 impl braun::Variables for Variables<'_> {

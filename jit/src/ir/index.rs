@@ -1,5 +1,7 @@
 //! The numbers that name values and blocks.
 
+use crate::hash_table::Slot;
+
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
         $(#[$doc])*
@@ -35,6 +37,14 @@ index!(
     /// A basic block; block 0 is the entry.
     Block, "b"
 );
+
+impl Slot for Value {
+    const FREE: Value = Value(u32::MAX);
+
+    fn is_free(self) -> bool {
+        self == Value::FREE
+    }
+}
 
 impl Block {
     /// The entry block. It has no predecessors.

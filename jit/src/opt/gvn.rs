@@ -21,15 +21,18 @@
 //! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
 
 use super::pass::{Analysis, Changed, Context, Pass};
+use crate::hash_table::{HashTable, Slot};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
-use bumpalo::Bump;
 
 /// Global value numbering.
-pub const PASS: Pass = Pass { name: "gvn", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
+pub const PASS: Pass =
+    Pass { name: "gvn", run, needs: &[Analysis::Cfg, Analysis::Dominators, Analysis::Homes], keeps: Analysis::ALL };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let dom = cx.dom();
-    let mut table = Table::new(&cx.scratch, func.num_values());
+    let (dom, homes) = (cx.dom(), cx.homes());
+    // By what they compute; at most half full.
+    let slots = cx.scratch.alloc_slice_fill_copy((2 * func.num_values()).max(2), Value::FREE);
+    let mut table = HashTable::new(slots);
     let mut changed = 0;
     for &block in dom.preorder() {
         changed += congruent_phis(func, cx, block);
@@ -40,17 +43,13 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
                 continue;
             }
             func.resolve_args(value);
-            let slot = table.find(func, value, block);
-            match table.slots[slot] {
-                FREE => table.set(slot, value, block),
-                equal if table.home[equal.index()] != block && is_cheap(func, value) => table.set(slot, value, block),
-                equal if dom.dominates(table.home[equal.index()], block) => {
-                    if cx.spend() {
-                        func.replace(value, equal);
-                        changed += 1;
-                    }
-                }
-                _ => table.set(slot, value, block),
+            let slot = table.find(hash(func, value, block), |other| same(func, (value, block), (other, homes.of(other))));
+            let equal = table.get(slot);
+            if equal.is_free() || homes.of(equal) != block && is_cheap(func, value) || !dom.dominates(homes.of(equal), block) {
+                table.set(slot, value);
+            } else if cx.spend() {
+                func.replace(value, equal);
+                changed += 1;
             }
         }
     }
@@ -148,39 +147,6 @@ impl Supposed<'_> {
     }
 }
 
-/// An open-addressing hash table of values by what they compute.
-struct Table<'s> {
-    slots: &'s mut [Value],
-    /// Blocks of the values in the table.
-    home: &'s mut [Block],
-}
-
-/// No value.
-const FREE: Value = Value(u32::MAX);
-
-impl<'s> Table<'s> {
-    /// A table for up to `count` values, at most half full.
-    fn new(scratch: &'s Bump, count: usize) -> Table<'s> {
-        let slots = scratch.alloc_slice_fill_copy((2 * count).next_power_of_two(), FREE);
-        Table { slots, home: scratch.alloc_slice_fill_copy(count, Block::ENTRY) }
-    }
-
-    /// The slot of the value that computes what `value`, in `block`, computes, or the free slot for it.
-    fn find(&self, func: &Func<'_>, value: Value, block: Block) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = hash(func, value, block) as usize & mask;
-        while self.slots[at] != FREE && !same(func, (value, block), (self.slots[at], self.home[self.slots[at].index()])) {
-            at = (at + 1) & mask;
-        }
-        at
-    }
-
-    fn set(&mut self, slot: usize, value: Value, block: Block) {
-        self.slots[slot] = value;
-        self.home[value.index()] = block;
-    }
-}
-
 /// Operation and first two arguments in the order that stands for both orders. Sums and products of floats keep their
 /// order, which decides whose bits a NaN has.
 fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>) {
@@ -211,5 +177,5 @@ fn hash(func: &Func<'_>, value: Value, block: Block) -> u64 {
     if let Some(rest) = inst.args.get(2..) {
         mixed = rest.iter().fold(mixed, |hash, arg| mix(hash, arg.0.into()));
     }
-    mixed.rotate_left(32)
+    mixed
 }

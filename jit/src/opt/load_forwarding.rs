@@ -7,8 +7,8 @@
 //! v4: i32 = add v2, v3
 //! ```
 //!
-//! Within extended blocks: what is known at the end of a block holds at the start of those that only it leads to. The
-//! few most recent accesses are remembered, each as a value whose low bytes are the bytes of the memory, until something
+//! Within extended basic blocks, by the data-flow framework: what is known at the end of a block holds at the start of those that
+//! only it leads to. The few most recent accesses are remembered, each as a value whose low bytes are the bytes of the memory, until something
 //! may change them: [`crate::analysis::alias`] says what. A load that is replaced would not have trapped, as an access
 //! to its bytes before it did not, and memories never shrink. A store of what the bytes are known to be goes, too.
 //!
@@ -17,8 +17,8 @@
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
-use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value};
-use bumpalo::collections::Vec as BumpVec;
+use crate::analysis::dataflow::Extended;
+use crate::ir::{Effect, Fields, Func, Op, Type, Value};
 use weir_bytecode::Module;
 
 /// Forwarding of loaded and stored values.
@@ -28,23 +28,17 @@ pub const PASS: Pass = Pass { name: "load_forwarding", run, needs: &[Analysis::C
 const ENTRIES: usize = 16;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    // What is known at the ends of blocks, and where in it each block's is.
-    let mut kept: BumpVec<'_, Entry> = BumpVec::new_in(&cx.scratch);
-    let at_end = cx.scratch.alloc_slice_fill_copy(func.num_blocks(), (0, 0));
+    let mut extended = Extended::new(&cx.scratch, func.num_blocks());
     let mut recent = Recent::default();
     let mut changed = 0;
     for &block in cx.cfg().order() {
-        let (start, end) = match func.block(block).preds[..] {
-            [pred] => at_end[pred.index()],
-            _ => (0, 0),
-        };
-        at_end[block.index()] = (start, end);
+        let known = extended.enter(func, block);
         // Nothing is forgotten where nothing acts, and nothing learnt where nothing is touched.
         let any = |what: fn(Op) -> bool| func.block(block).insts.iter().any(|&value| what(func.op(value)));
-        if !any(acts) || (start == end && !any(touches)) {
+        if !any(acts) || (known.is_empty() && !any(touches)) {
             continue;
         }
-        recent.set(&kept[start..end]);
+        recent.set(known);
         let mut forward = Forward { func: &mut *func, cx, known: &mut recent, constants: Vec::new(), changed: 0 };
         let mut dropped = false;
         for i in 0..forward.func.block(block).insts.len() {
@@ -60,13 +54,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             func.block_mut(block).insts.retain(|&value| value != DROPPED);
         }
         changed += made;
-        at_end[block.index()] = (0, 0);
-        let only_way = |succ: &Block| func.block(*succ).preds.len() == 1;
-        if func.block(block).succs.iter().any(only_way) {
-            let start = kept.len();
-            kept.extend_from_slice_copy(recent.entries());
-            at_end[block.index()] = (start, kept.len());
-        }
+        extended.leave(func, block, recent.entries());
     }
     func.settle();
     Changed(changed)

@@ -1,6 +1,6 @@
 //! What a pass is, and what surrounds it while it runs: analyses, fuel, options, counters.
 
-use crate::analysis::{Cfg, Dominators, Loops, verify};
+use crate::analysis::{Cfg, Dominators, Homes, Loops, verify};
 use crate::ir::Func;
 use crate::request::Options;
 use bumpalo::Bump;
@@ -34,11 +34,15 @@ pub enum Analysis {
     Dominators,
     /// [`Loops`]
     Loops,
+    /// [`Homes`]
+    Homes,
 }
 
 impl Analysis {
     /// All that depend on nothing but blocks and edges: what a pass that touches neither keeps.
     pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops];
+    /// All: what a pass keeps that only removes instructions.
+    pub const ALL: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops, Analysis::Homes];
 }
 
 /// What the passes did.
@@ -76,6 +80,7 @@ pub struct Analyses {
     cfg: Option<Cfg>,
     dom: Option<Dominators>,
     loops: Option<Loops>,
+    homes: Option<Homes>,
 }
 
 impl<'c> Context<'c> {
@@ -135,6 +140,11 @@ impl<'c> Context<'c> {
         self.analyses.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
     }
 
+    /// The block of each value.
+    pub fn homes(&self) -> &Homes {
+        self.analyses.homes.as_ref().expect("a pass that uses the blocks of values needs Analysis::Homes")
+    }
+
     /// Verifies the function if the options ask for it.
     ///
     /// # Panics
@@ -152,6 +162,9 @@ impl Analyses {
     pub(super) fn compute(&mut self, func: &Func<'_>, needs: &[Analysis]) {
         if needs.is_empty() {
             return;
+        }
+        if needs.contains(&Analysis::Homes) {
+            self.homes.get_or_insert_with(|| Homes::compute(func));
         }
         let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
         if needs.contains(&Analysis::Dominators) || needs.contains(&Analysis::Loops) {
@@ -171,6 +184,9 @@ impl Analyses {
         }
         if !keeps.contains(&Analysis::Loops) {
             self.loops = None;
+        }
+        if !keeps.contains(&Analysis::Homes) {
+            self.homes = None;
         }
     }
 }

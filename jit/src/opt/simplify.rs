@@ -13,16 +13,17 @@
 //! it smaller or more canonical. Cost: O(instructions).
 
 use super::pass::{Analysis, Changed, Context, Pass};
+use crate::analysis::uses::count_uses;
 use crate::ir::fold::{fold, mask};
 use crate::ir::rules::{self, Rewrite};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
-use bumpalo::Bump;
 
 /// Constant folding and algebraic simplification.
 pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let uses = count_uses(func, &cx.scratch);
+    let uses = cx.scratch.alloc_slice_fill_copy(func.num_values(), 0);
+    count_uses(func, uses);
     let mut changed = 0;
     // New constants, each with the index that it goes before.
     let mut constants = Vec::new();
@@ -122,13 +123,4 @@ fn branch(func: &Func<'_>, block: Block, condition: Value) -> Option<Change> {
         // Phis tell two edges to one block apart by their order, which must then stay.
         (x, false) => (func.block(block).succs[0] != func.block(block).succs[1]).then_some(Change::BranchUnless(x)),
     }
-}
-
-/// How often each value is used.
-fn count_uses<'s>(func: &Func<'_>, scratch: &'s Bump) -> &'s [u32] {
-    let uses = scratch.alloc_slice_fill_copy(func.num_values(), 0);
-    for value in func.blocks().flat_map(|block| &func.block(block).insts) {
-        func.args(*value).iter().for_each(|arg| uses[arg.index()] += 1);
-    }
-    uses
 }

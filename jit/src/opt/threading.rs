@@ -23,7 +23,7 @@
 
 use super::cfg_edit::remove_unreachable;
 use super::pass::{Analysis, Changed, Context, Pass};
-use crate::analysis::{Cfg, Dominators};
+use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::{Block, Func, Op, Type, Value};
 
 /// Jump threading.
@@ -74,18 +74,19 @@ fn charge(func: &Func<'_>, block: Block) -> Option<Value> {
 
 /// Takes back candidates whose phis have users besides their branch and the phis of their successors.
 fn exclude_used_elsewhere(func: &Func<'_>, cfg: &Cfg, candidate: &mut [bool]) {
-    let mut home = vec![None; func.num_values()];
-    for block in func.blocks().filter(|block| candidate[block.index()]) {
-        func.phis(block).for_each(|phi| home[phi.index()] = Some(block));
-    }
+    let homes = Homes::compute(func);
     for &block in cfg.order() {
         let data = func.block(block);
         for &user in &data.insts {
             for (k, &arg) in func.args(user).iter().enumerate() {
-                let Some(defined) = home[arg.index()] else { continue };
+                // All that a candidate defines for others is phis.
+                let defined = homes.of(arg);
+                if !candidate[defined.index()] {
+                    continue;
+                }
                 let used_in = if func.op(user) == Op::Phi { data.preds[k] } else { block };
                 let allowed = used_in == defined && matches!(func.op(user), Op::Phi | Op::Branch);
-                candidate[defined.index()] &= allowed;
+                candidate[defined.index()] = allowed;
             }
         }
     }

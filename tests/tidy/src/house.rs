@@ -17,12 +17,12 @@ pub const LAYERS: &[Layer] = &[
     // What interpreter, compiled code and runtime assume of each other.
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
     // The compiler; knows nothing of the virtual machine.
-    Layer { name: "jit::slow_growth", places: &["jit/src/slow_growth.rs"], uses: &[] },
-    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::slow_growth"] },
+    Layer { name: "jit::containers", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs"], uses: &[] },
+    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::containers"] },
     Layer {
         name: "jit::analysis",
         places: &["jit/src/analysis/"],
-        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir"],
+        uses: &["bytecode", "contract", "jit::containers", "jit::ir"],
     },
     Layer {
         name: "jit::request",
@@ -32,20 +32,20 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "jit::construct",
         places: &["jit/src/construct/"],
-        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
     Layer {
         name: "jit::opt",
         places: &["jit/src/opt/"],
-        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
     // Knows no opcodes.
-    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::slow_growth"] },
+    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::containers"] },
     // Knows no machine.
     Layer {
         name: "jit::mir",
         places: &["jit/src/mir/"],
-        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
+        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
     },
     Layer {
         name: "jit::x64",
@@ -53,7 +53,7 @@ pub const LAYERS: &[Layer] = &[
         uses: &[
             "bytecode",
             "contract",
-            "jit::slow_growth",
+            "jit::containers",
             "jit::ir",
             "jit::analysis",
             "jit::request",
@@ -64,7 +64,7 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "jit::cranelift",
         places: &["jit/src/cranelift/"],
-        uses: &["bytecode", "contract", "jit::slow_growth", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
     Layer {
         name: "jit::pipeline",
@@ -72,7 +72,7 @@ pub const LAYERS: &[Layer] = &[
         uses: &[
             "bytecode",
             "contract",
-            "jit::slow_growth",
+            "jit::containers",
             "jit::ir",
             "jit::analysis",
             "jit::request",

@@ -1,6 +1,6 @@
 //! The function as the solver walks it: instructions in one row, and edges by number.
 
-use crate::analysis::{Cfg, Dominators};
+use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::{Block, Func, Value};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -10,10 +10,10 @@ use std::cell::OnceCell;
 pub struct Layout<'s> {
     /// Instructions of all reachable blocks, block after block.
     pub row: BumpVec<'s, Value>,
-    /// Where in the row each value stands, once somebody asked; of values in no reachable block, 0.
+    /// Where in the row each value is, computed on first use; of values in no reachable block, 0.
     position: OnceCell<&'s [u32]>,
-    /// Block of each value; the entry for values in no reachable block.
-    pub home: &'s mut [Block],
+    /// Block of each value.
+    pub homes: &'s Homes,
     /// Where in the row each block starts; of unreachable blocks, 0.
     start: &'s mut [u32],
     /// The edge out of block `b` to its successor `k` has the number `first_out[b] + k`.
@@ -22,28 +22,29 @@ pub struct Layout<'s> {
     sources: &'s mut [u32],
     first_in: &'s mut [u32],
     scratch: &'s Bump,
+    /// How many values there are.
+    values: usize,
 }
 
 impl<'s> Layout<'s> {
     /// Lays out `func`.
-    pub fn of(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg) -> Layout<'s> {
+    pub fn of(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, homes: &'s Homes) -> Layout<'s> {
         let (blocks, values) = (func.num_blocks(), func.num_values());
         let edges = func.blocks().map(|block| func.block(block).succs.len()).sum();
         let mut this = Layout {
             row: BumpVec::with_capacity_in(values, scratch),
             position: OnceCell::new(),
-            home: scratch.alloc_slice_fill_copy(values, Block::ENTRY),
+            homes,
             start: scratch.alloc_slice_fill_copy(blocks, 0),
             first_out: scratch.alloc_slice_fill_copy(blocks, 0),
             sources: scratch.alloc_slice_fill_copy(edges, 0),
             first_in: scratch.alloc_slice_fill_copy(blocks, 0),
             scratch,
+            values,
         };
         for &block in cfg.order() {
             this.start[block.index()] = this.row.len() as u32;
-            let insts = &func.block(block).insts;
-            this.row.extend_from_slice_copy(insts);
-            insts.iter().for_each(|value| this.home[value.index()] = block);
+            this.row.extend_from_slice_copy(&func.block(block).insts);
         }
         this.number_edges(func);
         this
@@ -85,14 +86,14 @@ impl<'s> Layout<'s> {
         start..start + func.block(block).insts.len()
     }
 
-    /// Whether `a` is at hand where `b` is computed.
+    /// Whether `a` has been computed where `b` is computed.
     pub fn comes_before(&self, dom: &Dominators, a: Value, b: Value) -> bool {
-        let (of_a, of_b) = (self.home[a.index()], self.home[b.index()]);
+        let (of_a, of_b) = (self.homes.of(a), self.homes.of(b));
         if of_a != of_b {
             return dom.dominates(of_a, of_b);
         }
         let position = self.position.get_or_init(|| {
-            let position = self.scratch.alloc_slice_fill_copy(self.home.len(), 0);
+            let position = self.scratch.alloc_slice_fill_copy(self.values, 0);
             self.row.iter().enumerate().for_each(|(at, value)| position[value.index()] = at as u32);
             position
         });

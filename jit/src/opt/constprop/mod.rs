@@ -44,14 +44,15 @@ use crate::settings::PropagationLimits;
 use weir_contract::stats::Counters;
 
 /// Gated constant propagation.
-pub const PASS: Pass = Pass { name: "constprop", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: Analysis::OF_BLOCKS };
+pub const PASS: Pass =
+    Pass { name: "constprop", run, needs: &[Analysis::Cfg, Analysis::Dominators, Analysis::Homes], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     // Straight-line code has been folded.
     if cx.cfg().order().len() == 1 && !has_select(func) {
         return Changed(0);
     }
-    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.options.limits);
+    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.homes(), cx.options.limits);
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
@@ -73,7 +74,7 @@ fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution<'_>) {
         return;
     }
     let limits = PropagationLimits { predicates: 0, ..cx.options.limits };
-    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), limits).proved(func, cx.cfg());
+    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.homes(), limits).proved(func, cx.cfg());
     let mut counted = Counters::default();
     counted.gated_constants = proved.constants.saturating_sub(plain.constants);
     counted.gated_branches = proved.branches.saturating_sub(plain.branches);

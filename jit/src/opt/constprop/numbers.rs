@@ -1,5 +1,6 @@
-//! Numbers of distinct keys, in the order in which they come: the keys in a row, and a hash table of nothing but numbers.
+//! Numbers of distinct keys, in the order in which they come: the keys in a row, and a hash table of their numbers.
 
+use crate::hash_table::{HashTable, Slot};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use rustc_hash::FxBuildHasher;
@@ -8,17 +9,16 @@ use std::hash::{BuildHasher, Hash};
 /// A numbering.
 pub struct Numbers<'s, K> {
     keys: BumpVec<'s, K>,
-    /// Open addressing with linear probing: a number plus 1, or 0 for a free slot. A power of two of them, at most half
-    /// of them taken.
-    slots: &'s mut [u32],
+    /// Each number plus 1; at most half full.
+    table: HashTable<&'s mut [u32]>,
     scratch: &'s Bump,
 }
 
 impl<'s, K: Copy + Eq + Hash> Numbers<'s, K> {
     /// Nothing is numbered yet, but there is room for this many keys.
     pub fn new(scratch: &'s Bump, keys: usize) -> Numbers<'s, K> {
-        let slots = scratch.alloc_slice_fill_copy((2 * keys).max(16).next_power_of_two(), 0);
-        Numbers { keys: BumpVec::with_capacity_in(keys, scratch), slots, scratch }
+        let slots = scratch.alloc_slice_fill_copy((2 * keys).max(16), u32::FREE);
+        Numbers { keys: BumpVec::with_capacity_in(keys, scratch), table: HashTable::new(slots), scratch }
     }
 
     /// The key with this number.
@@ -28,33 +28,17 @@ impl<'s, K: Copy + Eq + Hash> Numbers<'s, K> {
 
     /// The number of `key`: the next one if it has none yet.
     pub fn of(&mut self, key: K) -> u32 {
-        let mask = self.slots.len() - 1;
-        let mut at = FxBuildHasher.hash_one(key) as usize & mask;
-        while let Some(number) = self.slots[at].checked_sub(1) {
-            if self.keys[number as usize] == key {
-                return number;
-            }
-            at = (at + 1) & mask;
+        let slot = self.table.find(FxBuildHasher.hash_one(key), |entry| self.keys[entry as usize - 1] == key);
+        if let Some(number) = self.table.get(slot).checked_sub(1) {
+            return number;
         }
         self.keys.push(key);
-        self.slots[at] = self.keys.len() as u32;
-        if 2 * self.keys.len() > self.slots.len() {
-            self.grow();
+        self.table.set(slot, self.keys.len() as u32);
+        if 2 * self.keys.len() > self.table.size() {
+            let slots = self.scratch.alloc_slice_fill_copy(2 * self.table.size(), u32::FREE);
+            self.table.move_to(slots, |entry| FxBuildHasher.hash_one(self.keys[entry as usize - 1]));
         }
         self.keys.len() as u32 - 1
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        self.slots = self.scratch.alloc_slice_fill_copy(2 * self.slots.len(), 0);
-        let mask = self.slots.len() - 1;
-        for (number, key) in self.keys.iter().enumerate() {
-            let mut at = FxBuildHasher.hash_one(key) as usize & mask;
-            while self.slots[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            self.slots[at] = number as u32 + 1;
-        }
     }
 }
 

@@ -10,7 +10,7 @@
 use super::lists::{List, Lists};
 use super::numbers::Numbers;
 use super::tree::Var;
-use crate::analysis::{Cfg, Dominators};
+use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::family::{Compare, Family, FloatCompare};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use bumpalo::Bump;
@@ -117,8 +117,8 @@ impl<'s> Predicates<'s> {
         self.intern(Key { op, ty, a, b }, if dom.dominates(x, y) { y } else { x })
     }
 
-    /// The number of the expression that `value` is; `homes` are the blocks that values stand in.
-    fn expression(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value, depth: u32) -> u32 {
+    /// The number of the expression that `value` is; `homes` are the blocks of values.
+    fn expression(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value, depth: u32) -> u32 {
         if let Some(known) = self.number[value.index()].checked_sub(1) {
             return known;
         }
@@ -128,7 +128,7 @@ impl<'s> Predicates<'s> {
             let number = if inst.op == Op::Const {
                 self.constant(inst.ty, inst.imm)
             } else {
-                self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes[value.index()])
+                self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes.of(value))
             };
             // What is a leaf for its depth only may be asked for again nearer to the root.
             if !numeric {
@@ -145,7 +145,7 @@ impl<'s> Predicates<'s> {
     }
 
     /// The predicate that `value`, an i32, is non-zero, and whether that is the inverse of the number.
-    pub fn truth_of(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value) -> (Var, bool) {
+    pub fn truth_of(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value) -> (Var, bool) {
         if let Some(known) = self.truth[value.index()].checked_sub(1) {
             return (known >> 1, known & 1 != 0);
         }
@@ -155,7 +155,7 @@ impl<'s> Predicates<'s> {
         (var, inverted)
     }
 
-    fn find_truth(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value) -> (Var, bool) {
+    fn find_truth(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value) -> (Var, bool) {
         let (mut value, mut inverted) = (value, false);
         loop {
             let inst = func.inst(value);
@@ -185,21 +185,21 @@ impl<'s> Predicates<'s> {
         }
     }
 
-    fn is_zero(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value) -> Var {
+    fn is_zero(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value) -> Var {
         let a = self.expression(func, dom, homes, value, DEPTH);
         let b = self.constant(func.ty(value), 0);
         self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
     }
 
     /// The predicate that `value` equals a constant of its type.
-    pub fn equals(&mut self, func: &Func<'_>, dom: &Dominators, homes: &[Block], value: Value, bits: u64) -> Var {
+    pub fn equals(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value, bits: u64) -> Var {
         let a = self.expression(func, dom, homes, value, DEPTH);
         let b = self.constant(func.ty(value), bits);
         self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
     }
 
     /// Notes what branches tell the blocks that only they lead to.
-    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, homes: &[Block]) {
+    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, homes: &Homes) {
         for &block in cfg.order() {
             let Some(terminator) = func.terminator(block) else { continue };
             let succs = &func.block(block).succs;

@@ -5,7 +5,7 @@ use super::lists::{List, Lists};
 use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
-use crate::analysis::{Cfg, Dominators};
+use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::fold::{fold_opcode, mask};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::settings::PropagationLimits;
@@ -46,15 +46,22 @@ pub struct Solution<'s> {
 }
 
 /// Finds what is constant in `func`, in which no replacement is pending.
-pub fn solve<'s>(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, limits: PropagationLimits) -> Solution<'s> {
-    let mut solver = Solver::new(scratch, func, cfg, dom, limits);
+pub fn solve<'s>(
+    scratch: &'s Bump,
+    func: &Func<'_>,
+    cfg: &Cfg,
+    dom: &Dominators,
+    homes: &'s Homes,
+    limits: PropagationLimits,
+) -> Solution<'s> {
+    let mut solver = Solver::new(scratch, func, cfg, dom, homes, limits);
     if limits.predicates > 0 {
-        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.home);
+        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.homes);
     }
     if solver.run() {
         return solver.known;
     }
-    let mut plain = Solver::new(scratch, func, cfg, dom, PropagationLimits { predicates: 0, ..limits });
+    let mut plain = Solver::new(scratch, func, cfg, dom, homes, PropagationLimits { predicates: 0, ..limits });
     plain.run();
     plain.known
 }
@@ -126,7 +133,7 @@ impl Solution<'_> {
         if self.limits.predicates == 0 {
             return None;
         }
-        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.home, condition);
+        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.homes, condition);
         self.predicates.known(dom, var, block).map(|holds| holds != inverted)
     }
 
@@ -143,7 +150,7 @@ impl Solution<'_> {
     }
 
     fn own_predicate(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
-        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.home, value);
+        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.homes, value);
         self.forest.test(var, if inverted { [Tree::ONE, Tree::ZERO] } else { [Tree::ZERO, Tree::ONE] })
     }
 
@@ -191,9 +198,10 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         func: &'f Func<'a>,
         cfg: &'f Cfg,
         dom: &'f Dominators,
+        homes: &'s Homes,
         limits: PropagationLimits,
     ) -> Solver<'f, 's, 'a> {
-        let layout = Layout::of(scratch, func, cfg);
+        let layout = Layout::of(scratch, func, cfg, homes);
         let (blocks, values) = (func.num_blocks(), func.num_values());
         let (gated_blocks, gated_values) = if limits.predicates > 0 { (blocks, values) } else { (0, 0) };
         let known = Solution {
@@ -248,7 +256,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 while self.known.forest.steps <= budget {
                     let Some(position) = self.queue.take() else { break };
                     let value = self.known.layout.row[position];
-                    self.visit(self.known.layout.home[value.index()], value);
+                    self.visit(self.known.layout.homes.of(value), value);
                 }
                 if self.known.forest.steps > budget {
                     return false;
@@ -361,7 +369,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let mut cursor = self.users[value.index()].start();
         while let Some(user) = self.user.step(&mut cursor) {
             let user = user as usize;
-            let home = self.known.layout.home[self.known.layout.row[user].index()];
+            let home = self.known.layout.homes.of(self.known.layout.row[user]);
             // Others are not visited yet.
             if user < self.frontier && self.known.reaches(home) {
                 self.queue.add(user);
@@ -577,7 +585,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
     /// The predicate that is the truth of `condition`, if what is known of it leaves anything open.
     fn decides(&mut self, condition: Value, tree: Tree) -> Option<(Var, bool)> {
         let open = self.known.forest.any(tree, &mut |leaf| leaf == Leaf::Bottom);
-        open.then(|| self.known.predicates.truth_of(self.func, self.dom, self.known.layout.home, condition))
+        open.then(|| self.known.predicates.truth_of(self.func, self.dom, self.known.layout.homes, condition))
     }
 
     /// A chain of comparisons of the index with those arms that differ from the default arm.
@@ -598,7 +606,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 Leaf::Const(bits) => Leaf::Const(u64::from(bits == k as u64)),
                 Leaf::Top | Leaf::Bottom => leaf,
             });
-            let var = self.known.predicates.equals(self.func, self.dom, self.known.layout.home, index, k as u64);
+            let var = self.known.predicates.equals(self.func, self.dom, self.known.layout.homes, index, k as u64);
             tree = self.known.forest.choose(taken, Some((var, false)), arm, tree);
         }
         tree

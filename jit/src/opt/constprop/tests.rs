@@ -2,7 +2,7 @@
 
 use super::tree::Leaf;
 use super::{Solution, solve};
-use crate::analysis::{Cfg, Dominators, verify};
+use crate::analysis::{Cfg, Dominators, Homes, verify};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
@@ -316,11 +316,18 @@ fn no_claim_is_wrong() {
         }
         let cfg = Cfg::compute(&func);
         let dom = Dominators::compute(&func, &cfg);
+        let homes = Homes::compute(&func);
         for (predicates, found) in found.iter_mut().enumerate() {
             // The last configuration is that of huge functions.
             let sweep = if predicates == 3 { 0 } else { usize::MAX };
-            let mut known =
-                solve(&arena, &func, &cfg, &dom, PropagationLimits { predicates: predicates.min(2), steps: 10_000, sweep });
+            let mut known = solve(
+                &arena,
+                &func,
+                &cfg,
+                &dom,
+                &homes,
+                PropagationLimits { predicates: predicates.min(2), steps: 10_000, sweep },
+            );
             let mut executed = vec![false; func.num_values()];
             for inputs in 0..16 {
                 let values = vec![0xBAD; func.num_values()];
