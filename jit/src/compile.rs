@@ -36,11 +36,11 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     done
 }
 
-/// What comes before a back end, and is the same for each: bytecode → SSA → optimised SSA. `scratch` is for the passes and empty
+/// The phases before a back end, the same for each: bytecode → SSA → optimised SSA. `scratch` is for the passes and empty
 /// after them.
 ///
 /// # Errors
-/// A [`Refusal`] of what has no SSA, or too much.
+/// A [`Refusal`] of code that has no SSA, or too much.
 ///
 /// # Panics
 /// As [`compile`].

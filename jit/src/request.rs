@@ -1,4 +1,4 @@
-//! What goes into a compilation and what comes out: plain data, which every stage names and none owns.
+//! What goes into a compilation and what comes out: plain data that all stages use.
 
 use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};
@@ -27,7 +27,7 @@ pub struct Options {
     pub poll: bool,
     /// Memories have guard regions, whose faults become traps; needs `signals`.
     pub guard_regions: bool,
-    /// Code may fault where it traps, because signal handlers stand by; without, it calls [`Helper::Raise`](weir_contract::Helper).
+    /// Code may fault where it traps, because signal handlers are installed; without, it calls [`Helper::Raise`](weir_contract::Helper).
     pub signals: bool,
     /// Replace NaNs whose bits the specification leaves open by the canonical one.
     pub canonical_nans: bool,
@@ -86,9 +86,9 @@ pub struct Request<'a> {
     pub entry: Entry,
     /// Engine-wide signature identities, by the module's type index: what table elements are compared with.
     pub sig_ids: &'a [u32],
-    /// Who compiles it.
+    /// The back end.
     pub backend: Backend,
-    /// What was seen of it when it was interpreted.
+    /// Its profile from the interpreter.
     pub profile: Option<&'a Profile>,
     /// How.
     pub options: &'a Options,
@@ -97,7 +97,7 @@ pub struct Request<'a> {
 /// Machine code, not yet placed in memory. Position independent but for its relocations.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// Who made it.
+    /// The back end that made it.
     pub backend: Backend,
     /// The code, entered at its first byte; 16-byte alignment is assumed.
     pub code: Vec<u8>,
@@ -149,7 +149,7 @@ pub enum Refusal {
     /// The back end has no code for something in it.
     #[error("{backend:?} has no code for {what}")]
     Unsupported {
-        /// Who refused.
+        /// The back end that refused.
         backend: Backend,
         /// An instruction or a feature.
         what: String,

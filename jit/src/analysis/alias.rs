@@ -34,7 +34,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The bytes that `value`, a load or a store of a number, touches. Arguments are taken as they stand.
+    /// The bytes that `value`, a load or a store of a number, touches. Arguments are not resolved.
     pub fn of(func: &Func<'_>, value: Value) -> Option<Access> {
         let inst = func.inst(value);
         let ty = func.operand_type(value);

@@ -1,6 +1,6 @@
-//! Available expressions: what has been computed on every path to a block's start or end and would still give the same.
+//! Available expressions: those computed on every path to a block's start or end that would still give the same value.
 //!
-//! An expression is an operation with its fields and arguments; equal ones are one expression wherever they stand. It is
+//! An expression is an operation with its fields and arguments; equal ones are one expression wherever they are. It is
 //! killed where an argument is defined, since in a loop that is a new value under the old name, and a read is killed by
 //! what may write what it reads. One that traps is available once it has not trapped. An instance of
 //! [`super::dataflow`]: forwards, sets of expressions, meet by intersection. Cost: a bit per block and expression.

@@ -51,7 +51,7 @@ impl Cfg {
         &self.order
     }
 
-    /// Where `block` stands in the order; `None` if it is unreachable.
+    /// The position of `block` in the order; `None` if it is unreachable.
     pub fn position(&self, block: Block) -> Option<usize> {
         let position = self.position[block.index()];
         (position != UNREACHABLE).then_some(position as usize)

@@ -1,8 +1,8 @@
 //! Dominators: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
 //!
 //! A block's immediate dominator is the nearest common ancestor, in the tree found so far, of its predecessors. In a
-//! reducible graph, visited in reverse postorder, the first answer is right: O(edges × log blocks). Otherwise the
-//! answers are iterated, which is quadratic at worst. The tree is then numbered in preorder, so that
+//! reducible graph, visited in reverse postorder, the first result is right: O(edges × log blocks). Otherwise the
+//! results are iterated, which is quadratic at worst. The tree is then numbered in preorder, so that
 //! [`Dominators::dominates`] takes constant time.
 
 use super::Cfg;
@@ -44,7 +44,7 @@ impl Dominators {
         b < b_end && start <= b && b < end
     }
 
-    /// The reachable blocks, every block before those it dominates, and those right behind it.
+    /// The reachable blocks, every block before those it dominates, which follow it directly.
     pub fn preorder(&self) -> &[Block] {
         &self.preorder
     }

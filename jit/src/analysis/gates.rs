@@ -42,7 +42,7 @@ pub enum Gate {
     Edge(u32),
     /// The branch that ends `block` decides.
     If {
-        /// Where the branch stands.
+        /// The block of the branch.
         block: Block,
         /// Its condition.
         condition: Value,
@@ -51,7 +51,7 @@ pub enum Gate {
     },
     /// The `br_table` that ends `block` decides.
     Table {
-        /// Where it stands.
+        /// Its block.
         block: Block,
         /// Its index.
         index: Value,
@@ -70,12 +70,12 @@ pub struct Gating {
 /// Scratch memory for finding gates in one function.
 #[derive(Debug)]
 pub struct Gates {
-    /// Node of a block of the region at hand, and the region that wrote it.
+    /// Node of a block of the current region, and the region that wrote it.
     node: Vec<(u32, u32)>,
     regions: u32,
-    /// Nodes that the successors of the block at hand stand for.
+    /// Nodes of the successors of the current block.
     arms: Vec<u32>,
-    /// The blocks of the region at hand.
+    /// The blocks of the current region.
     region: Vec<Block>,
 }
 
@@ -145,7 +145,7 @@ impl Gates {
         }
     }
 
-    /// Finds the nodes that the successors of `block` stand for; `None` if the region has a cycle without a header.
+    /// Finds the nodes of the successors of `block`; `None` if the region has a cycle without a header.
     fn find_arms(
         &mut self,
         func: &Func<'_>,

@@ -8,8 +8,8 @@
 //! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi's own
 //! value is live from the start of its block but not in its live-in set.
 //!
-//! [`LiveSets`] is the same as an instance of [`super::dataflow`], with that bit per value and block: it answers
-//! `contains` at once and is what the sparse sets are tested against.
+//! [`LiveSets`] is the same as an instance of [`super::dataflow`], with that bit per value and block: its
+//! `contains` takes constant time, and the sparse sets are tested against it.
 
 use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use super::{Cfg, Uses};
@@ -23,7 +23,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Finds what is live in `func`, in which no replacement may be pending.
+    /// Finds the live values of `func`, in which no replacement may be pending.
     pub fn compute(func: &Func<'_>) -> Liveness {
         let mut this = Liveness { live_in: vec![Vec::new(); func.num_blocks()], live_out: vec![Vec::new(); func.num_blocks()] };
         let uses = Uses::compute(func);

@@ -12,7 +12,7 @@ use crate::ir::{Block, Func, Op, Value};
 /// One write that may reach.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Definition {
-    /// What is written.
+    /// The global that is written.
     pub global: u32,
     /// By what: a `global_set` or a call; `None` for what the function found at its entry.
     pub by: Option<Value>,

@@ -5,15 +5,15 @@
 //!    instructions, no edges;
 //! 3. edges agree: `b` is in the predecessors of `s` as often as `s` is in the successors of `b`, and a terminator has
 //!    as many successors as it says;
-//! 4. every value stands in one place, and no replacement is pending;
-//! 5. phis stand first in their block and have one argument per predecessor;
+//! 4. every value is in one place, and no replacement is pending;
+//! 5. phis are first in their block and have one argument per predecessor;
 //! 6. operations have as many arguments as TABLE 2 says, and calls as many as their type says;
-//! 7. operand and result types fit TABLE 2, the function's signature and, given the module, what is called or accessed;
+//! 7. operand and result types fit TABLE 2, the function's signature and, given the module, the callee or the item accessed;
 //! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it
 //!    is given, constants without excess bits, probabilities of branches only, codes of traps and of instructions on vectors;
-//! 9. parameters stand first in the entry block of a function entered by a call; frame slots in the entry block of
+//! 9. parameters are first in the entry block of a function entered by a call; frame slots in the entry block of
 //!    one entered by OSR, before anything but pure operations;
-//! 10. results of a call stand directly behind it, each number once;
+//! 10. results of a call follow it directly, each number once;
 //! 11. definitions dominate their uses; the argument of a phi, the end of the predecessor.
 //!
 //! The first violation is reported.
@@ -72,7 +72,7 @@ pub fn verify(func: &Func<'_>, module: Option<&Module>) -> Result<(), VerifyErro
     Ok(())
 }
 
-/// Where a value stands.
+/// Where a value is.
 #[derive(Clone, Copy)]
 struct Place {
     block: Block,

@@ -6,15 +6,15 @@
 //! are all known; reading in an unsealed block places an operandless phi that [`Braun::seal_block`] completes.
 //!
 //! Refinements of the paper that are in use:
-//! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have answered, and none at all
-//!   where they answer alike; only where the search meets a join that it is still in, a cycle, does that join get a phi
+//! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have been searched, and none at all
+//!   where they have the same definition; only where the search meets a join that it is still in, a cycle, does that join get a phi
 //!   at once.
-//! - *Components* (the same section), instead of the marker: joins on a cycle are answered together, and get phis only
+//! - *Components* (the same section), instead of the marker: joins on a cycle are resolved together, and get phis only
 //!   if different definitions come in from outside: those where they come in, and the search starts again. [`Search`]
 //!   is the choice.
 //! - *Witnesses*: a phi keeps two operands that differ, and is looked at again only when one of them is replaced.
-//!   Operands are scanned once in all, because what is equal stays equal.
-//! - *Regions*: a join can name the block that dominates it and what is never assigned on any way from there, as the
+//!   Operands are scanned once in all, because equal operands stay equal.
+//! - *Regions*: a join can name the block that dominates it and the variables that no path from there assigns, as the
 //!   head of a loop can and the end of a structured block. Such a variable passes through from that block, without a
 //!   question to the predecessors, and no phi for it is ever placed.
 //! - *Climbing*: where a block has nothing to add, as one that variables pass through or that has one predecessor, the
@@ -47,7 +47,7 @@ pub trait Variables {
 pub struct Braun {
     blocks: Vec<BlockState>,
     /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
-    /// takes its place. Most reads and writes are of the block at hand and never get further.
+    /// takes its place. Most reads and writes are of the current block and never get further.
     recent: Vec<Definition>,
     table: Definitions,
     /// The `aux` of a phi is its index here until [`Braun::finish`].
@@ -68,7 +68,7 @@ pub struct Braun {
     component: Vec<Block>,
     /// Blocks visited in this read.
     visited: u32,
-    /// Phis placed by the search that are to be given operands behind it.
+    /// Phis that the search placed and that get operands after it.
     unfilled: Vec<Value>,
     suspects: Vec<u32>,
 }
@@ -80,7 +80,7 @@ const NONE: u32 = u32::MAX;
 const NO_BLOCK: Block = Block(NONE);
 /// In the place of a list of incomplete phis.
 const SEALED: u32 = NONE - 1;
-/// The answer of a block whose component is not complete.
+/// The result for a block whose component is not complete.
 const PENDING: Value = Value(NONE);
 const NO_VALUE: Value = Value(NONE);
 
@@ -119,7 +119,7 @@ struct Visit {
     /// How many predecessors there are to ask, and how many have been.
     count: u32,
     asked: u32,
-    /// Where their answers start.
+    /// Where their results start.
     answers: u32,
     /// The phi that a cycle made necessary.
     phi: Option<Value>,
@@ -235,7 +235,7 @@ impl Braun {
         self.table.insert(block, variable, value);
     }
 
-    /// The value of `variable`, which is of type `ty`, at the end of `block` as it stands.
+    /// The value of `variable`, which is of type `ty`, at the end of `block` as it is now.
     pub fn read_variable(
         &mut self,
         func: &mut Func<'_>,
@@ -268,7 +268,7 @@ impl Braun {
         func.find(value)
     }
 
-    /// The search. Phis that it leaves in `unfilled` are to be given operands.
+    /// The search. The caller gives the phis in `unfilled` operands.
     fn find_definition(
         &mut self,
         func: &mut Func<'_>,
@@ -344,7 +344,7 @@ impl Braun {
         value
     }
 
-    /// Gives `phi` its operands, one per predecessor, and removes it if it is trivial. Returns what it stands for.
+    /// Gives `phi` its operands, one per predecessor, and removes it if it is trivial. Returns its replacement, or the phi itself.
     pub fn complete_phi(&mut self, func: &mut Func<'_>, phi: Value, args: &[Value]) -> Value {
         self.work += args.len() as u64;
         func.set_args(phi, args);
@@ -463,7 +463,7 @@ impl Braun {
         recent: Definition,
         block: Block,
     ) -> (Block, Climbed) {
-        // Components look up what the blocks outside them have answered.
+        // Components look up the definitions of the blocks outside them.
         let limit = if self.search == Search::Components { 0 } else { CLIMB };
         let mut at = block;
         for climbed in 0..=limit {
@@ -524,7 +524,7 @@ impl Braun {
         Err(above)
     }
 
-    /// The answer of `block`, in which the search already is: it has found a cycle.
+    /// The result for `block`, in which the search already is: it has found a cycle.
     fn meet(&mut self, func: &mut Func<'_>, variable: u32, block: Block, visit: u32, ty: Type) -> Value {
         if self.search == Search::Components {
             let asking = self.visits.last_mut().expect("a visit asks");
@@ -537,7 +537,7 @@ impl Braun {
         phi
     }
 
-    /// Ends the last visit, whose predecessors have all answered, with its own answer, or the block to ask again.
+    /// Ends the last visit, whose predecessors are all resolved, with its own result, or with the block to search again.
     fn leave(
         &mut self,
         func: &mut Func<'_>,
@@ -580,7 +580,7 @@ impl Braun {
     }
 
     /// Ends a visit of a block that lies on a cycle. The first block of a component to be visited is the last to be
-    /// left, and answers for all.
+    /// left, and resolves them all.
     fn leave_cycle(
         &mut self,
         func: &mut Func<'_>,
@@ -749,7 +749,7 @@ impl Phi {
     }
 }
 
-/// What stands where the search has climbed to.
+/// The result of a climb.
 enum Climbed {
     /// A definition.
     Found(Value),
@@ -757,12 +757,12 @@ enum Climbed {
     Asks(Option<(Block, u32)>),
 }
 
-/// The bit that stands for `variable` in [`BlockState::defined`].
+/// The bit of `variable` in [`BlockState::defined`].
 fn bit(variable: u32) -> u32 {
     1 << (variable % u32::BITS)
 }
 
-/// The first of the blocks that are to be asked for `variable` in place of `block`, which is in this state, and their number.
+/// The first of the blocks that are searched for `variable` instead of `block`, which is in this state, and their number.
 /// None if the block is not sealed, or the entry.
 fn above(state: &BlockState, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
     if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {

@@ -12,7 +12,7 @@ use bumpalo::Bump;
 use weir_bytecode::{FuncBody, FuncType, Module, ValType};
 
 /// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps
-/// per byte, and five at the most in small functions; only what was made to be quadratic comes near: many variables
+/// per byte, and five at the most in small functions; only code made to be quadratic comes near: many variables
 /// live across many blocks, or labels and calls with hundreds of results. The memory that this bounds: `tests/memory.rs`.
 const WORK_LIMIT: u64 = 2_000_000;
 const WORK_PER_BYTE: u64 = 4;
@@ -59,13 +59,13 @@ pub(super) struct Builder<'a, 'm> {
     pub(super) spare_operands: Vec<Value>,
     /// Operands that edges carry to labels: [`control::Edge`] refers to them.
     pub(super) label_args: Vec<Value>,
-    /// The block at hand; `None` in dead code.
+    /// The current block; `None` in dead code.
     pub(super) block: Option<Block>,
     /// Its instructions so far: they become the block's when its terminator is among them.
     pub(super) insts: Vec<Value>,
     /// How many blocks inside dead code are open.
     pub(super) skipped: u32,
-    /// Of the instruction at hand.
+    /// Of the current instruction.
     pub(super) pc: u32,
     /// Index of the next fuel segment.
     pub(super) segment: usize,
@@ -118,7 +118,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         }
     }
 
-    /// The block at hand, in live code.
+    /// The current block, in live code.
     pub(super) fn here(&self) -> Block {
         self.block.expect("only live code emits")
     }
@@ -132,7 +132,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         self.push(value);
     }
 
-    /// The bits of what a branch depends on, if the branch is to be decided here.
+    /// The bits of the condition of a branch, if construction decides the branch.
     pub(super) fn known(&mut self, condition: Value) -> Option<u64> {
         let bits = self.func.as_const(condition).filter(|_| self.options.refinements.prune)?;
         self.stats.counters.pruned += 1;
@@ -189,7 +189,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         (self.body.locals.len() + index) as u32
     }
 
-    /// Appends an instruction to the block at hand.
+    /// Appends an instruction to the current block.
     pub(super) fn emit(&mut self, op: Op, ty: Type, aux: u32, imm: u64, args: &[Value]) -> Value {
         self.ssa.spend(1 + args.len());
         assert!(self.block.is_some(), "only live code emits");
@@ -198,7 +198,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         value
     }
 
-    /// Charges the fuel segment that starts with the instruction at hand, if one does.
+    /// Charges the fuel segment that starts with the current instruction, if one does.
     pub(super) fn charge(&mut self) {
         if !self.options.fuel {
             return;

@@ -52,7 +52,7 @@ impl<'m> Builder<'_, 'm> {
         args
     }
 
-    /// The reference, behind a check that it is not null.
+    /// The reference, after a check that it is not null.
     pub(super) fn non_null(&mut self, reference: Value) -> Value {
         if matches!(self.func.op(reference), Op::NonNull | Op::RefFunc) {
             return reference;

@@ -1,4 +1,4 @@
-//! Blocks, loops, branches and what goes through labels.
+//! Blocks, loops, branches and labels.
 //!
 //! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any; until then
 //! they wait in its frame, and the successor's place in the branching block is held by [`PENDING`]. A loop's header is
@@ -23,7 +23,7 @@ impl Builder<'_, '_> {
         slow_growth::push(&mut self.frames, Frame { opened, ..Frame::new(kind, ty, height) });
     }
 
-    /// Where the instruction at hand is, in the order of translation.
+    /// Where the current instruction is, in the order of translation.
     pub(super) fn position(&self) -> u32 {
         self.pc + self.rounds.back
     }
@@ -163,7 +163,7 @@ impl Builder<'_, '_> {
         self.join_operands(block, edges, results);
     }
 
-    /// The edge from the block at hand into a label that ends here, with so many operands.
+    /// The edge from the current block into a label that ends here, with this many operands.
     pub(super) fn fall_through(&mut self, operands: usize) -> Edge {
         let from = self.here();
         let args = self.label_args(operands);
@@ -230,7 +230,7 @@ impl Builder<'_, '_> {
         self.jump_to_label(depth);
     }
 
-    /// The label takes what is below the reference; behind the branch the reference is known not to be null.
+    /// The label takes what is below the reference; after the branch the reference is known not to be null.
     pub(super) fn br_on_null(&mut self, depth: u32) {
         let reference = self.pop();
         let is_null = self.is_null(reference);
@@ -240,7 +240,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The label takes the reference too; behind the branch it is gone.
+    /// The label takes the reference too; after the branch it is gone.
     pub(super) fn br_on_non_null(&mut self, depth: u32) {
         let reference = self.top(1)[0];
         let is_null = self.is_null(reference);
@@ -256,7 +256,7 @@ impl Builder<'_, '_> {
         self.br_if_value(depth, condition);
     }
 
-    /// A branch to the label at `depth` if `condition`, which is no operand any more, is not 0.
+    /// A branch to the label at `depth` if `condition`, which has been popped, is not 0.
     fn br_if_value(&mut self, depth: u32, condition: Value) {
         match self.known(condition) {
             Some(0) => return,

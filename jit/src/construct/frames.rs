@@ -14,13 +14,13 @@ pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) ty: BlockType,
     pub(super) height: u32,
-    /// Its opcode, and the block at hand there, `PENDING` if that was not translated.
+    /// Its opcode, and the block where it opened, `PENDING` if that was not translated.
     pub(super) opened: (u32, Block),
     /// The last of the edges into its label, in [`Edges`].
     pub(super) edges: u32,
 }
 
-/// Edges into the labels of all open frames, each with the one before it into the same label: those of one label stand in
+/// Edges into the labels of all open frames, each with the one before it into the same label: those of one label are in
 /// the order of `preds`.
 pub(super) struct Edges {
     entries: Vec<(Edge, u32)>,

@@ -1,12 +1,12 @@
-//! Which locals pass unchanged through a `block` or an `if`, from the block at hand where it opens to the join at its end.
+//! Which locals pass unchanged through a `block` or an `if`, from the block where it opens to the join at its end.
 //!
 //! The walk sees every assignment before the join of the structure that holds it. Assignments are kept per local, newest
-//! first, and a question walks back from the newest at most [`STEPS`] of them: reads are mostly of what was written
-//! not long ago.
+//! first, and a question walks back from the newest at most [`STEPS`] of them: reads are mostly of
+//! locals that were written not long ago.
 
 use crate::slow_growth;
 
-/// Assignments examined before the answer is that there is one.
+/// Assignments examined before one is assumed.
 const STEPS: u32 = 8;
 
 const NONE: u32 = u32::MAX;
@@ -28,7 +28,7 @@ impl Joins {
         Joins { spans: Vec::new(), newest: vec![NONE; locals], assignments: Vec::new() }
     }
 
-    /// Records an assignment at `pc`, behind all others.
+    /// Records an assignment at `pc`, after all others.
     pub(super) fn assign(&mut self, local: u32, pc: u32) {
         let before = std::mem::replace(&mut self.newest[local as usize], self.assignments.len() as u32);
         slow_growth::push(&mut self.assignments, (pc, before));
@@ -40,7 +40,7 @@ impl Joins {
         self.spans.len() as u32 - 1
     }
 
-    /// Whether the structure with this join may assign `variable`. What is no local counts as assigned.
+    /// Whether the structure with this join may assign `variable`. Other variables count as assigned.
     pub(super) fn assigned(&self, join: u32, variable: u32) -> bool {
         let (open, end) = self.spans[join as usize];
         let Some(&newest) = self.newest.get(variable as usize) else { return true };

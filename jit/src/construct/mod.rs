@@ -42,11 +42,11 @@ use weir_bytecode::{Imm, Instrs, Module, Opcode, Trap};
 const SLOT_LIMIT: usize = 1 << 20;
 
 /// Builds the SSA of function `func` of `module`: no replacement is pending in it, blocks that cannot be reached are
-/// empty, and constants are shared and stand in the entry block. (They live long there; a back end does not keep them
-/// in registers but makes them anew at each use.)
+/// empty, and constants are shared and are in the entry block. (They live long there; a back end does not keep them in
+/// registers but makes them anew at each use.)
 ///
 /// # Errors
-/// [`Refusal::Untranslated`] for what has no SSA; [`Refusal::Budget`] for a function whose SSA would be quadratic.
+/// [`Refusal::Untranslated`] for code that has no SSA; [`Refusal::Budget`] for a function whose SSA would be quadratic.
 ///
 /// # Panics
 /// If `func` is imported.
@@ -112,7 +112,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             }
             self.ssa.remove_unreachable(&mut self.func);
         }
-        // What follows needs the room of what is done with.
+        // The next steps need the memory of the parts that are no longer used.
         (self.edges, self.frames, self.vars.joins) = (Edges::new(0), Vec::new(), Joins::new(0));
         self.ssa.finish(&mut self.func);
         self.func.prepend(Block::ENTRY, &self.vars.leaders);

@@ -133,7 +133,7 @@ impl Builder<'_, '_> {
         Some(self.constant(result, bits))
     }
 
-    /// Emits `op`, or finds it in the block at hand if it is pure and was emitted there not long ago.
+    /// Emits `op`, or finds it in the current block if it is pure and was emitted there not long ago.
     pub(super) fn shared(&mut self, op: Op, ty: Type, args: &[Value]) -> Value {
         if op.effect() != Effect::Pure || !self.options.refinements.number {
             return self.emit(op, ty, 0, 0, args);

@@ -13,13 +13,13 @@ pub(super) struct Variables<'m> {
     /// If the form is that of an OSR body that holds everything once.
     pub(super) merged: Option<Merged<'m>>,
     pub(super) joins: Joins,
-    /// What is to stand at the head of the entry block.
+    /// Instructions for the head of the entry block.
     pub(super) leaders: Vec<Value>,
     pub(super) constants: Constants,
 }
 
 impl Variables<'_> {
-    /// The constant `bits`, which stands in the entry block.
+    /// The constant `bits`, which is in the entry block.
     pub(super) fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
         let slot = self.constants.find(func, ty, bits);
         let found = self.constants.table.get(slot);

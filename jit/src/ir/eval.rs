@@ -1,7 +1,7 @@
 //! Runs a function: the meaning of SSA, and the oracle of every pass.
 //!
-//! What a function sees of its surroundings is a [`World`]; what operations compute is
-//! [`weir_bytecode::semantics`]' business. Simple rather than fast: a value per instruction, a match per step. The vm runs
+//! What a function sees of its surroundings is a [`World`]; what operations compute is in
+//! [`weir_bytecode::semantics`]. Simple rather than fast: a value per instruction, a match per step. The vm runs
 //! whole programs this way, one call of [`eval()`] for each call of a function: its tier `ssa`.
 
 use super::family::{self, Accounting, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
@@ -38,7 +38,7 @@ pub trait World {
     /// Grows a memory by `delta` pages: its former size, or `None` if it stays as it is.
     ///
     /// # Errors
-    /// Whoever limits it ends the function instead.
+    /// A limiter ends the function instead.
     fn memory_grow(&mut self, memory: u32, delta: u64) -> Result<Option<u64>, Self::Failure>;
 
     /// `memory.fill`
@@ -128,7 +128,7 @@ pub trait World {
     /// Looks whether to interrupt.
     ///
     /// # Errors
-    /// [`Trap::Interrupt`], or whatever whoever is asked ends the function with.
+    /// [`Trap::Interrupt`], or the failure of the callback.
     fn poll(&mut self) -> Result<(), Self::Failure>;
 }
 
@@ -215,7 +215,7 @@ struct Machine<'m, 'a, W> {
     func: &'m Func<'a>,
     world: &'m mut W,
     args: &'m [u128],
-    /// Wide slots, by value; what is above a value's bits is zero.
+    /// Wide slots, by value; the bits above a value's own are zero.
     values: Vec<u128>,
     /// Of the last call.
     results: Vec<u128>,
@@ -329,7 +329,7 @@ impl<W: World> Machine<'_, '_, W> {
         Ok(self.results.first().copied().unwrap_or(0))
     }
 
-    /// Does an instruction on vectors.
+    /// Executes an instruction on vectors.
     fn vector(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> u128 {
         if let Some(bits) = self.func.as_vector(value) {
             return bits;
@@ -343,7 +343,7 @@ impl<W: World> Machine<'_, '_, W> {
         plain.or_else(|| vector::eval_lane(opcode, args, inst.imm as u8)).expect("the two have all other instructions")
     }
 
-    /// Does a load, and returns what is loaded, or a store.
+    /// Executes a load, and returns its value, or a store.
     fn access(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> Result<u128, Trap> {
         let (memory, address, offset) = (inst.aux, args[0] as u64, inst.imm);
         let ty = self.func.operand_type(value);

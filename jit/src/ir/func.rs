@@ -1,6 +1,6 @@
 //! The SSA container: a CFG of ordered blocks over dense, arena-allocated instructions.
 //!
-//! Every instruction is named by the value it defines (of type void if it defines none). Phis stand at the head of
+//! Every instruction is named by the value it defines (of type void if it defines none). Phis are at the head of
 //! their block and have one argument per entry of `preds`. `preds` holds one entry *per edge*: a block that branches
 //! twice to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
 //! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
@@ -76,9 +76,9 @@ pub struct Func<'a> {
     // These grow, and an arena would keep every size that they outgrow.
     insts: Vec<Inst<'a>>,
     blocks: Vec<BlockData<'a>>,
-    /// Union-find parents: `parent[v] == v` unless `v` was replaced, also of those behind the end.
+    /// Union-find parents: `parent[v] == v` unless `v` was replaced, also of those beyond the end.
     parent: Vec<Value>,
-    /// What was replaced since the last [`Func::settle`].
+    /// The values replaced since the last [`Func::settle`].
     replaced: Vec<Value>,
 }
 
@@ -117,14 +117,14 @@ impl<'a> Func<'a> {
         block
     }
 
-    /// A new instruction that stands in no block yet.
+    /// A new instruction that is in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
         slow_growth::push(&mut self.insts, Inst { op, ty, probability: None, pc, aux, imm, args: Args::new(self.arena, args) });
         value
     }
 
-    /// Makes `value` compute something else, of the same type, from where it stands.
+    /// Makes `value` compute something else, of the same type, in its place.
     pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
         let args = Args::new(self.arena, args);
         let inst = &mut self.insts[value.index()];
@@ -272,7 +272,7 @@ impl<'a> Func<'a> {
         self.inst(value).ty
     }
 
-    /// The arguments of `value`, as they stand: [`Func::find`] resolves them while replacements are pending.
+    /// The arguments of `value`, unresolved: [`Func::find`] resolves them while replacements are pending.
     pub fn args(&self, value: Value) -> &[Value] {
         &self.inst(value).args
     }
@@ -316,8 +316,8 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Lets every use of `old` mean `new` from now on. Uses are rewritten by [`Func::settle`]; until then they are to
-    /// be read through [`Func::find`].
+    /// Lets every use of `old` mean `new` from now on. Uses are rewritten by [`Func::settle`]; until then read them
+    /// through [`Func::find`].
     pub fn replace(&mut self, old: Value, new: Value) {
         let (old, new) = (self.find(old), self.find(new));
         if old != new {
@@ -346,7 +346,7 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// What `value` stands for after replacements; halves the path to it.
+    /// The replacement of `value`, or `value` itself; halves the path to it.
     pub fn find(&mut self, mut value: Value) -> Value {
         loop {
             let up = self.parent(value);
@@ -359,7 +359,7 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Lets every argument of `value` be what it stands for.
+    /// Replaces every argument of `value` by its replacement.
     pub fn resolve_args(&mut self, value: Value) {
         if self.replaced.is_empty() {
             return;
@@ -370,7 +370,7 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Puts each of these values, which are ordered by it, in front of what stands at an index in `block`.
+    /// Puts each of these values, which are ordered by it, before what is at an index in `block`.
     pub fn insert(&mut self, block: Block, values: &[(usize, Value)]) {
         let insts = &mut self.blocks[block.index()].insts;
         let mut from = insts.len();
@@ -383,7 +383,7 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Puts these values in front of all that stands in `block`.
+    /// Puts these values before all others in `block`.
     pub fn prepend(&mut self, block: Block, values: &[Value]) {
         self.blocks[block.index()].insts.insert(self.arena, 0, values);
     }
@@ -393,7 +393,7 @@ impl<'a> Func<'a> {
         self.parent(value) != value
     }
 
-    /// Rewrites every argument to what it stands for and takes replaced instructions out of their blocks. Afterwards no
+    /// Replaces every argument by its replacement and takes replaced instructions out of their blocks. Afterwards no
     /// replacement is pending. Cost: nothing if none is, else O(values + arguments).
     pub fn settle(&mut self) {
         if self.replaced.is_empty() {
@@ -421,7 +421,7 @@ impl<'a> Func<'a> {
     }
 }
 
-/// Equal if the same instructions stand in the same blocks in the same order, with the same numbers where they have a
+/// Equal if the same instructions are in the same blocks in the same order, with the same numbers where they have a
 /// value. Instructions in no block, empty blocks at the end and the numbers of void instructions, which nothing
 /// can refer to, do not count.
 impl PartialEq for Func<'_> {

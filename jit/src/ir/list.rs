@@ -62,7 +62,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         self.lengthen(more.len()).iter_mut().zip(more).for_each(|(slot, item)| *slot = item);
     }
 
-    /// The entries behind the end become the list's, as many as there is room for.
+    /// The entries beyond the end become the list's, as many as there is room for.
     fn lengthen(&mut self, more: usize) -> &mut [T] {
         let (items, len) = match &mut self.0 {
             Items::Few { items, len } => (&mut items[..], len),
@@ -73,7 +73,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         &mut items[from..from + more]
     }
 
-    /// Puts `more` in front of what stands at index `at`.
+    /// Puts `more` before the entry at index `at`.
     pub fn insert(&mut self, arena: &'a Bump, at: usize, more: &[T]) {
         let old = self.len();
         self.reserve(arena, more.len());
@@ -167,7 +167,7 @@ impl<T: Debug> Debug for List<'_, T> {
     }
 }
 
-/// The arguments of an instruction, as big as a slice: more than two stand in the arena.
+/// The arguments of an instruction, as big as a slice: more than two are in the arena.
 pub struct Args<'a>(Arguments<'a>);
 
 enum Arguments<'a> {

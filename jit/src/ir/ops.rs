@@ -508,7 +508,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The operation and the operand and result types that stand for a numeric instruction, load or store.
+            /// The operation and the operand and result types that mean a numeric instruction, load or store.
             pub const fn from_opcode(opcode: Opcode) -> Option<(Op, Type, Type)> {
                 match opcode {
                     $($($(Opcode::$opcode => Some((Op::$name, Type::$operand, Type::$result)),)*)*)*

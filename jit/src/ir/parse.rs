@@ -19,9 +19,9 @@ use weir_contract::Entry;
 pub struct ParseError {
     /// Line, from 1.
     pub line: usize,
-    /// What may stand there.
+    /// What may be there.
     pub expected: String,
-    /// What stands there.
+    /// What is there.
     pub found: String,
 }
 
@@ -186,7 +186,7 @@ impl Parser {
                     func.inst_mut(value).probability = inst.probability;
                     value
                 }
-                // A number that no line defines stands for an instruction in no block.
+                // A number that no line defines is that of an instruction in no block.
                 None => func.create(Op::Const, Type::Void, 0, 0, 0, &[]),
             };
         }
@@ -245,7 +245,7 @@ impl Parser {
 }
 
 impl Pending {
-    /// What stands between the operation's name and its arguments.
+    /// What is between the operation's name and its arguments.
     fn fields(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
         match self.op.fields() {
             Fields::None => {}
@@ -445,13 +445,13 @@ impl<'t> Cursor<'t> {
         self.rest.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// A number behind a prefix, such as `mem1`.
+    /// A number after a prefix, such as `mem1`.
     fn index(&mut self, prefix: &str, expected: &str) -> Result<u32, ParseError> {
         let number = |this: &mut Self| this.word().strip_prefix(prefix).and_then(|digits| digits.parse().ok());
         self.read(expected, number)
     }
 
-    /// The number of a value or block, behind its prefix.
+    /// The number of a value or block, after its prefix.
     fn bounded(&mut self, prefix: &str, expected: &str) -> Result<u32, ParseError> {
         let start = Cursor { line: self.line, rest: self.rest };
         match self.index(prefix, expected)? {

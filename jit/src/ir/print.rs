@@ -13,7 +13,7 @@
 //!   return v4
 //! ```
 //!
-//! Immediates stand before the arguments. Left out are memory 0, offset 0, lane 0, pc 0, what stands in no block, empty blocks
+//! Immediates are before the arguments. Left out are memory 0, offset 0, lane 0, pc 0, instructions in no block, empty blocks
 //! that nothing branches to, and the numbers of void instructions, which nothing can refer to. Numbers are the
 //! function's own, so a value keeps its name from stage to stage.
 
@@ -30,7 +30,7 @@ pub fn print(func: &Func<'_>) -> String {
     func.to_string()
 }
 
-/// The text of one instruction, which stands in `block`, without its pc.
+/// The text of one instruction of `block`, without its pc.
 pub fn inst<'f>(func: &'f Func<'_>, block: Block, value: Value) -> impl Display + 'f {
     fmt::from_fn(move |f| write_inst(f, func, block, value))
 }
@@ -133,7 +133,7 @@ fn write_inst(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, value: Value
     Ok(())
 }
 
-/// What stands between the operation's name and its arguments.
+/// What is between the operation's name and its arguments.
 fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Result {
     let inst = func.inst(value);
     let (aux, imm) = (inst.aux, inst.imm);

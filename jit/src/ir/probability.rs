@@ -3,8 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// The probability that a branch goes to its first successor, in 256ths: 1/256 to 255/256. It is never 0 or 1, because a profile says
-/// what has happened and not what can happen.
+/// The probability that a branch goes to its first successor, in 256ths: 1/256 to 255/256. It is never 0 or 1, because a profile
+/// records past executions, and others are possible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Probability(NonZeroU8);
 

@@ -105,7 +105,7 @@ fn unary(func: &Func<'_>, op: Op, result: Type, a: Value) -> Option<(Kind, Rewri
         (Op::Wrap, Op::ExtendS | Op::ExtendU) => same(Rewrite::Value(x)),
         // sign(zero-extended x) = sign-extended x
         (Op::Sext32, Op::ExtendU) => form(Unary(Op::ExtendS, x)),
-        // Sign extension of what is sign-extended from as few bits or fewer
+        // Sign extension of a value that is sign-extended from as few bits or fewer
         (Op::Sext8, inner) if sign_bits(inner) <= 8 => form(Rewrite::Value(a)),
         (Op::Sext16, inner) if sign_bits(inner) <= 16 => form(Rewrite::Value(a)),
         (Op::Sext32, inner) if sign_bits(inner) <= 32 => form(Rewrite::Value(a)),

@@ -6,7 +6,7 @@ use weir_bytecode::Trap;
 /// Bytes of a page.
 const PAGE: u64 = 1 << 16;
 
-/// Memories, tables, globals, segments, fuel, and a function that answers all calls. Two runs did the same if their
+/// Memories, tables, globals, segments, fuel, and a function that returns from all calls. Two runs did the same if their
 /// outcomes and their sandboxes are equal.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
@@ -30,7 +30,7 @@ pub struct Sandbox {
     pub polls: Option<u64>,
     /// Calls made.
     pub calls: Vec<(Callee, Vec<u128>)>,
-    /// What answers a call: by default, with four numbers computed from callee and arguments.
+    /// The results of a call: by default, four numbers computed from callee and arguments.
     pub answer: fn(Callee, &[u128]) -> Result<Vec<u128>, Trap>,
 }
 

@@ -1,8 +1,8 @@
-//! Global value numbering: computes nothing twice where the first result is at hand.
+//! Global value numbering: computes nothing twice where the first result is available.
 //!
 //! An operation that another with the same operation and arguments dominates means the same value. Arguments are
 //! compared after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis
-//! only within their block. What may trap takes part too: where the second stands, the first did not trap. Phis of a
+//! only within their block. What may trap takes part too: where control reaches the second, the first did not trap. Phis of a
 //! loop that start equal are equal if, supposing so, one iteration keeps them equal.
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //!     return v3                           return v2
 //! ```
 //!
-//! What is as cheap to compute again as to keep is shared within its block only: across blocks it would occupy a register,
-//! or be spilt. With all of it shared, machine code of quickjs and rollup came out 0.3 and 0.6 % bigger than without this
+//! Values that are as cheap to compute again as to keep are shared within their block only: across blocks they would occupy
+//! registers, or be spilt. With all of them shared, machine code of quickjs and rollup came out 0.3 and 0.6 % bigger than without this
 //! pass; so it comes out smaller.
 //!
 //! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering", 1997,
@@ -57,7 +57,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// Whether `value` is the work of one instruction on at most one register: of integers, a comparison, or what has one operand
+/// Whether `value` is the work of one instruction on at most one register: of integers, a comparison, or an operation with one operand
 /// that is not constant.
 fn is_cheap(func: &Func<'_>, value: Value) -> bool {
     let inst = func.inst(value);
@@ -147,7 +147,7 @@ impl Supposed<'_> {
     }
 }
 
-/// Operation and first two arguments in the order that stands for both orders. Sums and products of floats keep their
+/// Operation and first two arguments in one order for both. Sums and products of floats keep their
 /// order, which decides whose bits a NaN has.
 fn canonical(func: &Func<'_>, value: Value) -> (Op, Option<Value>, Option<Value>) {
     let op = func.op(value);

@@ -1,4 +1,4 @@
-//! Loads and globals whose value is at hand: loaded before, or just stored.
+//! Load forwarding: replaces loads and reads of globals whose value is known, because it was loaded or stored before.
 //!
 //! ```text
 //! store v0, v1                store v0, v1
@@ -7,12 +7,12 @@
 //! v4: i32 = add v2, v3
 //! ```
 //!
-//! Within extended basic blocks, by the data-flow framework: what is known at the end of a block holds at the start of those that
-//! only it leads to. The few most recent accesses are remembered, each as a value whose low bytes are the bytes of the memory, until something
+//! Within extended basic blocks, by the data-flow framework: facts at the end of a block hold at the start of those that only it
+//! leads to. The few most recent accesses are remembered, each as a value whose low bytes are the bytes of the memory, until something
 //! may change them: [`crate::analysis::alias`] says what. A load that is replaced would not have trapped, as an access
 //! to its bytes before it did not, and memories never shrink. A store of what the bytes are known to be goes, too.
 //!
-//! It stands before value numbering, which then finds equal what is computed from equal loads; the addresses it
+//! It runs before value numbering, which then finds values equal that are computed from equal loads; the addresses it
 //! compares have been shared within blocks by construction. Cost: O(accesses × entries remembered), a constant.
 
 use super::pass::{Analysis, Changed, Context, Pass};
@@ -60,7 +60,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// What stands in place of a store that goes.
+/// In place of an instruction that is removed.
 const DROPPED: Value = Value(u32::MAX);
 
 /// Whether an operation may read or change a memory or a global.
@@ -146,7 +146,7 @@ impl Forward<'_, '_, '_> {
         may
     }
 
-    /// Looks at the next instruction that acts, which stands at `index` in the block, and says whether it stays.
+    /// Visits the next instruction that acts, which is at `index` in the block. Returns whether it stays.
     fn keeps(&mut self, index: usize, value: Value) -> bool {
         let op = self.func.op(value);
         if touches(op) {

@@ -15,7 +15,7 @@ pub const ORDER: &[&Pass] = &[
     &dce::PASS,
 ];
 
-/// `(a, b, why)`: every run of `a` stands before every run of `b`.
+/// `(a, b, why)`: every run of `a` is before every run of `b`.
 pub const BEFORE: &[(&str, &str, &str)] = &[
     ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
     ("load_forwarding", "gvn", "what is computed from equal loads is equal"),

@@ -99,7 +99,7 @@ struct Components {
 
 /// Scratch memory per value. `set` is cleared after each use.
 struct Graph<'s> {
-    /// Which phis belong to the set at hand.
+    /// Which phis belong to the current set.
     set: &'s mut [bool],
     /// Tarjan's: order of discovery, from 1; 0 for undiscovered, `DONE` for values whose component is complete.
     index: &'s mut [u32],

@@ -7,7 +7,7 @@
 //! branch v4, b1, b2         →    branch v3, b2, b1
 //! ```
 //!
-//! It runs first, so that every later pass sees few forms of the same thing: constants stand right, `sub` of a constant
+//! It runs first, so that every later pass sees few forms of the same thing: constants are on the right, `sub` of a constant
 //! is an `add`, conditions carry no `eqz`. One sweep in reverse postorder, where arguments have been simplified before
 //! what uses them, except along back edges; each instruction is rewritten until no rule applies, and every rule makes
 //! it smaller or more canonical. Cost: O(instructions).

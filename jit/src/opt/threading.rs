@@ -1,4 +1,4 @@
-//! Jump threading: leads control past a branch that is decided by the way it came.
+//! Jump threading: lets an edge bypass a branch that is decided on it.
 //!
 //! ```text
 //! b1: jump b3                              b1: jump b4
@@ -10,11 +10,11 @@
 //! A block qualifies if it holds nothing but phis, a charge of fuel and a branch, and its phis are used by that branch and by the phis of
 //! its successors alone, so that no value has to find a new way. A branch is decided on an edge if its condition is a
 //! constant there, or was branched on before on the way to it. Headers of loops stay: leading into the middle of a loop
-//! would make it irreducible. Who is led past a charge makes it before, so that all are charged what they were, after the
-//! same effects; only a block that cannot go elsewhere can do that.
+//! would make it irreducible. An edge that bypasses a charge of fuel gets a copy of it, so that every path is charged as before,
+//! after the same effects; only a predecessor with one successor can hold the copy.
 //!
-//! Dominators are not computed again after a change. What a block dominated it still does, unless control has been led past that
-//! block: then, and only then, is there a way around it. So such blocks prove nothing any more.
+//! Dominators are not computed again after a change. A block still dominates what it dominated, unless an edge bypasses it: then, and only
+//! then, there is a way around it. The conditions of such blocks are no longer used.
 //!
 //! It runs after constant propagation, which turns conditions into the predicates they depend on, and before the passes
 //! that take away unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify), as edges are
@@ -182,7 +182,7 @@ fn goes(
     let mut at = pred;
     for _ in 0..MAX_STEPS {
         let above = dom.idom(at)?;
-        // Whoever comes along the edge comes through its predecessor, whatever was led past that.
+        // Control that comes along the edge comes through its predecessor, whether edges bypass that or not.
         let dominates = at == pred || !bypassed[at.index()];
         if dominates
             && let [only] = func.block(at).preds[..]

@@ -1,8 +1,8 @@
 //! An OSR body that holds everything once.
 //!
-//! Translation starts at the outermost loop around the entry, and what stands before that is walked for the types on the operand
-//! stack only. The headers of the loops around the entry have no edge from outside, or only one from inside the outermost of them,
-//! and yet they are reached, from behind the entry. What nothing comes back to is taken out in the end.
+//! Translation starts at the outermost loop around the entry, and the code before it is walked only for the types on the operand
+//! stack. The headers of the loops around the entry have no edge from outside, or only one from inside the outermost of them,
+//! and yet they are reached, from the code after the entry. Blocks that nothing reaches are removed in the end.
 //!
 //! Two things differ from the ordinary form until the entry has been passed:
 //! - A local is unchanged at the header of such a loop only if *none* of them assigns it, since the code before the
@@ -29,7 +29,7 @@ impl<'m> Builder<'_, 'm> {
         self.open_loop(ty);
     }
 
-    /// If the loop at hand is the one of the entry, adds the edge from the entry block to its header. Returns the
+    /// If the current loop is the one of the entry, adds the edge from the entry block to its header. Returns the
     /// edge's arguments.
     pub(in crate::construct) fn osr_edge(&mut self, header: Block, ty: BlockType) -> Option<u32> {
         let pc = self.pc;
@@ -45,7 +45,7 @@ impl<'m> Builder<'_, 'm> {
         Some(start)
     }
 
-    /// The region of the loop at hand, and the block whose variables pass through it. `from` leads to the loop.
+    /// The region of the current loop, and the block whose variables pass through it. `from` leads to the loop.
     pub(in crate::construct) fn region(&self, from: Option<Block>) -> (Block, u32) {
         if self.vars.merged.as_ref().is_some_and(|merged| merged.loops.binary_search(&self.pc).is_ok()) {
             return (Block::ENTRY, ENCLOSING);

@@ -1,11 +1,11 @@
 //! The form of a function that the interpreter enters at a loop, with its frame.
 //!
-//! The entry block loads what is live from the frame, a slot when it is first asked for, and leads to the loop's header.
-//! Structured code can come back only to the loops around the entry; there are two forms, by what is done about that:
-//! - [`peeled`]: what is around the entry is translated as the rest of a round, and then once more as the loop that it is. The loops
+//! The entry block loads the live slots of the frame, each when it is first read, and leads to the loop's header.
+//! Structured code can come back only to the loops around the entry. There are two forms of these loops:
+//! - [`peeled`]: the code around the entry is translated as the rest of a round, and then once more as the loop that it is. The loops
 //!   nest as they do in the source.
-//! - [`merged`]: everything is translated once. Then the loops around the entry and its own are one, which whoever weighs blocks or
-//!   looks for what does not change in a loop has to take for as hot as the innermost. For what would be too much to copy.
+//! - [`merged`]: everything is translated once. Then the loops around the entry and its own are one, all of which count
+//!   as hot as the innermost. It is for functions of which too much would be copied.
 
 mod merged;
 mod peeled;
@@ -18,7 +18,7 @@ use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
 use weir_bytecode::{FuncBody, Instrs, Opcode};
 
 impl<'m> Builder<'_, 'm> {
-    /// Sets up the state at the loop at `pc`. Returns what is to be translated first.
+    /// Sets up the state at the loop at `pc`. Returns the instructions that are translated first.
     ///
     /// # Errors
     /// There is no such loop, or nothing arrives there.

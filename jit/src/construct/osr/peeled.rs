@@ -1,6 +1,6 @@
 //! An OSR body whose loops nest as in the source.
 //!
-//! Translation starts at the entry's loop and goes on behind it, through the rest of a round of each loop around it. The label of
+//! Translation starts at the entry's loop and goes on after it, through the rest of a round of each loop around it. The label of
 //! such a loop leads forward, to its `end`: from there the loop is translated once more, as what it is, and what leaves it meets what
 //! came out of the first round. So a nest of depth n holds the innermost loop n times.
 //!
@@ -25,7 +25,7 @@ impl Builder<'_, '_> {
         self.segment = 0;
     }
 
-    /// What came out of the first round of the loop that ends here.
+    /// The exit of the first round of the loop that ends here.
     pub(in crate::construct) fn first_exit(&mut self) -> Option<Edge> {
         let frames = self.frames.len();
         self.rounds.exits.pop_if(|exit| exit.0 == frames).map(|exit| exit.1)

@@ -49,10 +49,10 @@ impl Merged<'_> {
 /// How far the rounds have come.
 #[derive(Default)]
 pub(in crate::construct) struct Rounds {
-    /// The loop that is to be translated next.
+    /// The loop that is translated next.
     pub again: Option<u32>,
     /// Bytes of code by which translation has gone back so far.
     pub back: u32,
-    /// What came out of the first round of loops that are open, if anything, with the number of frames around them.
+    /// The exits of the first round of loops that are open, with the number of frames around them.
     pub exits: Vec<(usize, Edge)>,
 }

@@ -17,7 +17,7 @@ fn module(text: &str) -> Module {
     validate::parse(wat::parse_str(text).unwrap().into()).unwrap()
 }
 
-/// The first phi of `func` that stands for one other value, if there is one.
+/// The first phi of `func` that equals one other value, if there is one.
 fn trivial_phi(func: &Func<'_>) -> Option<Value> {
     func.blocks().flat_map(|block| func.phis(block)).find(|&phi| {
         let mut others: Vec<Value> = func.args(phi).iter().copied().filter(|&arg| arg != phi).collect();
@@ -228,7 +228,7 @@ fn osr_loads_what_is_live() {
     );
     let mut slots: Vec<&str> = lines.iter().filter_map(|line| line.split("osr_slot ").nth(1)).collect();
     slots.sort_unstable();
-    // Two locals of four, and the operand, which lies behind the frame's header.
+    // Two locals of four, and the operand, which is after the frame's header.
     assert_eq!(slots, ["0", "3", "8"]);
 }
 

@@ -155,7 +155,7 @@ fn seal(
     });
 }
 
-/// Matches every definition of the oracle with the value that stands for it, from the reads through the operands of
+/// Matches every definition of the oracle with its value, from the reads through the operands of
 /// phis, and checks that this is one to one and leaves no phi over on either side.
 fn compare(func: &Func<'_>, actions: &[Vec<Action>], done: &[Vec<Value>]) -> Result<(), String> {
     let blocks = |list: &[Block]| list.iter().map(|block| block.index()).collect::<Vec<_>>();

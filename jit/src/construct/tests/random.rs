@@ -167,7 +167,7 @@ type Ty = usize;
 struct Label {
     /// What a branch to it takes.
     takes: Vec<Ty>,
-    /// What is on the stack behind its `end`, above `base`.
+    /// The types on the stack after its `end`, above `base`.
     results: Vec<Ty>,
     base: usize,
 }

@@ -66,7 +66,7 @@ impl<'s> Layout<'s> {
             self.sources[*at as usize] = edge as u32;
             *at += 1;
         }
-        // Predecessors mostly stand in that order, too.
+        // Predecessors are mostly in that order, too.
         for block in func.blocks() {
             let preds = &func.block(block).preds;
             if !preds.is_sorted() {

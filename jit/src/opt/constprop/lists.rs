@@ -10,7 +10,7 @@ pub struct List {
     last: u32,
 }
 
-/// Behind the last entry of a list.
+/// After the last entry of a list.
 const END: u32 = u32::MAX;
 
 impl List {
@@ -27,7 +27,7 @@ impl List {
 pub struct Lists<'s, T>(BumpVec<'s, (T, u32)>);
 
 impl<'s, T> Lists<'s, T> {
-    /// No lists yet, but room for about so many entries.
+    /// No lists yet, but room for about this many entries.
     pub fn new(scratch: &'s Bump, entries: usize) -> Lists<'s, T> {
         Lists(BumpVec::with_capacity_in(entries, scratch))
     }

@@ -1,7 +1,7 @@
-//! Gated constant propagation: what is constant however control flows, and which branches go one way only.
+//! Gated constant propagation: finds values that are constant however control flows, and branches that go one way only.
 //!
 //! Optimistic and conditional: values are constant, and edges never taken, until something shows otherwise (Wegman,
-//! Zadeck, "Constant Propagation with Conditional Branches", 1991). What is known of a value is not just a constant but
+//! Zadeck, "Constant Propagation with Conditional Branches", 1991). The fact about a value is not just a constant but
 //! a decision tree over at most two predicates, and operations distribute over it (after Stoltz, Wolfe, Gerlek 1994;
 //! Dovgalyuk's distribution over gates with a common predicate):
 //!
@@ -21,7 +21,7 @@
 //!
 //! Afterwards constants replace what they are known to be, a phi that is a truth becomes that truth, and a condition
 //! that depends on one predicate tests that predicate. Branches on constants are left to the pass after it. It runs
-//! behind value numbering, which makes predicates equal. Cost: O(instructions) steps on trees of constant size, with a
+//! after value numbering, which makes predicates equal. Cost: O(instructions) steps on trees of constant size, with a
 //! budget; over it, the same without predicates, and in huge functions a single sweep.
 
 mod layout;
@@ -125,7 +125,7 @@ impl Rewriter<'_, '_, '_, '_> {
             }
         }
         if !constants.is_empty() {
-            // Behind what must stand first.
+            // After what must be first.
             let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
             let at = self.func.block(block).insts.iter().take_while(leads).count();
             self.func.insert(block, &constants.iter().map(|&constant| (at, constant)).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! Predicates: the truths that decision trees test, numbered so that the same truth has the same number wherever and in
 //! whatever guise it is computed.
 //!
-//! A predicate is an equality or order of two expressions; a value that is no comparison stands for "is not 0".
+//! A predicate is an equality or order of two expressions; a value that is not a comparison means "is not 0".
 //! Canonical form: `eqz` and comparisons with 0 of a truth are stripped, `ne ge gt le` become inverted or mirrored `eq`
 //! and `lt`. Expressions are numbered by structure, to a small depth; what they bottom out in (parameters, phis, loads,
 //! calls) are their *leaves*. All leaves of one expression lie on one path of the dominator tree, and the deepest of
@@ -24,7 +24,7 @@ const MAX_TABLE: usize = 8;
 /// Facts kept about one predicate.
 const MAX_FACTS: usize = 32;
 
-/// What an expression number stands for. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
+/// What an expression number means. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     op: Op,
@@ -130,7 +130,7 @@ impl<'s> Predicates<'s> {
             } else {
                 self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes.of(value))
             };
-            // What is a leaf for its depth only may be asked for again nearer to the root.
+            // An expression that is a leaf only because of its depth may be needed again nearer to the root.
             if !numeric {
                 self.number[value.index()] = number + 1;
             }

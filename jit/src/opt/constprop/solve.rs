@@ -29,7 +29,7 @@ const MAX_CHANGES: u8 = 12;
 /// Arms of a gated `br_table` that differ from its default arm.
 const MAX_ARMS: usize = 4;
 
-/// What is known once nothing changes any more.
+/// The facts once nothing changes any more.
 pub struct Solution<'s> {
     /// The trees.
     pub forest: Forest<'s>,
@@ -45,7 +45,7 @@ pub struct Solution<'s> {
     limits: PropagationLimits,
 }
 
-/// Finds what is constant in `func`, in which no replacement is pending.
+/// Finds the constants of `func`, in which no replacement is pending.
 pub fn solve<'s>(
     scratch: &'s Bump,
     func: &Func<'_>,
@@ -171,24 +171,24 @@ struct Solver<'f, 's, 'a> {
     dom: &'f Dominators,
     known: Solution<'s>,
     changes: &'s mut [u8],
-    /// What is to be visited again, all before `frontier`.
+    /// Positions to visit again, all before `frontier`.
     queue: Queue<'s>,
-    /// By value, once something is to be visited again: its users, as positions in `user`.
+    /// By value, once something must be visited again: its users, as positions in `user`.
     users: &'s mut [List],
     user: Lists<'s, u32>,
     gates: Gates,
-    /// By block, once somebody asked for its gates: the index of them, if it has any, plus 1.
+    /// By block, once its gates were needed: their index, if it has any, plus 1.
     gating_of: &'s mut [Option<u32>],
     gatings: Vec<Gating>,
     /// By block, the joins whose gates its terminator decides: in `joins`.
     decides: &'s mut [List],
     joins: Lists<'s, Block>,
-    /// Trees of the arguments of the phi at hand, and of the gates' nodes: scratch memory.
+    /// Trees of the arguments of the current phi, and of the gates' nodes: scratch memory.
     arguments: BumpVec<'s, Tree>,
     of_node: BumpVec<'s, Tree>,
     /// Nothing from this position on has been visited.
     frontier: usize,
-    /// Position in reverse postorder of the block at hand, in a single sweep.
+    /// Position in reverse postorder of the current block, in a single sweep.
     sweeping: Option<usize>,
 }
 
@@ -377,7 +377,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Finds who uses what may change. Functions without a loop that a constant enters do without.
+    /// Finds the users of values that may change. Functions without a loop that a constant enters do without.
     fn find_users(&mut self) {
         self.users = self.scratch.alloc_slice_fill_copy(self.func.num_values(), List::EMPTY);
         for (position, &user) in self.known.layout.row.iter().enumerate() {
@@ -415,7 +415,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         } else {
             (0..succs).for_each(|k| self.open(block, k));
         }
-        // The condition may have changed, and with it what is known behind its gates.
+        // The condition may have changed, and with it what is known after its gates.
         let list = self.decides.get(block.index()).copied().unwrap_or(List::EMPTY);
         let mut cursor = list.start();
         while let Some(join) = self.joins.step(&mut cursor) {

@@ -1,4 +1,4 @@
-//! What is known of a value: a constant, nothing, or a decision tree over predicates with such leaves.
+//! The fact about a value: a constant, nothing, or a decision tree over predicates with such leaves.
 //!
 //! Trees are reduced (arms differ), ordered (predicates ascend from root to leaf) and shared (equal trees have equal
 //! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: stored ones
@@ -27,7 +27,7 @@ impl Tree {
     pub const ONE: Tree = Tree(3);
 }
 
-/// What stands at the end of each way through a tree.
+/// The end of a path through a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Leaf {
     /// Not yet known to be reached.
