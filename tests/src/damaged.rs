@@ -1,6 +1,7 @@
 //! Bad input: modules that were cut, flipped and spliced, and modules that claim or ask for absurd sizes. Whatever they
 //! are, loading, linking and running them ends with a result or with one error that has a message.
 
+use crate::engines;
 use crate::rng::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasm_encoder as enc;
@@ -24,7 +25,7 @@ pub enum Fate {
 pub fn engine(tier: Tier) -> Engine {
     let mut config = Config::new();
     config.tier(tier).synchronous_compilation(true).consume_fuel(true);
-    Engine::new(&config).expect("every tier is there under test")
+    engines::engine(&config).expect("every tier is there under test")
 }
 
 /// Loads, links and runs a module: its start function, and every function that it exports, with zeros.

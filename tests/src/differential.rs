@@ -1,12 +1,13 @@
 //! Runs one program on several engines and compares all that a host can see: results, traps, globals, memory and, where
 //! it is counted, fuel.
 
+use crate::engines::engine;
 use crate::generate::{Program, Value};
 use crate::pass_sets::PassSet;
 use crate::profiles;
 use crate::rng::Rng;
 use std::fmt;
-use weir::{AsContextMut, Config, Engine, Func, Instance, Module, Store, Tier, Trap, Val};
+use weir::{AsContextMut, Config, Func, Instance, Module, Store, Tier, Trap, Val};
 
 /// Enough fuel for any generated program.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -349,7 +350,7 @@ fn from_val(val: &Val) -> Value {
 }
 
 fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir::Result<Module> {
-    let module = Module::new(&Engine::new(config)?, &program.wasm)?;
+    let module = Module::new(&engine(config)?, &program.wasm)?;
     if let Some(seed) = profile {
         profiles::use_random(&module, &mut Rng::new(seed))?;
     }

@@ -30,7 +30,8 @@ use head::{Head, SHOWN};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use weir::error::Context as _;
-use weir::{Config, Engine, Instance, Store, Tier, Trap, Val};
+use crate::engines::engine;
+use weir::{Config, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
 use weir_jit::Options;
 use weir_jit::analysis::verify;
@@ -249,7 +250,7 @@ fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
 
 /// What function `name` of a new instance returns, or which trap it ends with.
 fn call(config: &Config, text: &str, name: &str, args: &[String]) -> weir::Result<String> {
-    let engine = Engine::new(config)?;
+    let engine = engine(config)?;
     let module = weir::Module::new(&engine, text)?;
     let mut store = Store::new(&engine, ());
     // Refused where none is consumed.

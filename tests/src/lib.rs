@@ -3,6 +3,7 @@
 pub mod coverage;
 pub mod damaged;
 pub mod differential;
+pub mod engines;
 pub mod filetest;
 pub mod generate;
 pub mod pass_sets;

@@ -8,6 +8,7 @@ use crate::rng::Rng;
 use arbitrary::Unstructured;
 use std::collections::BTreeSet;
 use wasm_smith::{Config, Module as Smith};
+use crate::engines::engine;
 use weir::{Extern, Ref, Store, Trap, Val, ValType};
 
 /// Bytes that a module is made of: enough for a few hundred instructions.
@@ -196,7 +197,7 @@ fn argument(ty: ValType, rng: &mut Rng) -> Value {
 }
 
 fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outcome, u64)> {
-    let engine = weir::Engine::new(config)?;
+    let engine = engine(config)?;
     let module = weir::Module::new(&engine, wasm)?;
     let limits = weir::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();
     let mut store = Store::new(&engine, limits);

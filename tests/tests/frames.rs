@@ -5,7 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use weir::{Config, Engine, Linker, Module, Store, Tier, WasmBacktrace};
+use weir::{Config, Linker, Module, Store, Tier, WasmBacktrace};
+use weir_tests::engines::engine;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
 /// The frames at one host call: functions and instructions, innermost first, and how many more there are.
@@ -33,7 +34,7 @@ fn run(folder: &Path, config: &Config) -> (Vec<u8>, Vec<Frames>) {
     let small = arguments.lines().find_map(|line| line.strip_prefix("small")).expect("a line `small`");
     let output = OutputBuffer::new(1 << 20);
     let ctx = WasiCtx::builder().arg(name).unwrap().args(small.split_whitespace()).unwrap().stdout(output.clone()).build();
-    let engine = Engine::new(config).unwrap();
+    let engine = engine(config).unwrap();
     let module = Module::from_file(&engine, folder.join(format!("{name}.wasm"))).unwrap();
     let mut store = Store::new(&engine, ctx);
     let mut linker = Linker::new(&engine);

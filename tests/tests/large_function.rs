@@ -1,7 +1,8 @@
 //! A function of 600 KB is compiled within bounded memory. Alone in its process, whose peak memory it asks for.
 
 use std::fmt::Write;
-use weir::{Config, Engine, Instance, Module, Store, Tier};
+use weir::{Config, Instance, Module, Store, Tier};
+use weir_tests::engines::engine;
 use weir_tests::damaged::peak_memory;
 use weir_tests::rng::Rng;
 
@@ -43,7 +44,7 @@ fn a_large_function_takes_bounded_memory() {
     let wasm = large(600_000);
     assert!(wasm.len() > 600_000, "{}", wasm.len());
     let before = peak_memory().expect("the system says what memory was taken at most");
-    let engine = Engine::new(Config::new().tier(Tier::Native).synchronous_compilation(true)).unwrap();
+    let engine = engine(Config::new().tier(Tier::Native).synchronous_compilation(true)).unwrap();
     let module = Module::new(&engine, &wasm).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();

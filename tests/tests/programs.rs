@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Engine, Linker, Module, Stats, Store, Tier};
+use weir::{Config, Linker, Module, Stats, Store, Tier};
+use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
@@ -39,7 +40,7 @@ fn run(folder: &Path, config: &Config) -> weir::Result<Run> {
     let output = OutputBuffer::new(1 << 20);
     let ctx = WasiCtx::builder().arg(name(folder))?.args(small.split_whitespace())?.stdout(output.clone()).build();
 
-    let engine = Engine::new(config)?;
+    let engine = engine(config)?;
     let module = Module::from_file(&engine, folder.join(format!("{}.wasm", name(folder))))?;
     let mut store = Store::new(&engine, ctx);
     let _ = store.set_fuel(FUEL);

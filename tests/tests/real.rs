@@ -7,7 +7,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Engine, Linker, Module, Store, Tier};
+use weir::{Config, Linker, Module, Store, Tier};
+use weir_tests::engines::engine;
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
 fn root() -> PathBuf {
@@ -54,7 +55,7 @@ fn run_here(tier: Tier, module: &str, args: &[&str], input: &str, (folder, opene
 
     let mut config = Config::new();
     config.tier(tier).max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20);
-    let engine = Engine::new(&config)?;
+    let engine = engine(&config)?;
     let module = Module::from_file(&engine, path)?;
     let mut store = Store::new(&engine, ctx.build());
     let mut linker = Linker::new(&engine);

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use weir::{Caller, Config, Engine, Error, Instance, Linker, Module, Stats, Store, Tier, TierEventKind, Trap};
+use weir::{Caller, Config, Error, Instance, Linker, Module, Stats, Store, Tier, TierEventKind, Trap};
+use weir_tests::engines::{engine, engine_with_events};
 
 /// What a failed assertion shows of `stats`: retired, recompiled, bytes made, retired and freed.
 fn figures(stats: &Stats) -> [u64; 5] {
@@ -47,7 +48,7 @@ fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
     for tier in [Tier::Native, Tier::Auto] {
         let mut config = Config::new();
         config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(3)).max_code_size(BUDGET);
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(&config).unwrap();
         let module = Module::new(&engine, many()).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -83,7 +84,7 @@ fn threads_share_a_module_whose_code_comes_and_goes() {
     for (stress, synchronous) in [(None, true), (None, false), (Some(1), true), (Some(2), true)] {
         let mut config = Config::new();
         config.tier_up_threshold(Some(3)).max_code_size(BUDGET).stress(stress).synchronous_compilation(synchronous);
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(&config).unwrap();
         let module = Module::new(&engine, many()).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4 {
@@ -118,12 +119,13 @@ fn code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
     let retired = Arc::new(Mutex::new(Vec::new()));
     let log = retired.clone();
     let mut config = Config::new();
-    config.tier(Tier::Native).tier_up_threshold(Some(3)).max_code_size(BUDGET).on_tier_event(move |event| {
+    config.tier(Tier::Native).tier_up_threshold(Some(3)).max_code_size(BUDGET);
+    let engine = engine_with_events(&config, move |event| {
         if let TierEventKind::Retired { .. } = event.kind {
             log.lock().unwrap().push(event.name());
         }
     });
-    let engine = Engine::new(&config).unwrap();
+    let engine = engine.unwrap();
     let module = Module::new(&engine, text).unwrap();
     // Bytes that were retired before the outermost call.
     let mut store = Store::new(&engine, 0u64);
@@ -164,13 +166,14 @@ fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
     let retired = Arc::new(AtomicU64::new(0));
     let count = retired.clone();
     let mut config = Config::new();
-    config.tier_up_threshold(Some(200)).compiler_threads(1).on_tier_event(move |event| {
+    config.tier_up_threshold(Some(200)).compiler_threads(1);
+    let engine = engine_with_events(&config, move |event| {
         if let TierEventKind::Retired { bytes, .. } = event.kind {
             assert!(event.osr.is_some() && bytes > 0, "only code of loops");
             count.fetch_add(1, Ordering::Relaxed);
         }
     });
-    let engine = Engine::new(&config).unwrap();
+    let engine = engine.unwrap();
     let sum = r#"(func (export "sum") (param i32) (result i32) (local i32)
         (loop $again
             (local.set 1 (i32.add (local.get 1) (local.get 0)))

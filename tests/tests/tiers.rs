@@ -5,12 +5,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir::{Caller, Config, Engine, Error, Instance, Linker, Module, Store, Tier, Trap};
+use weir_tests::engines::engine;
 
-fn engine(tier: Tier, configure: impl FnOnce(&mut Config)) -> Engine {
+fn engine_of(tier: Tier, configure: impl FnOnce(&mut Config)) -> Engine {
     let mut config = Config::new();
     config.tier(tier).synchronous_compilation(true);
     configure(&mut config);
-    Engine::new(&config).expect("the configuration is supported")
+    engine(&config).expect("the configuration is supported")
 }
 
 fn instantiate(engine: &Engine, text: &str) -> (Store<()>, Instance, Module) {
@@ -41,7 +42,7 @@ const PING_PONG: &str = r#"(module
 fn tail_calls_between_engines_take_constant_stack() {
     // The evaluator takes its time.
     for (tier, rounds) in [(Tier::Native, 5_000_000), (Tier::Cranelift, 5_000_000), (Tier::Ssa, 100_000)] {
-        let engine = engine(tier, |config| {
+        let engine = engine_of(tier, |config| {
             config.interpret_calls(&["wide"]);
         });
         let (mut store, instance, module) = instantiate(&engine, PING_PONG);
@@ -58,7 +59,7 @@ fn tail_calls_between_engines_take_constant_stack() {
 fn tail_calls_within_one_engine_take_constant_stack() {
     let tiers = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto].map(|tier| (tier, 1_000_000));
     for (tier, rounds) in tiers.into_iter().chain([(Tier::Ssa, 100_000)]) {
-        let engine = engine(tier, |_| ());
+        let engine = engine_of(tier, |_| ());
         let (mut store, instance, _) = instantiate(&engine, PING_PONG);
         let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, (rounds, 0)).unwrap(), 8 * rounds, "{tier:?}");
@@ -82,7 +83,7 @@ const LOOPS: &str = r#"(module
 
 #[test]
 fn tail_calls_out_of_osr_bodies_take_constant_stack() {
-    let engine = engine(Tier::Auto, |config| {
+    let engine = engine_of(Tier::Auto, |config| {
         config.tier_up_threshold(Some(1)).interpret_calls(&["spin"]);
     });
     let (mut store, instance, module) = instantiate(&engine, LOOPS);
@@ -99,7 +100,7 @@ fn forced_tier_switches_change_nothing() {
     let mut osr_entries = 0;
     for seed in 0..6 {
         for (text, interpreted) in [(LOOPS, "spin"), (LOOPS, ""), (PING_PONG, "wide"), (PING_PONG, "")] {
-            let engine = engine(Tier::Auto, |config| {
+            let engine = engine_of(Tier::Auto, |config| {
                 config.stress(Some(seed)).interpret_calls(&[interpreted]);
             });
             let (mut store, instance, module) = instantiate(&engine, text);
@@ -123,7 +124,7 @@ fn a_hot_loop_is_continued_in_native_code() {
             (br_if $outer (i32.lt_u (local.get $i) (local.get $n))))
         (local.get $sum)))"#;
     for threshold in [1, 2, 3, 10, 100, 1000] {
-        let engine = engine(Tier::Auto, |config| {
+        let engine = engine_of(Tier::Auto, |config| {
             config.tier_up_threshold(Some(threshold));
         });
         let (mut store, instance, module) = instantiate(&engine, text);
@@ -139,7 +140,7 @@ fn a_hot_loop_is_continued_in_native_code() {
 fn the_background_compiler_takes_over() {
     let mut config = Config::new();
     config.tier_up_threshold(Some(50));
-    let engine = Engine::new(&config).unwrap();
+    let engine = engine(&config).unwrap();
     let text = r#"(module (func $fib (export "fib") (param i32) (result i32)
         (if (result i32) (i32.lt_u (local.get 0) (i32.const 2))
             (then (local.get 0))
@@ -183,7 +184,7 @@ const TOWER: &str = r#"(module
 #[test]
 fn traps_errors_and_panics_cross_every_mixture_of_engines() {
     for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa] {
-        let engine = engine(tier, |config| {
+        let engine = engine_of(tier, |config| {
             config.interpret_calls(&["interpreted"]);
         });
         let module = Module::new(&engine, TOWER).unwrap();
@@ -238,7 +239,7 @@ fn a_trap_names_its_place_in_every_tier() {
         (func $outer (export "run") (param i32) (result i32) (i32.add (call $inner (local.get 0)) (i32.const 1))))"#;
     let mut seen = Vec::new();
     for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa] {
-        let engine = engine(tier, |_| ());
+        let engine = engine_of(tier, |_| ());
         let (mut store, instance, _) = instantiate(&engine, text);
         let run = instance.get_typed_func::<i32, i32>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, 65528).unwrap(), 1);
@@ -254,7 +255,7 @@ fn a_trap_names_its_place_in_every_tier() {
 #[test]
 fn several_threads_trap_at_once() {
     static DONE: AtomicU64 = AtomicU64::new(0);
-    let engine = engine(Tier::Native, |_| ());
+    let engine = engine_of(Tier::Native, |_| ());
     let module =
         Module::new(&engine, r#"(module (memory 1) (func (export "run") (param i32) (result i32) (i32.load8_u (local.get 0))))"#)
             .unwrap();

@@ -2,7 +2,8 @@
 //! find them, in registers, in memory, spilt or constant, since each is another form of machine code.
 
 use std::collections::BTreeSet;
-use weir::{Allocator, Config, Engine, Func, Instance, Module, Store, Tier, Val};
+use weir::{Allocator, Config, Func, Instance, Module, Store, Tier, Val};
+use weir_tests::engines::engine;
 use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::semantics::nan;
 use weir_bytecode::semantics::vector::{Wide, eval, eval_lane, i8x16_shuffle};
@@ -165,7 +166,7 @@ fn check(cases: &[Case]) {
     wat += ")";
     let wasm = wat::parse_str(&wat).unwrap();
     for (by, config) in configurations() {
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(&config).unwrap();
         let module = Module::new(&engine, &wasm).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();

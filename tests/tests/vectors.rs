@@ -1,6 +1,7 @@
 //! Vectors where engines meet: functions with vectors among functions without, some compiled and some not.
 
-use weir::{Config, Engine, Func, Instance, Module, Store, Tier, Trap, V128};
+use weir::{Config, Func, Instance, Module, Store, Tier, Trap, V128};
+use weir_tests::engines::engine;
 
 /// `$narrow` and `$wide` hand over to each other, by calls or by tail calls, until a counter is 0, and add 1 and 3 each time,
 /// `$wide` by way of a loop in a third function, which it calls through a table.
@@ -49,7 +50,7 @@ fn functions_of_both_widths_call_each_other_across_engines() {
     for config in configurations() {
         // Every call from native to interpreted code takes some native stack.
         for (call, rounds) in [("call", 50), ("return_call", 50_000)] {
-            let engine = Engine::new(&config).unwrap();
+            let engine = engine(&config).unwrap();
             let module = Module::new(&engine, mixed(call)).unwrap();
             let mut store = Store::new(&engine, ());
             let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -74,7 +75,7 @@ fn a_trap_below_both_widths_has_the_whole_backtrace() {
         (func $b (param i32) (result i32) (local v128) (call $c (local.get 0)))
         (func $c (param i32) (result i32) (i32.div_u (i32.const 1) (local.get 0))))";
     for config in configurations() {
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(&config).unwrap();
         let module = Module::new(&engine, text).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -122,7 +123,7 @@ const VECTORS: &str = r#"(module
 fn vectors_cross_between_engines_and_host() {
     let (mut native, mut cranelift, mut osr_entries) = (0, 0, 0);
     for config in configurations() {
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(&config).unwrap();
         let module = Module::new(&engine, VECTORS).unwrap();
         let mut store = Store::new(&engine, ());
         let swap = Func::wrap(&mut store, |a: i32, v: V128| (V128::from(v.as_u128().rotate_left(64)), i64::from(a) + 1));

@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::path::Path;
-use weir::{Config, Engine, FunctionStats, Linker, Module, Store, Tier};
+use weir::{Config, FunctionStats, Linker, Module, Store, Tier};
+use weir_tests::engines::engine;
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
 /// Runs `files.wasm` with an empty folder, two arguments and a line of input; what it prints, its exit status, and what ran.
@@ -15,7 +16,7 @@ fn files(config: &Config, test: &str) -> weir::Result<(String, i32, FunctionStat
     let ctx = WasiCtx::builder().args(["files", "x", "last"])?.stdin("abc\n").stdout(output.clone());
     let ctx = ctx.preopened_dir(folder, "/d", Access::ReadWrite)?.build();
 
-    let engine = Engine::new(config)?;
+    let engine = engine(config)?;
     let module = Module::from_file(&engine, Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.wasm"))?;
     let mut store = Store::new(&engine, ctx);
     let mut linker = Linker::new(&engine);

@@ -2,46 +2,56 @@
 
 use weir as wasmtime;
 
+#[expect(clippy::disallowed_methods, reason = "it is a program for wasmtime")]
 mod program;
 
 use wasmtime::{Config, Result, Tier};
+use weir_tests::engines::abort_on_panics;
+
+/// Runs the program, on engines on which a panic of the compiler ends the process.
+fn run(configure: impl Fn(&mut Config)) -> Result<()> {
+    program::run(&|config: &mut Config| {
+        abort_on_panics(config, |_| ());
+        configure(config);
+    })
+}
 
 #[test]
 fn on_the_default_tiers() -> Result<()> {
-    program::run(&|_| ())
+    run(|_| ())
 }
 
 #[test]
 fn in_the_interpreter() -> Result<()> {
-    program::run(&|config: &mut Config| {
+    run(|config: &mut Config| {
         config.tier(Tier::Interpreter);
     })
 }
 
 #[test]
 fn in_native_code() -> Result<()> {
-    program::run(&|config: &mut Config| {
+    run(|config: &mut Config| {
         config.tier(Tier::Native).synchronous_compilation(true);
     })
 }
 
 #[test]
 fn in_native_code_with_explicit_checks() -> Result<()> {
-    program::run(&|config: &mut Config| {
+    run(|config: &mut Config| {
         config.tier(Tier::Native).synchronous_compilation(true).guard_regions(false);
     })
 }
 
 #[test]
 fn in_cranelifts_code() -> Result<()> {
-    program::run(&|config: &mut Config| {
+    run(|config: &mut Config| {
         config.tier(Tier::Cranelift).synchronous_compilation(true);
     })
 }
 
 #[test]
 fn evaluated_as_ssa() -> Result<()> {
-    program::run(&|config: &mut Config| {
+    run(|config: &mut Config| {
         // A call takes more of the stack than in other tiers.
         config.tier(Tier::Ssa).max_wasm_stack(2 << 20);
     })
@@ -49,7 +59,7 @@ fn evaluated_as_ssa() -> Result<()> {
 
 #[test]
 fn while_tiering_at_once() -> Result<()> {
-    program::run(&|config: &mut Config| {
+    run(|config: &mut Config| {
         config.synchronous_compilation(true).tier_up_threshold(Some(1));
     })
 }
