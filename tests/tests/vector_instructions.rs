@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use weir::{Allocator, Config, Func, Instance, Module, Store, Tier, Val};
-use weir_tests::engines::engine;
 use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::semantics::nan;
 use weir_bytecode::semantics::vector::{Wide, eval, eval_lane, i8x16_shuffle};
 use weir_bytecode::{Opcode, ValType};
+use weir_tests::engines::engine;
 
 use weir_tests::rng::Rng;
 

@@ -7,8 +7,12 @@ In a copy of the tree, it
 2. omits each column in turn, which must not compile,
 3. gives every row a wrong value, column by column, and prints which error or test stops it.
 
+The wrong values of a column are written all at once, because the tests name every wrong row with what is wrong in it.
+A row that is not named then is tried again, alone.
+
 A row that nothing stops is a defect: the script ends with exit code 1 and names it. Arguments name the parts to
-run: `add`, `omit`, `wrong`, or a table with a column, such as `3.flags`. CARGO_TARGET_DIR is used if it is set.
+run: `add`, `omit`, `wrong`, or a table with a column, such as `3.flags`. CARGO_TARGET_DIR is used if it is set; it
+must be one that nothing else is built in.
 """
 
 import os
@@ -50,7 +54,9 @@ ADDED_LANES = ("IntegerUnary: Abs Neg Popcnt;", "IntegerUnary: Abs Neg Popcnt Re
 
 # Wrong values, by table and column: each value and the one that takes its place.
 WRONG = {
-    "2.effect": {"Pure": "Write", "Trap": "Pure", "Read": "Pure", "ReadTrap": "Read", "Write": "Read"},
+    "1.effect": {"Nop": "Unreachable", "*": "Nop"},
+    "1.lanes": {"scalar": "lanes(V128 -> V128, Whole::Not)", "*": "scalar"},
+    "2.effect": {"Pure": "Write", "Trap": "Pure", "Read": "Pure", "ReadTrap": "Read", "Write": "Read", "Terminator": "Write"},
     "2.mirror": {"none": "Add", "*": "none"},
     "2.inverse": {"none": "Eq", "*": "none"},
     "2.gives": {"any": "bit", "bit": "any"},
@@ -62,10 +68,21 @@ WRONG = {
     "3.clobbers": {"none": "rax", "rax": "rdx", "rdx": "none", "list": "none"},
 }
 
-# The tests that name every wrong row at once.
+# How a test names a wrong row, by table and column; `{row}` is its name, `{mnemonic}` that of an instruction.
+NAMED = {
+    "1.effect": r'"{mnemonic}": ',
+    "1.lanes": r'"{mnemonic}: ',
+    "2.gives": r'"{row}, gives a bit: ',
+    "2": r'"{row}, {column}: ',
+    "3": r'"{row} \w+: the table says',
+}
+
+# The tests that name every wrong row.
 ROW_TESTS = {
-    "2": ["cargo", "test", "--locked", "-p", "weir-jit", "--lib", "--no-fail-fast", "ir::rows"],
-    "3": ["cargo", "test", "--locked", "-p", "weir-jit", "--lib", "--no-fail-fast", "x64::effects"],
+    "1.effect": ["-p", "weir-bytecode", "--test", "operand_types"],
+    "1.lanes": ["-p", "weir-bytecode", "--lib", "lanes"],
+    "2": ["-p", "weir-jit", "--lib", "ir::rows"],
+    "3": ["-p", "weir-jit", "--lib", "x64::effects"],
 }
 
 
@@ -93,6 +110,8 @@ class Table:
         self.text = open(self.path).read()
         columns = "".join(f"(,\\s*)({pattern})" for _, pattern in COLUMNS[number])
         self.row = re.compile(rf"^([ ]{{12,16}})(\w+){columns};$", re.MULTILINE)
+        anything = re.findall(r'^[ ]{12,16}(\w+), (?:0x[0-9A-F]+, )?"[a-z]', self.text, re.MULTILINE)
+        assert self.rows() == anything, set(anything) ^ set(self.rows())
 
     def rows(self):
         return [match.group(2) for match in self.row.finditer(self.text)]
@@ -156,49 +175,67 @@ def omit(tree):
 
 def wrong_value(key, value):
     """The value that takes the place of this one."""
+    if key == "1.effect" and value[0] in "([":
+        # One operand more, of a type that is not there.
+        return value[0] + ("F32 " if "F32 =>" not in value else "I32 ") + value[1:].lstrip()
     label, _, bare = value.rpartition(": ")
     bare = WRONG[key].get(bare, WRONG[key].get("*"))
     return None if bare is None else f"{label}: {bare}" if label else bare
 
 
-def wrong_rows(tree, key):
-    """Every row of a column wrong at once: the tests name each."""
+def sections(output):
+    """What each test that failed printed."""
+    parts = re.split(r"^---- (\S+) stdout ----$", output, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def try_rows(tree, key, changed, test):
+    """Gives these rows wrong values. The rows that something stops, by what stops them."""
     number, column = key.split(".")
     table = Table(tree, number)
-    changed = {row: value for row, value in table.values(column).items() if wrong_value(key, value) not in (None, value)}
-    table.change(column, lambda row, value: wrong_value(key, value) if row in changed else value)
-    output, passed = run(tree, ROW_TESTS[number])
+    names = table.values("mnemonic") if number == "1" else {}
+    table.change(column, lambda row, value: changed.get(row, value))
+    output, passed = run(tree, ["cargo", "test", "--locked", "--no-fail-fast", *test])
     table.restore()
     if passed:
-        return report(f"wrong {column} in table {number}", [])
+        return {}
     if "test result" not in output:
-        return report(f"wrong {column} in table {number}: {len(changed)} rows", errors(output)[:3])
-    failed = re.findall(r"^test (\S+) \.\.\. FAILED$", output, re.MULTILINE)
-    missed = [row for row in changed if not re.search(rf'"{row}\b', output)]
-    report(f"wrong {column} in table {number}: {len(changed)} rows", [f"{test} names {len(changed) - len(missed)}" for test in failed])
-    for row in missed:
-        report(f"wrong {column} of {row} in table {number}", [])
+        # One row at a time can be told from the compiler's errors.
+        return {errors(output)[0]: list(changed)} if len(changed) == 1 else {}
+    pattern = NAMED.get(key, NAMED.get(number))
+    named = lambda row: re.escape(names.get(row, "")[1:-1])
+    stopped = {}
+    for name, text in sections(output).items():
+        found = [row for row in changed if re.search(pattern.format(row=row, column=column, mnemonic=named(row)), text)]
+        if not found and len(changed) == 1:
+            found = list(changed)
+        if found:
+            stopped[name] = found
+    return stopped
 
 
-def wrong_effects(tree):
-    """A wrong effect for one row of each effect that table 1 has."""
-    table = Table(tree, "1")
-    seen = {}
-    for row, value in table.values("effect").items():
-        seen.setdefault(value, row)
-    for value, row in seen.items():
-        if value[0] in "([":
-            wrong = value[0] + ("F32 " if "F32 =>" not in value else "I32 ") + value[1:].lstrip()
-        else:
-            wrong = "Unreachable" if value == "Nop" else "Nop"
-        table.change("effect", lambda at, old, row=row, wrong=wrong: wrong if at == row else old)
-        for command in (["cargo", "check", "--locked", "-p", "weir-bytecode"], ["cargo", "test", "--locked", "-p", "weir-bytecode", "--no-fail-fast"]):
-            output, passed = run(tree, command)
-            if not passed:
-                break
-        table.restore()
-        stops = re.findall(r"^test (\S+) \.\.\. FAILED$", output, re.MULTILINE) or errors(output)
-        report(f"effect {wrong} for {value} of {row}", [] if passed else stops[:3])
+def wrong_rows(tree, key):
+    """Every row of a column wrong: the tests name each, all at once or alone."""
+    number, column = key.split(".")
+    table = Table(tree, number)
+    new = {row: wrong_value(key, value) for row, value in table.values(column).items()}
+    old = table.values(column)
+    changed = {row: value for row, value in new.items() if value not in (None, old[row])}
+    print(f"wrong {column} in table {number}: {len(changed)} of {len(old)} rows", flush=True)
+    # What opens and closes blocks hides what comes after it.
+    control = {row for row in changed if key == "1.effect" and old[row][0] not in "(["}
+    left, test = dict(changed), ROW_TESTS.get(key, ROW_TESTS.get(number))
+    groups = [[row for row in changed if row not in control], sorted(control)]
+    for group in filter(None, groups):
+        for name, found in try_rows(tree, key, {row: changed[row] for row in group}, test).items():
+            print(f"    {name} names {len(found)}", flush=True)
+            for row in found:
+                left.pop(row, None)
+    for row, value in left.items():
+        stops = try_rows(tree, key, {row: value}, test)
+        if not stops and number == "1":
+            stops = try_rows(tree, key, {row: value}, ["-p", "weir-bytecode"])
+        report(f"    {row} alone, {old[row]} as {value}", list(stops))
 
 
 DEFECTS = []
@@ -224,8 +261,6 @@ def main():
         for key in WRONG:
             if "wrong" in parts or key in parts:
                 wrong_rows(tree, key)
-        if "wrong" in parts or "1.effect" in parts:
-            wrong_effects(tree)
     if DEFECTS:
         sys.exit(f"{len(DEFECTS)} changes that nothing stops:\n" + "\n".join(DEFECTS))
 
