@@ -1,7 +1,10 @@
-//! The engines of the tests: a panic of the compiler, which the host of a program does not notice, ends the process. A test
-//! would pass otherwise, because another back end or the interpreter runs the function.
+//! The engines of the tests.
 
-use weir::{Config, Engine, Result, TierEvent, TierEventKind};
+#[path = "../../vm/tests/common/panics.rs"]
+mod panics;
+
+pub use panics::abort_on_panics;
+use weir::{Config, Engine, Result, TierEvent};
 
 /// An engine with these settings, on which a panic of the compiler ends the process.
 ///
@@ -20,16 +23,4 @@ pub fn engine_with_events(config: &Config, callback: impl Fn(&TierEvent<'_>) + S
     abort_on_panics(&mut config, callback);
     #[expect(clippy::disallowed_methods, reason = "this is what the others use")]
     Engine::new(&config)
-}
-
-/// Makes a panic of the compiler end the process, in engines with these settings. `callback` takes the place of what
-/// [`Config::on_tier_event`] had.
-pub fn abort_on_panics(config: &mut Config, callback: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) {
-    config.on_tier_event(move |event| {
-        if let TierEventKind::Panicked { message, .. } = &event.kind {
-            eprintln!("the compiler panicked over {}: {message}", event.name());
-            std::process::abort();
-        }
-        callback(event);
-    });
 }

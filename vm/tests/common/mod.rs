@@ -2,7 +2,10 @@
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
-use weir::{Config, Engine, Instance, Linker, Module, Store, Tier, TierEventKind};
+mod panics;
+
+use panics::abort_on_panics;
+use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, the same
 /// without signal handlers, and switching between the tiers at random.
@@ -38,20 +41,10 @@ pub fn is_built(tier: Tier) -> bool {
     }
 }
 
-/// A [`Config`] has what the compiler's faults are told to: a panic in it fails the test.
-fn fail_on_panics(config: &mut Config) {
-    config.on_tier_event(|event| {
-        if let TierEventKind::Panicked { message, .. } = &event.kind {
-            eprintln!("the compiler panicked over {}: {message}", event.name());
-            std::process::abort();
-        }
-    });
-}
-
 /// Runs a test under each of them, with changes of its own.
 pub fn each_engine(change: impl Fn(&mut Config), mut test: impl FnMut(&Engine)) {
     for mut config in configs() {
-        fail_on_panics(&mut config);
+        abort_on_panics(&mut config, |_| ());
         change(&mut config);
         test(&Engine::new(&config).unwrap());
     }
