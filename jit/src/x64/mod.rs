@@ -23,3 +23,4 @@ pub use disassemble::disassemble;
 pub use emit::emit;
 pub use insts::Inst;
 pub use lower::lower;
+pub use processor::check as check_processor;

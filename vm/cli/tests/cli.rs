@@ -164,6 +164,41 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
+#[cfg(not(feature = "cranelift"))]
+fn a_tier_that_this_build_lacks_exits_with_2() {
+    assert_fails(&weir(["--tier".as_ref(), "cranelift".as_ref(), program("hello").as_os_str()]), 2, &["does not have Cranelift"]);
+    let output = weir(["--tier".as_ref(), "native".as_ref(), program("hello").as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+/// Runs `weir` with so little address space that there is none for code.
+fn without_code_memory(args: &[&str]) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")]).args(args);
+    shell.stdin(Stdio::null()).output().expect("a shell")
+}
+
+#[test]
+fn refused_code_memory_exits_with_1_where_a_compiler_was_asked_for() {
+    let library = file("no_code_memory.wat", LIBRARY);
+    let library = library.to_str().expect("UTF-8");
+    let run = |tier: &str| without_code_memory(&["--tier", tier, "--invoke", "add", library, "40", "2"]);
+    for tier in ["native", "cranelift"] {
+        if tier == "native" || cfg!(feature = "cranelift") {
+            assert_fails(&run(tier), 1, &["no native code", "executable memory", "os error 12"]);
+        }
+    }
+    for tier in ["auto", "interp"] {
+        let output = run(tier);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "42\n"), "{tier}: {}", stderr(&output));
+    }
+    // A hot function would be compiled, and `--stats` has the reason why it was not.
+    let spin = ["--stats", "--fuel", "1000000", "--invoke", "forever", library];
+    let message = stderr(&without_code_memory(&spin));
+    assert!(message.contains("executable memory") && message.contains("os error 12"), "{message}");
+}
+
+#[test]
 fn invoke_prints_results_by_type() {
     let library = file("invoke.wat", LIBRARY);
     let library = library.to_str().expect("UTF-8");

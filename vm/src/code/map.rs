@@ -37,8 +37,8 @@ const INT3: u8 = 0xcc;
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
     /// The system denies executable memory, or any memory.
-    #[error("the system refuses executable memory")]
-    Refused(#[source] io::Error),
+    #[error("the system refuses executable memory: {0}")]
+    Refused(io::Error),
     /// All that the engine may use is used.
     #[error("the engine's code memory is full")]
     Full,

@@ -15,19 +15,56 @@ use std::sync::Arc;
 /// # Errors
 /// [`Unavailable`]: this build or host does not have it.
 pub(crate) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
+    if let Some(missing) = missing(config.tier, config.allocator, native::has_processor) {
+        return Err(Error::new(missing));
+    }
     match config.tier {
         Tier::Interpreter => Ok(Box::new(Alone::new(config))),
         Tier::Auto if !native::AVAILABLE => Ok(Box::new(Alone::new(config))),
-        Tier::Cranelift if !cfg!(feature = "cranelift") => {
-            Err(Error::new(Unavailable("this build of Weir does not have Cranelift")))
-        }
-        Tier::Native | Tier::Auto if config.allocator == Allocator::Regalloc2 && !cfg!(feature = "regalloc2") => {
-            Err(Error::new(Unavailable("this build of Weir does not have regalloc2")))
-        }
         Tier::Auto | Tier::Native | Tier::Cranelift => native::engines(config, quiescence),
         #[cfg(feature = "jit")]
         Tier::Ssa => Ok(Box::new(Evaluator::new(config))),
         #[cfg(not(feature = "jit"))]
-        Tier::Ssa => Err(Error::new(Unavailable("this build of Weir has no compiler, which makes SSA"))),
+        Tier::Ssa => unreachable!("it is missing"),
+    }
+}
+
+/// What a tier needs and this build does not have, or this host, whose processor executes the code of the native back end if
+/// `has_processor` says so. [`Tier::Auto`] makes do with what there is.
+fn missing(tier: Tier, allocator: Allocator, has_processor: impl Fn() -> bool) -> Option<Unavailable> {
+    let regalloc2 = allocator == Allocator::Regalloc2 && !cfg!(feature = "regalloc2");
+    match tier {
+        Tier::Interpreter => None,
+        Tier::Native | Tier::Cranelift if !native::AVAILABLE => {
+            Some(Unavailable("there is no native code in this build of Weir, or not for this host"))
+        }
+        Tier::Cranelift if !cfg!(feature = "cranelift") => Some(Unavailable("this build of Weir does not have Cranelift")),
+        Tier::Native | Tier::Auto if native::AVAILABLE && regalloc2 => {
+            Some(Unavailable("this build of Weir does not have regalloc2"))
+        }
+        Tier::Native if !has_processor() => {
+            Some(Unavailable("Weir's native back end needs a processor with AVX, BMI1, BMI2, LZCNT and POPCNT"))
+        }
+        Tier::Ssa if !cfg!(feature = "jit") => Some(Unavailable("this build of Weir has no compiler, which makes SSA")),
+        Tier::Auto | Tier::Native | Tier::Cranelift | Tier::Ssa => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_that_the_processor_cannot_execute_is_missing() {
+        let missing = |tier, processor| missing(tier, Allocator::Own, || processor).is_some();
+        for tier in [Tier::Auto, Tier::Interpreter] {
+            assert!(!missing(tier, false) && !missing(tier, true), "{tier:?}");
+        }
+        assert!(missing(Tier::Native, false));
+        assert_eq!(missing(Tier::Native, true), !native::AVAILABLE);
+        let cranelift = cfg!(feature = "cranelift") && native::AVAILABLE;
+        assert_eq!((missing(Tier::Cranelift, false), missing(Tier::Cranelift, true)), (!cranelift, !cranelift));
+        let ssa = cfg!(feature = "jit");
+        assert_eq!((missing(Tier::Ssa, false), missing(Tier::Ssa, true)), (!ssa, !ssa));
     }
 }

@@ -50,6 +50,11 @@ const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, memory_grow
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
 
+/// Whether this processor executes what the native back end emits.
+pub(super) fn has_processor() -> bool {
+    weir_jit::x64::check_processor().is_ok()
+}
+
 /// The engine that compiles, for these settings.
 ///
 /// # Errors

@@ -9,6 +9,11 @@ use std::sync::Arc;
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = false;
 
+/// Whether this processor executes what the native back end emits.
+pub(super) fn has_processor() -> bool {
+    false
+}
+
 /// Always refuses.
 ///
 /// # Errors
