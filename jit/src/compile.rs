@@ -6,7 +6,9 @@ use crate::pipeline::{self, Form, Unit};
 use crate::x64;
 use bumpalo::Bump;
 
-pub use crate::request::{Backend, CompileStats, Compiled, MachineText, Options, Refusal, Reloc, Request, TrapEntry, add_to};
+pub use crate::request::{
+    Backend, CompileStats, Compiled, Inlining, MachineText, Options, Refusal, Reloc, Request, TrapEntry, add_to,
+};
 
 /// Scratch memory reused from function to function.
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     if let Some(found) =
         replaced.find(|of| (of.func, of.entry, request.backend) == (request.func, request.entry, Backend::Native))
     {
-        return compile_text(&found.text, request);
+        return compile_text(found, request);
     }
     cx.arena.reset();
     let mut unit = Unit::new(request, Form::Bytecode, &cx.arena, std::mem::take(&mut cx.scratch));
@@ -96,11 +98,13 @@ pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> R
 ///
 /// # Panics
 /// As [`compile`].
-fn compile_text(text: &str, request: &Request<'_>) -> Result<Compiled, Refusal> {
+fn compile_text(text: &MachineText, request: &Request<'_>) -> Result<Compiled, Refusal> {
     let unsupported = |what| Refusal::Unsupported { backend: Backend::Native, what };
-    let code = mir::parse::parse(text).map_err(|error| unsupported(error.to_string()))?;
+    let code = mir::parse::parse(&text.text).map_err(|error| unsupported(error.to_string()))?;
     mir::verify::verify(&code).map_err(unsupported)?;
-    compile_machine(code, request)
+    let mut compiled = compile_machine(code, request)?;
+    compiled.inlining = Inlining::of_chains(&text.inlined, &compiled.traps, &compiled.calls);
+    Ok(compiled)
 }
 
 fn run_front(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {

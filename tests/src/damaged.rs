@@ -266,10 +266,3 @@ fn data(len: usize) -> Vec<u8> {
     module.section(&memories).section(&data);
     module.finish()
 }
-
-/// The most memory that this process has had resident, in bytes, if the system says.
-pub fn peak_memory() -> Option<usize> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? << 10)
-}

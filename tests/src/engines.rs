@@ -1,9 +1,6 @@
 //! The engines of the tests.
 
-#[path = "../../vm/tests/common/panics.rs"]
-mod panics;
-
-pub use panics::abort_on_panics;
+pub use crate::panics::abort_on_panics;
 use weir::{Config, Engine, Result, TierEvent};
 
 /// An engine with these settings, on which a panic of the compiler ends the process.

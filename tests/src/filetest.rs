@@ -16,7 +16,9 @@
 //! counts of the branch at an offset. Any other line that begins with `;;` is an error; a comment begins with `;;;`.
 //!
 //! A `.mir` file holds machine code after a phase, and its stage is the next one: `regalloc`, `layout` or `emit`. To run it,
-//! lines `;; module:` hold a module whose first function is replaced by it.
+//! lines `;; module:` hold a module whose first function is replaced by it. `;; inlined: 0x25 2 0x30 1 0x21` says that the
+//! instructions at 0x25 are of function 2, which function 1 calls at 0x30, which the replaced function calls at 0x21; and
+//! `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` which frames a run that traps has.
 //!
 //! Runs name a function by its export. Where the stage shows machine code, they execute the code that is made from that text: it
 //! is read back and goes through the phases that are left. The arguments of a run of SSA entered at a loop are its slots. With `WEIR_BLESS=1` in the environment, the output
@@ -31,7 +33,7 @@ use head::{Head, SHOWN};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use weir::error::Context as _;
-use weir::{Config, Instance, Store, Tier, Trap, Val};
+use weir::{Config, FrameInfo, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
 use weir_jit::Options;
 use weir_jit::analysis::verify;
@@ -228,13 +230,26 @@ impl Test<'_> {
         let options = &self.head.options;
         config.consume_fuel(options.fuel).epoch_interruption(options.poll).deterministic(options.canonical_nans);
         config.signals_based_traps(options.signals).guard_regions(options.guard_regions);
-        for run in &self.head.runs {
+        let ends = self.head.runs.iter().map(|run| (run, trap as fn(weir::Error) -> weir::Result<String>));
+        for (run, failed) in ends.chain(self.head.backtraces.iter().map(|run| (run, frames as _))) {
             let (name, args, expected) = split_run(run)?;
-            let found = call(config, module, &name, &args).map_err(|error| format!("run {run}: {error:#}"))?;
+            let found = call(config, module, &name, &args, failed).map_err(|error| format!("run {run}: {error:#}"))?;
             compare(run, expected, &found, &name)?;
         }
         Ok(())
     }
+}
+
+/// The trap with which a run ends.
+fn trap(error: weir::Error) -> weir::Result<String> {
+    Ok(format!("trap {}", error.downcast::<Trap>()?))
+}
+
+/// The frames at a trap, innermost first, each by function and offset in the module.
+fn frames(error: weir::Error) -> weir::Result<String> {
+    let backtrace = error.wasm_backtrace().context("no backtrace")?;
+    let frame = |frame: &FrameInfo| format!("{}@{:#x}", frame.func_index(), frame.module_offset().unwrap_or_default());
+    Ok(backtrace.frames().iter().map(frame).collect::<Vec<_>>().join(" "))
 }
 
 /// `name(a, b) -> expected`
@@ -248,8 +263,14 @@ fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
     Ok((name.to_string(), args, expected))
 }
 
-/// What function `name` of a new instance returns, or which trap it ends with.
-fn call(config: &Config, text: &str, name: &str, args: &[String]) -> weir::Result<String> {
+/// What function `name` of a new instance returns, or what `failed` says of its failure.
+fn call(
+    config: &Config,
+    text: &str,
+    name: &str,
+    args: &[String],
+    failed: fn(weir::Error) -> weir::Result<String>,
+) -> weir::Result<String> {
     let engine = engine(config)?;
     let module = weir::Module::new(&engine, text)?;
     let mut store = Store::new(&engine, ());
@@ -264,7 +285,7 @@ fn call(config: &Config, text: &str, name: &str, args: &[String]) -> weir::Resul
     let mut results = vec![Val::I32(0); ty.results().len()];
     let found = match func.call(&mut store, &args, &mut results) {
         Ok(()) => show(results.iter().map(bits).zip(ty.results().map(Type::from))),
-        Err(error) => format!("trap {}", error.downcast::<Trap>()?),
+        Err(error) => failed(error)?,
     };
     let functions = module.stats().functions;
     if let Some(fallback) = functions.fallbacks.first() {

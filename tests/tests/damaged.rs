@@ -1,7 +1,8 @@
 //! Bad input, in short: `weir-fuzz damage` has the long form.
 
 use weir::Tier;
-use weir_tests::damaged::{Fate, attempt, damage, engine, hostile, peak_memory};
+use weir_cli::peak_memory;
+use weir_tests::damaged::{Fate, attempt, damage, engine, hostile};
 use weir_tests::generate::generate;
 use weir_tests::rng::Rng;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use weir::{Config, Instance, Module, Store, Tier};
-use weir_tests::damaged::peak_memory;
+use weir_cli::peak_memory;
 use weir_tests::engines::engine;
 use weir_tests::rng::Rng;
 

@@ -20,7 +20,7 @@ b0:
 fn child(tier: Tier) {
     let mut config = Config::new();
     config.tier(tier).tier_up_threshold(Some(2));
-    config.machine_code(vec![MachineText { func: 0, entry: Entry::Call, text: IMPOSSIBLE.into() }]);
+    config.machine_code(vec![MachineText { func: 0, entry: Entry::Call, text: IMPOSSIBLE.into(), inlined: Vec::new() }]);
     let engine = engine(&config).unwrap();
     let text = r#"(module (func (export "f") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))"#;
     let module = Module::new(&engine, text).unwrap();

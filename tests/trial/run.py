@@ -3,7 +3,7 @@
 
 In a copy of the tree, it
 
-1. adds a made-up operation to each table and lists what the compiler names,
+1. adds a made-up operation to each table and lists what the compiler names, or else the tests that fail,
 2. omits each column in turn, which must not compile,
 3. gives every row a wrong value, column by column, and prints which error or test stops it.
 
@@ -151,9 +151,14 @@ def add(tree):
     for number, after, row in ADDED:
         table = Table(tree, number)
         table.write(re.sub(rf"(?m)^([ ]+){after}, .*;$", rf"\g<0>\n\g<1>{row}", table.text))
-        output, _ = run(tree, ["cargo", "check", "--locked", "--keep-going", "--message-format", "short", "-p", "weir-vm", "-p", "weir-jit"])
+        check = ["cargo", "check", "--locked", "--keep-going", "--message-format", "short", "-p", "weir-vm", "-p", "weir-jit"]
+        output, passed = run(tree, check)
+        named = errors(output)
+        if passed:
+            output, _ = run(tree, ["cargo", "test", "--locked", "--no-fail-fast", "-p", "weir-bytecode", "-p", "weir-jit", "--lib", "--tests"])
+            named = [f"{test} fails" for test in sections(output)]
         table.restore()
-        report(f"add {row.split(',')[0]} to table {number}", errors(output))
+        report(f"add {row.split(',')[0]} to table {number}", named)
     path = os.path.join(tree, "bytecode/src/lanes.rs")
     text = open(path).read()
     open(path, "w").write(text.replace(*ADDED_LANES))

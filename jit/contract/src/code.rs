@@ -90,6 +90,26 @@ impl Inlining {
         })
     }
 
+    /// What these chains say of the traps and calls of code.
+    pub fn of_chains(chains: &[InlinedAt], traps: &[TrapEntry], calls: &[(u32, u32)]) -> Inlining {
+        let (mut links, mut innermost) = (Vec::new(), Vec::new());
+        for chain in chains {
+            let mut outer = None;
+            for &(func, pc) in chain.calls.iter().rev() {
+                links.push(InlinedCall { func, pc, outer });
+                outer = Some(links.len() as u32 - 1);
+            }
+            innermost.extend(outer.map(|link| (chain.pc, link)));
+        }
+        let entries = |pcs: &mut dyn Iterator<Item = u32>| {
+            let link = |(index, pc)| innermost.iter().find(|at| at.0 == pc).map(|at| (index, at.1));
+            (0..).zip(pcs).filter_map(link).collect()
+        };
+        let traps = entries(&mut traps.iter().map(|trap| trap.pc));
+        let calls = entries(&mut calls.iter().map(|call| call.1));
+        Inlining { traps, calls, links }
+    }
+
     /// The innermost link of the trap with this index.
     pub fn of_trap(&self, index: usize) -> Option<u32> {
         Inlining::find(&self.traps, index)
@@ -116,4 +136,15 @@ pub struct MachineText {
     pub entry: Entry,
     /// The text.
     pub text: String,
+    /// Which of its instructions are of inlined functions.
+    pub inlined: Vec<InlinedAt>,
+}
+
+/// The instructions with a pc are of an inlined function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InlinedAt {
+    /// The pc, in the innermost inlined function.
+    pub pc: u32,
+    /// The calls that were inlined around it, innermost first: the function that was called, and the pc of the call.
+    pub calls: Vec<(u32, u32)>,
 }

@@ -177,7 +177,7 @@ fn damage(options: &Options) -> ExitCode {
     progress("");
     let [refused, unlinked, ran] = [Fate::Refused, Fate::Unlinked, Fate::Ran].map(|fate| fates[fate as usize]);
     println!("{failures} failures; {refused} modules refused, {unlinked} not instantiated, {ran} run");
-    match damaged::peak_memory() {
+    match weir_cli::peak_memory() {
         Some(peak) => println!("{} MiB of memory at most", peak >> 20),
         None => println!("the system does not say how much memory was taken at most"),
     }

@@ -1,5 +1,6 @@
 //! The directives of a filetest: every line of its input that begins with `;;`, a comment (`;;;`) excepted.
 
+use weir_contract::code::InlinedAt;
 use weir_contract::profile::BranchProfile;
 use weir_jit::Options;
 use weir_jit::request::Allocator;
@@ -30,6 +31,10 @@ pub struct Head<'t> {
     pub profile: Vec<BranchProfile>,
     /// The module in which machine code runs, line after line.
     pub module: Vec<&'t str>,
+    /// Which instructions of machine code are of inlined functions.
+    pub inlined: Vec<InlinedAt>,
+    /// Runs that trap, each `name(a, b) -> frames`, innermost first: `2@0x25 0@0x21`.
+    pub backtraces: Vec<&'t str>,
 }
 
 impl<'t> Head<'t> {
@@ -46,7 +51,7 @@ impl<'t> Head<'t> {
             let text = line.strip_prefix(";; ").ok_or_else(|| at("no space after `;;`; a comment begins with `;;;`".into()))?;
             let (key, value) = text.split_once(':').map_or((text, None), |(key, value)| (key, Some(value.trim())));
             head.directive(key, value).map_err(at)?;
-            if !["run", "profile", "module"].contains(&key) && keys.contains(&key) {
+            if !["run", "profile", "module", "inlined", "backtrace"].contains(&key) && keys.contains(&key) {
                 return Err(at("given twice".into()));
             }
             keys.push(key);
@@ -64,6 +69,8 @@ impl<'t> Head<'t> {
             ("options", Some(options)) => options.split_whitespace().try_for_each(|option| self.option(option))?,
             ("profile", Some(counts)) => self.profile.push(branch(counts)?),
             ("module", Some(line)) => self.module.push(line),
+            ("inlined", Some(chain)) => self.inlined.push(inlined(chain)?),
+            ("backtrace", Some(run)) => self.backtraces.push(run),
             ("fuel", None) => self.options.fuel = true,
             ("poll", None) => self.options.poll = true,
             ("merged", None) => self.options.peel_limit = 0,
@@ -94,15 +101,22 @@ impl<'t> Head<'t> {
         {
             return Err(format!("stage {stage} goes with no other stage"));
         }
-        if extension != "mir" && !self.module.is_empty() {
-            return Err("`;; module` is of machine code (.mir)".into());
+        if extension != "mir"
+            && let Some(key) = keys.iter().find(|key| ["module", "inlined", "backtrace"].contains(key))
+        {
+            return Err(format!("`;; {key}` is of machine code (.mir)"));
+        }
+        if !self.inlined.is_empty() && self.backtraces.is_empty() {
+            return Err("`;; inlined` has no effect without a backtrace".into());
         }
         if !(self.profile.is_empty() || extension == "wat" && self.needs_machine()) {
             return Err("`;; profile` has no effect here".into());
         }
         match extension {
             "mir" if !OF_MACHINE_CODE.contains(first) => Err(format!("stage {first} does not begin with machine code")),
-            "mir" if !self.runs.is_empty() && self.module.is_empty() => Err("a run takes a line `;; module:`".into()),
+            "mir" if !(self.runs.is_empty() && self.backtraces.is_empty()) && self.module.is_empty() => {
+                Err("a run takes a line `;; module:`".into())
+            }
             "mir" => Ok(()),
             "ssa" if SHOWN.contains(first) || *first == "build" => Err(format!("stage {first} takes a module (.wat)")),
             "ssa" if *first == "verify" && !self.runs.is_empty() => Err(format!("stage {first} evaluates no run")),
@@ -122,10 +136,28 @@ impl<'t> Head<'t> {
     }
 }
 
+/// An offset in a module: `0x1f3`.
+fn offset(text: &str) -> Result<u32, String> {
+    text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or_else(|| "no offset".into())
+}
+
+/// An offset and, innermost first, each inlined call around it by the function called and the offset of the call:
+/// `0x25 2 0x30 1 0x21`.
+fn inlined(chain: &str) -> Result<InlinedAt, String> {
+    let mut words = chain.split_whitespace();
+    let pc = offset(words.next().unwrap_or_default())?;
+    let mut calls = Vec::new();
+    while let Some(func) = words.next() {
+        let func = func.parse().map_err(|_| "no function index")?;
+        calls.push((func, offset(words.next().unwrap_or_default())?));
+    }
+    if calls.is_empty() { Err("no inlined call".into()) } else { Ok(InlinedAt { pc, calls }) }
+}
+
 /// The counts of a branch as in the text of a profile: `0x1f3 10 90`.
 fn branch(counts: &str) -> Result<BranchProfile, String> {
     let (pc, counts) = counts.split_once(' ').ok_or("no counts")?;
-    let pc = pc.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or("no offset")?;
+    let pc = offset(pc)?;
     let ways: Result<Box<[u32]>, _> = counts.split_whitespace().map(str::parse).collect();
     Ok(BranchProfile { pc, ways: ways.map_err(|_| "no count")? })
 }
@@ -171,6 +203,10 @@ mod tests {
         refused("wat", ";; test: lower\n;; profile: 12 1 2\n", "no offset");
         refused("wat", ";; test: gvn\n;; profile: 0x12 1 2\n", "has no effect");
         refused("wat", ";; test: lower\n;; module: (module)\n", "is of machine code");
+        refused("wat", ";; test: lower\n;; backtrace: f() -> 0@0x21\n", "is of machine code");
+        refused("mir", ";; test: emit\n;; inlined: 0x25 2 0x21\n", "has no effect");
+        refused("mir", ";; test: emit\n;; inlined: 0x25 2\n", "no offset");
+        refused("mir", ";; test: emit\n;; backtrace: f() -> 0@0x21\n", "takes a line");
         refused("mir", ";; test: lower\n", "does not begin with machine code");
         refused("mir", ";; test: emit\n;; run: f(1) -> 2\n", "takes a line");
         refused("txt", ";; test: gvn\n", "ends in .ssa, .wat or .mir");

@@ -40,7 +40,7 @@ impl Test<'_> {
         };
         if self.head.needs_machine() {
             let shown = if ["lower", "regalloc"].contains(&stage) { stage } else { "layout" };
-            machine_code.push(MachineText { func, entry, text: text(shown)? });
+            machine_code.push(MachineText { func, entry, text: text(shown)?, inlined: Vec::new() });
         }
         if stage != "emit" {
             return text(stage);
@@ -88,7 +88,8 @@ impl Test<'_> {
         let stage = self.head.stages[0];
         let output = finish(self.input, &request, stage)?;
         let made = if stage == "emit" { self.input } else { &output };
-        self.run_machine_code(&text, vec![MachineText { func, entry, text: made.into() }])?;
+        let inlined = self.head.inlined.clone();
+        self.run_machine_code(&text, vec![MachineText { func, entry, text: made.into(), inlined }])?;
         Ok(output)
     }
 

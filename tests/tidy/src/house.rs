@@ -7,8 +7,8 @@ use crate::exceptions::{self, Group};
 use crate::finding::Finding;
 use crate::graph::Graph;
 use crate::rules::arrows::{self, Layer};
-use crate::rules::{cycles, documents, packages, places, size, system, words};
-use crate::workspace::{self, Files, Workspace};
+use crate::rules::{commands, cycles, documents, packages, places, size, system, words};
+use crate::workspace::{self, Files, Package, Workspace};
 
 /// The layers, from the bottom to the top.
 pub const LAYERS: &[Layer] = &[
@@ -159,7 +159,7 @@ const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 /// This repository.
 pub struct House {
     root: PathBuf,
-    packages: Vec<String>,
+    packages: Vec<Package>,
     graph: Graph,
     /// The Rust files and the documents, by path.
     texts: BTreeMap<String, String>,
@@ -179,8 +179,7 @@ impl House {
         let (root, graph) = (root.clone(), Graph::read(&workspace)?);
         let mut texts = BTreeMap::new();
         read_texts(&root, "", &mut texts)?;
-        let packages = workspace.packages.into_iter().map(|package| package.name).collect();
-        Ok(House { root, packages, graph, texts })
+        Ok(House { root, packages: workspace.packages, graph, texts })
     }
 
     /// Everything that breaks a rule.
@@ -189,7 +188,7 @@ impl House {
     ///
     /// A message, if a list of exceptions cannot be read, or `cargo metadata` fails.
     pub fn problems(&self) -> Result<Vec<String>, String> {
-        let mut wrong = cycles::problems(&self.graph, &self.packages, &self.list("cycles")?);
+        let mut wrong = cycles::problems(&self.graph, &self.names(), &self.list("cycles")?);
         for (list, found) in self.found()? {
             wrong.extend(exceptions::problems(&found, &self.list(list)?).into_iter().map(|problem| format!("{list}: {problem}")));
         }
@@ -212,12 +211,16 @@ impl House {
     pub fn shrink(&self) -> Result<String, String> {
         let mut written = String::new();
         let old = self.list("cycles")?;
-        written += &self.write("cycles", &old, cycles::needed(&self.graph, &self.packages, &old))?;
+        written += &self.write("cycles", &old, cycles::needed(&self.graph, &self.names(), &old))?;
         for (list, found) in self.found()? {
             let old = self.list(list)?;
             written += &self.write(list, &old, exceptions::needed(&found, &old))?;
         }
         Ok(written)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.packages.iter().map(|package| package.name.clone()).collect()
     }
 
     fn found(&self) -> Result<Vec<Found>, String> {
@@ -230,6 +233,7 @@ impl House {
         }
         let documents = self.texts.iter().filter(|(path, _)| path.ends_with(".md"));
         let exists = |path: &str| self.root.join(path).exists();
+        let commands = documents.clone().flat_map(|(path, text)| commands::check(path, text, &self.packages, exists)).collect();
         let links = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
         Ok(vec![
             ("arrows", arrows::check(&self.graph, LAYERS)),
@@ -239,6 +243,7 @@ impl House {
             ("machine_code", places::machine_code(&self.graph)),
             ("system", calls),
             ("documents", links),
+            ("commands", commands),
             ("duplicates", packages::duplicates(&self.foreign()?)),
         ])
     }

@@ -411,7 +411,7 @@ fn path_attribute(attributes: &[syn::Attribute]) -> Option<String> {
 }
 
 /// A path without `.` and `..`.
-fn normal(path: &str) -> String {
+pub(crate) fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

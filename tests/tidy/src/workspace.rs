@@ -28,6 +28,8 @@ pub struct Package {
     pub dependencies: Vec<(String, String)>,
     /// Its features, `default` excluded.
     pub features: Vec<String>,
+    /// What cargo's options `--bin`, `--test`, `--example` and `--bench` can name: option and name.
+    pub commands: Vec<(String, String)>,
 }
 
 /// Where the text of files comes from.
@@ -97,7 +99,7 @@ impl Workspace {
                 folder: name.to_owned(),
                 targets: vec![library],
                 dependencies,
-                features: Vec::new(),
+                ..Package::default()
             });
         }
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
@@ -142,6 +144,9 @@ fn read_package(package: &serde_json::Value, root: &Path) -> Package {
         list(&target["kind"]).iter().any(|kind| kind.as_str().is_some_and(|kind| kinds.contains(&kind)))
     };
     let targets = list(&package["targets"]);
+    let commands =
+        targets.iter().flat_map(|target| list(&target["kind"]).into_iter().map(|kind| (text(&kind), text(&target["name"]))));
+    let commands = commands.collect();
     let targets = targets.iter().filter(|target| has_kind(target, &["lib", "bin", "example", "custom-build"]));
     let dependencies = list(&package["dependencies"]);
     let dependencies = dependencies.iter().filter(|dependency| dependency["kind"].is_null());
@@ -165,5 +170,6 @@ fn read_package(package: &serde_json::Value, root: &Path) -> Package {
             .flat_map(|all| all.keys().cloned())
             .filter(|name| name != "default")
             .collect(),
+        commands,
     }
 }

@@ -5,8 +5,8 @@ use weir_tidy::finding::Finding;
 use weir_tidy::graph::Graph;
 use weir_tidy::rules::arrows::{self, Layer};
 use weir_tidy::rules::packages::{self, Foreign};
-use weir_tidy::rules::{cycles, documents, places, size, system, words};
-use weir_tidy::workspace::Workspace;
+use weir_tidy::rules::{commands, cycles, documents, places, size, system, words};
+use weir_tidy::workspace::{Package, Workspace};
 
 fn read(files: &[(&str, &str)]) -> Graph {
     Graph::read(&Workspace::in_memory(files)).expect("the files are Rust")
@@ -160,6 +160,29 @@ fn a_path_that_does_not_exist_is_found() {
     let text = "[a](a.md#top) [b](../docs/b.md) [c](https://x.y/z.md) `vm/src/lib.rs` `vm/src/gone.rs` `a/b`\n```\n`vm/src/gone2.rs`\n```\n";
     let findings = documents::check("docs/c.md", text, exists);
     assert_eq!(keys(&findings), ["docs/c.md ../docs/b.md", "docs/c.md vm/src/gone.rs"]);
+}
+
+#[test]
+fn commands_that_name_nothing_are_found() {
+    let package = Package {
+        name: "p".into(),
+        features: vec!["f".into()],
+        commands: vec![("bin".into(), "b".into()), ("test".into(), "t".into())],
+        ..Package::default()
+    };
+    let check = |text: &str| {
+        let findings = commands::check("a.md", text, std::slice::from_ref(&package), |path| path == "here");
+        findings.into_iter().map(|finding| finding.key).collect::<Vec<_>>()
+    };
+    assert_eq!(check("cargo run -p p --bin b --features f -- --bin other"), [""; 0]);
+    assert_eq!(check("`cargo test -p p --features p/f --test t` and cargo install --path here"), [""; 0]);
+    assert_eq!(check("a cargo of --bin things"), [""; 0]);
+    assert_eq!(check("cargo run -p gone"), ["a.md -p gone"]);
+    assert_eq!(check("| a | `cargo test -p p --test b` |"), ["a.md --test b"]);
+    assert_eq!(check("cargo run --example t   # --bin c"), ["a.md --example t"]);
+    assert_eq!(check("cargo build -p p --features f,g"), ["a.md --features f,g"]);
+    assert_eq!(check("cargo build --features q/f && cargo install --path there"), ["a.md --features q/f", "a.md --path there"]);
+    assert_eq!(check("```sh\ncd there\ncargo run -p gone\n```\ncargo run -p gone"), ["a.md -p gone"]);
 }
 
 #[test]

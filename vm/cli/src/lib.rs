@@ -21,6 +21,8 @@ use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub use stats::peak_memory;
+
 /// Parses and runs the command line; reports failure on standard error.
 pub fn main() -> ExitCode {
     let weir = Weir::parse();

@@ -142,8 +142,8 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
     report
 }
 
-/// The most bytes this process ever had in memory, where the system says so.
-fn peak_memory() -> Option<u64> {
+/// The most bytes that this process has had in memory, where the system says so.
+pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
     Some(kibibytes.parse::<u64>().ok()? * 1024)

@@ -163,6 +163,41 @@ fn wrong_usage_exits_with_2() {
     assert!(stdout(&weir(["--version"])).starts_with("weir "));
 }
 
+/// Options of `weir` in commands that documents give: subcommand and option.
+fn documented_options() -> Vec<(&'static str, String)> {
+    const DOCUMENTS: [&str; 7] =
+        ["README", "CONTRIBUTING", "SECURITY", "ARCHITECTURE", "BENCHMARKS", "CHANGELOG", "programs/README"];
+    const SUBCOMMANDS: [&str; 5] = ["run", "validate", "dump", "explore", "wast"];
+    let mut options = Vec::new();
+    for document in DOCUMENTS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../{document}.md"));
+        for line in fs::read_to_string(path).expect("a document").lines() {
+            let quoted = line.split('`').skip(1).step_by(2);
+            for command in quoted.chain([line]).filter_map(|text| text.strip_prefix("weir ")) {
+                let mut words = command.split(['#', '`']).next().unwrap_or_default().split_whitespace();
+                let first = words.clone().next().unwrap_or_default();
+                let subcommand = SUBCOMMANDS.into_iter().find(|&name| name == first).unwrap_or("run");
+                // After its module are the options of a program.
+                let of_weir = |word: &&str| subcommand != "run" || !word.ends_with(".wasm");
+                let names = words.by_ref().take_while(of_weir).filter(|word| word.starts_with("--"));
+                options.extend(names.map(|word| (subcommand, word.split(['=', '|']).next().unwrap_or(word).to_string())));
+            }
+        }
+    }
+    options
+}
+
+#[test]
+fn documented_options_exist() {
+    let options = documented_options();
+    assert!(options.len() > 20, "{options:?}");
+    for (subcommand, option) in options {
+        let help = stdout(&weir([subcommand, "--help"]));
+        let exists = help.split(|c: char| c.is_whitespace() || ",[]=<>".contains(c)).any(|word| word == option);
+        assert!(exists || option == "--help", "weir {subcommand} {option}");
+    }
+}
+
 #[test]
 #[cfg(not(feature = "cranelift"))]
 fn a_tier_that_this_build_lacks_exits_with_2() {

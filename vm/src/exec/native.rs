@@ -14,6 +14,7 @@ use crate::records::error::Result;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
 use crate::records::store::store_of;
+pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::reenter_stub;
 pub(super) use crate::tier::reclaim::{enter, leave};
 use crate::tier::state::EngineState;
@@ -49,11 +50,6 @@ const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, memory_grow
 
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
-
-/// Whether this processor executes what the native back end emits.
-pub(super) fn has_processor() -> bool {
-    weir_jit::x64::check_processor().is_ok()
-}
 
 /// The engine that compiles, for these settings.
 ///

@@ -16,6 +16,11 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
+/// Whether this processor executes what the native back end emits.
+pub(crate) fn has_processor() -> bool {
+    weir_jit::x64::check_processor().is_ok()
+}
+
 impl Engines for EngineState {
     fn module_state(&self) -> Box<dyn Any + Send + Sync> {
         Box::new(ModuleState::default())

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
+#[path = "../../../tests/src/panics.rs"]
 mod panics;
 
 use panics::abort_on_panics;

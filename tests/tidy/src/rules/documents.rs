@@ -1,6 +1,7 @@
 //! Documents name files that exist.
 
 use crate::finding::Finding;
+use crate::modules::normal;
 
 /// Paths in a document, by its path and text, that lead nowhere: in links and in backquotes. The key is `document path`.
 pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
@@ -14,14 +15,14 @@ pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<F
         .map(|link| link.split('#').next().unwrap_or(link))
         .filter(|link| !link.is_empty() && !link.contains(':'));
     for link in links {
-        if !exists(&join(folder, link)) {
+        if !exists(&normal(&format!("{folder}/{link}"))) {
             findings
                 .push(Finding::new(format!("{document} {link}"), format!("{document} links to {link}, which does not exist")));
         }
     }
     for word in prose.split('`').skip(1).step_by(2).filter(|word| is_path(word)) {
         let path = word.trim_start_matches("./");
-        if !exists(path) && !exists(&join(folder, path)) {
+        if !exists(path) && !exists(&normal(&format!("{folder}/{path}"))) {
             findings.push(Finding::new(format!("{document} {word}"), format!("{document} names {word}, which does not exist")));
         }
     }
@@ -53,17 +54,4 @@ fn is_path(word: &str) -> bool {
     let is_plain = !word.contains(char::is_whitespace) && !word.contains(['*', '<', '{', '$', ':', '…']);
     let is_below = TOPS.iter().any(|top| word.starts_with(top));
     is_plain && (is_below || word.contains('/') && KINDS.iter().any(|kind| word.ends_with(kind)))
-}
-
-/// `path` as seen from `folder`, without `..`.
-fn join(folder: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = if folder.is_empty() { Vec::new() } else { folder.split('/').collect() };
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }

@@ -4,7 +4,7 @@
 // Each test uses a part of this.
 #![allow(dead_code)]
 
-#[path = "../../../tests/common/panics.rs"]
+#[path = "../../../../tests/src/panics.rs"]
 mod panics;
 
 use panics::abort_on_panics;
