@@ -15,8 +15,10 @@ pub(crate) fn run(args: &Wast) -> Done {
     for path in &args.scripts {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| Failure::Module(Error::new(error).context(name.to_string())))?;
-        let report = wast::run(&engine, args.engine.fuel, &text)
-            .map_err(|error| Failure::Module(Error::new(error).context(name.to_string())))?;
+        let report = wast::run(&engine, args.engine.fuel, &text).map_err(|mut error| {
+            error.set_path(path);
+            Failure::Module(Error::new(error))
+        })?;
         for failure in &report.failures {
             writeln!(out, "{name}:{failure}")?;
         }

@@ -55,11 +55,19 @@ fn text(stats: &Stats, wall: Duration) -> String {
     }
     if stats.retired > 0 {
         text.push_str(&format!(
-            "\nweir: retired code {} times, {} bytes, of which {} are free again; compiled {} times again",
-            stats.retired, stats.retired_bytes, stats.freed_bytes, stats.recompiled,
+            "\nweir: retired {} bytes of code in {}, of which {} bytes are free again; {} compiled again",
+            stats.retired_bytes,
+            pieces(stats.retired),
+            stats.freed_bytes,
+            pieces(stats.recompiled),
         ));
     }
     text
+}
+
+/// How many bodies of functions and loops.
+fn pieces(count: u64) -> String {
+    if count == 1 { "1 body".into() } else { format!("{count} bodies") }
 }
 
 /// This many functions are listed with the reason for which a back end refused them; the others are counted.

@@ -166,7 +166,11 @@ fn binary<'a>(bytes: Cow<'a, [u8]>, path: Option<&Path>) -> Result<Cow<'a, [u8]>
         if let Some(path) = path {
             error.set_path(path);
         }
-        error.into()
+        let error: crate::records::error::Error = error.into();
+        match text.trim_start().chars().next() {
+            Some('(' | ';') => error,
+            _ => error.context("it is neither a binary module, which begins with `\\0asm`, nor one in the text format"),
+        }
     })
 }
 
