@@ -50,7 +50,7 @@ fn documented_options() -> Vec<(&'static str, String)> {
 #[test]
 fn documented_options_exist() {
     let options = documented_options();
-    assert!(options.len() > 20, "{options:?}");
+    assert!(options.len() > 15, "{options:?}");
     for (subcommand, option) in options {
         let help = stdout(&weir([subcommand, "--help"]));
         let exists = help.split(|c: char| c.is_whitespace() || ",[]=<>".contains(c)).any(|word| word == option);
