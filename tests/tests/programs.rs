@@ -148,18 +148,21 @@ fn native_after_every_choice_of_passes() {
 }
 
 #[test]
-fn every_tier_uses_the_same_fuel() {
+fn every_tier_uses_the_same_fuel_and_calls_the_same_functions() {
     let folders = folders();
-    let fuel = |config: &mut Config| -> Vec<(&str, Option<u64>)> {
+    let counts = |config: &mut Config| -> Vec<(&str, Option<u64>, u64)> {
         config.consume_fuel(true);
-        folders.iter().map(|folder| (name(folder), checked(folder, config).fuel)).collect()
+        let runs = folders.iter().map(|folder| (name(folder), checked(folder, config)));
+        runs.map(|(name, run)| (name, run.fuel, run.stats.functions.called)).collect()
     };
-    let interpreted = fuel(Config::new().tier(Tier::Interpreter));
-    assert!(interpreted.iter().all(|(_, fuel)| fuel.is_some_and(|fuel| fuel > 1000)), "{interpreted:?}");
-    assert_eq!(fuel(Config::new().tier(Tier::Native)), interpreted);
-    assert_eq!(fuel(Config::new().tier(Tier::Cranelift)), interpreted);
-    assert_eq!(fuel(Config::new().tier(Tier::Ssa).rewrite_fuel(Some(0))), interpreted, "SSA as built");
-    assert_eq!(fuel(&mut eager()), interpreted);
+    let interpreted = counts(Config::new().tier(Tier::Interpreter));
+    let counted = |fuel: Option<u64>, called| fuel.is_some_and(|fuel| fuel > 1000) && called > 0;
+    assert!(interpreted.iter().all(|&(_, fuel, called)| counted(fuel, called)), "{interpreted:?}");
+    assert_eq!(counts(Config::new().tier(Tier::Native)), interpreted);
+    assert_eq!(counts(Config::new().tier(Tier::Cranelift)), interpreted);
+    assert_eq!(counts(Config::new().tier(Tier::Ssa).rewrite_fuel(Some(0))), interpreted, "SSA as built");
+    assert_eq!(counts(&mut eager()), interpreted);
+    assert_eq!(counts(Config::new().stress(Some(1))), interpreted, "under stress");
 }
 
 /// A program written in the text format is committed in the binary format too, for runtimes that read nothing else.

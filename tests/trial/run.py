@@ -155,7 +155,7 @@ def add(tree):
         output, passed = run(tree, check)
         named = errors(output)
         if passed:
-            tests = ["-p", "weir-bytecode", "-p", "weir-jit", "--lib", "--test", "operand_types"]
+            tests = ["-p", "weir-bytecode", "-p", "weir-jit", "-p", "weir-vm", "--lib", "--test", "operand_types"]
             output, _ = run(tree, ["cargo", "test", "--locked", "--no-fail-fast", *tests])
             named = [f"{test} fails" for test in sections(output)]
         table.restore()
