@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use weir::{Allocator, Config, Engine, Linker, Module, Store, Tier, TierEventKind};
+use weir_tests::engines::{engine, engine_with_events};
 use weir_tests::profiles::{same_code, shown_bytes, use_random};
 use weir_tests::rng::Rng;
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
@@ -37,20 +38,19 @@ impl Program {
     }
 
     /// Loads it, prepares its module with `before`, and runs it: the module and the output.
-    fn run(&self, config: &Config, before: impl FnOnce(&Module)) -> (Module, String) {
+    fn run(&self, engine: &Engine, before: impl FnOnce(&Module)) -> (Module, String) {
         let output = OutputBuffer::new(1 << 20);
         let ctx = WasiCtx::builder().arg(&*self.name).and_then(|ctx| ctx.args(self.args.iter().map(String::as_str)));
         let mut ctx = ctx.expect("arguments").stdout(output.clone());
         if let Some(folder) = &self.folder {
             ctx = ctx.preopened_dir(folder, "/data", Access::ReadOnly).expect("a folder");
         }
-        let engine = Engine::new(config).expect("an engine");
-        let module = Module::from_file(&engine, &self.path).expect("a module");
+        let module = Module::from_file(engine, &self.path).expect("a module");
         before(&module);
-        let mut store = Store::new(&engine, ctx.build());
+        let mut store = Store::new(engine, ctx.build());
         let _ = store.set_fuel(1 << 40);
         store.set_epoch_deadline(1);
-        let mut linker = Linker::new(&engine);
+        let mut linker = Linker::new(engine);
         weir_wasi::add_to_linker(&mut linker, |ctx| ctx).expect("WASI");
         let instance = linker.instantiate(&mut store, &module).expect("an instance");
         let start = instance.get_typed_func::<(), ()>(&mut store, "_start").expect("a program");
@@ -72,12 +72,12 @@ type Installed = BTreeMap<(u32, Option<u32>), Vec<u8>>;
 fn record(program: &Program, config: &Config) -> (Installed, String) {
     let installed: Arc<Mutex<Installed>> = Arc::default();
     let (seen, mut config) = (installed.clone(), config.clone());
-    config.keep_profiles(true).on_tier_event(move |event| {
+    let engine = engine_with_events(config.keep_profiles(true), move |event| {
         if let TierEventKind::Compiled { code, .. } = &event.kind {
             seen.lock().unwrap().insert((event.func, event.osr), code.to_vec());
         }
     });
-    let (module, _) = program.run(&config, |_| ());
+    let (module, _) = program.run(&engine.expect("an engine"), |_| ());
     // The compiler thread may install more code meanwhile: first what is installed is taken, then the counts.
     let installed = installed.lock().unwrap().clone();
     (installed, module.saved_profile().expect("profiles are kept").to_string())
@@ -85,7 +85,7 @@ fn record(program: &Program, config: &Config) -> (Installed, String) {
 
 /// A module that uses the profile, in an engine with the settings of the run.
 fn explored(program: &Program, config: &Config, profile: &str) -> Module {
-    let engine = Engine::new(config.clone().keep_profiles(true)).expect("an engine");
+    let engine = engine(config.clone().keep_profiles(true)).expect("an engine");
     let module = Module::from_file(&engine, &program.path).expect("a module");
     module.use_profile(profile).expect("the module's profile");
     module
@@ -166,7 +166,8 @@ fn a_profile_that_was_used_is_saved_again() {
     let (_, first) = record(&program, &eager());
     let mut used = eager();
     used.keep_profiles(true);
-    let (module, output) = program.run(&used, |module| module.use_profile(&first).expect("the module's profile"));
+    let (module, output) =
+        program.run(&engine(&used).expect("an engine"), |module| module.use_profile(&first).expect("the module's profile"));
     assert_eq!(output, program.expected());
     let again = module.saved_profile().expect("profiles are kept");
     let first: weir::ModuleProfile = first.parse().expect("a profile");
@@ -181,7 +182,7 @@ fn a_profile_that_was_used_is_saved_again() {
     let error = other.use_profile(&again.to_string()).unwrap_err();
     assert_eq!(error.downcast_ref::<weir::ProfileError>().map(|error| error.line), Some(2), "{error}");
     // Without the setting there are none.
-    let (module, _) = program.run(&eager(), |_| ());
+    let (module, _) = program.run(&engine(&eager()).expect("an engine"), |_| ());
     assert!(module.saved_profile().is_err() && module.use_profile(&again.to_string()).is_err());
 }
 
@@ -196,7 +197,7 @@ fn a_profile_changes_no_result() {
             let tiers = [Tier::Interpreter, Tier::Auto, Tier::Native, Tier::Cranelift, Tier::Ssa];
             tiers.map(with).into_iter().chain([default.clone()]).map(move |config| (seed, config))
         }) {
-            let (_, output) = program.run(&config, |module| {
+            let (_, output) = program.run(&engine(&config).expect("an engine"), |module| {
                 use_random(module, &mut Rng::new(seed)).expect("a profile of the module");
             });
             assert_eq!(output, program.expected(), "{name}, seed {seed}, {config:?}");
@@ -208,7 +209,7 @@ fn a_profile_changes_no_result() {
 fn hottest(program: &Program) -> Vec<(u32, u64)> {
     let mut config = Config::new();
     config.tier(Tier::Interpreter).profile(true).max_wasm_stack(STACK).value_stack_size(64 << 20);
-    let (module, _) = program.run(&config, |_| ());
+    let (module, _) = program.run(&engine(&config).expect("an engine"), |_| ());
     let count = |func| {
         let profile = module.profile(func)?;
         let ways = profile.branches.iter().flat_map(|branch| branch.ways.iter().map(|&count| u64::from(count)));
