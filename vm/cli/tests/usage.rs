@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_fails, file, program, stderr, stdout, weir};
+use common::{assert_fails, file, stderr, stdout, weir};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -61,8 +61,12 @@ fn documented_options_exist() {
 #[test]
 #[cfg(not(feature = "cranelift"))]
 fn a_tier_that_this_build_lacks_exits_with_2() {
-    assert_fails(&weir(["--tier".as_ref(), "cranelift".as_ref(), program("hello").as_os_str()]), 2, &["does not have Cranelift"]);
-    let output = weir(["--tier".as_ref(), "native".as_ref(), program("hello").as_os_str()]);
+    assert_fails(
+        &weir(["--tier".as_ref(), "cranelift".as_ref(), common::program("hello").as_os_str()]),
+        2,
+        &["does not have Cranelift"],
+    );
+    let output = weir(["--tier".as_ref(), "native".as_ref(), common::program("hello").as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
