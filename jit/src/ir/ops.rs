@@ -12,10 +12,10 @@
 //!
 //! Each family is an enum of its own, so that a `match` on an operation is exhaustive by family, then within it.
 //!
-//! Numeric operations are generic in their width: each bracket entry names the Wasm instruction that gives the operation's meaning for one operand type (that of
-//! argument 0) and one result type, so that `bytecode::semantics` stays the only place where meaning is written.
-//! `*` as arity means a list. Loads and stores name the Wasm instruction in the same way, with the type of the value
-//! that is loaded or stored in both columns.
+//! Numeric operations are generic in their width: each bracket entry names the Wasm instruction that gives the operation's meaning
+//! for one operand type (that of argument 0) and one result type, so that `bytecode::semantics` stays the only place where meaning is
+//! written. `*` as arity means a list. Loads and stores name the Wasm instruction in the same way, with the type of the value that is
+//! loaded or stored in both columns.
 
 use weir_bytecode::{Opcode, ValType};
 use weir_contract::Helper;
@@ -276,8 +276,8 @@ macro_rules! for_each_op {
                 Fuel, "fuel", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Poll, "poll", 0, Write, mirror: none, inverse: none, gives: any, calls: poll, access: none, fields: None, [];
             }
-            /// What ends a block, whose successors are the block's. `branch`: `[condition]`, successors [if non-zero, if zero],
-            /// imm the odds. `br_table`: `[index]`, last successor is the default. `trap`: aux is the trap's code. Fields of
+            /// The ends of blocks, whose successors are the block's. `branch`: `[condition]`, successors [if non-zero, if zero].
+            /// `br_table`: `[index]`, last successor is the default. `trap`: aux is the trap's code. Fields of
             /// calls as above.
             Terminator {
                 Jump, "jump", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
@@ -625,6 +625,6 @@ pub enum Fields {
     Trap,
     /// `aux` is the code of an instruction on vectors, `imm` its lane if it has one.
     Vector,
-    /// `imm` is how often of 256 times a branch goes to its first successor, 1 to 255; or 0 if that is not known.
+    /// Neither has one; the instruction's `probability` is that of the branch, if it is known.
     Probability,
 }
