@@ -65,14 +65,14 @@ fn shows(output: &str, code: &[u8]) -> bool {
     shown.len() == code.len() && shown.iter().zip(code).all(|(shown, byte)| *shown == ".." || *shown == format!("{byte:02x}"))
 }
 
-/// Runs the program with these options: the installed code that `explore` shows with the same options and the saved profile, calls
+/// Runs the program, in a world of its own, with these options: the installed code that `explore` shows with the same options and the saved profile, calls
 /// and loops.
-fn explored(test: &str, name: &str, args: &[&str], options: &[&str]) -> (usize, usize) {
-    let (folder, module) = (folder(test), program(name));
+fn explored(test: &str, (world, module, args): (&[&str], &str, &[&str]), options: &[&str]) -> (usize, usize) {
+    let folder = folder(test);
     let profile = folder.join("run.prof");
     let run = ["--profile", "jitdump", "--profile-save", path(&profile)];
     let child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args([options, &run, &[&module], args].concat())
+        .args([options, world, &run, &[module], args].concat())
         .current_dir(&folder)
         .stdout(Stdio::null())
         .spawn()
@@ -89,7 +89,7 @@ fn explored(test: &str, name: &str, args: &[&str], options: &[&str]) -> (usize, 
         let func = func.strip_prefix("function ").unwrap_or(&func);
         let at = osr.map_or(vec![], |pc| vec!["--osr", pc]);
         let profile = ["--profile-use", path(&profile), "--func", func, "--stage", "bytes"];
-        let shown = weir([&["explore"][..], options, &profile, &at, &[&module]].concat());
+        let shown = weir([&["explore"][..], options, &profile, &at, &[module]].concat());
         assert!(shown.status.success(), "{options:?}, {name}: {}", text(&shown.stderr));
         assert!(shows(&text(&shown.stdout), &code), "{options:?}: other code is shown of {name} than ran");
         *if osr.is_some() { &mut loops } else { &mut calls } += 1;
@@ -100,7 +100,7 @@ fn explored(test: &str, name: &str, args: &[&str], options: &[&str]) -> (usize, 
 #[test]
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn explore_shows_the_code_that_ran() {
-    let json = |options: &[&str]| explored("explored", "json", &["20"], options);
+    let json = |options: &[&str]| explored("explored", (&[], &program("json"), &["20"]), options);
     // How much the compiler's thread has done when the program ends is not certain.
     for options in [&[][..], &["--fuel", "1000000000000"]] {
         json(options);
@@ -118,6 +118,17 @@ fn explore_shows_the_code_that_ran() {
     if cfg!(feature = "cranelift") {
         assert!(json(&["--tier", "cranelift"]).0 > 0);
     }
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py qjs-wasi"]
+fn explore_shows_the_code_that_quickjs_ran_in() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let (module, folder) = (format!("{root}/programs/real/qjs-wasi.wasm"), format!("{root}/tests/real::/data"));
+    assert!(Path::new(&module).exists(), "QuickJS is missing: run programs/fetch.py qjs-wasi");
+    let (calls, loops) = explored("quickjs", (&["--dir", &folder], &module, &["-m", "/data/explored.js"]), &[]);
+    println!("{calls} functions and {loops} OSR bodies are shown as they ran");
+    assert!(calls > 20 && loops > 0, "{calls} calls and {loops} loops were compiled");
 }
 
 #[test]
