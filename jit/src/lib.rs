@@ -11,6 +11,7 @@ pub mod cranelift;
 pub mod explore;
 mod hash_table;
 pub mod ir;
+mod live_blocks;
 pub mod mir;
 pub mod opt;
 pub mod pipeline;

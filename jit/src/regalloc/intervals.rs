@@ -1,13 +1,13 @@
-//! Live intervals: for every virtual register where it is mentioned and during which ranges it holds a value that is read
-//! later. Intervals have holes: a range is as long as its value is live in the order of the instructions.
+//! Live intervals: for every virtual register its mentions, and the ranges in which it holds a value that is read later.
+//! Intervals have holes: a range ends where its value is no longer live in the order of the instructions.
 //!
-//! One walk over the code collects the mentions, then one walk per register from its uses up to its definition
-//! the blocks it is live in (the code is SSA, so that the definition dominates them; the graph need not be reducible). No sets of
-//! registers are made, the cost is that of the result.
+//! One walk over the code collects the mentions; [`LiveBlocks`] finds the blocks in which each register is live. No sets of
+//! registers are made: the cost is that of the result.
 
 use super::client::{Client, Constraint, Operand, Position, Reg, Role};
 use super::impossible::Impossible;
 use super::point::{Point, Range};
+use crate::live_blocks::LiveBlocks;
 
 /// Where a register is mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -141,7 +141,7 @@ impl Intervals {
         if let Some(reg) = (0..regs).find(misplaced) {
             return Err(Impossible(format!("register {reg} is read before it is written")));
         }
-        let ranges = Liveness::new(client, &collector).ranges(client, &mentions);
+        let ranges = live_ranges(client, &collector, &mentions);
         let Collector { regs: names, origins, defs, relations, claims, .. } = collector;
         let (relations, claims) = (Lists::collect(regs, &relations), Lists::collect(Reg::PHYSICAL, &claims));
         Ok(Intervals { regs: names, origins, defs, ranges, mentions, relations, claims })
@@ -274,89 +274,50 @@ pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
     operands[def..].iter().position(reuses).map(|behind| def + behind)
 }
 
-/// The walk from uses to definitions.
-struct Liveness<'c> {
-    collector: &'c Collector,
-    /// By block, the last register found live at its head, and at its end.
-    live_in: Vec<u32>,
-    live_out: Vec<u32>,
-    /// Blocks whose predecessors remain to be visited.
-    work: Vec<u32>,
-    /// Blocks that the register is live in.
-    blocks: Vec<u32>,
+/// The ranges of each register between its definition and its mentions.
+fn live_ranges(client: &impl Client, collector: &Collector, mentions: &Lists<Mention>) -> Lists<Range> {
+    let regs = client.num_regs();
+    let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
+    let mut live = LiveBlocks::new(client.num_blocks());
+    lists.starts.push(0);
+    for reg in 0..regs {
+        ranges_of(client, collector, reg, mentions.get(reg), &mut live, &mut lists.items);
+        lists.starts.push(lists.items.len() as u32);
+    }
+    lists
 }
 
-impl<'c> Liveness<'c> {
-    fn new(client: &impl Client, collector: &'c Collector) -> Self {
-        let num_blocks = client.num_blocks();
-        let none = vec![u32::MAX; num_blocks];
-        let [work, blocks] = [(); 2].map(|()| Vec::with_capacity(num_blocks));
-        Liveness { collector, live_in: none.clone(), live_out: none, work, blocks }
+fn ranges_of(
+    client: &impl Client,
+    collector: &Collector,
+    reg: usize,
+    mentions: &[Mention],
+    live: &mut LiveBlocks,
+    out: &mut Vec<Range>,
+) {
+    let Some(last) = mentions.last() else { return };
+    let block_at = |point: Point| collector.block_of[point.inst() as usize];
+    let def = collector.defs[reg];
+    let home = block_at(def);
+    let home_end = Point::gap(client.insts(home as usize).end);
+    if last.at < home_end && mentions[0].at.floor() >= def.floor() {
+        return out.push(Range { start: def, end: last.at.next() });
     }
-
-    fn ranges(mut self, client: &impl Client, mentions: &Lists<Mention>) -> Lists<Range> {
-        let regs = client.num_regs();
-        let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
-        lists.starts.push(0);
-        for reg in 0..regs {
-            self.register(client, reg as u32, mentions.get(reg), &mut lists.items);
-            lists.starts.push(lists.items.len() as u32);
+    let first = out.len();
+    let uses = mentions.iter().map(|mention| block_at(mention.at));
+    let preds = |block: u32| client.preds(block as usize).iter().copied();
+    live.explore(home, uses, preds, |block, live_out| {
+        let insts = client.insts(block as usize);
+        let start = if block == home { def } else { Point::gap(insts.start) };
+        let end = if live_out {
+            Point::gap(insts.end)
+        } else {
+            let after = mentions.partition_point(|mention| mention.at < Point::gap(insts.end));
+            mentions[after - 1].at.next()
+        };
+        match out[first..].last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => out.push(Range { start, end }),
         }
-        lists
-    }
-
-    fn register(&mut self, client: &impl Client, reg: u32, mentions: &[Mention], out: &mut Vec<Range>) {
-        let Some(last) = mentions.last() else { return };
-        let def = self.collector.defs[reg as usize];
-        let def_block = self.block_at(def);
-        let block_end = Point::gap(client.insts(def_block as usize).end);
-        if last.at < block_end && mentions[0].at.floor() >= def.floor() {
-            return out.push(Range { start: def, end: last.at.next() });
-        }
-        self.find_blocks(client, reg, def_block, mentions);
-        self.blocks.push(def_block);
-        self.blocks.sort_unstable();
-        let first = out.len();
-        for &block in &self.blocks {
-            let insts = client.insts(block as usize);
-            let start = if block == def_block { def } else { Point::gap(insts.start) };
-            let end = if self.live_out[block as usize] == reg {
-                Point::gap(insts.end)
-            } else {
-                let behind = mentions.partition_point(|mention| mention.at < Point::gap(insts.end));
-                mentions[behind - 1].at.next()
-            };
-            match out[first..].last_mut() {
-                Some(last) if last.end == start => last.end = end,
-                _ => out.push(Range { start, end }),
-            }
-        }
-    }
-
-    /// The blocks at whose head the register is live.
-    fn find_blocks(&mut self, client: &impl Client, reg: u32, def_block: u32, mentions: &[Mention]) {
-        self.blocks.clear();
-        for mention in mentions {
-            let block = self.block_at(mention.at);
-            self.visit(reg, def_block, block);
-        }
-        while let Some(block) = self.work.pop() {
-            for &pred in client.preds(block as usize) {
-                self.live_out[pred as usize] = reg;
-                self.visit(reg, def_block, pred);
-            }
-        }
-    }
-
-    fn visit(&mut self, reg: u32, def_block: u32, block: u32) {
-        if block != def_block && self.live_in[block as usize] != reg {
-            self.live_in[block as usize] = reg;
-            self.blocks.push(block);
-            self.work.push(block);
-        }
-    }
-
-    fn block_at(&self, point: Point) -> u32 {
-        self.collector.block_of[point.inst() as usize]
-    }
+    });
 }

@@ -210,18 +210,19 @@ impl Scan<'_> {
         best.map(|(candidate, _, price)| (candidate.reg, price))
     }
 
-    /// What is saved by being in `reg` if related values that have no place yet get it too: as far as can be seen, they can.
+    /// What is saved by being in `reg` if related values that have no location yet get it too: as far as is known, they can.
     #[inline]
     fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
-        if hints.pending.is_empty() {
-            return 0.0;
-        }
+        if hints.pending.is_empty() { 0.0 } else { self.expected_of(&hints.pending, reg) }
+    }
+
+    fn expected_of(&self, pending: &[(u32, f32)], reg: Reg) -> f32 {
         let timeline = &self.timelines[reg.number()];
         let is_free = |other: u32| {
             let ranges = self.intervals.ranges.get(other as usize);
             timeline.conflict(ranges.iter().copied(), None) == Conflict::NONE
         };
-        hints.pending.iter().filter(|pending| is_free(pending.0)).map(|pending| pending.1).sum()
+        pending.iter().filter(|pending| is_free(pending.0)).map(|pending| pending.1).sum()
     }
 
     /// Register hints: copies saved by each choice.
