@@ -46,7 +46,7 @@ ADDED = [
     ("1", "I64Extend32S", 'I64Extend48S, 0xC5, "i64.extend48_s", None, (I64 => I64), scalar;'),
     ("2", "Sext32", 'Sext48, "sext48", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, '
                     'fields: None, [];'),
-    ("3", "Andn", 'Bzhi, "bzhi", ThreeAddress, flags: writes, traps: no, clobbers: none, sequence;'),
+    ("3", "Andn", 'Bzhi, "bzhi", ThreeAddress, flags: clobbers, traps: no, clobbers: none, sequence;'),
 ]
 
 # A made-up operation on lanes: the family's line in bytecode/src/lanes.rs, before and after.
@@ -63,7 +63,8 @@ WRONG = {
     "2.calls": {"none": "function", "function": "tail", "tail": "none", "poll": "none", "*": "none"},
     "2.access": {"none": "4", "all": "1", "1": "2", "2": "4", "4": "8", "8": "4"},
     "2.fields": {"None": "Number", "*": "None"},
-    "3.flags": {"keeps": "writes", "reads": "keeps", "writes": "keeps", "result": "logic", "logic": "result", "shift": "result"},
+    "3.flags": {"keeps": "clobbers", "reads": "keeps", "clobbers": "keeps", "integers": "floats", "floats": "integers", "bits": "integers",
+                "result": "logic", "logic": "result", "shift": "result"},
     "3.traps": {"no": "yes", "yes": "no", "unless_saturating": "yes"},
     "3.clobbers": {"none": "rax", "rax": "rdx", "rdx": "none", "list": "none"},
 }

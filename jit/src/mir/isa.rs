@@ -20,6 +20,36 @@ pub enum Control {
     Leave,
 }
 
+/// A set of the flags that comparisons set and conditions read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlagSet(u8);
+
+impl FlagSet {
+    /// No flag.
+    pub const EMPTY: FlagSet = FlagSet(0);
+    /// Equal, or zero.
+    pub const ZERO: FlagSet = FlagSet(1);
+    /// Negative.
+    pub const SIGN: FlagSet = FlagSet(2);
+    /// Unsigned overflow.
+    pub const CARRY: FlagSet = FlagSet(4);
+    /// Signed overflow.
+    pub const OVERFLOW: FlagSet = FlagSet(8);
+    /// Unordered, of floats.
+    pub const PARITY: FlagSet = FlagSet(16);
+
+    /// With those of `other` too.
+    #[must_use]
+    pub const fn and(self, other: FlagSet) -> FlagSet {
+        FlagSet(self.0 | other.0)
+    }
+
+    /// Whether all of `other` are in it.
+    pub const fn contains(self, other: FlagSet) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
 /// An instruction of an instruction set.
 pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// Allocatable registers that a call destroys: allocated first.
@@ -56,6 +86,12 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// registers in addresses too. The index of a [`Constraint::Reuse`](crate::regalloc::Constraint) counts among the operands that
     /// this visits. Changes nothing.
     fn places(&mut self, lists: &mut [RegList], f: impl FnMut(Operand, Place));
+
+    /// The flags that it reads.
+    fn flags_read(&self) -> FlagSet;
+
+    /// The flags that may be read after it; `None` if it leaves them as they were. Copies of the allocator leave them.
+    fn flags_defined(&self) -> Option<FlagSet>;
 
     /// Registers that it destroys besides its definitions.
     fn clobbers(&self, lists: &[RegList]) -> RegSet;

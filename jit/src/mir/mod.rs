@@ -31,5 +31,5 @@ mod tests;
 
 pub use code::{Allocation, CodeBlock, Layout, MachineCode, Stage};
 pub use flow::{Flow, Origin};
-pub use isa::{Control, Inst};
+pub use isa::{Control, FlagSet, Inst};
 pub use list::{Blocks, RegList, Regs, Target};

@@ -1,7 +1,7 @@
 //! An instruction set that only jumps, and layouts of its code.
 
 use super::code::{CodeBlock, Layout, MachineCode};
-use super::isa::{Control, Inst};
+use super::isa::{Control, FlagSet, Inst};
 use super::layout;
 use super::list::RegList;
 use super::text::Line;
@@ -46,6 +46,14 @@ impl Inst for Jump {
     fn assign(&mut self, _: &mut [RegList], _: impl FnMut() -> Place) {}
 
     fn places(&mut self, _: &mut [RegList], _: impl FnMut(Operand, Place)) {}
+
+    fn flags_read(&self) -> FlagSet {
+        FlagSet::EMPTY
+    }
+
+    fn flags_defined(&self) -> Option<FlagSet> {
+        None
+    }
 
     fn clobbers(&self, _: &[RegList]) -> RegSet {
         RegSet::EMPTY

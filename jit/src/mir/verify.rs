@@ -10,6 +10,7 @@
 //!   one of the successors. `calls` and `restores` say what the lists do. A call destroys the caller-saved registers but its
 //!   results, anything else with a list none.
 //! - Fields of instructions that are no registers are within the instruction set's limits.
+//! - An instruction that reads flags comes after one of its block that sets them, with none between that changes them.
 //!
 //! After lowering:
 //! - Virtual registers are numbered below `num_regs`. Each is defined once, and every use is dominated by its definition.
@@ -32,6 +33,7 @@
 //! before and after allocation.
 
 mod allocated;
+mod flags;
 mod lowered;
 mod structure;
 
@@ -44,6 +46,7 @@ use super::isa::Inst;
 /// The first violation.
 pub fn verify<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     structure::check(code)?;
+    flags::check(code)?;
     match &code.allocation {
         None => lowered::check(code)?,
         Some(allocation) => allocated::check(code, allocation)?,

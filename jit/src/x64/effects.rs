@@ -126,15 +126,23 @@ fn seen(code: &[u8]) -> Seen {
 
 /// The flags of a row whose bytes do this.
 fn flags(inst: &Inst, seen: &Seen) -> Flags {
-    let of_result = RflagsBits::ZF | RflagsBits::SF;
-    let on_integer = matches!(inst.op.shape(), Shape::TwoAddress | Shape::Unary | Shape::ThreeAddress);
+    const ZERO_AND_SIGN: u32 = RflagsBits::ZF | RflagsBits::SF;
+    const CARRY_AND_OVERFLOW: u32 = RflagsBits::CF | RflagsBits::OF;
+    let shape = inst.op.shape();
+    let on_integer = matches!(shape, Shape::TwoAddress | Shape::Unary | Shape::ThreeAddress);
+    let compares = matches!(shape, Shape::Compare | Shape::Update);
+    let defined = seen.written | seen.cleared;
     match seen {
         Seen { changes_flags: false, reads_flags: false, .. } => Flags::Keeps,
         Seen { changes_flags: false, reads_flags: true, .. } => Flags::Reads,
         Seen { reads_flags: true, .. } => panic!("{inst:?} reads flags and changes them"),
         _ if matches!(inst.op.encoding(), Encoding::Group(0xC1, _)) => Flags::Shift,
-        Seen { written, .. } if !on_integer || written & of_result != of_result => Flags::Writes,
-        Seen { cleared, .. } if *cleared == RflagsBits::CF | RflagsBits::OF => Flags::Logic,
+        Seen { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF | RflagsBits::PF => Flags::Floats,
+        Seen { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF => Flags::Bits,
+        Seen { written, .. } if written & ZERO_AND_SIGN != ZERO_AND_SIGN => Flags::Clobbers,
+        _ if compares && defined & CARRY_AND_OVERFLOW == CARRY_AND_OVERFLOW => Flags::Integers,
+        _ if !on_integer => Flags::Clobbers,
+        Seen { cleared, .. } if *cleared == CARRY_AND_OVERFLOW => Flags::Logic,
         _ => Flags::Result,
     }
 }
@@ -157,7 +165,7 @@ fn flags_are_those_of_the_bytes() {
     for &op in Asm::ALL {
         for width in widths(op) {
             let inst = instance(op, width);
-            let expected = if leaves(op) { Flags::Writes } else { flags(&inst, &seen(&emitted(&inst, false).code)) };
+            let expected = if leaves(op) { Flags::Clobbers } else { flags(&inst, &seen(&emitted(&inst, false).code)) };
             compare(&mut wrong, op, width, &op.flags(), &expected);
         }
     }

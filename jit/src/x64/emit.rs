@@ -11,7 +11,7 @@ use super::code::Code;
 use super::encode::Bytes;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, Flags, Inst, Mem, Rm, STORED, Width};
-use crate::mir::{Layout, Target};
+use crate::mir::{FlagSet, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, TrapEntry};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
@@ -373,7 +373,7 @@ impl<'c> Emitter<'c> {
             Flags::Result => tested(false),
             Flags::Shift if inst.imm != 0 => tested(false),
             Flags::Keeps | Flags::Reads => self.tested.filter(|tested| tested.reg != inst.dst),
-            Flags::Writes | Flags::Shift => None,
+            Flags::Clobbers | Flags::Integers | Flags::Floats | Flags::Bits | Flags::Shift => None,
         };
         encode(&mut self.out);
     }
@@ -681,11 +681,8 @@ fn flags_needed(code: &Code) -> Vec<Needed> {
                 needed = Needed::None;
             }
             if inst.op.reads_flags() {
-                let read = match inst.cond {
-                    Cond::E | Cond::NE | Cond::S | Cond::NS => Needed::Result,
-                    _ => Needed::All,
-                };
-                needed = needed.max(read);
+                let of_result = FlagSet::ZERO.and(FlagSet::SIGN).contains(inst.cond.flags());
+                needed = needed.max(if of_result { Needed::Result } else { Needed::All });
             }
         }
     }

@@ -10,8 +10,9 @@
 //! memory), and where `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
 
 use super::abi;
-use crate::mir::RegList;
+use crate::mir::{FlagSet, RegList};
 use crate::regalloc::{Constraint, Position, Reg, RegSet, Role};
+use weir_bytecode::Trap;
 
 /// Calls `$m` with every row of TABLE 3.
 macro_rules! for_each_asm {
@@ -35,8 +36,8 @@ macro_rules! for_each_asm {
             And, "and", TwoAddress, flags: logic, traps: no, clobbers: none, alu(4);
             Sub, "sub", TwoAddress, flags: result, traps: no, clobbers: none, alu(5);
             Xor, "xor", TwoAddress, flags: logic, traps: no, clobbers: none, alu(6);
-            Imul, "imul", TwoAddress, flags: writes, traps: no, clobbers: none, legacy(0, 1, 0xAF);
-            ImulImm, "imul_imm", MoveImm, flags: writes, traps: no, clobbers: none, legacy(0, 0, 0x69);
+            Imul, "imul", TwoAddress, flags: clobbers, traps: no, clobbers: none, legacy(0, 1, 0xAF);
+            ImulImm, "imul_imm", MoveImm, flags: clobbers, traps: no, clobbers: none, legacy(0, 0, 0x69);
             Neg, "neg", Unary, flags: result, traps: no, clobbers: none, group(0xF7, 3);
             Not, "not", Unary, flags: keeps, traps: no, clobbers: none, group(0xF7, 2);
             Shl, "shl", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 4);
@@ -47,33 +48,33 @@ macro_rules! for_each_asm {
             Shlx, "shlx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 2, 0xF7);
             Shrx, "shrx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF7);
             Sarx, "sarx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(2, 2, 0xF7);
-            RolCl, "rol", ByCl, flags: writes, traps: no, clobbers: none, group(0xD3, 0);
-            RorCl, "ror", ByCl, flags: writes, traps: no, clobbers: none, group(0xD3, 1);
+            RolCl, "rol", ByCl, flags: clobbers, traps: no, clobbers: none, group(0xD3, 0);
+            RorCl, "ror", ByCl, flags: clobbers, traps: no, clobbers: none, group(0xD3, 1);
             // !src & rm.
             Andn, "andn", ThreeAddress, flags: logic, traps: no, clobbers: none, vex(0, 2, 0xF2);
             // Upper half of rdx * rm, unsigned; rdx is `src`.
             Mulx, "mulx", HighProduct, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF6);
             // Upper half of rax * rm, signed; rax is `src`.
-            ImulHigh, "imul_high", Remainder, flags: writes, traps: no, clobbers: rax, sequence;
-            Popcnt, "popcnt", Move, flags: writes, traps: no, clobbers: none, legacy(0xF3, 1, 0xB8);
-            Lzcnt, "lzcnt", Move, flags: writes, traps: no, clobbers: none, legacy(0xF3, 1, 0xBD);
-            Tzcnt, "tzcnt", Move, flags: writes, traps: no, clobbers: none, legacy(0xF3, 1, 0xBC);
+            ImulHigh, "imul_high", Remainder, flags: clobbers, traps: no, clobbers: rax, sequence;
+            Popcnt, "popcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xB8);
+            Lzcnt, "lzcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xBD);
+            Tzcnt, "tzcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xBC);
             // rax by rm; -1 as divisor is taken care of, 0 faults.
-            DivS, "div_s", Quotient, flags: writes, traps: yes, clobbers: rdx, sequence;
-            DivU, "div_u", Quotient, flags: writes, traps: yes, clobbers: rdx, sequence;
-            RemS, "rem_s", Remainder, flags: writes, traps: yes, clobbers: rax, sequence;
-            RemU, "rem_u", Remainder, flags: writes, traps: yes, clobbers: rax, sequence;
+            DivS, "div_s", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence;
+            DivU, "div_u", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence;
+            RemS, "rem_s", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence;
+            RemU, "rem_u", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence;
 
             // Memory as destination.
-            AddTo, "add_to", Update, flags: writes, traps: no, clobbers: none, alu(0);
-            OrTo, "or_to", Update, flags: writes, traps: no, clobbers: none, alu(1);
-            AndTo, "and_to", Update, flags: writes, traps: no, clobbers: none, alu(4);
-            SubTo, "sub_to", Update, flags: writes, traps: no, clobbers: none, alu(5);
-            XorTo, "xor_to", Update, flags: writes, traps: no, clobbers: none, alu(6);
+            AddTo, "add_to", Update, flags: integers, traps: no, clobbers: none, alu(0);
+            OrTo, "or_to", Update, flags: integers, traps: no, clobbers: none, alu(1);
+            AndTo, "and_to", Update, flags: integers, traps: no, clobbers: none, alu(4);
+            SubTo, "sub_to", Update, flags: integers, traps: no, clobbers: none, alu(5);
+            XorTo, "xor_to", Update, flags: integers, traps: no, clobbers: none, alu(6);
 
             // Flags. With an immediate the left operand is `rm`.
-            Cmp, "cmp", Compare, flags: writes, traps: no, clobbers: none, alu(7);
-            Test, "test", Compare, flags: writes, traps: no, clobbers: none, test;
+            Cmp, "cmp", Compare, flags: integers, traps: no, clobbers: none, alu(7);
+            Test, "test", Compare, flags: integers, traps: no, clobbers: none, test;
             Set, "set", Set, flags: reads, traps: no, clobbers: none, sequence;
             Cmov, "cmov", TwoAddress, flags: reads, traps: no, clobbers: none, cond(0x40);
 
@@ -97,10 +98,10 @@ macro_rules! for_each_asm {
             Vand, "vandps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x54);
             Vor, "vorps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x56);
             Vxor, "vxorps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x57);
-            Vucomi, "vucomi", Compare, flags: writes, traps: no, clobbers: none, packed(0x2E);
+            Vucomi, "vucomi", Compare, flags: floats, traps: no, clobbers: none, packed(0x2E);
             // WebAssembly's minimum and maximum.
-            Fmin, "fmin", ThreeRegister, flags: writes, traps: no, clobbers: none, sequence;
-            Fmax, "fmax", ThreeRegister, flags: writes, traps: no, clobbers: none, sequence;
+            Fmin, "fmin", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence;
+            Fmax, "fmax", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence;
             // `rm` if the condition holds, else `src`.
             FloatSelect, "select", TwoAddress, flags: reads, traps: no, clobbers: none, sequence;
             // Bits between the banks.
@@ -110,10 +111,10 @@ macro_rules! for_each_asm {
             CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x2A);
             CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x2A);
             // From an unsigned 64-bit integer.
-            CvtUnsignedSs, "cvtss_u64", WithScratch, flags: writes, traps: no, clobbers: none, sequence;
-            CvtUnsignedSd, "cvtsd_u64", WithScratch, flags: writes, traps: no, clobbers: none, sequence;
+            CvtUnsignedSs, "cvtss_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence;
+            CvtUnsignedSd, "cvtsd_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence;
             // To an integer of the width; `imm` is a `Trunc`.
-            Trunc, "trunc", WithScratch, flags: writes, traps: unless_saturating, clobbers: none, sequence;
+            Trunc, "trunc", WithScratch, flags: clobbers, traps: unless_saturating, clobbers: none, sequence;
 
             // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
             // doesn't matter.
@@ -190,7 +191,7 @@ macro_rules! for_each_asm {
             MaskBytes, "vpmovmskb", MoveRegister, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xD7);
             MaskFloats, "vmovmskp", MoveRegister, flags: keeps, traps: no, clobbers: none, packed(0x50);
             // Zero flag: no bit is set in both.
-            Ptest, "vptest", Compare, flags: writes, traps: no, clobbers: none, vex(1, 2, 0x17);
+            Ptest, "vptest", Compare, flags: bits, traps: no, clobbers: none, vex(1, 2, 0x17);
             // Floats, by width single or double.
             VaddAll, "vaddp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x58);
             VmulAll, "vmulp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x59);
@@ -214,15 +215,15 @@ macro_rules! for_each_asm {
             // Control. `imm` of a `TrapIf` is a `TrapCode`.
             TrapIf, "trap_if", Nullary, flags: reads, traps: yes, clobbers: none, sequence;
             // Traps unless the signature of the table entry at `src` is `imm`.
-            CheckSignature, "check_signature", OneUse, flags: writes, traps: yes, clobbers: none, sequence;
+            CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence;
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence;
-            Call, "call", List, flags: writes, traps: no, clobbers: list, sequence;
-            TailCall, "tail_call", List, flags: writes, traps: no, clobbers: list, sequence;
-            Ret, "ret", List, flags: writes, traps: no, clobbers: list, sequence;
+            Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence;
+            TailCall, "tail_call", List, flags: clobbers, traps: no, clobbers: list, sequence;
+            Ret, "ret", List, flags: clobbers, traps: no, clobbers: list, sequence;
             Ud2, "ud2", Nullary, flags: keeps, traps: yes, clobbers: none, sequence;
             Jmp, "jmp", Nullary, flags: keeps, traps: no, clobbers: none, sequence;
             Jcc, "j", Nullary, flags: reads, traps: no, clobbers: none, sequence;
-            JmpTable, "jmp_table", Table, flags: writes, traps: no, clobbers: none, sequence;
+            JmpTable, "jmp_table", Table, flags: clobbers, traps: no, clobbers: none, sequence;
         }
     };
 }
@@ -280,21 +281,42 @@ pub enum Shape {
     Table,
 }
 
-/// What an instruction does to the flags.
+/// What an instruction does to the flags. [`Flags::defined`] says which may be read after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flags {
     /// Neither reads nor changes them.
     Keeps,
     /// Reads those of its condition, and changes none.
     Reads,
-    /// Changes some; they say nothing about the result.
-    Writes,
+    /// Changes some; none may be read after it.
+    Clobbers,
+    /// Compares integers, or its result in memory with zero.
+    Integers,
+    /// Compares floats.
+    Floats,
+    /// Zero flag: no bit is set in both operands.
+    Bits,
     /// Zero and sign flag are the result's.
     Result,
     /// Zero and sign flag are the result's; carry and overflow flag are clear.
     Logic,
     /// As [`Flags::Result`] if the count in `imm` is not 0; otherwise the flags are kept.
     Shift,
+}
+
+impl Flags {
+    /// The flags that hold what a condition may ask after an instruction of this kind; `None` if it leaves the flags as they were.
+    pub const fn defined(self) -> Option<FlagSet> {
+        match self {
+            Flags::Keeps | Flags::Reads => None,
+            Flags::Clobbers | Flags::Shift => Some(FlagSet::EMPTY),
+            Flags::Integers | Flags::Result | Flags::Logic => {
+                Some(FlagSet::ZERO.and(FlagSet::SIGN).and(FlagSet::CARRY).and(FlagSet::OVERFLOW))
+            }
+            Flags::Floats => Some(FlagSet::ZERO.and(FlagSet::CARRY).and(FlagSet::PARITY)),
+            Flags::Bits => Some(FlagSet::ZERO),
+        }
+    }
 }
 
 /// Whether an instruction may trap by its operation. A memory operand with a pc may trap in any row: see [`Mem::pc`].
@@ -417,8 +439,17 @@ macro_rules! flags {
     (reads) => {
         Flags::Reads
     };
-    (writes) => {
-        Flags::Writes
+    (clobbers) => {
+        Flags::Clobbers
+    };
+    (integers) => {
+        Flags::Integers
+    };
+    (floats) => {
+        Flags::Floats
+    };
+    (bits) => {
+        Flags::Bits
     };
     (result) => {
         Flags::Result
@@ -592,6 +623,21 @@ impl Cond {
         all
     };
 
+    /// The flags that decide it.
+    pub const fn flags(self) -> FlagSet {
+        match self {
+            Cond::O | Cond::NO => FlagSet::OVERFLOW,
+            Cond::B | Cond::AE => FlagSet::CARRY,
+            Cond::E | Cond::NE => FlagSet::ZERO,
+            Cond::BE | Cond::A => FlagSet::CARRY.and(FlagSet::ZERO),
+            Cond::S | Cond::NS => FlagSet::SIGN,
+            Cond::P | Cond::NP => FlagSet::PARITY,
+            Cond::L | Cond::GE => FlagSet::SIGN.and(FlagSet::OVERFLOW),
+            Cond::LE | Cond::G => FlagSet::ZERO.and(FlagSet::SIGN).and(FlagSet::OVERFLOW),
+            Cond::FloatE | Cond::FloatNE => FlagSet::ZERO.and(FlagSet::PARITY),
+        }
+    }
+
     /// The condition that holds exactly when this one doesn't.
     #[must_use]
     pub fn inverted(self) -> Cond {
@@ -614,7 +660,9 @@ impl Cond {
             Cond::G => Cond::L,
             Cond::LE => Cond::GE,
             Cond::GE => Cond::LE,
-            other => other,
+            symmetric @ (Cond::E | Cond::NE | Cond::FloatE | Cond::FloatNE) => symmetric,
+            // Of a single flag, which says nothing of the operands' order.
+            flag @ (Cond::O | Cond::NO | Cond::S | Cond::NS | Cond::P | Cond::NP) => flag,
         }
     }
 }
@@ -775,6 +823,18 @@ impl Inst {
     #[must_use]
     pub fn cond(self, cond: Cond) -> Inst {
         Inst { cond, ..self }
+    }
+
+    /// The flags that it reads.
+    pub fn flags_read(&self) -> FlagSet {
+        if self.op.reads_flags() { self.cond.flags() } else { FlagSet::EMPTY }
+    }
+
+    /// The flags that may be read after it; `None` if it leaves them as they were.
+    pub fn flags_defined(&self) -> Option<FlagSet> {
+        // The helper that asks the host returns with other flags.
+        let polls = self.op == Asm::TrapIf && self.imm == Trap::Interrupt as i64;
+        if polls { Some(FlagSet::EMPTY) } else { self.op.flags().defined() }
     }
 
     /// Whether it may trap.

@@ -3,7 +3,7 @@
 use super::abi;
 use super::insts::{Asm, Cond, Field, Inst, Mem, Rm, STORED, Shape, Width};
 use crate::mir::text::{Line, Show};
-use crate::mir::{Control, RegList, isa};
+use crate::mir::{Control, FlagSet, RegList, isa};
 use crate::regalloc::{Operand, Place, Reg, RegSet};
 use std::fmt;
 use weir_bytecode::Trap;
@@ -64,6 +64,14 @@ impl isa::Inst for Inst {
             };
             f(Operand { reg: field.get(), constraint, role, position }, place);
         });
+    }
+
+    fn flags_read(&self) -> FlagSet {
+        Inst::flags_read(self)
+    }
+
+    fn flags_defined(&self) -> Option<FlagSet> {
+        Inst::flags_defined(self)
     }
 
     fn clobbers(&self, lists: &[RegList]) -> RegSet {

@@ -1,0 +1,26 @@
+//! Checks that conditions read the flags of a comparison.
+
+use crate::mir::code::MachineCode;
+use crate::mir::isa::{FlagSet, Inst};
+
+/// See [`super`].
+pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
+    for number in 0..code.blocks.len() {
+        // What the last instruction that changes flags defines, and that instruction.
+        let mut defined: Option<(FlagSet, &I)> = None;
+        for inst in code.block_insts(number) {
+            let read = inst.flags_read();
+            match defined {
+                None if read != FlagSet::EMPTY => return Err(format!("{inst:?} reads flags, which b{number} has not set")),
+                Some((flags, last)) if !flags.contains(read) => {
+                    return Err(format!("{inst:?} reads flags of b{number} that {last:?} does not set"));
+                }
+                None | Some(_) => {}
+            }
+            if let Some(flags) = inst.flags_defined() {
+                defined = Some((flags, inst));
+            }
+        }
+    }
+    Ok(())
+}
