@@ -12,6 +12,8 @@
 //!
 //! The layer knows no instruction: an instruction set implements [`isa::Inst`].
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or place must be named by the compiler")]
+
 pub mod allocate;
 pub mod code;
 pub mod flow;

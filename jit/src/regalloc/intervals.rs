@@ -200,7 +200,7 @@ impl Collector {
                     self.relate(operand.reg, fixed, Point::setup(inst), frequency);
                 }
                 _ if reused_by(operands, i).is_some() => self.mention(operand.reg, Point::gap(inst), false),
-                constraint => {
+                constraint @ (Constraint::Any | Constraint::Reg | Constraint::Reuse(_)) => {
                     let at = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
                     self.mention(operand.reg, at, constraint != Constraint::Any);
                 }
@@ -223,7 +223,7 @@ impl Collector {
                     Point::setup(inst)
                 }
                 _ if early => Point::early(inst),
-                _ => Point::late(inst),
+                Constraint::Any | Constraint::Reg => Point::late(inst),
             };
             self.define(operand.reg, Origin::Inst, start);
             self.mention(operand.reg, Point::late(inst), true);
@@ -269,7 +269,7 @@ pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
     let free = operand.position == Position::Early && matches!(operand.constraint, Constraint::Any | Constraint::Reg);
     let reuses = |def: &Operand| match def.constraint {
         Constraint::Reuse(source) => source as usize == i || free && operands[source as usize].reg == operand.reg,
-        _ => false,
+        Constraint::Any | Constraint::Reg | Constraint::Fixed(_) => false,
     };
     operands[def..].iter().position(reuses).map(|behind| def + behind)
 }

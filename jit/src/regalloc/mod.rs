@@ -11,6 +11,8 @@
 //! comparison. No step is recursive. Time and memory are proportional to the code, its live ranges and the splits, with a
 //! logarithm for searches; the tests in `scale` check that.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new constraint or place must be named by the compiler")]
+
 pub mod checker;
 pub mod client;
 mod copies;

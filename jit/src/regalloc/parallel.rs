@@ -137,7 +137,7 @@ impl<'a> Scratch<'a> {
     pub fn new(client: &impl Client, intervals: &'a Intervals, locations: &'a Locations, slots: Vec<SlotWidth>) -> Scratch<'a> {
         let registers_used = locations.all().iter().filter_map(|segment| match segment.location {
             Location::Reg(reg) => Some(reg),
-            _ => None,
+            Location::Slot | Location::Pending => None,
         });
         let used: RegSet = registers_used.collect();
         let usable = client.preferred().union(client.others().intersection(used));

@@ -84,7 +84,7 @@ impl<C: Client> Resolver<'_, C> {
         self.drop_stores(start);
         let source = match self.intervals.origins[reg] {
             Origin::Fixed(fixed) => Place::Reg(fixed),
-            _ => location,
+            Origin::None | Origin::Inst | Origin::Param => location,
         };
         self.copy(behind.1, Phase::Move, source, self.locations.slot(reg));
     }
@@ -204,7 +204,7 @@ impl<C: Client> Resolver<'_, C> {
                         let source = operands[source as usize].reg.index();
                         self.copy(inst, Phase::Setup, self.locations.at(source, Point::gap(inst)), place);
                     }
-                    _ => {}
+                    Constraint::Any | Constraint::Reg | Constraint::Fixed(_) => {}
                 }
             }
         }

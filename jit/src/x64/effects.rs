@@ -3,37 +3,42 @@
 use super::abi;
 use super::code::Code;
 use super::emit;
-use super::insts::{Asm, Clobbers, Cond, Encoding, Flags, Inst, Mem, Shape, Traps, Trunc, Width};
-use crate::mir::{Allocation, CodeBlock, RegList, Target, layout};
+use super::insts::{Asm, Clobbers, Cond, Encoding, Flags, Inst, Mem, Opcode, Shape, Traps, Trunc, Width};
+use crate::mir::isa::Inst as _;
+use crate::mir::{Allocation, CodeBlock, Control, RegList, Target, layout};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::Compiled;
-use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, RflagsBits};
+use iced_x86::{
+    Code as Decoded, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, RflagsBits,
+};
 use weir_bytecode::Trap;
 
 /// The widths at which a row is tried.
 fn widths(op: Asm) -> Vec<Width> {
     let all = [Width::B, Width::W, Width::D, Width::Q];
     match op.encoding() {
-        Encoding::Lanes(b, w, d, q) => {
+        Encoding::Opcode(Opcode::Lanes(b, w, d, q)) => {
             all.into_iter().zip([b, w, d, q]).filter(|lanes| lanes.1 != 0).map(|lanes| lanes.0).collect()
         }
-        Encoding::LaneShift(_) => vec![Width::W, Width::D],
-        Encoding::Scalar(..) | Encoding::Packed(_) | Encoding::Merge(..) | Encoding::Round => vec![Width::D, Width::Q],
+        Encoding::Opcode(Opcode::LaneShift(_)) => vec![Width::W, Width::D],
+        Encoding::Opcode(Opcode::Scalar(..) | Opcode::Packed(_) | Opcode::Merge(..) | Opcode::Round) => vec![Width::D, Width::Q],
         _ if op == Asm::ImulHigh => vec![Width::Q],
-        _ => vec![Width::D, Width::Q],
+        Encoding::Opcode(_) | Encoding::Sequence(_) => vec![Width::D, Width::Q],
     }
 }
 
 /// Whether the operands in `dst`, in `src` and in `rm` are vector registers.
 fn banks(op: Asm) -> [bool; 3] {
-    match op {
-        Asm::ToFloat | Asm::CvtSs | Asm::CvtSd => [true, true, false],
-        Asm::CvtUnsignedSs | Asm::CvtUnsignedSd | Asm::Pinsert => [true, op == Asm::Pinsert, false],
-        Asm::FromFloat | Asm::Trunc => [false, true, true],
-        Asm::MaskBytes | Asm::MaskFloats | Asm::Pextract | Asm::PextractTo => [false, true, true],
-        Asm::TrapIf | Asm::CheckSignature | Asm::Args | Asm::Call | Asm::TailCall | Asm::Ret => [false; 3],
-        Asm::Ud2 | Asm::Jmp | Asm::Jcc | Asm::JmpTable => [false; 3],
-        op => [op as u8 >= Asm::Vmov as u8; 3],
+    if matches!(op, Asm::ToFloat | Asm::CvtSs | Asm::CvtSd) {
+        [true, true, false]
+    } else if matches!(op, Asm::CvtUnsignedSs | Asm::CvtUnsignedSd | Asm::Pinsert) {
+        [true, op == Asm::Pinsert, false]
+    } else if matches!(op, Asm::FromFloat | Asm::Trunc | Asm::MaskBytes | Asm::MaskFloats | Asm::Pextract | Asm::PextractTo) {
+        [false, true, true]
+    } else {
+        // Control comes last in the table.
+        let on_vectors = op as u8 >= Asm::Vmov as u8 && (op as u8) < Asm::TrapIf as u8;
+        [on_vectors; 3]
     }
 }
 
@@ -63,28 +68,29 @@ fn instance(op: Asm, width: Width) -> Inst {
         Shape::List => inst.imm(0),
         Shape::Table => inst.dst(dst).src(src).reg(rm).imm(0),
     };
-    match op {
-        Asm::Lea => inst.mem(Mem::at(Reg::int(10), 8)),
-        Asm::TrapIf | Asm::Ud2 => inst.imm(Trap::IntegerOverflow as i64),
-        _ => inst,
+    if op == Asm::Lea {
+        inst.mem(Mem::at(Reg::int(10), 8))
+    } else if matches!(op, Asm::TrapIf | Asm::Ud2) {
+        inst.imm(Trap::IntegerOverflow as i64)
+    } else {
+        inst
     }
 }
 
 /// The bytes of `inst` alone in its block, before returns.
 fn emitted(inst: &Inst, raises: bool) -> Compiled {
     let list = RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false };
-    let succs: &[u32] = match inst.op {
-        Asm::Jmp => &[1],
-        Asm::Jcc => &[2, 1],
-        Asm::JmpTable => &[1, 2],
-        Asm::Ret | Asm::TailCall | Asm::Ud2 => &[],
-        _ => &[],
+    let succs: &[u32] = match inst.control() {
+        Control::Jump => &[1],
+        Control::Branch => &[2, 1],
+        Control::Table(_) => &[1, 2],
+        Control::Leave | Control::Next => &[],
     };
     let ret = Inst::new(Asm::Ret, Width::Q).imm(0);
     let block = |insts, succs: &[u32]| CodeBlock { insts, succs: succs.into(), ..CodeBlock::default() };
     let mut code = Code::new(None);
     code.insts = vec![*inst, ret, ret, ret];
-    let ends = !succs.is_empty() || matches!(inst.op, Asm::Ret | Asm::TailCall | Asm::Ud2);
+    let ends = inst.control() != Control::Next;
     code.blocks = vec![block(0..if ends { 1 } else { 2 }, succs), block(2..3, &[]), block(3..4, &[])];
     code.lists = vec![list];
     code.tables = vec![vec![0, 0, 0, 0, 1]];
@@ -109,7 +115,7 @@ fn seen(code: &[u8]) -> Seen {
     let mut seen = Seen { reads_flags: false, changes_flags: false, written: 0, cleared: 0, registers: vec![] };
     let mut factory = InstructionInfoFactory::new();
     let stretches = insts.split_inclusive(|inst| inst.flow_control() != FlowControl::Next);
-    for stretch in stretches.filter(|stretch| stretch.last().is_some_and(|last| last.code() != Opcode::Ud2)) {
+    for stretch in stretches.filter(|stretch| stretch.last().is_some_and(|last| last.code() != Decoded::Ud2)) {
         for inst in stretch {
             seen.reads_flags |= !seen.changes_flags && inst.rflags_read() != RflagsBits::NONE;
             if inst.rflags_modified() != RflagsBits::NONE {
@@ -136,7 +142,7 @@ fn flags(inst: &Inst, seen: &Seen) -> Flags {
         Seen { changes_flags: false, reads_flags: false, .. } => Flags::Keeps,
         Seen { changes_flags: false, reads_flags: true, .. } => Flags::Reads,
         Seen { reads_flags: true, .. } => panic!("{inst:?} reads flags and changes them"),
-        _ if matches!(inst.op.encoding(), Encoding::Group(0xC1, _)) => Flags::Shift,
+        _ if matches!(inst.op.encoding(), Encoding::Opcode(Opcode::Group(0xC1, _))) => Flags::Shift,
         Seen { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF | RflagsBits::PF => Flags::Floats,
         Seen { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF => Flags::Bits,
         Seen { written, .. } if written & ZERO_AND_SIGN != ZERO_AND_SIGN => Flags::Clobbers,
@@ -180,12 +186,14 @@ fn what_may_trap_has_an_entry_in_the_table_of_traps() {
             let inst = instance(op, width);
             let traps = |inst: &Inst| !emitted(inst, raises).traps.is_empty();
             let trunc = |saturating| inst.imm(Trunc { signed: true, saturating, from: Width::Q }.to_imm());
-            let expected = match op {
-                // Control leaves the function.
-                op if leaves(op) => Traps::No,
-                Asm::Trunc if traps(&trunc(false)) && !traps(&trunc(true)) => Traps::UnlessSaturating,
-                _ if traps(&inst) => Traps::Yes,
-                _ => Traps::No,
+            let expected = if leaves(op) {
+                Traps::No
+            } else if op == Asm::Trunc && traps(&trunc(false)) && !traps(&trunc(true)) {
+                Traps::UnlessSaturating
+            } else if traps(&inst) {
+                Traps::Yes
+            } else {
+                Traps::No
             };
             compare(&mut wrong, op, width, &op.traps(), &expected);
             compare(&mut wrong, op, width, &inst.may_trap(), &(expected != Traps::No));

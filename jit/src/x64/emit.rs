@@ -10,7 +10,7 @@ use super::abi;
 use super::code::Code;
 use super::encode::Bytes;
 use super::frame::Frame;
-use super::insts::{Asm, Cond, Encoding, Flags, Inst, Mem, Rm, STORED, Width};
+use super::insts::{Asm, Cond, Encoding, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Sequence, Width};
 use crate::mir::{FlagSet, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, TrapEntry};
@@ -105,19 +105,41 @@ fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
         Rm::Slot(slot) => address(&frame.slot(*slot)),
         Rm::None | Rm::Reg(_) => 0,
     };
-    let rest = match inst.op {
-        Asm::Jmp => 5,
-        Asm::Jcc => 6,
-        Asm::TrapIf => 7,
-        Asm::JmpTable => 9 * code.tables[inst.imm as usize].len().min(MAX_COMPARISONS) as u32 + 5,
-        Asm::Call => 16,
-        Asm::Args => 0,
-        Asm::Ret | Asm::TailCall | Asm::Ud2 => 20,
-        Asm::MovImm if small => 5,
-        Asm::MovImm => 10,
-        op if op.encoding() == Encoding::Sequence => 24,
-        _ if small => 5,
-        _ => 8,
+    let rest = match inst.op.encoding() {
+        Encoding::Opcode(_) => {
+            if small {
+                5
+            } else {
+                8
+            }
+        }
+        Encoding::Sequence(sequence) => match sequence {
+            Sequence::Jump => 5,
+            Sequence::Branch => 6,
+            Sequence::TrapIf => 7,
+            Sequence::JumpTable => 9 * code.tables[inst.imm as usize].len().min(MAX_COMPARISONS) as u32 + 5,
+            Sequence::Call => 16,
+            Sequence::Args => 0,
+            Sequence::Return | Sequence::TailCall | Sequence::Trap => 20,
+            Sequence::Constant => {
+                if small {
+                    5
+                } else {
+                    10
+                }
+            }
+            Sequence::HighProduct
+            | Sequence::Division
+            | Sequence::Set
+            | Sequence::Zero
+            | Sequence::Ones
+            | Sequence::MinMax
+            | Sequence::FloatSelect
+            | Sequence::FromFloat
+            | Sequence::FromUnsigned
+            | Sequence::Truncation
+            | Sequence::CheckSignature => 24,
+        },
     };
     rest + mem
 }
@@ -129,11 +151,33 @@ fn expected_bytes_of_move(m: &Move) -> u32 {
     }
 }
 
-/// Something that is emitted behind the function: a trap, or the rare case of a sequence.
+/// Code that is emitted after the function.
 struct Cold {
     entry: DynamicLabel,
     back: DynamicLabel,
+    case: Rare,
     inst: Inst,
+}
+
+/// What the cold code of an instruction does.
+#[derive(Clone, Copy)]
+enum Rare {
+    /// Traps.
+    Trap,
+    /// Asks the host whether to go on.
+    Poll,
+    /// Divides by -1.
+    QuotientByMinusOne,
+    /// Takes the remainder by -1.
+    RemainderByMinusOne,
+    /// The minimum or maximum of equal or unordered floats.
+    MinMax,
+    /// Converts an unsigned integer above the signed ones.
+    LargeUnsigned,
+    /// Truncates what the processor's conversion does not represent.
+    Truncation,
+    /// Traps by a null element or another signature.
+    Signature,
 }
 
 /// A 32-bit field at the end of its instruction, to hold the distance from there to a jump table.
@@ -302,66 +346,36 @@ impl<'c> Emitter<'c> {
 
     fn inst(&mut self, inst: &Inst, flags_needed: Needed, block: usize, next: Option<u32>) {
         let fault = match inst.rm {
-            Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE => Some(pc),
-            _ => None,
+            Rm::Mem(Mem { pc, .. }) => (pc != Mem::SAFE).then_some(pc),
+            Rm::None | Rm::Reg(_) | Rm::Slot(_) => None,
         };
         if let Some(pc) = fault {
             self.trap(TrapSite::Trap(Trap::MemoryOutOfBounds), pc);
         }
-        match inst.op {
-            Asm::Jmp => self.jump_unless_next(self.code.blocks[block].succs[0], next),
-            Asm::Jcc => self.branch(inst.cond, block, next),
-            Asm::JmpTable => self.jump_table(inst, block, next),
-            Asm::Call => self.call(inst),
-            Asm::TailCall => self.tail_call(inst),
-            Asm::Ret => {
-                self.epilogue();
-                dynasm!(self.out.asm; .arch x64; ret);
-            }
-            Asm::Ud2 => self.ud2(inst.imm, inst.pc),
-            Asm::Args => {}
-            Asm::TrapIf if inst.imm == Trap::Interrupt as i64 => {
-                let (due, back) = self.push_cold_with_return(inst);
-                self.jump_cold(inst.cond, due);
-                dynasm!(self.out.asm; .arch x64; =>back);
-                self.tested = None;
-            }
-            Asm::TrapIf => {
-                let trap = self.push_cold(inst);
-                self.jump_cold(inst.cond, trap);
-            }
-            Asm::MovImm if inst.imm == 0 && flags_needed == Needed::None => {
-                self.tested = None;
-                self.out.clear(inst.dst);
-            }
-            Asm::MovImm => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
-            Asm::Vzero => self.out.clear(inst.dst),
-            Asm::Pones => {
-                self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
-            }
-            Asm::Lea => {
-                let inst = shorten_lea(inst, flags_needed);
-                self.plain(&inst, |out| out.encode(&inst));
-            }
-            Asm::Test if self.is_tested(inst, flags_needed) => {}
-            // A pair of conditions takes two; either may find the other's work done.
-            Asm::Cmov if inst.cond == Cond::FloatNE => {
-                self.plain(inst, |out| out.encode(&inst.cond(Cond::P)));
-                self.plain(inst, |out| out.encode(&inst.cond(Cond::NE)));
-            }
-            _ if inst.op.encoding() == Encoding::Sequence => {
-                self.tested = None;
-                self.sequence(inst);
-            }
-            _ => {
-                self.plain(inst, |out| out.encode(inst));
-                // Not always the first instruction written: the destination may be cleared before it.
-                if fault.is_some()
-                    && let Some(site) = self.traps.last_mut()
-                {
-                    site.offset = self.out.last as u32;
-                }
-            }
+        match inst.op.encoding() {
+            Encoding::Sequence(sequence) => self.sequence(sequence, inst, flags_needed, block, next),
+            Encoding::Opcode(opcode) => self.single(opcode, inst, flags_needed, fault.is_some()),
+        }
+    }
+
+    /// One instruction of the processor, or a shorter form with the same effect.
+    fn single(&mut self, opcode: Opcode, inst: &Inst, flags_needed: Needed, may_fault: bool) {
+        if inst.op == Asm::Test && self.is_tested(inst, flags_needed) {
+            return;
+        }
+        if inst.op == Asm::Lea {
+            let inst = shorten_lea(inst, flags_needed);
+            return self.plain(&inst, |out| out.encode(&inst));
+        }
+        if inst.op == Asm::Cmov && inst.cond == Cond::FloatNE {
+            // A pair of conditions takes two; either may have the effect already.
+            self.plain(inst, |out| out.encode(&inst.cond(Cond::P)));
+            return self.plain(inst, |out| out.encode(&inst.cond(Cond::NE)));
+        }
+        self.plain(inst, |out| out.encode_as(opcode, inst));
+        // Not always the first instruction written: the destination may be cleared before it.
+        if may_fault && let Some(site) = self.traps.last_mut() {
+            site.offset = self.out.last as u32;
         }
     }
 
@@ -401,7 +415,7 @@ impl<'c> Emitter<'c> {
         if self.frame.checked {
             let mut inst = Inst::new(Asm::TrapIf, Width::Q).cond(Cond::B).imm(Trap::StackOverflow as i64);
             inst.pc = self.code.pc;
-            let trap = self.push_cold(&inst);
+            let trap = self.push_cold(Rare::Trap, &inst);
             dynasm!(self.out.asm
                 ; .arch x64
                 ; mov r11, [r15 + offset_of!(InstanceCtx, stack) as i32]
@@ -481,17 +495,17 @@ impl<'c> Emitter<'c> {
         if next == Some(then) {
             (then, otherwise, cond) = (otherwise, then, cond.inverted());
         }
-        match cond {
-            Cond::FloatE => {
+        match cond.float_equality() {
+            Some(FloatEquality::Equal) => {
                 // Unordered operands set the zero flag too.
                 self.jump_if(Cond::P, otherwise);
                 self.jump_if(Cond::E, then);
             }
-            Cond::FloatNE => {
+            Some(FloatEquality::Unequal) => {
                 self.jump_if(Cond::P, then);
                 self.jump_if(Cond::NE, then);
             }
-            simple => self.jump_if(simple, then),
+            None => self.jump_if(cond, then),
         }
         if next != Some(otherwise) {
             self.jump(otherwise);
@@ -618,13 +632,15 @@ impl<'c> Emitter<'c> {
         dynasm!(self.out.asm; .arch x64; ud2);
     }
 
-    fn push_cold(&mut self, inst: &Inst) -> DynamicLabel {
-        self.push_cold_with_return(inst).0
+    /// Code after the function that does not return; its label.
+    fn push_cold(&mut self, case: Rare, inst: &Inst) -> DynamicLabel {
+        self.push_cold_with_return(case, inst).0
     }
 
-    fn push_cold_with_return(&mut self, inst: &Inst) -> (DynamicLabel, DynamicLabel) {
+    /// Code after the function; its label, and the one to which it returns.
+    fn push_cold_with_return(&mut self, case: Rare, inst: &Inst) -> (DynamicLabel, DynamicLabel) {
         let (entry, back) = (self.out.asm.new_dynamic_label(), self.out.asm.new_dynamic_label());
-        self.cold.push(Cold { entry, back, inst: *inst });
+        self.cold.push(Cold { entry, back, case, inst: *inst });
         (entry, back)
     }
 

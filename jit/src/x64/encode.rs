@@ -4,7 +4,7 @@
 //! compiled, always spends a SIB byte and a displacement on a register known only at run time, and wants one macro call
 //! per instruction and operand form. Here one function serves every row of TABLE 3.
 
-use super::insts::{Asm, Encoding, Inst, Mem, Rm, Shape, Width};
+use super::insts::{Asm, Encoding, Inst, Mem, Opcode, Rm, Shape, Width};
 use crate::regalloc::{Class, Reg};
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler};
@@ -146,39 +146,49 @@ impl Bytes {
     }
 
     /// Encodes `inst`, which is in physical registers and no [`Encoding::Sequence`].
+    ///
+    /// # Panics
+    /// If it is a sequence.
     pub fn encode(&mut self, inst: &Inst) {
+        let Encoding::Opcode(opcode) = inst.op.encoding() else { panic!("{:?} is a sequence", inst.op) };
+        self.encode_as(opcode, inst);
+    }
+
+    /// Encodes `inst`, whose row has this encoding.
+    #[inline]
+    pub fn encode_as(&mut self, opcode: Opcode, inst: &Inst) {
         debug_assert!(!matches!(inst.rm, Rm::Mem(Mem { index, .. }) if index == super::abi::RSP));
-        match inst.op.encoding() {
-            Encoding::Legacy(prefix, map, opcode) => self.encode_legacy(inst, prefix, map, opcode),
-            Encoding::Alu(n) => self.encode_alu(inst, n),
-            Encoding::Test => self.encode_test(inst),
-            Encoding::Store(reg, imm) => self.encode_store(inst, reg, imm),
-            Encoding::Group(opcode, extension) => self.encode_group(inst, opcode, extension),
-            Encoding::Cond(opcode) => {
+        match opcode {
+            Opcode::Legacy(prefix, map, opcode) => self.encode_legacy(inst, prefix, map, opcode),
+            Opcode::Alu(n) => self.encode_alu(inst, n),
+            Opcode::Test => self.encode_test(inst),
+            Opcode::Store(reg, imm) => self.encode_store(inst, reg, imm),
+            Opcode::Group(opcode, extension) => self.encode_group(inst, opcode, extension),
+            Opcode::Cond(opcode) => {
                 let opcode = opcode + inst.cond as u8;
                 self.legacy(&Legacy { reg: inst.dst.encoding(), ..simple(inst, 1, opcode) });
             }
-            Encoding::Vex(pp, map, opcode) => self.encode_vex(inst, pp, map, opcode),
-            Encoding::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
-            Encoding::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
-            Encoding::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
-            Encoding::Packed(opcode) => self.encode_shape(inst, double(inst), 1, opcode, false),
-            Encoding::Lanes(bytes, words, doubles, quads) => {
+            Opcode::Vex(pp, map, opcode) => self.encode_vex(inst, pp, map, opcode),
+            Opcode::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
+            Opcode::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
+            Opcode::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
+            Opcode::Packed(opcode) => self.encode_shape(inst, double(inst), 1, opcode, false),
+            Opcode::Lanes(bytes, words, doubles, quads) => {
                 let [opcode, map] = [bytes, words, doubles, quads][inst.width as usize].to_le_bytes();
                 debug_assert_ne!(map, 0, "{:?} has no lanes of this width", inst.op);
                 self.encode_shape(inst, 1, map, opcode, false);
             }
-            Encoding::LaneShift(extension) => {
+            Opcode::LaneShift(extension) => {
                 let opcode = 0x70 + inst.width as u8;
                 let (left, rm) = (inst.dst.encoding(), &inst.rm);
                 self.vex(&Vex { pp: 1, map: 1, opcode, wide: false, reg: extension, left, rm, immediate: 1 });
                 self.put_imm(inst.imm, 1);
             }
-            Encoding::Insert => {
+            Opcode::Insert => {
                 let (map, opcode) = [(3, 0x20), (1, 0xC4), (3, 0x22), (3, 0x22)][inst.width as usize];
                 self.encode_shape(inst, 1, map, opcode, inst.width == Width::Q);
             }
-            Encoding::Extract => {
+            Opcode::Extract => {
                 let opcode = [0x14, 0x15, 0x16, 0x16][inst.width as usize];
                 let dst = Rm::Reg(inst.dst);
                 let rm = if inst.op.shape() == Shape::Store { &inst.rm } else { &dst };
@@ -186,7 +196,6 @@ impl Bytes {
                 self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate: 1 });
                 self.put_imm(inst.imm, 1);
             }
-            Encoding::Sequence => unreachable!("{:?} is a sequence", inst.op),
         }
     }
 
@@ -205,22 +214,20 @@ impl Bytes {
 
     fn encode_alu(&mut self, inst: &Inst, n: u8) {
         let byte = inst.width == Width::B;
-        let (left, reg_to_rm) = match inst.op.shape() {
-            Shape::TwoAddress => (inst.dst, false),
-            Shape::Compare => (inst.src, false),
-            _ => (inst.src, true),
-        };
-        let of_immediate = match inst.op.shape() {
-            Shape::TwoAddress if inst.rm == Rm::None => Some(Rm::Reg(inst.dst)),
-            Shape::TwoAddress => None,
-            _ => inst.src.is_none().then_some(inst.rm),
+        let shape = inst.op.shape();
+        let two_address = shape == Shape::TwoAddress;
+        let left = if two_address { inst.dst } else { inst.src };
+        let reg_to_rm = shape == Shape::Update;
+        let of_immediate = match two_address {
+            true => (inst.rm == Rm::None).then_some(Rm::Reg(inst.dst)),
+            false => inst.src.is_none().then_some(inst.rm),
         };
         if let Some(rm) = of_immediate {
             let (opcode, immediate) = match inst.width {
                 Width::B => (0x80, 1),
-                _ if i8::try_from(inst.imm).is_ok() => (0x83, 1),
+                Width::W | Width::D | Width::Q | Width::X if i8::try_from(inst.imm).is_ok() => (0x83, 1),
                 Width::W => (0x81, 2),
-                _ => (0x81, 4),
+                Width::D | Width::Q | Width::X => (0x81, 4),
             };
             let prefix = operand_size(inst);
             self.legacy(&Legacy { prefix, reg: n, rm: &rm, immediate, byte_rm: byte, ..simple(inst, 0, opcode) });
@@ -254,7 +261,7 @@ impl Bytes {
         let immediate = match inst.width {
             Width::B => 1,
             Width::W => 2,
-            _ => 4,
+            Width::D | Width::Q | Width::X => 4,
         };
         self.legacy(&Legacy { prefix, reg: 0, immediate, ..simple(inst, 0, from_imm - byte) });
         self.put_imm(inst.imm, immediate);
@@ -264,10 +271,7 @@ impl Bytes {
         let rm = Rm::Reg(inst.dst);
         let by_imm = opcode == 0xC1;
         // Shifts by 1 have their own opcode.
-        let (opcode, immediate) = match by_imm {
-            true if inst.imm == 1 => (0xD1, 0),
-            _ => (opcode, usize::from(by_imm)),
-        };
+        let (opcode, immediate) = if by_imm && inst.imm == 1 { (0xD1, 0) } else { (opcode, usize::from(by_imm)) };
         self.legacy(&Legacy { reg: extension, rm: &rm, immediate, ..simple(inst, 0, opcode) });
         self.put_imm(inst.imm, immediate);
     }
@@ -275,25 +279,23 @@ impl Bytes {
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
         // Of instructions on packed floats the width says what their lanes are, not the encoding.
         let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
-        let dst = inst.dst;
-        match inst.op {
-            // Result and lower half are one register: the upper half remains.
-            Asm::Mulx => self.encode_shape(&inst.src(dst), pp, map, opcode, wide),
-            Asm::CvtSs | Asm::CvtSd => {
-                self.clear(dst);
-                self.encode_shape(&inst.src(dst), pp, map, opcode, wide);
-            }
-            _ => self.encode_shape(inst, pp, map, opcode, wide),
+        let from_integer = matches!(inst.op, Asm::CvtSs | Asm::CvtSd);
+        if from_integer {
+            self.clear(inst.dst);
         }
+        // Of a product, result and lower half are one register: the upper half remains.
+        let merged = from_integer || inst.op == Asm::Mulx;
+        let inst = if merged { inst.src(inst.dst) } else { *inst };
+        self.encode_shape(&inst, pp, map, opcode, wide);
     }
 
     /// One whose operands are where its shape says.
     fn encode_shape(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, wide: bool) {
         let shape = inst.op.shape();
-        let (reg, left) = match shape {
-            Shape::Compare => (inst.src, 0),
-            _ if inst.src.is_none() => (inst.dst, 0),
-            _ => (inst.dst, inst.src.encoding()),
+        let (reg, left) = match shape == Shape::Compare {
+            true => (inst.src, 0),
+            false if inst.src.is_none() => (inst.dst, 0),
+            false => (inst.dst, inst.src.encoding()),
         };
         let immediate = usize::from(matches!(shape, Shape::MoveImm | Shape::ThreeImm));
         self.vex(&Vex { pp, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
@@ -302,26 +304,26 @@ impl Bytes {
 
     fn encode_scalar(&mut self, inst: &Inst, map: u8, opcode: u8) {
         let pp = if inst.width == Width::X { 0 } else { 2 + double(inst) };
-        let vex = Vex { pp, map, opcode, wide: false, reg: 0, left: 0, rm: &inst.rm, immediate: 0 };
-        match inst.op.shape() {
-            Shape::Store => self.vex(&Vex { reg: inst.src.encoding(), ..vex }),
-            Shape::Move => match inst.rm {
-                Rm::Reg(src) => self.copy(inst.dst, src),
-                _ => self.vex(&Vex { reg: inst.dst.encoding(), ..vex }),
-            },
-            _ => self.vex(&Vex { reg: inst.dst.encoding(), left: inst.src.encoding(), ..vex }),
+        let shape = inst.op.shape();
+        if let (Shape::Move, Rm::Reg(src)) = (shape, inst.rm) {
+            return self.copy(inst.dst, src);
         }
+        let (reg, left) = match shape == Shape::Store {
+            true => (inst.src, 0),
+            false if inst.src.is_none() => (inst.dst, 0),
+            false => (inst.dst, inst.src.encoding()),
+        };
+        self.vex(&Vex { pp, map, opcode, wide: false, reg: reg.encoding(), left, rm: &inst.rm, immediate: 0 });
     }
 
     /// The upper part of the result comes from a register: the operand itself, or the cleared destination. Otherwise the
-    /// instruction would wait for whatever wrote the destination last.
+    /// instruction would depend on whatever wrote the destination last.
     fn encode_merge(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, imm: Option<i64>) {
-        let left = match inst.rm {
-            Rm::Reg(reg) => reg,
-            _ => {
-                self.clear(inst.dst);
-                inst.dst
-            }
+        let left = if let Rm::Reg(reg) = inst.rm {
+            reg
+        } else {
+            self.clear(inst.dst);
+            inst.dst
         };
         let (reg, left) = (inst.dst.encoding(), left.encoding());
         let immediate = usize::from(imm.is_some());
@@ -414,14 +416,19 @@ mod tests {
         let reg = |reg: Reg| Some(usize::from(reg.encoding()));
         let rm = match inst.rm {
             Rm::Reg(rm) => reg(rm),
-            _ => None,
+            Rm::None | Rm::Mem(_) | Rm::Slot(_) => None,
         };
-        match inst.op.shape() {
-            Shape::Store => vec![rm, reg(inst.src)],
-            Shape::Compare => vec![reg(inst.src), rm],
-            Shape::Extract => vec![reg(inst.dst), reg(inst.src)],
-            Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm => vec![reg(inst.dst), reg(inst.src), rm],
-            _ => vec![reg(inst.dst), rm],
+        let shape = inst.op.shape();
+        if shape == Shape::Store {
+            vec![rm, reg(inst.src)]
+        } else if shape == Shape::Compare {
+            vec![reg(inst.src), rm]
+        } else if shape == Shape::Extract {
+            vec![reg(inst.dst), reg(inst.src)]
+        } else if matches!(shape, Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm) {
+            vec![reg(inst.dst), reg(inst.src), rm]
+        } else {
+            vec![reg(inst.dst), rm]
         }
     }
 
@@ -456,18 +463,18 @@ mod tests {
         let on_vectors = |op: &&Asm| **op as u8 >= Asm::Pand as u8 && **op as u8 <= Asm::DoubleToSingle as u8;
         for &op in Asm::ALL.iter().filter(on_vectors) {
             let widths: &[(Width, &str)] = match op.encoding() {
-                Encoding::Lanes(0, 0, 0x308, _) | Encoding::Packed(_) => &[(Width::D, "s"), (Width::Q, "d")],
-                Encoding::Lanes(..) | Encoding::Insert | Encoding::Extract | Encoding::LaneShift(_) => {
+                Encoding::Opcode(Opcode::Lanes(0, 0, 0x308, _) | Opcode::Packed(_)) => &[(Width::D, "s"), (Width::Q, "d")],
+                Encoding::Opcode(Opcode::Lanes(..) | Opcode::Insert | Opcode::Extract | Opcode::LaneShift(_)) => {
                     &[(Width::B, "b"), (Width::W, "w"), (Width::D, "d"), (Width::Q, "q")]
                 }
-                Encoding::Sequence => continue,
-                _ => &[(Width::X, "")],
+                Encoding::Sequence(_) => continue,
+                Encoding::Opcode(_) => &[(Width::X, "")],
             };
             for &(width, suffix) in widths {
                 let exists = match op.encoding() {
-                    Encoding::Lanes(b, w, d, q) => [b, w, d, q][width as usize] != 0,
-                    Encoding::LaneShift(_) => width != Width::B && (op, width) != (Asm::PsraImm, Width::Q),
-                    _ => true,
+                    Encoding::Opcode(Opcode::Lanes(b, w, d, q)) => [b, w, d, q][width as usize] != 0,
+                    Encoding::Opcode(Opcode::LaneShift(_)) => width != Width::B && (op, width) != (Asm::PsraImm, Width::Q),
+                    Encoding::Opcode(_) | Encoding::Sequence(_) => true,
                 };
                 let shape = op.shape();
                 for (dst, src, rm) in [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (15, 14, 13)].into_iter().filter(|_| exists)
@@ -487,11 +494,13 @@ mod tests {
                     let registers = inst.reg(Reg::float(rm));
                     let memory = inst.mem(Mem::indexed(Reg::int(9), Reg::int(10), 2, 0x40));
                     let only_registers = matches!(shape, Shape::MoveRegister | Shape::RegisterImm | Shape::ThreeRegister);
-                    match shape {
-                        Shape::Extract => check(&inst, suffix),
-                        Shape::Store => check(&memory, suffix),
-                        _ if only_registers => check(&registers, suffix),
-                        _ => [registers, memory].iter().for_each(|inst| check(inst, suffix)),
+                    if shape == Shape::Extract {
+                        check(&inst, suffix);
+                    } else if shape != Shape::Store {
+                        check(&registers, suffix);
+                    }
+                    if shape != Shape::Extract && !only_registers {
+                        check(&memory, suffix);
                     }
                     forms += 1;
                 }

@@ -10,7 +10,7 @@
 //! memory), and where `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
 
 use super::abi;
-use crate::mir::{FlagSet, RegList};
+use crate::mir::{Control, FlagSet, RegList};
 use crate::regalloc::{Constraint, Position, Reg, RegSet, Role};
 use weir_bytecode::Trap;
 
@@ -27,7 +27,7 @@ macro_rules! for_each_asm {
             Movsxd, "movsxd", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x63);
             // An addition whenever that is shorter.
             Lea, "lea", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8D);
-            MovImm, "mov_imm", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            MovImm, "mov_imm", Const, flags: keeps, traps: no, clobbers: none, sequence(Constant);
             MovTo, "mov_to", Store, flags: keeps, traps: no, clobbers: none, store(0x89, 0xC7);
 
             // Integer arithmetic.
@@ -55,15 +55,15 @@ macro_rules! for_each_asm {
             // Upper half of rdx * rm, unsigned; rdx is `src`.
             Mulx, "mulx", HighProduct, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF6);
             // Upper half of rax * rm, signed; rax is `src`.
-            ImulHigh, "imul_high", Remainder, flags: clobbers, traps: no, clobbers: rax, sequence;
+            ImulHigh, "imul_high", Remainder, flags: clobbers, traps: no, clobbers: rax, sequence(HighProduct);
             Popcnt, "popcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xB8);
             Lzcnt, "lzcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xBD);
             Tzcnt, "tzcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xBC);
             // rax by rm; -1 as divisor is taken care of, 0 faults.
-            DivS, "div_s", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence;
-            DivU, "div_u", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence;
-            RemS, "rem_s", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence;
-            RemU, "rem_u", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence;
+            DivS, "div_s", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence(Division);
+            DivU, "div_u", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence(Division);
+            RemS, "rem_s", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence(Division);
+            RemU, "rem_u", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence(Division);
 
             // Memory as destination.
             AddTo, "add_to", Update, flags: integers, traps: no, clobbers: none, alu(0);
@@ -75,14 +75,14 @@ macro_rules! for_each_asm {
             // Flags. With an immediate the left operand is `rm`.
             Cmp, "cmp", Compare, flags: integers, traps: no, clobbers: none, alu(7);
             Test, "test", Compare, flags: integers, traps: no, clobbers: none, test;
-            Set, "set", Set, flags: reads, traps: no, clobbers: none, sequence;
+            Set, "set", Set, flags: reads, traps: no, clobbers: none, sequence(Set);
             Cmov, "cmov", TwoAddress, flags: reads, traps: no, clobbers: none, cond(0x40);
 
             // Floats; the width says which. `X` moves 128 bits.
             Vmov, "vmov", Move, flags: keeps, traps: no, clobbers: none, scalar(1, 0x10);
             VmovTo, "vmov_to", Store, flags: keeps, traps: no, clobbers: none, scalar(1, 0x11);
             // The constant with bits 0.
-            Vzero, "vzero", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            Vzero, "vzero", Const, flags: keeps, traps: no, clobbers: none, sequence(Zero);
             Vadd, "vadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x58);
             Vmul, "vmul", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x59);
             Vsub, "vsub", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5C);
@@ -100,21 +100,21 @@ macro_rules! for_each_asm {
             Vxor, "vxorps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x57);
             Vucomi, "vucomi", Compare, flags: floats, traps: no, clobbers: none, packed(0x2E);
             // WebAssembly's minimum and maximum.
-            Fmin, "fmin", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence;
-            Fmax, "fmax", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence;
+            Fmin, "fmin", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence(MinMax);
+            Fmax, "fmax", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence(MinMax);
             // `rm` if the condition holds, else `src`.
-            FloatSelect, "select", TwoAddress, flags: reads, traps: no, clobbers: none, sequence;
+            FloatSelect, "select", TwoAddress, flags: reads, traps: no, clobbers: none, sequence(FloatSelect);
             // Bits between the banks.
             ToFloat, "vmov_from_int", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x6E);
-            FromFloat, "vmov_to_int", Move, flags: keeps, traps: no, clobbers: none, sequence;
+            FromFloat, "vmov_to_int", Move, flags: keeps, traps: no, clobbers: none, sequence(FromFloat);
             // From an integer of the width, signed.
             CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x2A);
             CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x2A);
             // From an unsigned 64-bit integer.
-            CvtUnsignedSs, "cvtss_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence;
-            CvtUnsignedSd, "cvtsd_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence;
+            CvtUnsignedSs, "cvtss_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence(FromUnsigned);
+            CvtUnsignedSd, "cvtsd_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence(FromUnsigned);
             // To an integer of the width; `imm` is a `Trunc`.
-            Trunc, "trunc", WithScratch, flags: clobbers, traps: unless_saturating, clobbers: none, sequence;
+            Trunc, "trunc", WithScratch, flags: clobbers, traps: unless_saturating, clobbers: none, sequence(Truncation);
 
             // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
             // doesn't matter.
@@ -124,7 +124,7 @@ macro_rules! for_each_asm {
             Por, "vpor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEB);
             Pxor, "vpxor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEF);
             // The constant with bits 1.
-            Pones, "vpones", Const, flags: keeps, traps: no, clobbers: none, sequence;
+            Pones, "vpones", Const, flags: keeps, traps: no, clobbers: none, sequence(Ones);
             Padd, "vpadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1FC, 0x1FD, 0x1FE, 0x1D4);
             PaddSatS, "vpadds", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1EC, 0x1ED, 0, 0);
             PaddSatU, "vpaddus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1DC, 0x1DD, 0, 0);
@@ -213,17 +213,17 @@ macro_rules! for_each_asm {
             DoubleToSingle, "vcvtpd2ps", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x5A);
 
             // Control. `imm` of a `TrapIf` is a `TrapCode`.
-            TrapIf, "trap_if", Nullary, flags: reads, traps: yes, clobbers: none, sequence;
+            TrapIf, "trap_if", Nullary, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
             // Traps unless the signature of the table entry at `src` is `imm`.
-            CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence;
-            Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence;
-            Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence;
-            TailCall, "tail_call", List, flags: clobbers, traps: no, clobbers: list, sequence;
-            Ret, "ret", List, flags: clobbers, traps: no, clobbers: list, sequence;
-            Ud2, "ud2", Nullary, flags: keeps, traps: yes, clobbers: none, sequence;
-            Jmp, "jmp", Nullary, flags: keeps, traps: no, clobbers: none, sequence;
-            Jcc, "j", Nullary, flags: reads, traps: no, clobbers: none, sequence;
-            JmpTable, "jmp_table", Table, flags: clobbers, traps: no, clobbers: none, sequence;
+            CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
+            Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
+            Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence(Call);
+            TailCall, "tail_call", List, flags: clobbers, traps: no, clobbers: list, sequence(TailCall);
+            Ret, "ret", List, flags: clobbers, traps: no, clobbers: list, sequence(Return);
+            Ud2, "ud2", Nullary, flags: keeps, traps: yes, clobbers: none, sequence(Trap);
+            Jmp, "jmp", Nullary, flags: keeps, traps: no, clobbers: none, sequence(Jump);
+            Jcc, "j", Nullary, flags: reads, traps: no, clobbers: none, sequence(Branch);
+            JmpTable, "jmp_table", Table, flags: clobbers, traps: no, clobbers: none, sequence(JumpTable);
         }
     };
 }
@@ -343,10 +343,19 @@ pub enum Clobbers {
     List,
 }
 
-/// How an instruction becomes bytes. Legacy prefixes are given as the byte (0 for none), those of VEX as its `pp`; the map is 0 for
-/// one-byte opcodes, then 0F, 0F38, 0F3A.
+/// How an instruction becomes bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
+    /// One instruction of the processor.
+    Opcode(Opcode),
+    /// Written by hand in `emit`.
+    Sequence(Sequence),
+}
+
+/// How one instruction of the processor is encoded. Legacy prefixes are given as the byte (0 for none), those of VEX as its `pp`; the
+/// map is 0 for one-byte opcodes, then 0F, 0F38, 0F3A.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opcode {
     /// prefix, map, opcode
     Legacy(u8, u8, u8),
     /// The eight arithmetic operations of the one-byte map.
@@ -377,58 +386,130 @@ pub enum Encoding {
     Insert,
     /// `vpextr`
     Extract,
-    /// Written by hand in `emit`.
-    Sequence,
+}
+
+/// What `emit` writes by hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sequence {
+    /// An integer in the shortest form.
+    Constant,
+    /// The upper half of a signed product.
+    HighProduct,
+    /// Quotient or remainder.
+    Division,
+    /// A condition as 0 or 1.
+    Set,
+    /// A vector register of zeros.
+    Zero,
+    /// A vector register of ones.
+    Ones,
+    /// WebAssembly's minimum or maximum of floats.
+    MinMax,
+    /// One of two floats.
+    FloatSelect,
+    /// A vector register to a general-purpose one.
+    FromFloat,
+    /// An unsigned 64-bit integer to a float.
+    FromUnsigned,
+    /// A float to an integer.
+    Truncation,
+    /// A trap on a condition.
+    TrapIf,
+    /// A trap unless a signature is the expected one.
+    CheckSignature,
+    /// The function's entry: no bytes.
+    Args,
+    /// A call.
+    Call,
+    /// A tail call.
+    TailCall,
+    /// A return.
+    Return,
+    /// A trap.
+    Trap,
+    /// A jump.
+    Jump,
+    /// A conditional jump.
+    Branch,
+    /// A jump by a table.
+    JumpTable,
+}
+
+impl Sequence {
+    /// Where control goes after it; `index` is the jump table's, if it has one.
+    pub const fn control(self, index: u32) -> Control {
+        match self {
+            Sequence::Jump => Control::Jump,
+            Sequence::Branch => Control::Branch,
+            Sequence::JumpTable => Control::Table(index),
+            Sequence::Return | Sequence::TailCall | Sequence::Trap => Control::Leave,
+            Sequence::Constant
+            | Sequence::HighProduct
+            | Sequence::Division
+            | Sequence::Set
+            | Sequence::Zero
+            | Sequence::Ones
+            | Sequence::MinMax
+            | Sequence::FloatSelect
+            | Sequence::FromFloat
+            | Sequence::FromUnsigned
+            | Sequence::Truncation
+            | Sequence::TrapIf
+            | Sequence::CheckSignature
+            | Sequence::Args
+            | Sequence::Call => Control::Next,
+        }
+    }
 }
 
 macro_rules! encoding {
     (legacy($a:literal, $b:literal, $c:literal)) => {
-        Encoding::Legacy($a, $b, $c)
+        Encoding::Opcode(Opcode::Legacy($a, $b, $c))
     };
     (vex($a:literal, $b:literal, $c:literal)) => {
-        Encoding::Vex($a, $b, $c)
+        Encoding::Opcode(Opcode::Vex($a, $b, $c))
     };
     (alu($a:literal)) => {
-        Encoding::Alu($a)
+        Encoding::Opcode(Opcode::Alu($a))
     };
     (store($a:literal, $b:literal)) => {
-        Encoding::Store($a, $b)
+        Encoding::Opcode(Opcode::Store($a, $b))
     };
     (group($a:literal, $b:literal)) => {
-        Encoding::Group($a, $b)
+        Encoding::Opcode(Opcode::Group($a, $b))
     };
     (cond($a:literal)) => {
-        Encoding::Cond($a)
+        Encoding::Opcode(Opcode::Cond($a))
     };
     (scalar($a:literal, $b:literal)) => {
-        Encoding::Scalar($a, $b)
+        Encoding::Opcode(Opcode::Scalar($a, $b))
     };
     (merge($a:literal, $b:literal)) => {
-        Encoding::Merge($a, $b)
+        Encoding::Opcode(Opcode::Merge($a, $b))
     };
     (packed($a:literal)) => {
-        Encoding::Packed($a)
+        Encoding::Opcode(Opcode::Packed($a))
     };
     (lanes($a:literal, $b:literal, $c:literal, $d:literal)) => {
-        Encoding::Lanes($a, $b, $c, $d)
+        Encoding::Opcode(Opcode::Lanes($a, $b, $c, $d))
     };
     (lane_shift($a:literal)) => {
-        Encoding::LaneShift($a)
+        Encoding::Opcode(Opcode::LaneShift($a))
     };
     (insert) => {
-        Encoding::Insert
+        Encoding::Opcode(Opcode::Insert)
     };
     (extract) => {
-        Encoding::Extract
+        Encoding::Opcode(Opcode::Extract)
     };
     (test) => {
-        Encoding::Test
+        Encoding::Opcode(Opcode::Test)
     };
     (round) => {
-        Encoding::Round
+        Encoding::Opcode(Opcode::Round)
     };
-    (sequence) => {
-        Encoding::Sequence
+    (sequence($name:ident)) => {
+        Encoding::Sequence(Sequence::$name)
     };
 }
 
@@ -490,7 +571,7 @@ macro_rules! clobbers {
 }
 
 macro_rules! define_asm {
-    ($($name:ident, $text:literal, $shape:ident, flags: $flags:ident, traps: $traps:ident, clobbers: $clobbers:ident, $encoding:ident $(($($n:literal),*))?;)*) => {
+    ($($name:ident, $text:literal, $shape:ident, flags: $flags:ident, traps: $traps:ident, clobbers: $clobbers:ident, $encoding:ident $(($($n:tt),*))?;)*) => {
         /// A machine instruction's identity.
         #[allow(missing_docs, reason = "TABLE 3 is the documentation")]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -604,23 +685,20 @@ pub enum Cond {
     FloatNE,
 }
 
-impl Cond {
-    /// The simple conditions, by encoding.
-    const SIMPLE: [Cond; 16] = {
-        use Cond::{A, AE, B, BE, E, G, GE, L, LE, NE, NO, NP, NS, O, P, S};
-        [O, NO, B, AE, E, NE, BE, A, S, NS, P, NP, L, GE, LE, G]
-    };
+/// See [`Cond::float_equality`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FloatEquality {
+    /// [`Cond::FloatE`]
+    Equal,
+    /// [`Cond::FloatNE`]
+    Unequal,
+}
 
+impl Cond {
     /// Every condition.
     pub const ALL: [Cond; 18] = {
-        let mut all = [Cond::FloatE; 18];
-        let mut i = 0;
-        while i < Cond::SIMPLE.len() {
-            all[i] = Cond::SIMPLE[i];
-            i += 1;
-        }
-        all[17] = Cond::FloatNE;
-        all
+        use Cond::{A, AE, B, BE, E, FloatE, FloatNE, G, GE, L, LE, NE, NO, NP, NS, O, P, S};
+        [O, NO, B, AE, E, NE, BE, A, S, NS, P, NP, L, GE, LE, G, FloatE, FloatNE]
     };
 
     /// The flags that decide it.
@@ -638,13 +716,38 @@ impl Cond {
         }
     }
 
+    /// Which of the two conditions that ask for two flags it is; `None` for one that the processor has.
+    pub const fn float_equality(self) -> Option<FloatEquality> {
+        match self {
+            Cond::FloatE => Some(FloatEquality::Equal),
+            Cond::FloatNE => Some(FloatEquality::Unequal),
+            Cond::O | Cond::NO | Cond::B | Cond::AE | Cond::E | Cond::NE | Cond::BE | Cond::A => None,
+            Cond::S | Cond::NS | Cond::P | Cond::NP | Cond::L | Cond::GE | Cond::LE | Cond::G => None,
+        }
+    }
+
     /// The condition that holds exactly when this one doesn't.
     #[must_use]
     pub fn inverted(self) -> Cond {
         match self {
+            Cond::O => Cond::NO,
+            Cond::NO => Cond::O,
+            Cond::B => Cond::AE,
+            Cond::AE => Cond::B,
+            Cond::E => Cond::NE,
+            Cond::NE => Cond::E,
+            Cond::BE => Cond::A,
+            Cond::A => Cond::BE,
+            Cond::S => Cond::NS,
+            Cond::NS => Cond::S,
+            Cond::P => Cond::NP,
+            Cond::NP => Cond::P,
+            Cond::L => Cond::GE,
+            Cond::GE => Cond::L,
+            Cond::LE => Cond::G,
+            Cond::G => Cond::LE,
             Cond::FloatE => Cond::FloatNE,
             Cond::FloatNE => Cond::FloatE,
-            simple => Cond::SIMPLE[simple as usize ^ 1],
         }
     }
 
@@ -867,7 +970,22 @@ impl Inst {
             Shape::ThreeRegister | Shape::MoveRegister | Shape::RegisterImm | Shape::WithScratch | Shape::Table => (InReg, Early),
             Shape::Quotient | Shape::Remainder => (InReg, Late),
             Shape::ByCl => (Fixed(abi::RCX), Early),
-            _ => (Any, Early),
+            Shape::Move
+            | Shape::MoveImm
+            | Shape::Const
+            | Shape::TwoAddress
+            | Shape::Unary
+            | Shape::ThreeAddress
+            | Shape::ThreeImm
+            | Shape::Extract
+            | Shape::HighProduct
+            | Shape::Compare
+            | Shape::Store
+            | Shape::Update
+            | Shape::Set
+            | Shape::OneUse
+            | Shape::Nullary
+            | Shape::List => (Any, Early),
         };
         match shape {
             Shape::List => {

@@ -1,7 +1,7 @@
 //! TABLE 3 as the instruction set of the machine layer, and the text of its instructions.
 
 use super::abi;
-use super::insts::{Asm, Cond, Field, Inst, Mem, Rm, STORED, Shape, Width};
+use super::insts::{Asm, Cond, Encoding, Field, Inst, Mem, Rm, STORED, Shape, Width};
 use crate::mir::text::{Line, Show};
 use crate::mir::{Control, FlagSet, RegList, isa};
 use crate::regalloc::{Operand, Place, Reg, RegSet};
@@ -21,12 +21,9 @@ impl isa::Inst for Inst {
     }
 
     fn control(&self) -> Control {
-        match self.op {
-            Asm::Jmp => Control::Jump,
-            Asm::Jcc => Control::Branch,
-            Asm::JmpTable => Control::Table(self.imm as u32),
-            Asm::Ret | Asm::TailCall | Asm::Ud2 => Control::Leave,
-            _ => Control::Next,
+        match self.op.encoding() {
+            Encoding::Sequence(sequence) => sequence.control(self.imm as u32),
+            Encoding::Opcode(_) => Control::Next,
         }
     }
 
@@ -59,8 +56,8 @@ impl isa::Inst for Inst {
         self.visit_all(lists, |field, constraint, role, position| {
             let place = match &field {
                 Field::Rm(Rm::Slot(slot)) => Place::Slot(*slot),
-                field if field.get().is_none() => return,
-                field => Place::Reg(field.get()),
+                Field::Reg(_) | Field::Rm(_) if field.get().is_none() => return,
+                Field::Reg(_) | Field::Rm(_) => Place::Reg(field.get()),
             };
             f(Operand { reg: field.get(), constraint, role, position }, place);
         });
@@ -81,25 +78,29 @@ impl isa::Inst for Inst {
     fn check(&self, pool_bytes: usize) -> Result<(), String> {
         let Form { dst, src, rm, imm } = Form::of(self.op);
         let has_imm = imm.takes(self);
-        let fits = match self.op {
-            Asm::MovImm => true,
-            Asm::TrapIf | Asm::Ud2 => trap_name(self.imm).is_some(),
-            _ => !has_imm || i32::try_from(self.imm).is_ok() || u32::try_from(self.imm).is_ok(),
+        let fits = match imm {
+            _ if !has_imm => true,
+            Immediate::Any => true,
+            Immediate::Trap => trap_name(self.imm).is_some(),
+            Immediate::Never | Immediate::Always | Immediate::WithoutRm | Immediate::WithoutSrc => {
+                i32::try_from(self.imm).is_ok() || u32::try_from(self.imm).is_ok()
+            }
         };
         let indexed = self.op.shape() == Shape::List;
         let wrong = match self.rm {
-            _ if dst == self.dst.is_none() => "the destination",
-            _ if src == Presence::Never && !self.src.is_none() => "the left operand",
-            _ if src == Presence::Always && self.src.is_none() => "the left operand",
-            Rm::None if rm == Presence::Always => "the right operand",
-            Rm::Reg(_) | Rm::Mem(_) | Rm::Slot(_) if rm == Presence::Never => "the right operand",
-            Rm::Mem(Mem { pooled: true, disp, .. }) if disp as usize >= pool_bytes => "the constant's offset",
-            Rm::Mem(Mem { shift, .. }) if shift > 3 => "the factor of the index",
-            Rm::Mem(Mem { index, .. }) if index == abi::RSP => "the index register",
-            _ if !has_imm && !indexed && self.imm != 0 || !fits => "the immediate",
-            _ => return Ok(()),
+            _ if dst == self.dst.is_none() => Some("the destination"),
+            _ if src == Presence::Never && !self.src.is_none() => Some("the left operand"),
+            _ if src == Presence::Always && self.src.is_none() => Some("the left operand"),
+            Rm::None if rm == Presence::Always => Some("the right operand"),
+            Rm::Reg(_) | Rm::Mem(_) | Rm::Slot(_) if rm == Presence::Never => Some("the right operand"),
+            Rm::Mem(Mem { pooled: true, disp, .. }) if disp as usize >= pool_bytes => Some("the constant's offset"),
+            Rm::Mem(Mem { shift, .. }) if shift > 3 => Some("the factor of the index"),
+            Rm::Mem(Mem { index, .. }) if index == abi::RSP => Some("the index register"),
+            Rm::None | Rm::Reg(_) | Rm::Mem(_) | Rm::Slot(_) => {
+                (!has_imm && !indexed && self.imm != 0 || !fits).then_some("the immediate")
+            }
         };
-        Err(wrong.into())
+        wrong.map_or(Ok(()), |wrong| Err(wrong.into()))
     }
 
     fn register_name(reg: Reg) -> &'static str {
@@ -148,11 +149,9 @@ impl isa::Inst for Inst {
         operands.extend(rm.clone().filter(|_| destination));
         operands.extend((!self.src.is_none()).then(|| reg(self.src).to_string()));
         operands.extend(rm.filter(|_| !destination));
-        if Form::of(self.op).imm.takes(self) {
-            operands.push(match self.op {
-                Asm::TrapIf | Asm::Ud2 => trap_name(self.imm).unwrap_or_default(),
-                _ => self.imm.to_string(),
-            });
+        let imm = Form::of(self.op).imm;
+        if imm.takes(self) {
+            operands.push(if imm == Immediate::Trap { trap_name(self.imm).unwrap_or_default() } else { self.imm.to_string() });
         }
         let space = if operands.is_empty() { "" } else { " " };
         write!(f, "{space}{}", operands.join(", "))
@@ -176,10 +175,8 @@ impl isa::Inst for Inst {
             self.rm = comma.next(line, read_rm)?;
         }
         if form.imm.takes(self) {
-            self.imm = comma.next(line, |line| match self.op {
-                Asm::TrapIf | Asm::Ud2 => read_trap(line),
-                _ => line.number(),
-            })?;
+            let read = |line: &mut Line<'_>| if form.imm == Immediate::Trap { read_trap(line) } else { line.number() };
+            self.imm = comma.next(line, read)?;
         }
         Ok(())
     }
@@ -192,10 +189,8 @@ impl Inst {
         if !(comma.first || ahead.eat(",")) || ahead.reg(abi::name).is_err() {
             return false;
         }
-        match self.op.shape() {
-            Shape::Compare | Shape::WithScratch => ahead.eat(",") && ahead.starts_place(),
-            _ => true,
-        }
+        let precedes_rm = matches!(self.op.shape(), Shape::Compare | Shape::WithScratch);
+        !precedes_rm || ahead.eat(",") && ahead.starts_place()
     }
 }
 
@@ -212,6 +207,10 @@ enum Presence {
 enum Immediate {
     Never,
     Always,
+    /// Always, of 64 bits.
+    Any,
+    /// Always, a trap's code or [`STORED`].
+    Trap,
     /// In the place of an absent `rm`.
     WithoutRm,
     /// In the place of an absent `src`.
@@ -222,7 +221,7 @@ impl Immediate {
     fn takes(self, inst: &Inst) -> bool {
         match self {
             Immediate::Never => false,
-            Immediate::Always => true,
+            Immediate::Always | Immediate::Any | Immediate::Trap => true,
             Immediate::WithoutRm => inst.rm == Rm::None,
             Immediate::WithoutSrc => inst.src.is_none(),
         }
@@ -239,12 +238,12 @@ struct Form {
 
 impl Form {
     fn of(op: Asm) -> Form {
-        use Immediate::{Always as WithImm, Never as NoImm, WithoutRm, WithoutSrc};
+        use Immediate::{Always as WithImm, Any, Never as NoImm, Trap, WithoutRm, WithoutSrc};
         use Presence::{Always, Never, Optional};
         let (dst, src, rm, imm) = match op.shape() {
             Shape::Move | Shape::MoveRegister => (true, Never, Always, NoImm),
             Shape::MoveImm | Shape::RegisterImm => (true, Never, Always, WithImm),
-            Shape::Const => (true, Never, Never, if op == Asm::MovImm { WithImm } else { NoImm }),
+            Shape::Const => (true, Never, Never, if op == Asm::MovImm { Any } else { NoImm }),
             Shape::TwoAddress => (true, Always, Optional, WithoutRm),
             Shape::Unary => (true, Always, Never, if matches!(op, Asm::Neg | Asm::Not) { NoImm } else { WithImm }),
             Shape::ByCl | Shape::ThreeAddress | Shape::ThreeRegister => (true, Always, Always, NoImm),
@@ -257,7 +256,7 @@ impl Form {
             Shape::Store | Shape::Update => (false, Optional, Always, WithoutSrc),
             Shape::Set => (true, Never, Never, NoImm),
             Shape::OneUse => (false, Always, Never, WithImm),
-            Shape::Nullary => (false, Never, Never, if matches!(op, Asm::TrapIf | Asm::Ud2) { WithImm } else { NoImm }),
+            Shape::Nullary => (false, Never, Never, if matches!(op, Asm::TrapIf | Asm::Ud2) { Trap } else { NoImm }),
             Shape::List => (false, Never, Never, NoImm),
             // The registers are scratch.
             Shape::Table => (true, Always, Always, WithImm),

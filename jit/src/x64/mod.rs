@@ -5,6 +5,8 @@
 //! functions with vectors): three-operand forms of float operations, shifts by any register, and counts without special cases
 //! are worth more than processors from before 2013, which have the other back end.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation, or row of TABLE 3, must be named by the compiler")]
+
 mod abi;
 mod code;
 mod disassemble;

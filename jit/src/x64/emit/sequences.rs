@@ -2,57 +2,96 @@
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
-use super::{Cold, Emitter};
+use super::{Cold, Emitter, Needed, Rare};
 use crate::regalloc::Reg;
 use crate::x64::abi;
-use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, STORED, Trunc, Width};
+use crate::x64::insts::{Asm, Cond, FloatEquality, Inst, Mem, Rm, STORED, Sequence, Trunc, Width};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 
 impl Emitter<'_> {
-    pub(super) fn sequence(&mut self, inst: &Inst) {
-        match inst.op {
-            Asm::DivS | Asm::RemS | Asm::DivU | Asm::RemU => self.divide(inst),
-            Asm::ImulHigh => dynasm!(self.out.asm; .arch x64; imul Rq(rm_reg(inst).encoding())),
-            Asm::Set => self.set(inst),
-            Asm::Fmin | Asm::Fmax => {
-                // Equal or unordered.
-                let (special, back) = self.push_cold_with_return(inst);
-                self.out.encode(&Inst::new(Asm::Vucomi, inst.width).src(inst.src).rm(inst.rm));
-                self.jump_cold(Cond::E, special);
-                let op = if inst.op == Asm::Fmin { Asm::Vmin } else { Asm::Vmax };
-                self.out.encode(&Inst { op, ..*inst });
-                dynasm!(self.out.asm; .arch x64; =>back);
+    /// Writes a row that is no single instruction of the processor.
+    pub(super) fn sequence(&mut self, sequence: Sequence, inst: &Inst, flags_needed: Needed, block: usize, next: Option<u32>) {
+        if changes_flags(sequence) {
+            self.tested = None;
+        }
+        match sequence {
+            Sequence::Jump => self.jump_unless_next(self.code.blocks[block].succs[0], next),
+            Sequence::Branch => self.branch(inst.cond, block, next),
+            Sequence::JumpTable => self.jump_table(inst, block, next),
+            Sequence::Call => self.call(inst),
+            Sequence::TailCall => self.tail_call(inst),
+            Sequence::Return => {
+                self.epilogue();
+                dynasm!(self.out.asm; .arch x64; ret);
             }
-            Asm::FloatSelect => self.float_select(inst),
-            Asm::FromFloat => self.move_from_float(inst),
-            Asm::CvtUnsignedSs | Asm::CvtUnsignedSd => {
-                let (negative, back) = self.push_cold_with_return(inst);
-                let src = rm_reg(inst);
-                self.out.encode(&Inst::new(Asm::Test, Width::Q).src(src).reg(src));
-                self.jump_cold(Cond::S, negative);
-                self.out.encode(&Inst::new(signed_conversion(inst.op), Width::Q).dst(inst.dst).reg(src));
-                dynasm!(self.out.asm; .arch x64; =>back);
+            Sequence::Trap => self.ud2(inst.imm, inst.pc),
+            Sequence::Args => {}
+            Sequence::TrapIf => self.trap_if(inst),
+            Sequence::Constant if inst.imm == 0 && flags_needed == Needed::None => {
+                self.tested = None;
+                self.out.clear(inst.dst);
             }
-            Asm::Trunc => self.truncate(inst),
-            Asm::CheckSignature => {
-                let other = self.push_cold(inst);
+            Sequence::Constant => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
+            Sequence::Zero => self.out.clear(inst.dst),
+            Sequence::Ones => {
+                self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
+            }
+            Sequence::Division => self.divide(inst),
+            Sequence::HighProduct => dynasm!(self.out.asm; .arch x64; imul Rq(rm_reg(inst).encoding())),
+            Sequence::Set => self.set(inst),
+            Sequence::MinMax => self.min_max(inst),
+            Sequence::FloatSelect => self.float_select(inst),
+            Sequence::FromFloat => self.move_from_float(inst),
+            Sequence::FromUnsigned => self.convert_unsigned(inst),
+            Sequence::Truncation => self.truncate(inst),
+            Sequence::CheckSignature => {
+                let other = self.push_cold(Rare::Signature, inst);
                 let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
                 self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(inst.imm as i32)));
                 self.jump_cold(Cond::NE, other);
             }
-            op => unreachable!("{op:?} is no sequence"),
         }
+    }
+
+    fn trap_if(&mut self, inst: &Inst) {
+        if inst.imm != Trap::Interrupt as i64 {
+            let trap = self.push_cold(Rare::Trap, inst);
+            return self.jump_cold(inst.cond, trap);
+        }
+        let (due, back) = self.push_cold_with_return(Rare::Poll, inst);
+        self.jump_cold(inst.cond, due);
+        dynasm!(self.out.asm; .arch x64; =>back);
+        self.tested = None;
+    }
+
+    fn min_max(&mut self, inst: &Inst) {
+        // Equal or unordered.
+        let (special, back) = self.push_cold_with_return(Rare::MinMax, inst);
+        self.out.encode(&Inst::new(Asm::Vucomi, inst.width).src(inst.src).rm(inst.rm));
+        self.jump_cold(Cond::E, special);
+        let op = if inst.op == Asm::Fmin { Asm::Vmin } else { Asm::Vmax };
+        self.out.encode(&Inst { op, ..*inst });
+        dynasm!(self.out.asm; .arch x64; =>back);
+    }
+
+    fn convert_unsigned(&mut self, inst: &Inst) {
+        let (negative, back) = self.push_cold_with_return(Rare::LargeUnsigned, inst);
+        let src = rm_reg(inst);
+        self.out.encode(&Inst::new(Asm::Test, Width::Q).src(src).reg(src));
+        self.jump_cold(Cond::S, negative);
+        self.out.encode(&Inst::new(signed_conversion(inst.op), Width::Q).dst(inst.dst).reg(src));
+        dynasm!(self.out.asm; .arch x64; =>back);
     }
 
     pub(super) fn cold(&mut self, cold: &Cold) {
         let (inst, entry, back) = (&cold.inst, cold.entry, cold.back);
         dynasm!(self.out.asm; .arch x64; =>entry);
-        match inst.op {
-            Asm::TrapIf if inst.imm == Trap::Interrupt as i64 => {
-                // The helper asks the host, and spares the registers.
+        match cold.case {
+            Rare::Poll => {
+                // The helper asks the host, and preserves the registers.
                 dynasm!(self.out.asm
                     ; .arch x64
                     ; push rax
@@ -63,18 +102,18 @@ impl Emitter<'_> {
                 dynasm!(self.out.asm; .arch x64; test eax, eax; pop rax; jz =>back);
                 self.ud2(STORED, inst.pc);
             }
-            Asm::TrapIf => self.ud2(inst.imm, inst.pc),
-            Asm::DivS => {
+            Rare::Trap => self.ud2(inst.imm, inst.pc),
+            Rare::QuotientByMinusOne => {
                 // A quotient by -1 is the negation, which overflows exactly when it does.
                 self.out.encode(&Inst::new(Asm::Neg, inst.width).dst(inst.dst));
                 self.jump_cold(Cond::NO, back);
                 self.ud2(Trap::IntegerOverflow as i64, inst.pc);
             }
-            Asm::RemS => {
+            Rare::RemainderByMinusOne => {
                 self.out.clear(inst.dst);
                 dynasm!(self.out.asm; .arch x64; jmp =>back);
             }
-            Asm::Fmin | Asm::Fmax => {
+            Rare::MinMax => {
                 // Of equal operands the bits differ only if they are zeros: then "or" is the lesser, "and" the greater.
                 let merge = if inst.op == Asm::Fmin { Asm::Vor } else { Asm::Vand };
                 let nan = self.out.asm.new_dynamic_label();
@@ -84,52 +123,55 @@ impl Emitter<'_> {
                 self.out.encode(&Inst { op: Asm::Vadd, ..*inst });
                 dynasm!(self.out.asm; .arch x64; jmp =>back);
             }
-            Asm::CvtUnsignedSs | Asm::CvtUnsignedSd => self.convert_large(inst, back),
-            Asm::Trunc => self.truncate_rest(inst, back),
-            Asm::CheckSignature => {
-                let mismatch = self.out.asm.new_dynamic_label();
-                let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
-                self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
-                self.jump_cold(Cond::NE, mismatch);
-                self.ud2(Trap::IndirectCallToNull as i64, inst.pc);
-                // Nothing but the element's address is needed any more.
-                let scratch = if inst.src == abi::RAX { abi::RCX } else { abi::RAX }.encoding();
-                dynasm!(self.out.asm
-                    ; .arch x64
-                    ; =>mismatch
-                    ; mov Rq(scratch), [r15 + offset_of!(InstanceCtx, store) as i32]
-                    ; mov [Rq(scratch) + offset_of!(StoreCtx, operand) as i32], Rq(inst.src.encoding())
-                );
-                self.ud2(Trap::BadSignature as i64, inst.pc);
-            }
-            op => unreachable!("{op:?} has no rare case"),
+            Rare::LargeUnsigned => self.convert_large(inst, back),
+            Rare::Truncation => self.truncate_rest(inst, back),
+            Rare::Signature => self.refuse_signature(inst),
         }
+    }
+
+    fn refuse_signature(&mut self, inst: &Inst) {
+        let mismatch = self.out.asm.new_dynamic_label();
+        let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
+        self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
+        self.jump_cold(Cond::NE, mismatch);
+        self.ud2(Trap::IndirectCallToNull as i64, inst.pc);
+        // Only the element's address is still needed.
+        let scratch = if inst.src == abi::RAX { abi::RCX } else { abi::RAX }.encoding();
+        dynasm!(self.out.asm
+            ; .arch x64
+            ; =>mismatch
+            ; mov Rq(scratch), [r15 + offset_of!(InstanceCtx, store) as i32]
+            ; mov [Rq(scratch) + offset_of!(StoreCtx, operand) as i32], Rq(inst.src.encoding())
+        );
+        self.ud2(Trap::BadSignature as i64, inst.pc);
     }
 
     fn divide(&mut self, inst: &Inst) {
         let divisor = rm_reg(inst);
         if self.code.raises {
             let trap = Inst { op: Asm::TrapIf, imm: Trap::IntegerDivisionByZero as i64, ..*inst };
-            let by_zero = self.push_cold(&trap);
+            let by_zero = self.push_cold(Rare::Trap, &trap);
             self.out.encode(&Inst::new(Asm::Test, inst.width).src(divisor).reg(divisor));
             self.jump_cold(Cond::E, by_zero);
         }
-        let back = match inst.op {
-            Asm::DivS | Asm::RemS => {
-                let (minus_one, back) = self.push_cold_with_return(inst);
-                self.out.encode(&Inst::new(Asm::Cmp, inst.width).reg(divisor).imm(-1));
-                self.jump_cold(Cond::E, minus_one);
-                match inst.width {
-                    Width::Q => dynasm!(self.out.asm; .arch x64; cqo),
-                    _ => dynasm!(self.out.asm; .arch x64; cdq),
-                }
-                Some(back)
-            }
-            _ => {
-                dynasm!(self.out.asm; .arch x64; xor edx, edx);
-                None
-            }
+        let rare = match inst.op == Asm::DivS {
+            true => Some(Rare::QuotientByMinusOne),
+            false => (inst.op == Asm::RemS).then_some(Rare::RemainderByMinusOne),
         };
+        let wide = inst.width == Width::Q;
+        let back = rare.map(|rare| {
+            let (minus_one, back) = self.push_cold_with_return(rare, inst);
+            self.out.encode(&Inst::new(Asm::Cmp, inst.width).reg(divisor).imm(-1));
+            self.jump_cold(Cond::E, minus_one);
+            match wide {
+                true => dynasm!(self.out.asm; .arch x64; cqo),
+                false => dynasm!(self.out.asm; .arch x64; cdq),
+            }
+            back
+        });
+        if back.is_none() {
+            dynasm!(self.out.asm; .arch x64; xor edx, edx);
+        }
         self.trap(TrapSite::Trap(Trap::IntegerDivisionByZero), inst.pc);
         let n = divisor.encoding();
         match (back.is_some(), inst.width) {
@@ -152,16 +194,16 @@ impl Emitter<'_> {
     /// The destination already holds the other value.
     fn float_select(&mut self, inst: &Inst) {
         let (take, keep) = (self.out.asm.new_dynamic_label(), self.out.asm.new_dynamic_label());
-        match inst.cond {
-            Cond::FloatE => {
+        match inst.cond.float_equality() {
+            Some(FloatEquality::Equal) => {
                 self.jump_cold(Cond::P, keep);
                 self.jump_cold(Cond::NE, keep);
             }
-            Cond::FloatNE => {
+            Some(FloatEquality::Unequal) => {
                 self.jump_cold(Cond::P, take);
                 self.jump_cold(Cond::E, keep);
             }
-            simple => self.jump_cold(simple.inverted(), keep),
+            None => self.jump_cold(inst.cond.inverted(), keep),
         }
         dynasm!(self.out.asm; .arch x64; =>take);
         self.out.encode(&Inst::new(Asm::Vmov, inst.width).dst(inst.dst).rm(inst.rm));
@@ -203,7 +245,7 @@ impl Emitter<'_> {
     fn truncate(&mut self, inst: &Inst) {
         let Trunc { signed, from, .. } = Trunc::from_imm(inst.imm);
         let (dst, src) = (inst.dst, rm_reg(inst));
-        let (rest, back) = self.push_cold_with_return(inst);
+        let (rest, back) = self.push_cold_with_return(Rare::Truncation, inst);
         match (signed, inst.width) {
             (true, width) => {
                 // Only the least integer minus 1 overflows.
@@ -298,9 +340,35 @@ impl Emitter<'_> {
 }
 
 fn rm_reg(inst: &Inst) -> Reg {
-    match inst.rm {
-        Rm::Reg(reg) => reg,
-        _ => unreachable!("the shape of {:?} wants a register", inst.op),
+    let Rm::Reg(reg) = inst.rm else { unreachable!("the shape of {:?} wants a register", inst.op) };
+    reg
+}
+
+/// Whether the bytes in place of an instruction change flags that [`Emitter::tested`] describes. The other sequences keep them, end
+/// their block, or say themselves what they do.
+fn changes_flags(sequence: Sequence) -> bool {
+    match sequence {
+        Sequence::HighProduct
+        | Sequence::Division
+        | Sequence::Set
+        | Sequence::MinMax
+        | Sequence::FloatSelect
+        | Sequence::FromFloat
+        | Sequence::FromUnsigned
+        | Sequence::Truncation
+        | Sequence::CheckSignature
+        | Sequence::Call => true,
+        Sequence::Constant
+        | Sequence::Zero
+        | Sequence::Ones
+        | Sequence::TrapIf
+        | Sequence::Args
+        | Sequence::TailCall
+        | Sequence::Return
+        | Sequence::Trap
+        | Sequence::Jump
+        | Sequence::Branch
+        | Sequence::JumpTable => false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Selection block by block: what passes along edges, the entry, and which function selects which operation.
 
+use super::numeric::Comparison;
 use super::selection::{Lower, width};
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Store, Table};
 use crate::ir::{Block, Entry, Op, Probability, Type, Value};
@@ -75,11 +76,12 @@ impl Lower<'_, '_> {
             self.position = position;
             self.pc = inst.pc;
             self.effects = self.facts.effects_before[value.index()];
-            match inst.op {
-                Op::Jump => args = self.lower_jump(block, 0),
-                op if op.is_terminator() => self.lower_terminator(value, flow, node),
-                _ if self.is_wanted(value) => self.lower_value(value),
-                _ => {}
+            if inst.op == Op::Jump {
+                args = self.lower_jump(block, 0);
+            } else if inst.op.is_terminator() {
+                self.lower_terminator(value, flow, node);
+            } else if self.is_wanted(value) {
+                self.lower_value(value);
             }
             self.flush();
         }
@@ -103,10 +105,13 @@ impl Lower<'_, '_> {
 
     /// Whether a value must be computed at its place.
     fn is_wanted(&self, value: Value) -> bool {
-        match self.func.op(value) {
-            Op::Param | Op::Phi | Op::Result | Op::Const => false,
-            op if op.is_removable() => !self.regs[value.index()].is_none() && self.resolve(value) == value,
-            _ => !self.taken[value.index()],
+        let op = self.func.op(value);
+        if matches!(op, Op::Param | Op::Phi | Op::Result | Op::Const) {
+            false
+        } else if op.is_removable() {
+            !self.regs[value.index()].is_none() && self.resolve(value) == value
+        } else {
+            !self.taken[value.index()]
         }
     }
 
@@ -156,14 +161,15 @@ impl Lower<'_, '_> {
             },
             Family::Integer(op) => self.lower_integer(op, value),
             Family::Bits(op) => self.lower_bits(op, value),
-            Family::Compare(_) | Family::FloatCompare(_) => self.lower_set(value),
+            Family::Compare(op) => self.lower_set(value, Comparison::Integers(op)),
+            Family::FloatCompare(op) => self.lower_set(value, Comparison::Floats(op)),
             Family::Float(op) => self.lower_binary_float(op, value),
             Family::FloatUnary(op) => self.lower_unary_float(op, value),
             Family::Convert(op) => self.lower_conversion(op, value),
             Family::Simd(Simd::Vector) => self.lower_vector(value),
             Family::Reference(op) => match op {
                 Reference::NonNull => self.lower_non_null(value),
-                Reference::RefIsNull => self.lower_set(value),
+                Reference::RefIsNull => self.lower_set(value, Comparison::Null),
                 Reference::RefFunc => self.lower_ref_func(value),
             },
             Family::Load(op) => self.lower_load(op, value),

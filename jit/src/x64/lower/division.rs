@@ -239,8 +239,8 @@ impl Quotient {
             let error = factor * d - (1u128 << power);
             (error < 1u128 << (power + 1 - bits)).then_some((factor as u64, power))
         })?;
-        Some(match ty {
-            Type::I32 => Quotient::SignedProduct { factor, shift: power, negative },
+        Some(match bits {
+            32 => Quotient::SignedProduct { factor, shift: power, negative },
             _ => Quotient::SignedHigh { factor, shift: power - 64, negative },
         })
     }
@@ -308,8 +308,8 @@ mod tests {
                         assert_eq!(compute(quotient, x, ty), x.wrapping_div(d), "{x} / {d} by {quotient:?}");
                     }
                     if let Some(quotient) = Quotient::unsigned(d, ty) {
-                        let expected = match ty {
-                            Type::I32 => i64::from((x as u32 / d as u32) as i32),
+                        let expected = match bits {
+                            32 => i64::from((x as u32 / d as u32) as i32),
                             _ => (x as u64 / d as u64) as i64,
                         };
                         assert_eq!(compute(quotient, x, ty), expected, "{x} / {d} unsigned by {quotient:?}");

@@ -1,5 +1,6 @@
 //! What selection needs to know of every value before it starts.
 
+use crate::ir::family::{Call, Convert, Family, Integer, Table, Terminator};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 
 /// Facts about the values in reachable blocks, by value number.
@@ -54,18 +55,7 @@ impl Facts {
         for &block in order {
             for &value in &func.block(block).insts {
                 let args = func.args(value);
-                let needed = match func.op(value) {
-                    Op::ExtendU | Op::ConvertU | Op::BrTable => &args[..1],
-                    op if op.access_width(Type::I32).is_some() => &args[..1],
-                    // Indices of tables, and arguments of helpers.
-                    Op::TableGet => args,
-                    op if op.is_call() && !op.calls_function() => args,
-                    // Division by a constant multiplies in 64 bits.
-                    Op::DivU | Op::RemU if func.as_const(args[1]).is_some() => &args[..1],
-                    Op::CallIndirect | Op::ReturnCallIndirect => &args[args.len() - 1..],
-                    _ => &[],
-                };
-                work.extend_from_slice(needed);
+                work.extend_from_slice(reads_upper(func, func.op(value), args));
             }
         }
         while let Some(value) = work.pop() {
@@ -84,20 +74,19 @@ impl Facts {
         for &block in order {
             for &value in &func.block(block).insts {
                 let args = func.args(value);
-                let same = match func.op(value) {
-                    Op::ExtendU => args[0],
-                    Op::Wrap if !self.upper[value.index()] => args[0],
-                    Op::Phi => {
-                        let preds = &func.block(block).preds;
-                        let mut live = preds.iter().zip(args).filter(|(pred, _)| reachable[pred.index()]);
-                        match (live.next(), live.next()) {
-                            (Some((_, &only)), None) => only,
-                            _ => continue,
-                        }
-                    }
-                    _ => continue,
+                let op = func.op(value);
+                let same = if op == Op::ExtendU || op == Op::Wrap && !self.upper[value.index()] {
+                    Some(args[0])
+                } else if op == Op::Phi {
+                    let preds = &func.block(block).preds;
+                    let mut live = preds.iter().zip(args).filter(|(pred, _)| reachable[pred.index()]);
+                    live.next().filter(|_| live.next().is_none()).map(|(_, &only)| only)
+                } else {
+                    None
                 };
-                self.alias[value.index()] = self.alias[same.index()];
+                if let Some(same) = same {
+                    self.alias[value.index()] = self.alias[same.index()];
+                }
             }
         }
     }
@@ -119,5 +108,25 @@ impl Facts {
                 }
             }
         }
+    }
+}
+
+/// The arguments of an operation whose registers are read in all 64 bits even where they are i32.
+fn reads_upper<'f>(func: &Func<'_>, op: Op, args: &'f [Value]) -> &'f [Value] {
+    let first = || &args[..1];
+    let last = || &args[args.len() - 1..];
+    match op.family() {
+        Family::Load(_) | Family::Store(_) => first(),
+        Family::Convert(Convert::ExtendU | Convert::ConvertU) | Family::Terminator(Terminator::BrTable) => first(),
+        // Division by a constant multiplies in 64 bits.
+        Family::Integer(Integer::DivU | Integer::RemU) if func.as_const(args[1]).is_some() => first(),
+        Family::Call(Call::CallIndirect) | Family::Terminator(Terminator::ReturnCallIndirect) => last(),
+        // Indices of tables, and arguments of helpers.
+        Family::Table(Table::TableGet) => args,
+        Family::Table(_) | Family::Memory(_) if op.is_call() => args,
+        Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => &[],
+        Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => &[],
+        Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => &[],
+        Family::Accounting(_) | Family::Terminator(_) => &[],
     }
 }

@@ -1,7 +1,7 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
 use super::selection::{Lower, width};
-use crate::ir::family::Load;
+use crate::ir::family::{Bits, Family, Integer, Load};
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
@@ -88,20 +88,23 @@ impl Lower<'_, '_> {
         if self.func.ty(value) != Type::I32 || depth == 0 {
             return None;
         }
-        match self.func.op(value) {
-            Op::Load8U => Some(0xFF),
-            Op::Load16U => Some(0xFFFF),
-            Op::Clz | Op::Ctz | Op::Popcnt => Some(32),
-            Op::And => self.constant(args[1]).or(self.constant(args[0])),
-            Op::ShrU => {
+        match self.func.op(value).family() {
+            Family::Load(Load::Load8U) => Some(0xFF),
+            Family::Load(Load::Load16U) => Some(0xFFFF),
+            Family::Bits(Bits::Clz | Bits::Ctz | Bits::Popcnt) => Some(32),
+            Family::Integer(Integer::And) => self.constant(args[1]).or(self.constant(args[0])),
+            Family::Integer(Integer::ShrU) => {
                 let count = self.constant(args[1])? & 31;
                 Some(self.largest(args[0], depth - 1).unwrap_or(u32::MAX.into()) >> count)
             }
-            Op::Shl => {
+            Family::Integer(Integer::Shl) => {
                 let bound = self.largest(args[0], depth - 1)? << (self.constant(args[1])? & 31);
                 (bound <= u32::MAX.into()).then_some(bound)
             }
-            _ => None,
+            Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
+            Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
+            Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
+            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
         }
     }
 
@@ -250,13 +253,15 @@ impl Lower<'_, '_> {
         let Some(inner) = self.single(stored, ty) else {
             return false;
         };
-        let op = match self.func.op(inner) {
-            Op::Add => Asm::AddTo,
-            Op::Sub => Asm::SubTo,
-            Op::And => Asm::AndTo,
-            Op::Or => Asm::OrTo,
-            Op::Xor => Asm::XorTo,
-            _ => return false,
+        let Family::Integer(op) = self.func.op(inner).family() else { return false };
+        let op = match op {
+            Integer::Add => Asm::AddTo,
+            Integer::Sub => Asm::SubTo,
+            Integer::And => Asm::AndTo,
+            Integer::Or => Asm::OrTo,
+            Integer::Xor => Asm::XorTo,
+            Integer::Mul | Integer::MulHigh | Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => return false,
+            Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => return false,
         };
         let (a, b) = (self.func.args(inner)[0], self.func.args(inner)[1]);
         let (load, other) = if self.loads_from(a, store, address, ty) {

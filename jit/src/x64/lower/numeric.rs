@@ -4,7 +4,7 @@ use super::selection::{Lower, class, width};
 use crate::ir::family::{Bits, Compare, Convert, Family, Float, FloatCompare, FloatUnary, Integer, Reference};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
-use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Trunc, Width};
+use crate::x64::insts::{Asm, Cond, FloatEquality, Inst, Mem, Rm, Trunc, Width};
 use weir_bytecode::Trap;
 
 /// Rounding modes of `vround`, exceptions suppressed.
@@ -373,11 +373,9 @@ impl Lower<'_, '_> {
             return self.push(Inst::new(op, Width::Q).dst(dst).src(scratch).reg(src));
         }
         let op = if single { Asm::CvtSs } else { Asm::CvtSd };
-        let (rm, width) = match self.func.op(value) {
-            // Zero-extended, an unsigned 32-bit integer is a signed 64-bit one.
-            Op::ConvertU => (Rm::Reg(self.reg(arg)), Width::Q),
-            _ => (self.rm(arg, from), width(from)),
-        };
+        // Zero-extended, an unsigned 32-bit integer is a signed 64-bit one.
+        let extended = self.func.op(value) == Op::ConvertU;
+        let (rm, width) = if extended { (Rm::Reg(self.reg(arg)), Width::Q) } else { (self.rm(arg, from), width(from)) };
         self.push(Inst::new(op, width).dst(dst).rm(rm));
     }
 
@@ -409,13 +407,14 @@ impl Lower<'_, '_> {
     }
 
     /// Materialises a comparison.
-    pub(super) fn lower_set(&mut self, value: Value) {
+    pub(super) fn lower_set(&mut self, value: Value, comparison: Comparison) {
         let dst = self.result(value);
+        let cond = self.compare(value, comparison);
         // Of the two flags that equality of floats takes, one chooses between the other and a constant.
-        let (cond, constant) = match self.compare(value) {
-            Cond::FloatE => (Cond::NP, 0),
-            Cond::FloatNE => (Cond::P, 1),
-            cond => return self.push(Inst::new(Asm::Set, Width::D).dst(dst).cond(cond)),
+        let (cond, constant) = match cond.float_equality() {
+            Some(FloatEquality::Equal) => (Cond::NP, 0),
+            Some(FloatEquality::Unequal) => (Cond::P, 1),
+            None => return self.push(Inst::new(Asm::Set, Width::D).dst(dst).cond(cond)),
         };
         let first = self.fresh(Type::I32);
         let constant = self.constant_mem(constant, Type::F32);
@@ -435,28 +434,43 @@ impl Lower<'_, '_> {
     /// Sets the flags for a condition value, and says which of them mean "non-zero". Nothing that writes flags may come
     /// between this and the reader.
     pub(super) fn flags(&mut self, condition: Value) -> Cond {
-        match self.local(condition, Type::I32) {
-            Some(inner) if is_comparison(self.func.op(inner)) || self.tests_vector(inner) => self.compare(inner),
-            _ => {
+        let inner = self.local(condition, Type::I32);
+        match inner.and_then(|inner| Some((inner, self.comparison(inner)?))) {
+            Some((inner, comparison)) => self.compare(inner, comparison),
+            None => {
                 self.test_zero(condition, Type::I32, Cond::NE);
                 Cond::NE
             }
         }
     }
 
+    /// How a value compares, if it is a comparison.
+    fn comparison(&self, value: Value) -> Option<Comparison> {
+        match self.func.op(value).family() {
+            Family::Compare(op) => Some(Comparison::Integers(op)),
+            Family::FloatCompare(op) => Some(Comparison::Floats(op)),
+            Family::Reference(Reference::RefIsNull) => Some(Comparison::Null),
+            Family::Simd(_) => self.tests_vector(value).then_some(Comparison::Vector),
+            Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Float(_) | Family::FloatUnary(_) => None,
+            Family::Convert(_) | Family::Reference(Reference::NonNull | Reference::RefFunc) => None,
+            Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
+            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+        }
+    }
+
     /// Sets the flags by a comparison, and says which of them mean that it holds.
-    fn compare(&mut self, value: Value) -> Cond {
+    fn compare(&mut self, value: Value, comparison: Comparison) -> Cond {
         let func = self.func;
         let inst = func.inst(value);
         let ty = func.ty(inst.args[0]);
         let a = inst.args[0];
-        match inst.op.family() {
-            Family::Compare(Compare::Eqz) if ty == Type::I32 => self.flags(a).inverted(),
-            Family::Compare(Compare::Eqz) | Family::Reference(_) => {
+        match comparison {
+            Comparison::Integers(Compare::Eqz) if ty == Type::I32 => self.flags(a).inverted(),
+            Comparison::Integers(Compare::Eqz) | Comparison::Null => {
                 self.test_zero(a, ty, Cond::E);
                 Cond::E
             }
-            Family::Compare(op) => {
+            Comparison::Integers(op) => {
                 let cond = match op {
                     Compare::Eq | Compare::Eqz => Cond::E,
                     Compare::Ne => Cond::NE,
@@ -471,7 +485,7 @@ impl Lower<'_, '_> {
                 };
                 self.compare_integers(a, inst.args[1], ty, cond)
             }
-            Family::FloatCompare(op) => {
+            Comparison::Floats(op) => {
                 let b = inst.args[1];
                 match op {
                     FloatCompare::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
@@ -483,8 +497,7 @@ impl Lower<'_, '_> {
                     FloatCompare::Fge => self.compare_floats(a, b, ty, Cond::AE),
                 }
             }
-            Family::Simd(_) => self.test_vector(value),
-            other => unreachable!("{other:?} is no comparison"),
+            Comparison::Vector => self.test_vector(value),
         }
     }
 
@@ -551,7 +564,7 @@ impl Lower<'_, '_> {
         }
         let inst = match self.rm(value, ty) {
             Rm::Reg(reg) => Inst::new(Asm::Test, width).src(reg).reg(reg),
-            rm => Inst::new(Asm::Cmp, width).rm(rm),
+            rm @ (Rm::None | Rm::Mem(_) | Rm::Slot(_)) => Inst::new(Asm::Cmp, width).rm(rm),
         };
         self.push(inst);
     }
@@ -595,13 +608,12 @@ impl Lower<'_, '_> {
         let Some(comparison) = self.local(args[0], Type::I32) else {
             return false;
         };
-        let (mut less, mut greater) = match func.op(comparison) {
-            Op::Flt => self.args(comparison),
-            Op::Fgt => {
-                let (a, b) = self.args(comparison);
-                (b, a)
-            }
-            _ => return false,
+        let Family::FloatCompare(op) = func.op(comparison).family() else { return false };
+        let (a, b) = self.args(comparison);
+        let (mut less, mut greater) = match op {
+            FloatCompare::Flt => (a, b),
+            FloatCompare::Fgt => (b, a),
+            FloatCompare::Feq | FloatCompare::Fne | FloatCompare::Fle | FloatCompare::Fge => return false,
         };
         (less, greater) = (self.resolve(less), self.resolve(greater));
         let (then, otherwise) = (self.resolve(args[1]), self.resolve(args[2]));
@@ -621,6 +633,15 @@ pub(super) fn bits(ty: Type) -> u32 {
     if ty == Type::I32 { 32 } else { 64 }
 }
 
-fn is_comparison(op: Op) -> bool {
-    matches!(op.family(), Family::Compare(_) | Family::FloatCompare(_) | Family::Reference(Reference::RefIsNull))
+/// A comparison that sets the flags.
+#[derive(Clone, Copy)]
+pub(super) enum Comparison {
+    /// Of integers.
+    Integers(Compare),
+    /// Of floats.
+    Floats(FloatCompare),
+    /// Of a reference with null.
+    Null,
+    /// Of a vector's lanes or bits with zero.
+    Vector,
 }

@@ -49,7 +49,7 @@ pub fn width(ty: Type) -> Width {
     match ty {
         Type::I32 | Type::F32 => Width::D,
         Type::V128 => Width::X,
-        _ => Width::Q,
+        Type::Void | Type::I64 | Type::F64 | Type::Ref => Width::Q,
     }
 }
 
@@ -83,7 +83,7 @@ impl Lower<'_, '_> {
         let bits = self.constant(value)?;
         match width {
             Width::Q => i32::try_from(bits as i64).ok().map(i64::from),
-            _ => Some(i64::from(bits as i32)),
+            Width::B | Width::W | Width::D | Width::X => Some(i64::from(bits as i32)),
         }
     }
 
@@ -125,7 +125,7 @@ impl Lower<'_, '_> {
         let inst = match ty {
             Type::F32 | Type::F64 if bits == 0 => Inst::new(Asm::Vzero, width(ty)),
             Type::F32 | Type::F64 => Inst::new(Asm::Vmov, width(ty)).mem(self.constant_mem(bits, ty)),
-            _ => Inst::new(Asm::MovImm, Width::Q).imm(bits as i64),
+            Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::Ref => Inst::new(Asm::MovImm, Width::Q).imm(bits as i64),
         };
         self.push(inst.dst(reg));
         reg
@@ -165,10 +165,12 @@ impl Lower<'_, '_> {
         let (i, op) = (value.index(), self.func.op(value));
         let available =
             self.func.ty(value) == ty && self.facts.home[i] == self.block && self.facts.uses[i] == 1 && self.regs[i].is_none();
+        let before = self.facts.effects_before[i];
         available
-            && match op {
-                Op::GlobalGet => self.facts.effects_before[i] == self.effects,
-                _ => op.access_width(ty).is_some() && self.facts.effects_before[i] + 1 == self.effects,
+            && if op == Op::GlobalGet {
+                before == self.effects
+            } else {
+                op.access_width(ty).is_some() && before + 1 == self.effects
             }
     }
 
@@ -184,10 +186,7 @@ impl Lower<'_, '_> {
     /// Makes an access or `global_get` part of the instruction being selected.
     pub fn take(&mut self, value: Value) -> Mem {
         self.taken[value.index()] = true;
-        match self.func.op(value) {
-            Op::GlobalGet => self.global(self.func.inst(value).aux),
-            _ => self.access(value),
-        }
+        if self.func.op(value) == Op::GlobalGet { self.global(self.func.inst(value).aux) } else { self.access(value) }
     }
 
     /// Loads a value of `value`'s type from a slot.

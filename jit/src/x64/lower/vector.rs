@@ -8,6 +8,7 @@
 mod floats;
 mod lanes;
 
+use super::numeric::Comparison;
 use super::selection::Lower;
 use crate::ir::{Block, Func, Op, Type, Value, vector_opcode};
 use crate::regalloc::Reg;
@@ -32,7 +33,7 @@ pub(super) fn check_processor(func: &Func<'_>, order: &[Block]) -> Result<(), Re
 impl Lower<'_, '_> {
     pub(super) fn lower_vector(&mut self, value: Value) {
         if self.tests_vector(value) {
-            return self.lower_set(value);
+            return self.lower_set(value, Comparison::Vector);
         }
         let reg = self.vector(value);
         let dst = self.result(value);
