@@ -107,6 +107,15 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// Whether nothing is in the register during these ranges, as far as they are searched.
+    #[inline]
+    pub fn is_free(&self, ranges: &[Range]) -> bool {
+        // Mostly nothing comes before they end.
+        let ends_before = |last: &Range| last.end <= self.front.first.at;
+        ranges.len() <= MAX_RANGES && ranges.last().is_none_or(ends_before)
+            || self.conflict(ranges.iter().copied(), None) == Conflict::NONE
+    }
+
     /// The first conflict of `ranges` with what is in the register, the segment `ignored` excepted.
     pub fn conflict(&self, ranges: impl Iterator<Item = Range>, ignored: Option<u32>) -> Conflict {
         let mut claims = &self.claims[self.next_claim..];

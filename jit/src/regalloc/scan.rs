@@ -218,11 +218,8 @@ impl Scan<'_> {
 
     fn expected_of(&self, pending: &[(u32, f32)], reg: Reg) -> f32 {
         let timeline = &self.timelines[reg.number()];
-        let is_free = |other: u32| {
-            let ranges = self.intervals.ranges.get(other as usize);
-            timeline.conflict(ranges.iter().copied(), None) == Conflict::NONE
-        };
-        pending.iter().filter(|pending| is_free(pending.0)).map(|pending| pending.1).sum()
+        let free = pending.iter().filter(|pending| timeline.is_free(self.intervals.ranges.get(pending.0 as usize)));
+        free.map(|pending| pending.1).sum()
     }
 
     /// Register hints: copies saved by each choice.

@@ -5,7 +5,7 @@
 use super::client::SlotWidth;
 use super::intervals::{Intervals, Origin};
 use super::point::Point;
-use super::register_file::{Conflict, Timeline};
+use super::register_file::Timeline;
 use super::segments::{Location, Segments};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -116,7 +116,7 @@ impl Assigner<'_> {
         }
         let timeline = &mut self.timelines[slot as usize];
         timeline.advance(self.now);
-        timeline.conflict(self.intervals.ranges.get(reg).iter().copied(), None) == Conflict::NONE
+        timeline.is_free(self.intervals.ranges.get(reg))
     }
 }
 
