@@ -46,7 +46,7 @@ ADDED = [
     ("1", "I64Extend32S", 'I64Extend48S, 0xC5, "i64.extend48_s", None, (I64 => I64), scalar;'),
     ("2", "Sext32", 'Sext48, "sext48", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, '
                     'fields: None, [];'),
-    ("3", "Andn", 'Bzhi, "bzhi", ThreeAddress, flags: clobbers, traps: no, clobbers: none, sequence;'),
+    ("3", "Andn", 'Bzhi, "bzhi", ThreeAddress, flags: clobbers, traps: no, clobbers: none, sequence(ZeroHigh);'),
 ]
 
 # A made-up operation on lanes: the family's line in bytecode/src/lanes.rs, before and after.

@@ -165,7 +165,7 @@ impl<'t> Translator<'t, '_> {
         (self.referred(reference), args)
     }
 
-    /// What a `*const FuncRef` points to. It is not null where this stands.
+    /// What a `*const FuncRef` points to. It is not null here.
     fn referred(&mut self, reference: clif::Value) -> Target {
         Target {
             code: self.load_runtime(types::I64, reference, offset_of!(FuncRef, entry)),

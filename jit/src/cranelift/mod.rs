@@ -1,8 +1,8 @@
 //! The second back end: SSA to Cranelift.
 //!
 //! [`compile`] translates a function to CLIF, one to one, and lets Cranelift do the rest; what comes out obeys
-//! [`weir_contract`] like the own back end's code. Phis become block parameters, values stay values; the calling
-//! convention is Cranelift's `Tail` with a pinned register, and what finds no register in it travels through
+//! [`weir_contract`] like the code of the native back end. Phis become block parameters, values stay values; the calling
+//! convention is Cranelift's `Tail` with a pinned register, and values without a register in it travel through
 //! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
 //! `numeric`, `vector`, `memory`, `tables`, `calls` and `control`.
 //!

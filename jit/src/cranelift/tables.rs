@@ -13,7 +13,7 @@ impl Translator<'_, '_> {
         self.load_fixed(types::I64, self.instance, self.layout.table(table) as usize)
     }
 
-    /// The address of a table's element; behind the end, it traps with `trap`.
+    /// The address of a table's element; traps with `trap` beyond the end.
     pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> clif::Value {
         let index = self.widen(self.func.ty(index), self.get(index));
         let table = self.table_ctx(table);

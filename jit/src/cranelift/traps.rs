@@ -9,7 +9,7 @@ use weir_bytecode::{Trap, semantics};
 use weir_contract::{Helper, StoreCtx};
 
 impl Translator<'_, '_> {
-    /// Ends the block at hand.
+    /// Ends the current block.
     pub(super) fn trap(&mut self, code: TrapCode) {
         if !self.request.options.signals {
             if code != STORED {

@@ -96,7 +96,7 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// Registers that it destroys besides its definitions.
     fn clobbers(&self, lists: &[RegList]) -> RegSet;
 
-    /// What is wrong with its fields apart from registers and spill slots: an operand that the instruction has not, an immediate
+    /// Checks its fields apart from registers and spill slots: an operand that the instruction has not, an immediate
     /// that its field cannot hold.
     ///
     /// # Errors

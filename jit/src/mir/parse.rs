@@ -9,7 +9,7 @@ use crate::regalloc::{Move, Reg, RegSet, SlotWidth};
 use std::ops::Range;
 use weir_contract::Helper;
 
-/// What is wrong with a text, and where.
+/// An error in a text, and its line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ParseError {

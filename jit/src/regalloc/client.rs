@@ -1,4 +1,4 @@
-//! What an allocator asks about the code it allocates for, and what it answers.
+//! The interface between an allocator and the code it allocates for.
 //!
 //! Code is a sequence of instructions cut into blocks, in SSA form over virtual registers with block parameters.
 //! Critical edges are split, and only a block with a single successor passes arguments to it.
@@ -274,7 +274,7 @@ pub enum Place {
 /// width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// The instruction it stands before; of several, the first listed is the first executed.
+    /// The instruction after it; of several copies, the first listed is the first executed.
     pub before: u32,
     /// Source.
     pub from: Place,
@@ -282,7 +282,7 @@ pub struct Move {
     pub to: Place,
 }
 
-/// The answer.
+/// The result of an allocation.
 #[derive(Debug, Default)]
 pub struct Assignment {
     /// Places of all operands, instruction after instruction.

@@ -1,7 +1,7 @@
-//! What it costs to copy a value at a point, and where in a stretch of code that is cheapest.
+//! The cost of copying a value at a point, and the cheapest point in a stretch of code.
 //!
 //! A value can change its place in a gap or between blocks. Between blocks the copy is made on each edge that crosses from
-//! what lies before to what lies behind, so that a boundary costs as much as the edges that cross it, wherever they lead.
+//! the code before it to the code after it, so that a boundary costs as much as the edges that cross it, wherever they lead.
 //! An edge back to the head of a loop doesn't cross the boundary before the loop: it is as cheap as what is around the loop.
 //! (Optimal split positions: C. Wimmer, H. Mössenböck, "Optimized Interval Splitting in a Linear Scan Register Allocator",
 //! VEE 2005, there by depth of loops.)

@@ -71,7 +71,7 @@ pub enum Origin {
     None,
     /// An instruction writes it.
     Inst,
-    /// An instruction writes this one, from which it is copied in the gap behind.
+    /// An instruction writes this one, from which it is copied in the gap after it.
     Fixed(Reg),
     /// It is a block's parameter.
     Param,
@@ -96,7 +96,7 @@ pub struct Intervals {
     pub claims: Lists<Range>,
 }
 
-/// What is gathered on the way.
+/// Facts collected in the walk over the code.
 struct Collector {
     regs: Vec<Reg>,
     origins: Vec<Origin>,
@@ -271,7 +271,7 @@ pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
         Constraint::Reuse(source) => source as usize == i || free && operands[source as usize].reg == operand.reg,
         Constraint::Any | Constraint::Reg | Constraint::Fixed(_) => false,
     };
-    operands[def..].iter().position(reuses).map(|behind| def + behind)
+    operands[def..].iter().position(reuses).map(|offset| def + offset)
 }
 
 /// The ranges of each register between its definition and its mentions.

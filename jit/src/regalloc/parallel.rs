@@ -1,6 +1,6 @@
 //! Groups of copies that are executed at once, put into an order in which they can be executed one after another.
 //!
-//! A copy can be made once nobody has to read its destination any more. When no such copy is left the rest are cycles, and one
+//! A copy can be made once no other copy has to read its destination. When no such copy is left the rest are cycles, and one
 //! of the values has to step aside. That takes a register that is free at this point, as does a copy from slot to slot; where
 //! there is none, a slot that is used for nothing else. (L. Rideau, B. P. Serpette, X. Leroy, "Tilting at
 //! Windmills with Coq", JAR 2008.)
@@ -34,7 +34,7 @@ struct Group {
     readers: Vec<u32>,
     /// The copy that is to write it.
     writer: Vec<Option<u32>>,
-    /// What stands in for its old value.
+    /// The place of its old value.
     stand_in: Vec<Option<Place>>,
     ready: Vec<u32>,
 }
@@ -126,7 +126,7 @@ pub struct Scratch<'a> {
     /// Slots beyond those of the intervals, by width: one for a value that steps aside, one for a register that is
     /// borrowed.
     own_slots: [[Option<u32>; 2]; 2],
-    /// Registers that the group at hand mentions.
+    /// Registers that the current group mentions.
     touched: RegSet,
     /// The register in which a value has stepped aside.
     held: Option<Reg>,
@@ -201,7 +201,7 @@ impl<'a> Scratch<'a> {
         push(saved, Place::Reg(lent));
     }
 
-    /// Copies a value to where nothing is; answers the place.
+    /// Copies a value to a free place and returns the place.
     fn aside(&mut self, inst: u32, from: Place, class: Class, moves: &mut Vec<Move>) -> Place {
         self.held = self.free(inst, class);
         let to = self.held.map_or_else(|| self.own_slot(0, self.width(class)), Place::Reg);

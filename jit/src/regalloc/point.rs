@@ -61,7 +61,7 @@ impl Point {
         Point(self.0.saturating_sub(1))
     }
 
-    /// The gap of the instruction behind its own.
+    /// The gap of the next instruction.
     pub const fn next_gap(self) -> Point {
         Point((self.0 & !3) + 4)
     }
@@ -78,6 +78,6 @@ impl std::fmt::Debug for Point {
 pub struct Range {
     /// First point.
     pub start: Point,
-    /// First point behind it.
+    /// First point after it.
     pub end: Point,
 }

@@ -108,11 +108,11 @@ fn place(allocation: ra::Allocation) -> Place {
     }
 }
 
-/// A copy behind an instruction is one before the next: no block ends with a copy.
+/// A copy after an instruction is one before the next: no block ends with a copy.
 fn translate_move(point: ra::ProgPoint, edit: &ra::Edit) -> Move {
     let ra::Edit::Move { from, to } = edit;
-    let behind = u32::from(point.pos() == ra::InstPosition::After);
-    Move { before: point.inst().index() as u32 + behind, from: place(*from), to: place(*to) }
+    let after = u32::from(point.pos() == ra::InstPosition::After);
+    Move { before: point.inst().index() as u32 + after, from: place(*from), to: place(*to) }
 }
 
 /// A list of lists in one allocation.
@@ -136,7 +136,7 @@ impl<T> Lists<T> {
     }
 }
 
-/// The client's answers in `regalloc2`'s types, which it wants as slices.
+/// The client's code in `regalloc2`'s types, which it takes as slices.
 struct Translated<'a, C> {
     client: &'a C,
     operands: Lists<ra::Operand>,

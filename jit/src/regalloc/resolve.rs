@@ -1,10 +1,10 @@
-//! From segments to the answer: the places of all operands, and the copies wherever a value changes its place.
+//! From segments to the assignment: the places of all operands, and the copies wherever a value changes its place.
 //!
-//! Copies of one gap stand in four groups, each executed at once: what comes along an edge into the block; what moves
-//! between the segments of an interval; what is set up for the instruction; what leaves along the edge out of the block.
+//! Copies of one gap form four groups, each executed at once: along an edge into the block; between the segments of an interval;
+//! for the instruction; along the edge out of the block.
 //!
 //! A value never changes, so that a slot once written stays right. An interval that goes to memory is therefore stored
-//! wherever it does, or once behind its definition, whichever is executed less often; and never again if it begins there.
+//! wherever it does, or once after its definition, whichever is executed less often; and never again if it begins there.
 
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::copies::{Copy, Phase};
@@ -33,7 +33,7 @@ struct Resolver<'a, C> {
     copies: Vec<Copy>,
 }
 
-/// The answer that `segments` amount to.
+/// The assignment that follows from `segments`.
 pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segments: &Segments) -> Assignment {
     let (slots, widths) = slots::assign(intervals, segments);
     let locations = Locations::new(segments, slots);
@@ -49,7 +49,7 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segme
     let (places, starts) = resolver.operands();
     let Resolver { locations, mut copies, .. } = resolver;
     copies.retain(|copy| copy.from != copy.to);
-    // Stable, so that the answer doesn't depend on the sort.
+    // Stable, so that the assignment doesn't depend on the sort.
     copies.sort_by_key(|copy| copy.key);
     let mut scratch = Scratch::new(client, intervals, &locations, widths);
     let moves = parallel::sequence(&copies, &mut scratch);
@@ -78,7 +78,7 @@ impl<C: Client> Resolver<'_, C> {
         if first.location == Location::Slot {
             return self.drop_stores(start);
         }
-        let Some(behind) = self.behind_definition(reg).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
+        let Some(after) = self.after_definition(reg).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
             return;
         };
         self.drop_stores(start);
@@ -86,7 +86,7 @@ impl<C: Client> Resolver<'_, C> {
             Origin::Fixed(fixed) => Place::Reg(fixed),
             Origin::None | Origin::Inst | Origin::Param => location,
         };
-        self.copy(behind.1, Phase::Move, source, self.locations.slot(reg));
+        self.copy(after.1, Phase::Move, source, self.locations.slot(reg));
     }
 
     /// Takes away the stores among the copies from `start` on: the slot holds the value before them.
@@ -95,7 +95,7 @@ impl<C: Client> Resolver<'_, C> {
     }
 
     /// The block and the instruction before which an interval can be stored for good, if it has to be at all.
-    fn behind_definition(&self, reg: usize) -> Option<(usize, u32)> {
+    fn after_definition(&self, reg: usize) -> Option<(usize, u32)> {
         let def = self.intervals.defs[reg];
         let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
         let block = self.costs.block(def);
@@ -103,7 +103,7 @@ impl<C: Client> Resolver<'_, C> {
         (spilled && inst < self.client.insts(block).end).then_some((block, inst))
     }
 
-    /// Answers what the stores among them cost.
+    /// Returns what the stores among them cost.
     fn between_segments(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
         for i in 1..self.locations.of(reg).len() {
@@ -124,11 +124,11 @@ impl<C: Client> Resolver<'_, C> {
         cost
     }
 
-    /// Answers what the stores among them cost.
+    /// Returns what the stores among them cost.
     fn along_edges(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
         let intervals = self.intervals;
-        // The segment at the start of the block at hand.
+        // The segment at the start of this block.
         let mut segment = 0;
         for range in intervals.ranges.get(reg) {
             let first = self.costs.block(range.start);

@@ -275,8 +275,8 @@ impl Scan<'_> {
                 if price > cost {
                     continue;
                 }
-                let behind = self.timelines[reg.number()].conflict(self.segments.ranges(self.intervals, segment), Some(other));
-                (evict, until, good) = (Some(other), behind.at, behind.at.min(self.next_use(other, start)));
+                let next = self.timelines[reg.number()].conflict(self.segments.ranges(self.intervals, segment), Some(other));
+                (evict, until, good) = (Some(other), next.at, next.at.min(self.next_use(other, start)));
             }
             if until < needed {
                 continue;
@@ -296,7 +296,7 @@ impl Scan<'_> {
         (cost, choice)
     }
 
-    /// When a segment is mentioned next behind the instruction at `now`.
+    /// When a segment is mentioned next after the instruction at `now`.
     fn next_use(&self, segment: u32, now: Point) -> Point {
         self.intervals.mentions_from(self.reg(segment), now.next_gap()).first().map_or(Point::NEVER, |mention| mention.at)
     }
@@ -309,7 +309,7 @@ impl Scan<'_> {
         here.filter(|mention| mention.hard).last().map(|mention| mention.at.next())
     }
 
-    /// Where a segment that has its register until `conflict` is best split: behind the last mention before. None if the register is of no
+    /// Where a segment that has its register until `conflict` is best split: after the last mention before. None if the register is of no
     /// use until then.
     fn split_point(&self, segment: u32, conflict: Point) -> Option<Point> {
         let start = self.segments.get(segment).start;
@@ -365,7 +365,7 @@ impl Scan<'_> {
     }
 
     /// What it costs to reload a value at the end of a loop that has it in a register at its head: if it goes to memory at `from`
-    /// and is not back before `until`, behind the loop.
+    /// and is not back before `until`, after the loop.
     fn back_edge_cost(&self, reg: usize, from: Point, until: Point) -> f32 {
         let def = self.intervals.defs[reg];
         for range in self.costs.loops_around(from) {
@@ -415,7 +415,7 @@ impl Scan<'_> {
         self.timelines[reg.number()].insert(segment, self.segments.ranges(self.intervals, segment));
     }
 
-    /// Cuts off what comes behind `at` and puts it into the queue.
+    /// Splits a segment at `at` and puts the second part into the queue.
     fn split(&mut self, segment: u32, at: Point) {
         let rest = self.segments.split(self.intervals, segment, at);
         self.queue.push(Reverse((self.segments.get(rest).start, rest)));
@@ -428,7 +428,7 @@ impl Scan<'_> {
         self.keep_in_memory(rest, now);
     }
 
-    /// Puts a segment into memory up to the next mention behind `now` for which it must be, or had better be, in a register.
+    /// Puts a segment into memory up to the next mention after `now` for which it must be, or had better be, in a register.
     fn keep_in_memory(&mut self, segment: u32, now: Point) {
         self.segments.set_location(segment, Location::Slot);
         let reg = self.reg(segment);

@@ -43,7 +43,7 @@ pub fn assign(intervals: &Intervals, segments: &Segments) -> (Vec<u32>, Vec<Slot
 
 struct Assigner<'i> {
     intervals: &'i Intervals,
-    /// Where the register at hand is defined: nobody that waits is defined before.
+    /// Where the current register is defined: no waiting register is defined before.
     now: Point,
     /// By virtual register: whether it is to get a slot and has none yet.
     waiting: Vec<bool>,

@@ -158,7 +158,7 @@ fn leaves(op: Asm) -> bool {
     matches!(op, Asm::Call | Asm::TailCall | Asm::Ret)
 }
 
-/// Compares what is said with what is so, and notes the row if they differ.
+/// Notes the row if the table's value differs from that of the bytes.
 fn compare<T: PartialEq + std::fmt::Debug>(wrong: &mut Vec<String>, op: Asm, width: Width, said: &T, is: &T) {
     if said != is {
         wrong.push(format!("{op:?} {width:?}: the table says {said:?}, the bytes {is:?}"));

@@ -1,4 +1,4 @@
-//! From allocated instructions to bytes. The only place with `dynasm!`, which writes what has a fixed form: frames, calls,
+//! From allocated instructions to bytes. The only place with `dynasm!`, which writes code of a fixed form: frames, calls,
 //! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
 //!
 //! A jump backward knows its distance; one forward takes the short form if by an estimate of what lies between it can. The
@@ -23,9 +23,9 @@ mod sequences;
 
 /// Alignment of the top of an innermost loop.
 const LOOP_ALIGNMENT: usize = 16;
-/// What an instruction takes on average, rounded up: room is made for so many bytes.
+/// Bytes of an average instruction, rounded up, for which room is reserved.
 const BYTES: usize = 5;
-/// Jumps over fewer bytes are short. The form itself allows 127: the rest is for what stands between a jump and its block's end.
+/// Jumps over fewer bytes are short. The form itself allows 127: the rest is for the code between a jump and its block's end.
 const SHORT: usize = 120;
 /// Jump tables with at most this many entries besides the default become comparisons.
 const MAX_COMPARISONS: usize = 3;
@@ -209,7 +209,7 @@ struct Emitter<'c> {
     tested: Option<Tested>,
     /// By block, about where it will begin; without it, jumps forward take the long form.
     expected: Option<&'c [u32]>,
-    /// About where the block at hand ends.
+    /// About where the current block ends.
     expected_end: u32,
     /// By block, where it begins, as far as they are emitted.
     offsets: Vec<Option<usize>>,
@@ -454,7 +454,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Whether a jump at the end of the block at hand reaches `block` in the short form.
+    /// Whether a jump at the end of the current block reaches `block` in the short form.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
             (Some(to), _) => self.offset() - to < SHORT,
@@ -734,7 +734,7 @@ mod tests {
     use bumpalo::Bump;
     use weir_bytecode::validate;
 
-    /// The code of a function with a jump over so many stores, its blocks expected where `expectation` says.
+    /// The code of a function with a jump over this many stores, its blocks expected where `expectation` says.
     fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &Frame) -> Vec<u32>) -> Vec<u8> {
         let stores = "(i32.store (i32.const 8) (local.get 0))".repeat(stores);
         let text = format!("(module (memory 1) (func (param i32) (if (local.get 0) (then {stores}))))");

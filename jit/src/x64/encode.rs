@@ -60,7 +60,7 @@ struct Vex<'r> {
 }
 
 impl Bytes {
-    /// None yet, with room for about so many bytes and labels.
+    /// None yet, with room for about this many bytes and labels.
     pub fn with_capacity(bytes: usize, labels: usize) -> Bytes {
         Bytes { asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels), fields: Vec::new(), last: 0 }
     }

@@ -1,4 +1,4 @@
-//! Weir's own back end: SSA to x86-64.
+//! The native back end: SSA to x86-64.
 //!
 //! `lower` selects instructions of TABLE 3 (`insts`) over virtual registers; [`mir`](crate::mir) allocates registers and orders
 //! the blocks; `emit` writes bytes. The processor must have what x86-64-v3 demands (AVX, BMI1, BMI2, LZCNT, POPCNT, and AVX2 for

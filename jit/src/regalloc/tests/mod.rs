@@ -170,8 +170,8 @@ fn the_checker_wants_every_copy() {
     }
 }
 
-/// Many problems through our allocator and the checker; the other allocator's answers satisfy the checker too, so that it is
-/// not merely our own misunderstanding.
+/// Many problems through the linear scan and the checker. The other allocator's results satisfy the checker too: it shares no
+/// mistake with the linear scan.
 #[test]
 fn random_problems() {
     let count = std::env::var("WEIR_ALLOCATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(3000);

@@ -422,7 +422,7 @@ impl Maker<'_> {
     }
 }
 
-/// Changes one place, copy or slot; answers whether it did.
+/// Changes one place, copy or slot; returns whether it did.
 pub fn damage(random: &mut Random, assignment: &mut Assignment) -> bool {
     if let Some(wide) = assignment.slots.iter().position(|&width| width == SlotWidth::Wide)
         && random.chance(30)

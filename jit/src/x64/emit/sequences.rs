@@ -1,4 +1,4 @@
-//! The rows of TABLE 3 that are several instructions. The likely path is written in place, the rare one behind the function.
+//! The rows of TABLE 3 that are written by hand. The likely path is written in place, the rare one after the function.
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -274,7 +274,7 @@ impl Emitter<'_> {
         let (dst, src) = (inst.dst, rm_reg(inst));
         match (signed, inst.width) {
             _ if signed && saturating => {}
-            // The least integer itself, which also stands for failure, is what a fraction above it is truncated to as well.
+            // The least integer, which also signals failure, is the result for a fraction above it too.
             (true, Width::Q) => {
                 self.move_from_float(&Inst::new(Asm::FromFloat, from).dst(dst).reg(src));
                 let bits = if from == Width::Q {

@@ -66,7 +66,7 @@ impl Lower<'_, '_> {
         self.code
     }
 
-    /// Selects a block's instructions; answers what it passes to its successor.
+    /// Selects a block's instructions; returns its arguments for its successor.
     fn lower_block(&mut self, block: Block, flow: &Flow, node: usize) -> Regs {
         self.block = block;
         let func = self.func;
@@ -115,7 +115,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// What stands first in the function: the arguments, and what is loaded once for the whole of it.
+    /// The first instructions of the function: the arguments, and loads that are made once for all of it.
     fn lower_entry(&mut self) {
         self.pc = 0;
         let func = self.func;

@@ -18,7 +18,7 @@ impl<'l> Lower<'l, '_> {
     }
 
     /// The signature, the target and the arguments of a call; for an indirect one, after all its checks. The reference, if there is
-    /// one, is the second part of the answer.
+    /// one, is the third part of the result.
     fn callee(&mut self, value: Value) -> (&'l FuncType, Target, Option<Reg>, &'l [Value]) {
         let func = self.func;
         let module = self.request.module;
@@ -117,8 +117,8 @@ impl<'l> Lower<'l, '_> {
     fn results(&self, call: Value) -> Vec<Option<Value>> {
         let used = |value: Value| Some(value).filter(|value| !self.regs[value.index()].is_none());
         let mut results = vec![used(call)];
-        let behind = &self.func.block(self.block).insts[self.position + 1..];
-        for &value in behind.iter().take_while(|&&value| self.func.op(value) == Op::Result) {
+        let following = &self.func.block(self.block).insts[self.position + 1..];
+        for &value in following.iter().take_while(|&&value| self.func.op(value) == Op::Result) {
             let index = self.func.inst(value).imm as usize;
             results.resize(results.len().max(index + 1), None);
             results[index] = used(value);
@@ -141,7 +141,7 @@ impl<'l> Lower<'l, '_> {
         self.push_list(Asm::Ret, list);
     }
 
-    /// Calls a helper with these arguments behind the instance; answers the register its result is in.
+    /// Calls a helper with these arguments after the instance; returns the register of its result.
     pub(super) fn call_helper(&mut self, helper: Helper, args: &[Reg]) -> Reg {
         debug_assert_eq!(args.len(), helper.arity());
         let uses = args.iter().copied().zip(abi::SYSTEM_V_ARGS[1..].iter().copied()).collect();
@@ -168,7 +168,7 @@ impl<'l> Lower<'l, '_> {
         self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
     }
 
-    /// Operations whose helper answers a status.
+    /// Operations whose helper returns a status.
     pub(super) fn lower_bulk(&mut self, value: Value) {
         let inst = self.func.inst(value);
         let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };

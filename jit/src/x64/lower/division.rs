@@ -172,7 +172,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// How to divide by a constant. Shift counts are the whole `p`, but those behind a high half, which has 64 of it.
+/// How to divide by a constant. Shift counts are the whole `p`, except those after a high half, which has 64 of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quotient {
     /// x >> count

@@ -10,11 +10,11 @@ pub struct Facts {
     pub alias: Vec<Value>,
     /// How often a value is used, counting the uses of its aliases, by code that matters.
     pub uses: Vec<u32>,
-    /// i32 values of whose register somebody reads the upper half.
+    /// i32 values whose register is read in its upper half.
     pub upper: Vec<bool>,
     /// The block a value is defined in.
     pub home: Vec<Block>,
-    /// How many instructions that may trap or write stand before it in its block.
+    /// How many instructions that may trap or write are before it in its block.
     pub effects_before: Vec<u32>,
 }
 
@@ -69,7 +69,7 @@ impl Facts {
     }
 
     /// `extend_u` shares its argument's register, which is zero-extended because `extend_u` asks for it; `wrap` does
-    /// unless somebody reads its upper half; and so does a phi with one argument.
+    /// unless its upper half is read; and so does a phi with one argument.
     fn find_aliases(&mut self, func: &Func<'_>, order: &[Block], reachable: &[bool]) {
         for &block in order {
             for &value in &func.block(block).insts {

@@ -28,7 +28,7 @@ pub(super) fn pinned_base(func: &Func<'_>, order: &[Block]) -> Option<Reg> {
 }
 
 impl Lower<'_, '_> {
-    /// Address of the access `value`, behind a bounds check if it needs one.
+    /// Address of the access `value`, after a bounds check if it needs one.
     pub(super) fn access(&mut self, value: Value) -> Mem {
         let inst = self.func.inst(value);
         let (address, memory, offset) = (inst.args[0], inst.aux, inst.imm);
@@ -81,7 +81,7 @@ impl Lower<'_, '_> {
         (shift <= 3 && bound << shift <= u64::from(u32::MAX)).then_some((args[0], shift as u8, disp))
     }
 
-    /// An upper bound of an i32 whose register is zero-extended without anybody's asking, read off its definition.
+    /// An upper bound of an i32 whose register is always zero-extended, by its definition.
     fn largest(&self, value: Value, depth: u32) -> Option<u64> {
         let value = self.resolve(value);
         let args = self.func.args(value);
@@ -108,7 +108,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Computes `address + offset + bytes`, traps if that exceeds the memory's length, and answers the operand that lies
+    /// Computes `address + offset + bytes`, traps if that exceeds the memory's length, and returns the operand that lies
     /// `bytes` below it.
     fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, memory64: bool) -> Mem {
         let record = self.record(memory);

@@ -114,7 +114,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).reg(src));
     }
 
-    /// A two-address instruction's left operand is destroyed: it should be the one that nobody needs any more.
+    /// A two-address instruction's left operand is destroyed: it should be the one that has no other use.
     fn order_commutative(&self, a: Value, b: Value, ty: Type) -> (Value, Value) {
         let needed = |value: Value| !self.regs[self.resolve(value).index()].is_none();
         let swap = self.constant(b).is_none()
@@ -422,7 +422,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::Cmov, Width::D).dst(dst).src(first).mem(constant).cond(Cond::NE));
     }
 
-    /// The argument, behind a check that traps if it is null.
+    /// The argument, after a check that traps if it is null.
     pub(super) fn lower_non_null(&mut self, value: Value) {
         let reference = self.func.args(value)[0];
         let (dst, src) = (self.result(value), self.reg(reference));
@@ -595,7 +595,7 @@ impl Lower<'_, '_> {
             (then_reg, otherwise_reg) = (otherwise_reg, then_reg);
             cond = Cond::FloatNE;
         }
-        // The operand that is overwritten should be one that nobody needs any more.
+        // The operand that is overwritten should be one that has no other use.
         let _ = (then, otherwise);
         let op = if class(ty) == Class::Float { Asm::FloatSelect } else { Asm::Cmov };
         self.push(Inst::new(op, width(ty)).dst(dst).src(otherwise_reg).reg(then_reg).cond(cond));

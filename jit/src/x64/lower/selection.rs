@@ -10,9 +10,9 @@ use weir_contract::Layout;
 
 /// The state of selection.
 pub struct Lower<'l, 'a> {
-    /// What is lowered.
+    /// The function.
     pub func: &'l Func<'a>,
-    /// For what it is lowered.
+    /// The request it is compiled for.
     pub request: &'l Request<'l>,
     /// Where the instance has its records.
     pub layout: Layout,
@@ -87,7 +87,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The instruction behind `value` if it may become part of the one being selected: pure, of the type that the
+    /// The instruction that defines `value` if it may become part of the one being selected: pure, of the type that the
     /// user takes it for, and in the same block.
     pub fn local(&self, value: Value, ty: Type) -> Option<Value> {
         let value = self.resolve(value);
@@ -96,7 +96,7 @@ impl Lower<'_, '_> {
         (pure && self.func.ty(value) == ty && self.facts.home[value.index()] == self.block).then_some(value)
     }
 
-    /// The same if nobody else uses it.
+    /// The same if it has no other use.
     pub fn single(&self, value: Value, ty: Type) -> Option<Value> {
         self.local(value, ty).filter(|value| self.facts.uses[value.index()] == 1)
     }

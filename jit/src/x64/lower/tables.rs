@@ -1,4 +1,4 @@
-//! Selection of what is done with tables and references. Bulk operations are with the other calls of helpers.
+//! Selection of operations on tables and references. Bulk operations are with the other calls of helpers.
 
 use super::selection::{Lower, width};
 use crate::ir::{Type, Value};
@@ -10,7 +10,7 @@ use weir_bytecode::Trap;
 use weir_contract::{Helper, TableCtx, TableEntry};
 
 impl Lower<'_, '_> {
-    /// The address of a table's element; behind the end, it traps with `trap`.
+    /// The address of a table's element; traps with `trap` beyond the end.
     pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> Reg {
         let index = self.reg(index);
         let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);

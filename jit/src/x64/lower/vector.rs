@@ -1,4 +1,4 @@
-//! Selection of instructions on vectors. TABLE 1 says what is to be done with lanes of which shape: one arm serves all shapes,
+//! Selection of instructions on vectors. TABLE 1 gives the operation and the shape of the lanes: one arm serves all shapes,
 //! of which the width of the *operands'* lanes remains, by which TABLE 3 names its rows.
 //!
 //! Beyond what every function needs, the processor must have AVX2, for its broadcasts. Processors with BMI2 nearly always have it.
@@ -38,7 +38,7 @@ impl Lower<'_, '_> {
         let reg = self.vector(value);
         let dst = self.result(value);
         match self.pending.last_mut() {
-            // A register of its own, which nobody else reads.
+            // A new register, which nothing else reads.
             Some(last) if last.dst == reg => last.dst = dst,
             _ => self.push(Inst::new(Asm::Vmov, Width::X).dst(dst).reg(reg)),
         }
