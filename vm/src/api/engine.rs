@@ -31,6 +31,7 @@ impl Engine {
         let engines = engines(config, &quiescence)?;
         Ok(Engine::of(EngineRecord {
             config: config.clone(),
+            loop_kind: config.loop_kind(),
             signatures: Signatures::default(),
             epoch: AtomicU64::new(0),
             stacks: Stacks::default(),

@@ -1,14 +1,14 @@
-//! What stands for the handlers in assembly where there are none.
+//! Replaces the handlers in assembly on processors that have none.
 
 use super::state::State;
-use crate::Config;
+use crate::records::config::LoopKind;
 
 /// There is none.
 #[derive(Debug)]
 pub(super) enum Table {}
 
 /// There is none.
-pub(super) fn table_for(_config: &Config) -> Option<&'static Table> {
+pub(super) fn table_for(_kind: LoopKind) -> Option<&'static Table> {
     None
 }
 

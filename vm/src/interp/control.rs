@@ -1,11 +1,10 @@
 //! Branches through the side table, and what is metered where control flows: polls and fuel.
 
 use super::frame::move_down;
-
 use crate::records::body::Body;
-
 use crate::records::scope::Scope;
 use crate::records::store::charge;
+use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Opcode, Trap};
@@ -51,7 +50,7 @@ pub(super) unsafe fn count(body: *const Body, stp: *const BranchEntry, taken: bo
     }
 }
 
-/// What is metered or made the same everywhere. In the forms of the loop that run when all of it is off none of this exists.
+/// The settings that make the loop meter or canonicalise. The forms of the loop that run when all of them are off read none of this.
 #[derive(Clone, Copy)]
 pub(super) struct Meter {
     pub store: *mut StoreCtx,
@@ -62,6 +61,9 @@ pub(super) struct Meter {
 }
 
 impl Meter {
+    /// The meter of a loop that is not metered.
+    pub const UNUSED: Meter = Meter { store: ptr::null_mut(), fuel: false, polls: false, canonical_nans: false };
+
     /// Polls, at function entry and at every `loop`: whether the deadline is reached.
     ///
     /// # Safety

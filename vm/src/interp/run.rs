@@ -4,6 +4,7 @@ use super::control::Meter;
 use super::exit::Exit;
 use super::state::{End, State};
 use super::{calls, dispatch, frame, lazy, x64};
+use crate::records::config::LoopKind;
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::stack::native_overflow;
@@ -44,16 +45,15 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             return Exit::Trap;
         }
         let value_sp = (*stack).value_sp;
-        let meter = meter(store);
         let state = State::at_entry(scope, body, fp);
         let activation = Activation::new(stack);
         activation.link(stack);
-        let config = (*store).engine.config();
-        let table = if config.has_assembly() { x64::table_for(config) } else { None };
-        let exit = match (config.is_metered(), config.profiles()) {
-            (true, _) => alternate::<true, true>(state, meter, table),
-            (false, true) => alternate::<false, true>(state, meter, table),
-            (false, false) => alternate::<false, false>(state, meter, table),
+        let engine = (*store).engine.record();
+        let table = |kind| if engine.config.has_assembly() { x64::table_for(kind) } else { None };
+        let exit = match engine.loop_kind {
+            kind @ LoopKind::Plain => alternate::<false, false>(state, Meter::UNUSED, table(kind)),
+            kind @ LoopKind::Profiling => alternate::<false, true>(state, Meter::UNUSED, table(kind)),
+            kind @ (LoopKind::Polling | LoopKind::Fuelled) => alternate::<true, true>(state, meter(store), table(kind)),
         };
         activation.unlink(stack);
         (*stack).value_sp = value_sp;

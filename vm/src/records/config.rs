@@ -90,6 +90,19 @@ pub struct Config {
     pub(crate) tier_events: Option<Callback>,
 }
 
+/// The form of the interpreter's loop that an engine runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LoopKind {
+    /// It counts ticks only.
+    Plain,
+    /// It also counts what warm functions do, for their profiles.
+    Profiling,
+    /// It also polls, or canonicalises NaNs, whether it profiles or not.
+    Polling,
+    /// It also charges fuel, and may do all of the above.
+    Fuelled,
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -135,9 +148,14 @@ impl Config {
         cfg!(target_arch = "x86_64") && !self.portable_interpreter
     }
 
-    /// Whether the interpreter has more to do where control flows, or about NaNs: it then runs the metered form of its loop.
-    pub(crate) fn is_metered(&self) -> bool {
-        self.consume_fuel || self.epoch_interruption || self.deterministic
+    /// The form of the interpreter's loop.
+    pub(crate) fn loop_kind(&self) -> LoopKind {
+        match self {
+            Config { consume_fuel: true, .. } => LoopKind::Fuelled,
+            Config { epoch_interruption: true, .. } | Config { deterministic: true, .. } => LoopKind::Polling,
+            config if config.profiles() => LoopKind::Profiling,
+            _ => LoopKind::Plain,
+        }
     }
 
     /// Whether memories have guard regions.

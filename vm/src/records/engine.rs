@@ -1,7 +1,7 @@
 //! What stores and modules share: settings, signature identities, the epoch.
 
 use crate::records::census::Census;
-use crate::records::config::Config;
+use crate::records::config::{Config, LoopKind};
 use crate::records::engines::Engines;
 use crate::records::memory::Reservations;
 use crate::records::quiescence::Domain;
@@ -22,6 +22,8 @@ pub struct EngineWeak(Weak<EngineRecord>);
 #[derive(Debug)]
 pub(crate) struct EngineRecord {
     pub config: Config,
+    /// That of the settings: every activation of the interpreter reads it.
+    pub loop_kind: LoopKind,
     pub signatures: Signatures,
     pub epoch: AtomicU64,
     /// Value stacks for its next stores,

@@ -39,8 +39,8 @@ pub(super) use table::Table;
 
 use super::code;
 use super::state::State;
-use crate::Config;
 use crate::records::body::Body;
+use crate::records::config::LoopKind;
 use crate::records::scope::Scope;
 use asm::{dispatch, push_pair};
 use std::arch::naked_asm;
@@ -118,13 +118,14 @@ const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
     with(with(table, &pairs, true), of_pairs, true)
 }
 
-/// The table for an engine of this configuration.
-pub(super) fn table_for(config: &Config) -> Option<&'static Table> {
-    Some(match config {
-        Config { consume_fuel: true, .. } => &FUELLED,
-        config if config.is_metered() => &POLLING,
-        config if config.profiles() => &PROFILING,
-        _ => &PLAIN,
+/// The table for a form of the loop.
+#[inline(always)]
+pub(super) fn table_for(kind: LoopKind) -> Option<&'static Table> {
+    Some(match kind {
+        LoopKind::Plain => &PLAIN,
+        LoopKind::Profiling => &PROFILING,
+        LoopKind::Polling => &POLLING,
+        LoopKind::Fuelled => &FUELLED,
     })
 }
 
