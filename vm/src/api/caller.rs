@@ -2,9 +2,9 @@
 
 use crate::api::externs::Extern;
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
-use crate::records::instance::{InstanceRecord, Owner, owner_of};
 use crate::records::store::StoreRecord;
-use crate::{Engine, Result};
+use crate::{Engine, Instance, Result};
+use std::ptr::NonNull;
 use weir_contract::InstanceCtx;
 
 /// The caller of a host function: the store, and the exports of the instance that imports the function.
@@ -59,22 +59,17 @@ impl<'a, T: 'static> Caller<'a, T> {
         self.as_context_mut().into_data_mut()
     }
 
-    /// The export `name` of the instance that imports this function. `None` as well if it was not called as an import.
-    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
-        if self.importer.is_null() {
-            return None;
-        }
+    /// The instance that imports this function; `None` if it was not called as an import.
+    #[inline]
+    pub fn instance(&self) -> Option<Instance> {
+        let importer = NonNull::new(self.importer)?;
         // SAFETY: the importer is an instance of this store, which is borrowed.
-        match unsafe { owner_of(self.importer) } {
-            Owner::Instance(instance) => self.export_of(instance, name),
-            Owner::Host(_) => None,
-        }
+        Some(unsafe { Instance::from_raw(self.store.id(), importer) })
     }
 
-    fn export_of(&self, instance: &InstanceRecord, name: &str) -> Option<Extern> {
-        let item = instance.module.record().export(name)?;
-        // SAFETY: the instance belongs to this store.
-        Some(unsafe { Extern::of_instance(instance, item, self.store.id()) })
+    /// The export `name` of the instance that imports this function. `None` as well if it was not called as an import.
+    pub fn get_export(&mut self, name: &str) -> Option<Extern> {
+        self.instance()?.get_export(&self.store, name)
     }
 
     /// The engine.

@@ -8,7 +8,7 @@ use crate::exec::host::host_func;
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
-use crate::{Error, Func, FuncType, Result, Val, ValType};
+use crate::{Error, Func, FuncType, Instance, Result, Val, ValType};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use weir_bytecode::FuncType as PlainType;
@@ -91,6 +91,17 @@ impl Func {
             true => Ok(TypedFunc::new(*self)),
             false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
         }
+    }
+}
+
+impl Instance {
+    /// The function exported as `name`, with its type known to Rust.
+    ///
+    /// # Errors
+    /// There is none, or it has another type.
+    pub fn get_typed_func<P: WasmParams, R: WasmResults>(&self, store: impl AsContext, name: &str) -> Result<TypedFunc<P, R>> {
+        let func = self.get_func(&store, name).ok_or_else(|| Error::msg(format!("no function is exported as `{name}`")))?;
+        func.typed(store).map_err(|error| error.context(format!("the function exported as `{name}`")))
     }
 }
 

@@ -3,10 +3,9 @@
 use crate::api::externs::{Export, Extern};
 use crate::api::imports::{check_engine, check_import};
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
-use crate::api::typed::{TypedFunc, WasmParams, WasmResults};
 use crate::exec::instantiate::{Import, instantiate};
 use crate::records::instance::{InstanceRecord, instance_of};
-use crate::{Error, Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table};
+use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table};
 use std::ptr::NonNull;
 use weir_contract::InstanceCtx;
 
@@ -127,15 +126,6 @@ impl Instance {
         self.get_export(store, name)?.into_func()
     }
 
-    /// The function exported as `name`, with its type known to Rust.
-    ///
-    /// # Errors
-    /// There is none, or it has another type.
-    pub fn get_typed_func<P: WasmParams, R: WasmResults>(&self, store: impl AsContext, name: &str) -> Result<TypedFunc<P, R>> {
-        let func = self.get_func(&store, name).ok_or_else(|| Error::msg(format!("no function is exported as `{name}`")))?;
-        func.typed(store).map_err(|error| error.context(format!("the function exported as `{name}`")))
-    }
-
     /// The memory exported as `name`.
     pub fn get_memory(&self, store: impl AsContext, name: &str) -> Option<Memory> {
         self.get_export(store, name)?.into_memory()
@@ -149,6 +139,29 @@ impl Instance {
     /// The global exported as `name`.
     pub fn get_global(&self, store: impl AsContext, name: &str) -> Option<Global> {
         self.get_export(store, name)?.into_global()
+    }
+
+    /// Whether both are one instance.
+    ///
+    /// ```
+    /// use weir::{Engine, Instance, Module, Store};
+    ///
+    /// let engine = Engine::default();
+    /// let module = Module::new(&engine, "(module)")?;
+    /// let mut store = Store::new(&engine, ());
+    /// let [a, b] = [Instance::new(&mut store, &module, &[])?, Instance::new(&mut store, &module, &[])?];
+    /// assert!(Instance::same(a, a) && !Instance::same(a, b));
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn same(a: Instance, b: Instance) -> bool {
+        a.store == b.store && a.ctx == b.ctx
+    }
+
+    /// # Safety
+    /// `ctx` is that of an instance of the store with identity `store`.
+    #[inline]
+    pub(crate) unsafe fn from_raw(store: u64, ctx: NonNull<InstanceCtx>) -> Instance {
+        Instance { store, ctx }
     }
 
     /// # Safety

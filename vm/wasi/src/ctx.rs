@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use weir::{Instance, Memory};
 
 /// One program's view of the world. Made by a [`WasiCtxBuilder`].
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct WasiCtx {
     pub(crate) broken_pipe_ends: bool,
     pub(crate) clocks: Clocks,
     pub(crate) random: Random,
+    /// The instance that called last, and the memory that it exports.
+    pub(crate) memory: Option<(Instance, Memory)>,
 }
 
 impl WasiCtx {
@@ -232,7 +235,7 @@ impl WasiCtxBuilder {
             Some(seed) => (Clocks::Virtual(0), Random::Sequence(seed)),
             None => (Clocks::Host, Random::Host),
         };
-        WasiCtx { args: self.args, env: self.env, table, broken_pipe_ends: self.broken_pipe_ends, clocks, random }
+        WasiCtx { args: self.args, env: self.env, table, broken_pipe_ends: self.broken_pipe_ends, clocks, random, memory: None }
     }
 }
 

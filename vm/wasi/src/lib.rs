@@ -58,7 +58,7 @@ pub use stream::OutputBuffer;
 
 use answer::{Answer, Failure};
 use guest::Guest;
-use weir::{Caller, Extern, Linker};
+use weir::{Caller, Instance, Linker, Memory};
 
 /// The module that a program imports these functions from.
 pub const MODULE: &str = "wasi_snapshot_preview1";
@@ -72,22 +72,38 @@ fn result(answer: Answer) -> weir::Result<u32> {
     }
 }
 
-/// The caller's memory and its context. A caller without a memory can call what takes no pointers.
-fn split<'a, T: 'static>(caller: &'a mut Caller<'_, T>) -> (Guest<'a>, &'a mut T) {
-    match caller.get_export("memory") {
-        Some(Extern::Memory(memory)) => {
+/// The caller's memory and its context. The memory of a caller that exports none is empty, so that calls without pointers succeed.
+#[inline]
+fn split<'a, T: 'static>(caller: &'a mut Caller<'_, T>, get: impl Fn(&mut T) -> &mut WasiCtx) -> (Guest<'a>, &'a mut WasiCtx) {
+    let cached = get(caller.data_mut()).memory;
+    let memory = match (cached, caller.instance()) {
+        (Some((of, memory)), Some(instance)) if Instance::same(of, instance) => Some(memory),
+        _ => find_memory(caller, &get),
+    };
+    match memory {
+        Some(memory) => {
             let (bytes, data) = memory.data_and_store_mut(caller);
-            (Guest::new(bytes), data)
+            (Guest::new(bytes), get(data))
         }
-        _ => (Guest::new(&mut []), caller.data_mut()),
+        None => (Guest::new(&mut []), get(caller.data_mut())),
     }
+}
+
+/// The memory that the calling instance exports. The next call by the same instance finds it in the context: a look-up by name took
+/// most of the time of a short call.
+#[cold]
+fn find_memory<T: 'static>(caller: &mut Caller<'_, T>, get: impl Fn(&mut T) -> &mut WasiCtx) -> Option<Memory> {
+    let instance = caller.instance()?;
+    let memory = caller.get_export("memory")?.into_memory()?;
+    get(caller.data_mut()).memory = Some((instance, memory));
+    Some(memory)
 }
 
 macro_rules! define {
     ($linker:ident, $get:ident; $($name:ident($($arg:ident: $ty:ty),*) = $function:path;)*) => {
         $($linker.func_wrap(MODULE, stringify!($name), move |mut caller: Caller<'_, T>, $($arg: $ty),*| {
-            let (mut guest, data) = split(&mut caller);
-            result($function($get(data), &mut guest, $($arg),*))
+            let (mut guest, ctx) = split(&mut caller, $get);
+            result($function(ctx, &mut guest, $($arg),*))
         })?;)*
     };
 }

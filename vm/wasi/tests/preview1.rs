@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use std::time::{Duration, Instant};
-use weir::Trap;
+use weir::{Engine, Instance, Linker, Module, Store, Trap};
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
 /// The arrays and the strings that `*_get` wrote where `*_sizes_get` said how much there is.
@@ -34,6 +34,64 @@ fn arguments_and_environment() {
     assert!(strings(&mut guest, "args").is_empty() && strings(&mut guest, "environ").is_empty());
     assert!(WasiCtx::builder().arg("a\0b").is_err());
     assert!(WasiCtx::builder().env("a", "b\0").is_err());
+}
+
+/// A call reads and writes the memory of the instance that makes it, whichever instance made the last call, and also if the context
+/// has been moved to another store.
+#[test]
+fn each_call_uses_the_memory_of_its_instance() {
+    let module = |engine: &Engine, text: &str| {
+        let memory = if text.is_empty() {
+            String::new()
+        } else {
+            format!(r#"(memory (export "memory") 1) (data (i32.const 8) "{text}")"#)
+        };
+        let import = |name: &str, params: &str| {
+            format!(r#"(import "wasi_snapshot_preview1" "{name}" (func ${name} (param {params}) (result i32)))"#)
+        };
+        let (write, get) = (import("fd_write", "i32 i32 i32 i32"), import("random_get", "i32 i32"));
+        let write_call =
+            r#"(func (export "write") (result i32) (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 100)))"#;
+        let get_call = r#"(func (export "random") (result i32) (call $random_get (i32.const 200) (i32.const 16)))"#;
+        Module::new(engine, format!("(module {write} {get} {memory} {write_call} {get_call})")).unwrap()
+    };
+    let out = OutputBuffer::new(1000);
+    let mut ctx = WasiCtx::builder().stdout(out.clone()).build();
+    for round in 0..3 {
+        let engine = Engine::default();
+        let mut store = Store::new(&engine, ctx);
+        let mut linker = Linker::new(&engine);
+        weir_wasi::add_to_linker(&mut linker, |ctx: &mut WasiCtx| ctx).unwrap();
+        let texts = ["first", "", "other"];
+        let instances = texts.map(|text| linker.instantiate(&mut store, &module(&engine, text)).unwrap());
+        let same = {
+            let module = instances[0].module(&store).clone();
+            linker.instantiate(&mut store, &module).unwrap()
+        };
+        let call = |store: &mut Store<WasiCtx>, instance: Instance, name: &str| {
+            instance.get_typed_func::<(), i32>(&mut *store, name).unwrap().call(store, ()).unwrap()
+        };
+        let memory = |store: &mut Store<WasiCtx>, instance: Instance| instance.get_memory(store, "memory").unwrap();
+        for instance in [instances[0], same, instances[2]] {
+            let memory = memory(&mut store, instance);
+            memory.write(&mut store, 0, &[8, 0, 0, 0, 5, 0, 0, 0]).unwrap();
+        }
+        memory(&mut store, same).write(&mut store, 8, b"again").unwrap();
+        for i in [0, 2, 2, 1, 0, 0, 1, 2] {
+            let expected = if i == 1 { FAULT } else { SUCCESS };
+            assert_eq!(call(&mut store, instances[i], "write"), expected);
+            assert_eq!(call(&mut store, same, "write"), SUCCESS);
+        }
+        let expected = ["first", "other", "other", "", "first", "first", "", "other"].map(|text| format!("{text}again")).concat();
+        assert_eq!(String::from_utf8(out.contents()).unwrap(), expected.repeat(round + 1));
+        // Writes go there, too.
+        assert_eq!(call(&mut store, instances[2], "random"), SUCCESS);
+        let random =
+            |store: &mut Store<WasiCtx>, instance| memory(store, instance).data(store)[200..216].iter().any(|&byte| byte != 0);
+        let seen = [instances[0], same, instances[2]].map(|instance| random(&mut store, instance));
+        assert_eq!(seen, [false, false, true]);
+        ctx = store.into_data();
+    }
 }
 
 #[test]
