@@ -12,8 +12,28 @@ mod records {
     /// The counterpart of the library's file of this name.
     pub(crate) mod sync {
         pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
-        pub(crate) use loom::sync::{Arc, Mutex, MutexGuard};
-        pub(crate) use std::sync::PoisonError;
+        pub(crate) use loom::sync::{Arc, MutexGuard as Guard};
+        use std::sync::PoisonError;
+
+        /// The ranks of the locks in the two files. The library checks their order; the model does not.
+        pub(crate) enum Rank {
+            Retired,
+            Words,
+        }
+
+        /// The library's lock, over loom's.
+        #[derive(Debug)]
+        pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
+
+        impl<T> Lock<T> {
+            pub fn new(_: Rank, value: T) -> Lock<T> {
+                Lock(loom::sync::Mutex::new(value))
+            }
+
+            pub fn lock(&self) -> Guard<'_, T> {
+                self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+        }
 
         pub(crate) fn light_fence() {
             if crate::FAULT.get() != crate::Fault::NoLightFence {
@@ -29,9 +49,10 @@ mod tier {
 }
 
 use loom::cell::UnsafeCell;
+use loom::sync::Mutex;
 use loom::thread;
 use records::quiescence::{Domain, Word};
-use records::sync::{Arc, AtomicU64, Mutex, Ordering};
+use records::sync::{Arc, AtomicU64, Ordering};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 use tier::reclaim::{Reclaimer, enter, leave};

@@ -16,13 +16,13 @@
 //! goes on running guest code faults instead of corrupting its parent.
 
 use crate::sys::barrier;
+use crate::sys::lock::{Guard, Lock, Rank};
 use crate::sys::mapping::{Access, Mapping};
 use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Bytes of cells: two million functions.
 const CELLS_LEN: usize = 16 << 20;
@@ -56,7 +56,7 @@ pub(super) struct CodeArena {
     writable: Mapping,
     /// One [`AtomicUsize`] per unit of code: the tag of the region that begins there, or 0.
     tags: Mapping,
-    free: Mutex<Free>,
+    free: Lock<Free>,
 }
 
 /// `cells | code`, and the code once more: both readable and writable, and in no forked child.
@@ -107,7 +107,7 @@ impl CodeArena {
         let tags = Mapping::zeroed(CODE_LEN / UNIT * size_of::<AtomicUsize>())?;
         let free =
             Free { code: FreeList::new(max_code / UNIT), untouched: 0, cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
-        Ok(CodeArena { view, writable, tags, free: Mutex::new(free) })
+        Ok(CodeArena { view, writable, tags, free: Lock::new(Rank::CodeMemory, free) })
     }
 
     /// Address of the first byte of code.
@@ -194,9 +194,8 @@ impl CodeArena {
         unsafe { &*self.tags.as_mut_ptr().cast::<AtomicUsize>().add(unit) }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Free> {
-        // Nothing in the critical sections leaves the lists half changed.
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_, Free> {
+        self.free.lock()
     }
 }
 

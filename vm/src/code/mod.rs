@@ -12,12 +12,13 @@ mod tests;
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use stubs::{Enter, Grown, Hooks, Stubs};
 
+use crate::sys::lock::{Guard, Lock, Rank};
 use info::{CodeInfo, ModuleKey, Site};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
 use weir_contract::code::UnplacedCode;
@@ -33,7 +34,7 @@ pub(crate) struct CodeSpace {
     common: stubs::Common,
     /// What contexts of this engine point to.
     helpers: Box<[HelperAddress; Helper::COUNT]>,
-    shapes: Mutex<HashMap<Shape, Stubs>>,
+    shapes: Lock<HashMap<Shape, Stubs>>,
     /// Bytes of retired code that were freed while its module lived.
     freed: AtomicU64,
 }
@@ -102,7 +103,7 @@ impl CodeSpace {
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
-        let (shapes, freed) = (Mutex::default(), AtomicU64::new(0));
+        let (shapes, freed) = (Lock::new(Rank::Shapes, HashMap::new()), AtomicU64::new(0));
         Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, freed }))
     }
 
@@ -126,7 +127,7 @@ impl CodeSpace {
     /// [`CodeError::Full`].
     pub fn stubs(&self, ty: &FuncType) -> Result<Stubs, CodeError> {
         let shape = Shape::of(ty);
-        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shapes = self.shapes.lock();
         if let Some(&stubs) = shapes.get(&shape) {
             return Ok(stubs);
         }
@@ -184,7 +185,7 @@ impl CodeSpace {
             count,
             cells,
             stubs,
-            installed: Mutex::default(),
+            installed: Lock::new(Rank::Installed, HashMap::new()),
             freed: Arc::default(),
         };
         for func in code.first..code.first + count as u32 {
@@ -263,7 +264,7 @@ pub(crate) struct ModuleCode {
     cells: NonNull<Cell>,
     stubs: NonNull<u8>,
     /// By address.
-    installed: Mutex<HashMap<usize, Installed>>,
+    installed: Lock<HashMap<usize, Installed>>,
     /// Bytes of its retired code that were freed; also identifies the module to [`RetiredCode`].
     freed: Arc<AtomicU64>,
 }
@@ -364,8 +365,8 @@ impl ModuleCode {
         Ok(code.as_ptr())
     }
 
-    fn installed(&self) -> MutexGuard<'_, HashMap<usize, Installed>> {
-        self.installed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn installed(&self) -> Guard<'_, HashMap<usize, Installed>> {
+        self.installed.lock()
     }
 
     /// Bytes of retired code that were freed.
@@ -400,7 +401,7 @@ impl ModuleCode {
 impl Drop for ModuleCode {
     fn drop(&mut self) {
         let arena = &self.space.arena;
-        let installed = std::mem::take(self.installed.get_mut().unwrap_or_else(PoisonError::into_inner)).into_values();
+        let installed = std::mem::take(self.installed.get_mut()).into_values();
         for code in installed {
             // SAFETY: no instance is left, so nothing runs in the module's code or refers to it.
             unsafe { code.free(arena) };

@@ -1,7 +1,7 @@
 //! The quiescence word of every store of an engine, and the engine's epoch: the data of quiescence-based reclamation. The
 //! protocol and its proof are in `tier::reclaim`, which alone reads and writes the words.
 
-use super::sync::{Arc, AtomicU64, Mutex, MutexGuard, PoisonError};
+use super::sync::{Arc, AtomicU64, Guard, Lock, Rank};
 use std::collections::BTreeMap;
 
 /// The word of a store that runs no guest code.
@@ -12,7 +12,7 @@ pub(crate) const QUIESCENT: u64 = 0;
 pub(crate) struct Domain {
     /// How often code was retired, plus one: never [`QUIESCENT`].
     pub epoch: AtomicU64,
-    words: Mutex<Words>,
+    words: Lock<Words>,
 }
 
 /// The words of the stores that exist.
@@ -24,7 +24,7 @@ struct Words {
 
 impl Default for Domain {
     fn default() -> Domain {
-        Domain { epoch: AtomicU64::new(QUIESCENT + 1), words: Mutex::new(Words::default()) }
+        Domain { epoch: AtomicU64::new(QUIESCENT + 1), words: Lock::new(Rank::Words, Words::default()) }
     }
 }
 
@@ -34,8 +34,8 @@ impl Domain {
         self.words().by_store.values().map(|word| read(word)).min()
     }
 
-    fn words(&self) -> MutexGuard<'_, Words> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    fn words(&self) -> Guard<'_, Words> {
+        self.words.lock()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The operating system: memory mappings, files, signals, threads, barriers and clocks.
+//! The operating system: memory mappings, files, signals, threads, locks, barriers and clocks.
 //!
 //! No other module of the library names libc, rustix, `std::fs` or the parts of `std::thread` that start or query threads. This one
 //! holds no policy and knows nothing of the rest of the library: it makes system calls, turns their failures into [`std::io::Error`],
@@ -13,6 +13,7 @@ pub mod fault_injection;
 #[cfg(feature = "fault-injection")]
 mod faults;
 pub(crate) mod file;
+pub(crate) mod lock;
 pub(crate) mod mapping;
 pub(crate) mod memory_file;
 #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]

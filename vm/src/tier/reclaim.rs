@@ -86,17 +86,11 @@
 //!
 //! # Lock order
 //!
-//! A thread that holds a lock takes only those below and to the right of it. Locks not named here are taken alone.
-//!
-//! ```text
-//! entries of a module (`ModuleState::entries`)
-//!   ├ code installed in a module (`ModuleCode::installed`)
-//!   ├ stubs by shape (`CodeSpace::shapes`) ─ code memory (`CodeArena::free`)
-//!   └ retired code (`Reclaimer::retired`) ─ words of an engine's stores (`Domain::words`)
-//! ```
+//! The lock of a module's entries, under which tables are written, is taken before the lock of the retired code, and that before the
+//! lock of the words. `sys::lock` has the order of all locks, and debug builds check it.
 
 use crate::records::quiescence::{Domain, QUIESCENT, Word};
-use crate::records::sync::{Arc, Mutex, MutexGuard, Ordering, PoisonError, light_fence};
+use crate::records::sync::{Arc, Guard, Lock, Ordering, Rank, light_fence};
 
 /// The outermost activation of a store begins.
 #[inline]
@@ -115,7 +109,7 @@ pub(crate) fn leave(word: &Word) {
 #[derive(Debug)]
 pub(crate) struct Reclaimer<T> {
     domain: Arc<Domain>,
-    retired: Mutex<Vec<Retired<T>>>,
+    retired: Lock<Vec<Retired<T>>>,
 }
 
 /// Retired code that no activation which began at epoch `since` or later has read from a table.
@@ -128,11 +122,11 @@ struct Retired<T> {
 impl<T> Reclaimer<T> {
     /// The reclaimer of an engine, whose stores are in `domain`.
     pub fn new(domain: Arc<Domain>) -> Reclaimer<T> {
-        Reclaimer { domain, retired: Mutex::new(Vec::new()) }
+        Reclaimer { domain, retired: Lock::new(Rank::Retired, Vec::new()) }
     }
 
-    fn retired(&self) -> MutexGuard<'_, Vec<Retired<T>>> {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner)
+    fn retired(&self) -> Guard<'_, Vec<Retired<T>>> {
+        self.retired.lock()
     }
 
     /// Retires the code that `unlink` returns, if any. `unlink` removes it from all tables, under the lock under which alone they

@@ -13,11 +13,12 @@ use crate::records::engine::EngineRecord;
 use crate::records::error::Result;
 use crate::records::module::ModuleRecord;
 use crate::records::quiescence::Domain;
+use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weir_contract::{Entry, Helper, HelperAddress};
 use weir_jit::compile::Options;
 
@@ -93,11 +94,11 @@ pub(super) fn engine_of(engine: &EngineRecord) -> &EngineState {
 }
 
 /// What the tier keeps per module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ModuleState {
     /// Made with the first instance; an error is why the engine has no native code for it.
     code: OnceLock<Result<NativeModule, String>>,
-    entries: Mutex<Entries>,
+    entries: Lock<Entries>,
     pub record: Mutex<Record>,
     pub osr_entries: AtomicU64,
 }
@@ -137,9 +138,21 @@ pub(super) fn state_of(module: &ModuleRecord) -> &ModuleState {
     module.tier.downcast_ref().expect("the module's engine has this tier")
 }
 
+impl Default for ModuleState {
+    fn default() -> ModuleState {
+        ModuleState {
+            code: OnceLock::new(),
+            entries: Lock::new(Rank::Entries, Entries::default()),
+            record: Mutex::default(),
+            osr_entries: AtomicU64::new(0),
+        }
+    }
+}
+
 impl ModuleState {
-    pub fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The entries of the module, locked.
+    pub fn entries(&self) -> Guard<'_, Entries> {
+        self.entries.lock()
     }
 
     /// The native side of the module whose state this is, made when first asked for, or why there is none.
