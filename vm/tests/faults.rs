@@ -357,3 +357,42 @@ fn names_are_unique_and_a_guard_resets() {
     assert!(load().is_ok());
     assert_eq!((read.calls(), read.failed()), (1, 1), "no calls are counted any more");
 }
+
+/// Calls of the small functions of the program on a thread with this little stack, until each was compiled or refused a thread.
+fn on_little_stack(stack: usize, config: &Config) -> u32 {
+    let work = || {
+        let engine = Engine::new(config).unwrap();
+        let module = Module::new(&engine, program()).unwrap();
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        for x in 0..8 {
+            for i in 0..SMALL {
+                let func = instance.get_typed_func::<i32, i32>(&mut store, &i.to_string()).unwrap();
+                assert_eq!(func.call(&mut store, x).unwrap(), small(i, x));
+            }
+        }
+        module.stats().functions.native
+    };
+    std::thread::scope(|scope| std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, work).unwrap().join().unwrap())
+        as u32
+}
+
+/// Without compiler threads the guest's thread compiles, but never with less stack than the compiler needs.
+#[test]
+fn without_compiler_threads_code_is_compiled_where_there_is_stack() {
+    let find = |name: &str| functions().iter().find(|function| function.name() == name).unwrap();
+    let (spawn, scoped) = (find("weir::thread::spawn"), find("weir::thread::run_on_stack"));
+    let mut config = Config::new();
+    config.tier_up_threshold(Some(2)).compiler_threads(1);
+    let mut faults = FaultInjection::begin();
+    faults.fail(spawn, .., EPERM);
+    // Counted, while none fails.
+    faults.fail(scoped, 0..0, EPERM);
+    assert_eq!(on_little_stack(8 << 20, &config), SMALL as u32, "on the guest's thread");
+    assert_eq!(scoped.calls(), 0);
+    assert_eq!(on_little_stack(224 << 10, &config), SMALL as u32, "on a thread for each");
+    assert_eq!((scoped.calls(), scoped.failed()), (SMALL as u64, 0));
+    faults.fail(scoped, .., EPERM);
+    assert_eq!(on_little_stack(224 << 10, &config), 0, "nowhere");
+    assert!(scoped.failed() >= SMALL as u64);
+}

@@ -3,6 +3,7 @@
 use super::entry::{Action, Code};
 use super::install::compile_and_install;
 use super::policy::{self, Decision, NEVER};
+use super::queue::{COMPILER_STACK, NoThread};
 use super::state::{engine_of, state_of};
 use super::{evict, publish};
 use crate::records::engines::Next;
@@ -11,9 +12,6 @@ use crate::records::stack::with_room;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use weir_contract::Entry;
-
-/// Native stack that compiling one function is given: the guest may have left its own thread less.
-const COMPILER_STACK: usize = 1 << 20;
 
 /// What there is for an entry when a thread asks.
 enum Found {
@@ -94,11 +92,7 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
             match with_room(COMPILER_STACK, || compile_and_install(module, func, entry, backend, true)) {
                 Some(Some(code)) => Found::Ready(code),
                 Some(None) => Found::Later(policy.rest_ticks(bytes)),
-                // There may be room on the stack at another call.
-                None => {
-                    state.entries().no_room(func, entry, 0, |setbacks| policy.rest(setbacks));
-                    Found::Later(policy.rest_ticks(bytes))
-                }
+                None => no_thread(module, func, entry),
             }
         }
         Decision::Queue(backend) => {
@@ -106,12 +100,22 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
             drop(entries);
             // A queued compilation does not keep its module alive.
             let weak = Arc::downgrade(module);
-            engine.queue.push(policy::heat(bytes, entry), move || {
+            let queued = engine.queue.push(policy::heat(bytes, entry), move || {
                 if let Some(module) = weak.upgrade() {
                     compile_and_install(&module, func, entry, backend, false);
                 }
             });
-            Found::Later(policy.next_ticks())
+            match queued {
+                Ok(()) => Found::Later(policy.next_ticks()),
+                Err(NoThread) => no_thread(module, func, entry),
+            }
         }
     }
+}
+
+/// An entry that is queued cannot be compiled now, for want of a thread. There may be one, or room on this thread's stack, later.
+fn no_thread(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
+    let policy = &engine_of(module.engine.record()).policy;
+    state_of(module).entries().no_room(func, entry, 0, |setbacks| policy.rest(setbacks));
+    Found::Later(policy.rest_ticks(module.bytecode.body(func).map_or(0, |body| body.len())))
 }

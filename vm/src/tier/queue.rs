@@ -1,11 +1,19 @@
 //! The background compiler: a bounded number of threads over a queue, hottest first.
 
+use crate::records::stack::with_room;
 use crate::sys::thread;
 use std::cmp;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+
+/// Native stack for compiling one function on a thread of the guest, which may have left less than that.
+pub(super) const COMPILER_STACK: usize = 1 << 20;
+
+/// There is neither a compiler thread nor stack for a job on the thread of the guest.
+#[derive(Debug)]
+pub(super) struct NoThread;
 
 /// Something to compile; the greatest is compiled first, equal ones in the order in which they came.
 struct Entry {
@@ -90,8 +98,11 @@ impl Queue {
         Queue { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }
     }
 
-    /// Queues a job of this heat. If no thread can be started for it, it is run here.
-    pub(crate) fn push(&self, heat: u64, job: impl FnOnce() + Send + 'static) {
+    /// Queues a job of this heat. If there is no compiler thread and none can be started, the job runs before this returns.
+    ///
+    /// # Errors
+    /// [`NoThread`]: the job is dropped.
+    pub(crate) fn push(&self, heat: u64, job: impl FnOnce() + Send + 'static) -> Result<(), NoThread> {
         let mut state = self.shared.lock();
         state.order -= 1;
         let entry = Entry { heat, order: state.order, job: Box::new(job) };
@@ -103,20 +114,23 @@ impl Queue {
                 Ok(handle) => self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(handle),
                 Err(_) => {
                     state.threads -= 1;
-                    let job = if state.threads == 0 { state.jobs.pop() } else { None };
-                    drop(state);
-                    if let Some(entry) = job {
-                        self.shared.run(entry.job);
+                    if state.threads > 0 {
+                        return Ok(());
                     }
-                    return;
+                    // It is the job above: without threads no job has stayed here.
+                    let job = state.jobs.pop();
+                    drop(state);
+                    let run = || job.into_iter().for_each(|entry| self.shared.run(entry.job));
+                    return with_room(COMPILER_STACK, run).ok_or(NoThread);
                 }
             }
         }
         drop(state);
         self.shared.wake.notify_one();
+        Ok(())
     }
 
-    /// Jobs that panicked. The compiler's own panics are none: those end a compilation.
+    /// Jobs that panicked. A panic of the compiler is not among them: a job catches it, and it ends one compilation.
     pub(crate) fn panics(&self) -> u64 {
         self.shared.panics.load(Ordering::Relaxed)
     }
@@ -175,10 +189,12 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
 
     fn push(queue: &Queue, heat: u64, send: Sender<u64>) {
-        queue.push(heat, move || {
-            assert_ne!(heat, 13, "an unlucky job");
-            send.send(heat).expect("the test listens");
-        });
+        queue
+            .push(heat, move || {
+                assert_ne!(heat, 13, "an unlucky job");
+                send.send(heat).expect("the test listens");
+            })
+            .expect("there are threads");
     }
 
     #[test]
