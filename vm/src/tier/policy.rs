@@ -1,4 +1,7 @@
-//! When to compile what, with which back end: every threshold stands here.
+//! When to compile what, with which back end: every threshold is here.
+//!
+//! Compiled code is never compiled again while it is in use: there is one level of compilation, and nothing replaces code by
+//! better code.
 //!
 //! A function starts with [`Policy::first_ticks`]; the interpreter takes one away at each call and each loop iteration and
 //! asks when they are gone. Interpreting has then cost about what compiling will, so that the sum of both is never much
@@ -29,6 +32,9 @@ const MAX_TICKS: i32 = 40_000;
 pub(crate) const SWEEP_FACTOR: usize = 4;
 /// The longest rest is two to the power of this.
 const MAX_REST: u32 = 10;
+
+/// How often a function loses its code under stress: compiling it again and again tests nothing new.
+pub(crate) const MAX_SETBACKS: u32 = 50;
 
 /// OSR bodies per function: each repeats the loop nest it enters, and a function hot in more loops than this is soon called.
 const MAX_OSR_BODIES: u32 = 8;
