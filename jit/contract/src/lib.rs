@@ -13,7 +13,9 @@
 //! Each function defined in a module has one *cell*, an atomic code pointer shared by all instances of the module,
 //! and one permanent *entry stub*, `jmp [cell]`. The cell holds the address of compiled code or of the function's
 //! *interpreter thunk*. Publishing code stores its address in the cell and in the pointer that the interpreter reads; no code is ever
-//! patched. Code of the same module calls `call [rip + cell]`; a [`FuncRef`] and a [`TableEntry`] hold the stub.
+//! patched. Code of the same module calls `call [rip + cell]`; a [`FuncRef`] and a [`TableEntry`] hold the stub. A function that
+//! calls itself directly may do so by `call rel32` to its own first byte: the recursion then stays in code that was withdrawn
+//! meanwhile, until it returns.
 //!
 //! # Calling convention
 //!
@@ -87,16 +89,16 @@
 //! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper stored the reason in
 //! [`StoreCtx::trap`] before the `ud2`.
 //!
-//! Without signal handlers (`Options::signals` off) nothing faults: a call of [`Helper::Raise`] replaces `ud2`, and divisors and
-//! accesses are checked explicitly. The trap site is then the byte before the return address of that call, and the helper does the
+//! With `Options::signals` off there are no signal handlers, and code must not fault: a call of [`Helper::Raise`] replaces `ud2`,
+//! and divisors and accesses are checked explicitly. The trap site is then the byte before the return address of that call, and the helper does the
 //! work of handler and landing pad.
 //!
 //! # Fuel
 //!
 //! With fuel on, the head of each segment (see `weir_bytecode::sidetable::Segment`) does
-//! `fuel -= cost; if fuel < 0 { trap OutOfFuel }`, before any effect of the segment; nothing is refunded, the
+//! `fuel -= cost; if fuel < 0 { trap OutOfFuel }`, before any effect of the segment. Nothing is refunded, and the
 //! counter stays negative. A bulk operation (`memory.copy` …, `memory.grow` excepted) charges `length / 64` more
-//! in its helper, before its effect. Off, no code is emitted.
+//! in its helper, before its effect. With fuel off, no code is emitted for it.
 //!
 //! # Polls
 //!
@@ -175,18 +177,30 @@ pub struct StackCtx {
     pub value_sp: *mut u64,
     /// Frames must end at or below this.
     pub value_limit: *mut u64,
-    /// The innermost `enter` stub's saved `rsp`, 0 if none: `[boundary]` is the previous boundary, and above it are the registers that
-    /// the stub saved.
+    /// The address of the innermost [`Boundary`], 0 if there is none.
     pub boundary: usize,
     /// Slots for arguments and results without a register; [`OVERFLOW_SLOTS`] of them.
     pub overflow: *mut u64,
     /// The target of a [`Status::Dispatch`].
     pub dispatch: Dispatch,
-    /// The frame pointer of the innermost stub through which native code above [`StackCtx::boundary`] called Rust code that may
-    /// walk the stack. An `enter` stub saves and restores it beside the boundary.
+    /// The frame pointer of the innermost stub through which native code inside the innermost boundary called Rust code that may
+    /// walk the stack. An `enter` stub saves and restores it: [`Boundary::exit_fp`].
     pub exit_fp: usize,
     /// The innermost activation of an engine that is not native code, a record of the vm's own on the native stack; null if none.
     pub activation: *const (),
+}
+
+/// What an `enter` stub pushes last on the native stack. Its address is the `rsp` of the stub while native code runs; above it are the
+/// registers that the stub saved.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Boundary {
+    /// The address of the boundary around this one, 0 if there is none.
+    pub prev: usize,
+    /// The stack whose chain this belongs to.
+    pub stack: *mut StackCtx,
+    /// [`StackCtx::exit_fp`] of the native code around this boundary.
+    pub exit_fp: usize,
 }
 
 /// The target of a dispatch, read by the `reenter` stubs.

@@ -7,9 +7,7 @@
 //! rbp + 8    return address in Rust
 //! rbp        Rust's rbp
 //! rbp - 40   Rust's rbx r12 r13 r14 r15
-//! rbp - 48   the previous StackCtx::exit_fp
-//! rbp - 56   *mut StackCtx
-//! rbp - 64   the previous boundary            ← StackCtx::boundary
+//! rbp - 64   a `Boundary`            ← StackCtx::boundary
 //! ```
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
@@ -21,8 +19,8 @@ use std::mem::offset_of;
 use std::ptr::NonNull;
 use weir_bytecode::FuncType;
 use weir_contract::{
-    Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx, param_places,
-    result_places, slot_words,
+    Boundary, Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx,
+    param_places, result_places, slot_words,
 };
 
 /// An `enter` stub: calls `code` with the arguments in slots at `args` and leaves the results there. Linked as a
@@ -310,6 +308,10 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
         [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
     Ok(Stubs { enter, enter_osr, to_rust: at(code, to_rust), host: at(code, host), reenter: at(code, reenter) })
 }
+
+// An `enter` stub pushes and pops the fields of a boundary from the last to the first.
+const _: () = assert!(offset_of!(Boundary, prev) == 0 && offset_of!(Boundary, stack) == 8);
+const _: () = assert!(offset_of!(Boundary, exit_fp) == 16 && size_of::<Boundary>() == 24);
 
 /// The head of an `enter` stub: links a boundary. Afterwards `rax` is the code, `rbx` the stack, `r12` the slots,
 /// `r15` the instance; `rsp` is aligned.

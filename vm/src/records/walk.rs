@@ -2,7 +2,7 @@
 //!
 //! A stack has two chains, both from the inside out, which begin in its [`StackCtx`]:
 //!
-//! - *Boundaries*: one for each `enter` stub. Between a boundary and the one inside it lies a segment of native frames, linked by
+//! - [`Boundary`]: one for each `enter` stub. Between a boundary and the one inside it lies a segment of native frames, linked by
 //!   `rbp`. The segment ends at a stub through which native code called Rust, whose frame pointer is in [`StackCtx::exit_fp`]; the
 //!   next `enter` stub saves it.
 //! - [`Activation`]s: one for each run of the interpreter's loop, or of a function by the evaluator of SSA. It refers to the
@@ -25,7 +25,7 @@ use crate::records::store::StoreRecord;
 use std::cell::Cell;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
-use weir_contract::StackCtx;
+use weir_contract::{Boundary, StackCtx};
 
 /// Where an engine that is not native code stands in its innermost frame. The interpreter's state begins like this.
 #[derive(Clone, Copy)]
@@ -46,6 +46,7 @@ pub(crate) struct Position {
 /// A run of the interpreter's loop, or of a function by the evaluator.
 pub(crate) struct Activation {
     prev: *const (),
+    /// Null until [`stands_at`] is called.
     position: Cell<*const Position>,
 }
 
@@ -149,7 +150,10 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
         let mut activation = activation.cast::<Activation>();
         loop {
             if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
-                walk_activation(&*(*activation).position.get(), &mut visit);
+                // One that was linked a moment ago stands nowhere yet: it has no frame that called anything.
+                if let Some(position) = (*activation).position.get().as_ref() {
+                    walk_activation(position, &mut visit);
+                }
                 activation = (*activation).prev.cast();
             } else if boundary != 0 {
                 (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
@@ -157,9 +161,7 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
                     let module = Module::from_running(site.module as *const ModuleRecord);
                     visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc }));
                 });
-                // See the picture of the `enter` stub's frame in `code::stubs`.
-                let enter = ptr::with_exposed_provenance::<[usize; 3]>(boundary);
-                [boundary, _, exit_fp] = *enter;
+                Boundary { prev: boundary, exit_fp, .. } = ptr::read(ptr::with_exposed_provenance(boundary));
             } else {
                 return;
             }
