@@ -3,8 +3,9 @@
 mod common;
 
 use common::{each_engine, instance, linked};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir::{
-    Engine, Error, Extern, ExternType, Global, GlobalType, Instance, InvalidModule, LinkError, Linker, Memory, MemoryType,
+    Engine, Error, Extern, ExternType, Func, Global, GlobalType, Instance, InvalidModule, LinkError, Linker, Memory, MemoryType,
     Module, Mutability, Ref, RefType, Result, Store, StoreLimits, StoreLimitsBuilder, Table, TableType, Trap, UnknownImportError,
     Val, ValType,
 };
@@ -517,4 +518,42 @@ fn data_that_cannot_be_mapped_is_written() {
         let memory = instance.get_memory(&mut store, "m").unwrap();
         assert_eq!(memory.data(&store)[end - 1..end + 1], [1, 0]);
     }
+}
+
+/// Items of every kind, in imports by position, through a linker, and through a linker that knows the module.
+#[test]
+fn items_of_another_store_panic() {
+    let engine = Engine::default();
+    let (mut one, mut other) = (Store::new(&engine, ()), Store::new(&engine, ()));
+    let memory = Memory::new(&mut one, MemoryType::new(1, None)).unwrap();
+    let table = Table::new(&mut one, TableType::new(RefType::FUNCREF, 1, None), Ref::Func(None)).unwrap();
+    let global = Global::new(&mut one, GlobalType::new(ValType::I32, Mutability::Const), Val::I32(0)).unwrap();
+    let exporting = module(&engine, r#"(module (func (export "f")))"#);
+    let exporter = Instance::new(&mut one, &exporting, &[]).unwrap();
+    let func = exporter.get_func(&mut one, "f").unwrap();
+    let host = Func::wrap(&mut one, || ());
+    let items: [(&str, Extern); 5] = [
+        ("(memory 1)", memory.into()),
+        ("(table 1 funcref)", table.into()),
+        ("(global i32)", global.into()),
+        ("(func)", func.into()),
+        ("(func)", host.into()),
+    ];
+    for (ty, item) in items {
+        let module = module(&engine, &format!(r#"(module (import "a" "b" {ty}))"#));
+        let mut linker = Linker::new(&engine);
+        linker.define(&one, "a", "b", item).unwrap();
+        let pre = linker.instantiate_pre(&module).unwrap();
+        let mut panics = |instantiate: &dyn Fn(&mut Store<()>) -> Result<Instance>| {
+            let panic = catch_unwind(AssertUnwindSafe(|| instantiate(&mut other))).expect_err(ty);
+            let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            assert!(message.is_some_and(|message| message.contains("a store that is not its own")), "{ty}: {message:?}");
+        };
+        panics(&|store| Instance::new(store, &module, &[item]));
+        panics(&|store| linker.instantiate(store, &module));
+        panics(&|store| pre.instantiate(store));
+        Instance::new(&mut one, &module, &[item]).unwrap();
+    }
+    // The store that was given the items works as before.
+    assert!(Instance::new(&mut other, &exporting, &[]).is_ok());
 }

@@ -11,7 +11,8 @@ mod records {
 
     /// The counterpart of the library's file of this name.
     pub(crate) mod sync {
-        pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+        use crate::{FAULT, Fault};
+        pub(crate) use loom::sync::atomic::Ordering;
         pub(crate) use loom::sync::{Arc, MutexGuard as Guard};
         use std::sync::PoisonError;
 
@@ -35,8 +36,38 @@ mod records {
             }
         }
 
+        /// Loom's atomic, of which a fault may relax one step. The steps are told apart by the operation and by the value: an
+        /// engine's epoch is never 0, and a word is 0 before its store's first section and after each.
+        #[derive(Debug)]
+        pub(crate) struct AtomicU64 {
+            atomic: loom::sync::atomic::AtomicU64,
+            is_epoch: bool,
+        }
+
+        fn unless(fault: Fault, order: Ordering) -> Ordering {
+            if FAULT.get() == fault { Ordering::Relaxed } else { order }
+        }
+
+        impl AtomicU64 {
+            pub fn new(value: u64) -> AtomicU64 {
+                AtomicU64 { atomic: loom::sync::atomic::AtomicU64::new(value), is_epoch: value != 0 }
+            }
+
+            pub fn load(&self, order: Ordering) -> u64 {
+                self.atomic.load(unless(if self.is_epoch { Fault::RelaxedE1 } else { Fault::RelaxedR4 }, order))
+            }
+
+            pub fn store(&self, value: u64, order: Ordering) {
+                self.atomic.store(value, unless(if value == 0 { Fault::RelaxedE5 } else { Fault::RelaxedE2 }, order));
+            }
+
+            pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+                self.atomic.fetch_add(value, unless(Fault::RelaxedR2, order))
+            }
+        }
+
         pub(crate) fn light_fence() {
-            if crate::FAULT.get() != crate::Fault::NoLightFence {
+            if FAULT.get() != Fault::NoLightFence && FAULT.get() != Fault::RelaxedE1 {
                 loom::sync::atomic::fence(Ordering::SeqCst);
             }
         }
@@ -50,14 +81,15 @@ mod tier {
 
 use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
+use loom::sync::atomic::AtomicU64;
 use loom::thread;
 use records::quiescence::{Domain, Word};
-use records::sync::{Arc, AtomicU64, Ordering};
+use records::sync::{Arc, Ordering};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 use tier::reclaim::{Reclaimer, enter, leave};
 
-/// What is wrong with the fences.
+/// What is wrong with the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,
@@ -67,6 +99,16 @@ enum Fault {
     EarlyHeavyFence,
     /// The system refuses the heavy fence.
     Refused,
+    /// The epoch is read without acquire, and there is no light fence, which is an acquire fence here.
+    RelaxedE1,
+    /// The word is written without release when a section begins.
+    RelaxedE2,
+    /// The word is written without release when a section ends.
+    RelaxedE5,
+    /// The epoch advances without release.
+    RelaxedR2,
+    /// The words are read without acquire.
+    RelaxedR4,
 }
 
 thread_local! {
@@ -94,7 +136,7 @@ struct Engine {
     /// The lock under which the table is written.
     entries: Mutex<()>,
     memory: UnsafeCell<u64>,
-    /// How often activations ran the code, and how often it was freed, in all interleavings.
+    /// How often sections ran the code, and how often it was freed, in all interleavings.
     seen: &'static Seen,
 }
 
@@ -107,7 +149,7 @@ unsafe impl Sync for Engine {}
 struct Seen {
     ran: Count,
     freed: Count,
-    freed_beside_an_activation: Count,
+    freed_beside_a_section: Count,
 }
 
 impl Engine {
@@ -123,9 +165,9 @@ impl Engine {
         })
     }
 
-    /// An activation of a store: it runs the code if the table has it, and again, as when a frame is returned to. Native code
+    /// A section of a store: it runs the code if the table has it, and again, as when a frame is returned to. Native code
     /// reads tables with plain loads.
-    fn activation(&self, word: &Word) {
+    fn section(&self, word: &Word) {
         enter(word);
         if self.table.load(Ordering::Relaxed) == 1 {
             self.run();
@@ -176,20 +218,20 @@ fn model(preemptions: Option<usize>, fault: Fault, threads: impl Fn(Arc<Engine>)
     seen
 }
 
-/// A store with two activations, and a thread that retires and reclaims.
+/// A store with two sections, and a thread that retires and reclaims.
 fn a_store_and_a_reclaimer(engine: Arc<Engine>) {
     let word = Word::new(&engine.domain);
     let guest = thread::spawn({
         let engine = engine.clone();
         move || {
-            engine.activation(&word);
-            engine.activation(&word);
+            engine.section(&word);
+            engine.section(&word);
             word
         }
     });
     engine.retire();
     if engine.reclaim() {
-        engine.seen.freed_beside_an_activation.fetch_add(1, Relaxed);
+        engine.seen.freed_beside_a_section.fetch_add(1, Relaxed);
     }
     let word = guest.join().unwrap();
     engine.reclaim();
@@ -207,7 +249,7 @@ fn assert_reached(seen: &Seen) {
 fn code_that_a_store_runs_is_not_freed() {
     let seen = model(None, Fault::None, a_store_and_a_reclaimer);
     assert_reached(seen);
-    assert!(seen.freed_beside_an_activation.load(Relaxed) > 0, "freed before the store's thread ended");
+    assert!(seen.freed_beside_a_section.load(Relaxed) > 0, "freed before the store's thread ended");
 }
 
 #[test]
@@ -215,7 +257,7 @@ fn two_stores_may_run_it() {
     let seen = model(Some(3), Fault::None, |engine| {
         let guests = [(); 2].map(|()| {
             let (engine, word) = (engine.clone(), Word::new(&engine.domain));
-            thread::spawn(move || engine.activation(&word))
+            thread::spawn(move || engine.section(&word))
         });
         engine.retire();
         engine.reclaim();
@@ -230,7 +272,7 @@ fn one_thread_retires_and_another_reclaims() {
         let word = Word::new(&engine.domain);
         let guest = thread::spawn({
             let engine = engine.clone();
-            move || engine.activation(&word)
+            move || engine.section(&word)
         });
         let retirer = thread::spawn({
             let engine = engine.clone();
@@ -248,7 +290,7 @@ fn a_store_is_made_and_dropped_meanwhile() {
     let seen = model(None, Fault::None, |engine| {
         let guest = thread::spawn({
             let engine = engine.clone();
-            move || engine.activation(&Word::new(&engine.domain))
+            move || engine.section(&Word::new(&engine.domain))
         });
         engine.retire();
         engine.reclaim();
@@ -260,28 +302,31 @@ fn a_store_is_made_and_dropped_meanwhile() {
 /// Step 4 of the proof, alone: it needs no fence, but that the epoch is read with acquire, which a sequentially consistent fence
 /// after it would hide.
 #[test]
-fn an_activation_that_reads_the_new_epoch_needs_no_fence() {
-    let seen = model(None, Fault::NoLightFence, |engine| {
-        let entered = Arc::new(AtomicU64::new(0));
-        let guest = thread::spawn({
-            let (engine, entered, word) = (engine.clone(), entered.clone(), Word::new(&engine.domain));
-            move || {
-                enter(&word);
-                entered.store(1, Ordering::Release);
-                if engine.table.load(Ordering::Relaxed) == 1 {
-                    engine.run();
-                }
-                leave(&word);
+fn a_section_that_reads_the_new_epoch_needs_no_fence() {
+    assert_reached(model(None, Fault::NoLightFence, a_late_section));
+}
+
+/// A store whose section begins, in the order of time but not of anything else, after the code was retired and before it is
+/// reclaimed.
+fn a_late_section(engine: Arc<Engine>) {
+    let entered = Arc::new(AtomicU64::new(0));
+    let guest = thread::spawn({
+        let (engine, entered, word) = (engine.clone(), entered.clone(), Word::new(&engine.domain));
+        move || {
+            enter(&word);
+            entered.store(1, Ordering::Release);
+            if engine.table.load(Ordering::Relaxed) == 1 {
+                engine.run();
             }
-        });
-        engine.retire();
-        while entered.load(Ordering::Acquire) == 0 {
-            thread::yield_now();
+            leave(&word);
         }
-        engine.reclaim();
-        guest.join().unwrap();
     });
-    assert_reached(seen);
+    engine.retire();
+    while entered.load(Ordering::Acquire) == 0 {
+        thread::yield_now();
+    }
+    engine.reclaim();
+    guest.join().unwrap();
 }
 
 #[test]
@@ -319,4 +364,34 @@ fn the_model_finds_that_the_light_fence_is_missing() {
 #[should_panic(expected = "Causality violation")]
 fn the_model_finds_a_heavy_fence_before_the_unlinking() {
     model(None, Fault::EarlyHeavyFence, a_store_and_a_reclaimer);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn the_model_finds_that_e1_does_not_acquire() {
+    model(None, Fault::RelaxedE1, a_late_section);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn the_model_finds_that_e2_does_not_release() {
+    model(None, Fault::RelaxedE2, a_store_and_a_reclaimer);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn the_model_finds_that_e5_does_not_release() {
+    model(None, Fault::RelaxedE5, a_store_and_a_reclaimer);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn the_model_finds_that_r2_does_not_release() {
+    model(None, Fault::RelaxedR2, a_late_section);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn the_model_finds_that_r4_does_not_acquire() {
+    model(None, Fault::RelaxedR4, a_store_and_a_reclaimer);
 }

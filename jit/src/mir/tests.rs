@@ -1,11 +1,11 @@
 //! An instruction set that only jumps, and layouts of its code.
 
-use super::code::{CodeBlock, Layout, MachineCode};
+use super::code::{Allocation, CodeBlock, Layout, MachineCode};
 use super::isa::{Control, FlagSet, Inst};
 use super::layout;
 use super::list::RegList;
 use super::text::Line;
-use crate::regalloc::{Operand, Place, Reg, RegSet};
+use crate::regalloc::{Move, Operand, Place, Reg, RegSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -153,6 +153,18 @@ fn empty_blocks_are_skipped_and_cold_ones_come_last() {
     assert_eq!(layout.blocks, [0, 4, 5, 2]);
 }
 
+/// The phase itself decides which blocks only jump: not one with an inserted copy.
+#[test]
+fn a_block_with_an_inserted_copy_is_not_skipped() {
+    let mut code = code(&[vec![1, 2], vec![3], vec![3], vec![]], &[], |_| false);
+    let copy = Move { before: code.blocks[1].insts.start, from: Place::Reg(Reg::int(0)), to: Place::Reg(Reg::int(1)) };
+    code.allocation = Some(Allocation { moves: vec![copy], ..Allocation::default() });
+    layout::lay_out(&mut code);
+    let layout = code.layout.as_ref().unwrap();
+    assert_eq!(layout.targets, [0, 1, 3, 3]);
+    assert_eq!(layout.blocks, [0, 1, 3]);
+}
+
 #[test]
 fn a_cycle_of_empty_blocks_keeps_them() {
     // 1 leads to the cycle of 2 and 3.
@@ -213,7 +225,7 @@ fn text_of_laid_out_code_is_read_back() {
     let mut code = code(&[vec![1], vec![2, 3], vec![1], vec![]], &[Range { start: 1, end: 3 }], |block| block != 2);
     code.blocks[1].probability = crate::ir::Probability::new(192);
     super::frequency::estimate(&mut code);
-    code.allocation = Some(super::code::Allocation::default());
+    code.allocation = Some(Allocation::default());
     layout::lay_out(&mut code);
     let text = code.to_string();
     assert_eq!(super::parse::parse(&text).as_ref(), Ok(&code), "{text}");

@@ -39,7 +39,7 @@ impl Domain {
     }
 }
 
-/// A store's word: [`QUIESCENT`], or the epoch that the store's outermost activation read when it began.
+/// A store's word: [`QUIESCENT`], or the epoch that the store's current section read when it began.
 #[derive(Debug)]
 pub(crate) struct Word {
     domain: Arc<Domain>,

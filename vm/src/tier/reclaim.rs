@@ -14,8 +14,8 @@
 //! # Protocol
 //!
 //! Each engine has an epoch, each store a word. The word is 0 while the store is quiescent: it runs no guest code and has no
-//! guest frames on its stacks. An *activation* is the time between, from the outermost call of the guest by Rust until that call
-//! returns; nested calls, through host functions, belong to it.
+//! guest frames on its stacks. A *section* is the time between, from the outermost invocation of the guest by Rust until that returns;
+//! nested invocations, through host functions, belong to it. (The term of read-copy update is read-side critical section.)
 //!
 //! ```text
 //! light side: the thread of a store             heavy side: any thread, also one that runs a guest
@@ -39,12 +39,12 @@
 //!
 //! # Theorem
 //!
-//! When R6 removes c from the list, every activation that read c from a table has ended, what it did happens before R6, and no
-//! activation reads c from a table any more.
+//! When R6 removes c from the list, every section that read c from a table has ended, what it did happens before R6, and no
+//! section reads c from a table any more.
 //!
 //! # Proof
 //!
-//! Let A be an activation of store s.
+//! Let A be a section of store s.
 //!
 //! 1. No table gets c after R1: only the entry that owns c writes its address, under the lock of the tables, and R1 ends the
 //!    entry under that lock. So A reads c in E4 only if E4 does not see R1.
@@ -52,7 +52,7 @@
 //!    before R4 took it, the lock orders A before R4. Otherwise R4 reads the word of s. Only the thread that uses s writes it,
 //!    and s passes from thread to thread with its owner, so happens-before orders the writes.
 //! 3. R4 reads a write later than A's E2. That write is a release and sequenced after all of A, or it is A's E5; so all
-//!    of A happens before R4. (This is why E2 is a release: R4 may read the E2 of a later activation.)
+//!    of A happens before R4. (This is why E2 is a release: R4 may read the E2 of a later section.)
 //! 4. R4 reads A's E2. If e < since, R5 keeps c. If e ≥ since, then E1 read what R2 wrote or a later read-modify-write of the
 //!    release sequence that R2 heads, so R1 happens before E4, and by step 1 A does not read c.
 //! 5. R4 reads a write earlier than A's E2. The code c was in the list when R3 executed, so R1 happens before R3. Had E4 not seen
@@ -60,7 +60,7 @@
 //!    does not read c.
 //! 6. Steps 3 to 5 are all the cases. ∎
 //!
-//! Each step names one activation and one reclaiming thread. None uses an order between the E3 of one store and the E3 of
+//! Each step names one section and one reclaiming thread. None uses an order between the E3 of one store and the E3 of
 //! another, which membarrier(2) does not provide.
 //!
 //! # The model
@@ -69,7 +69,7 @@
 //! These are stronger than the asymmetric fence in two ways. They order two light sides with each other; by the last paragraph of
 //! the proof nothing depends on that. And the light fence after E1 would make a relaxed E1 an acquire; so one model, of step 4,
 //! runs without it. The model finds the two faults that are seeded in it: no light fence, and a heavy fence before R1 in the
-//! place of R3. It also fails if E1, E2, E5, R2 or R4 is relaxed.
+//! place of R3. It finds each of E1, E2, E5, R2 and R4 when that is relaxed.
 //!
 //! # Instruction fetch
 //!
@@ -81,8 +81,8 @@
 //!
 //! # Without membarrier
 //!
-//! R3 gives up: retired code is never reclaimed, and lives as long as its module. When the engine's budget is used up, functions
-//! without code stay interpreted.
+//! R3 gives up: retired code is never reclaimed while its module lives. Therefore eviction retires nothing. When the engine's budget
+//! is used up, functions that have code keep it, and those without code stay interpreted.
 //!
 //! # Lock order
 //!
@@ -92,14 +92,14 @@
 use crate::records::quiescence::{Domain, QUIESCENT, Word};
 use crate::records::sync::{Arc, Guard, Lock, Ordering, Rank, light_fence};
 
-/// The outermost activation of a store begins.
+/// A section of a store begins.
 #[inline]
 pub(crate) fn enter(word: &Word) {
     word.word.store(word.epoch().load(Ordering::Acquire), Ordering::Release);
     light_fence();
 }
 
-/// The outermost activation of a store ends.
+/// The section of a store ends.
 #[inline]
 pub(crate) fn leave(word: &Word) {
     word.word.store(QUIESCENT, Ordering::Release);
@@ -112,7 +112,7 @@ pub(crate) struct Reclaimer<T> {
     retired: Lock<Vec<Retired<T>>>,
 }
 
-/// Retired code that no activation which began at epoch `since` or later has read from a table.
+/// Retired code that no section which began at epoch `since` or later has read from a table.
 #[derive(Debug)]
 struct Retired<T> {
     since: u64,

@@ -1,0 +1,108 @@
+//! Code memory: never writable and executable, and what is installed there does not change.
+
+#![cfg(all(target_os = "linux", feature = "jit", feature = "wat"))]
+
+mod common;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use weir::{Config, Engine, Linker, TierEventKind};
+
+const FUNCTIONS: i32 = 40;
+
+/// The tests count mappings of the process: one runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Functions that call the host, the one before them, and themselves.
+fn program() -> String {
+    let function = |i: i32| {
+        let before = (i - 1).max(0);
+        format!(
+            r#"(func $f{i} (export "{i}") (param i32) (result i32)
+                (if (i32.eqz (local.get 0)) (then (call $look) (return (i32.const {i}))))
+                (i32.add (call $f{before} (i32.const 0)) (call $f{i} (i32.sub (local.get 0) (i32.const 1)))))"#
+        )
+    };
+    let functions: String = (0..FUNCTIONS).map(function).collect();
+    format!(r#"(module (import "host" "look" (func $look)) {functions})"#)
+}
+
+fn expected(i: i32, x: i32) -> i32 {
+    (i - 1).max(0) * x + i
+}
+
+/// Calls every function, and the host function `look` from all of them.
+fn run(config: &Config, look: impl Fn() + Clone + Send + Sync + 'static) -> weir::Stats {
+    let engine = Engine::new(config).unwrap();
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "look", look.clone()).unwrap();
+    let (mut store, instance) = common::linked(&linker, &program(), ());
+    for x in 0..4 {
+        for i in 0..FUNCTIONS {
+            let func = instance.get_typed_func::<i32, i32>(&mut store, &i.to_string()).unwrap();
+            assert_eq!(func.call(&mut store, x).unwrap(), expected(i, x));
+        }
+    }
+    look();
+    engine.stats()
+}
+
+/// How many mappings of this process are executable.
+fn executable() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let with = |wanted: &[char]| -> Vec<&str> {
+        let has = |line: &&str| line.split_whitespace().nth(1).is_some_and(|access| wanted.iter().all(|&c| access.contains(c)));
+        maps.lines().filter(has).collect()
+    };
+    assert_eq!(with(&['w', 'x']), Vec::<&str>::new(), "writable and executable");
+    with(&['x']).len()
+}
+
+/// While code is installed, on this thread or by another, while it runs, and after some of it was freed.
+#[test]
+fn no_memory_is_writable_and_executable() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = executable();
+    for synchronous in [true, false] {
+        let mut config = Config::new();
+        config.synchronous_compilation(synchronous).tier_up_threshold(Some(1)).max_code_size(5 << 10);
+        let stats = run(&config, move || assert!(executable() > before, "there is code memory"));
+        assert!(!synchronous || stats.functions.native > 0 && stats.freed_bytes > 0, "{stats:?}");
+    }
+}
+
+/// Code is published, withdrawn and published again, with callers that are compiled before and after their callees.
+#[test]
+fn installed_code_never_changes() {
+    /// Addresses of code, and its bytes.
+    type Installed = Vec<(usize, Vec<u8>)>;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for seed in [None, Some(1), Some(2)] {
+        let installed = Arc::new(Mutex::new(Installed::new()));
+        let listener = installed.clone();
+        let mut config = Config::new();
+        config.synchronous_compilation(true).tier_up_threshold(Some(2)).stress(seed);
+        config.on_tier_event(move |event| {
+            let mut installed = listener.lock().unwrap();
+            match &event.kind {
+                TierEventKind::Compiled { code, .. } => installed.push((code.as_ptr().expose_provenance(), code.to_vec())),
+                // Some of the code may be freed from now on.
+                TierEventKind::Retired { .. } => installed.clear(),
+                _ => (),
+            }
+        });
+        let looks = Arc::new(Mutex::new(0));
+        let look = {
+            let (installed, looks) = (installed.clone(), looks.clone());
+            move || {
+                for (address, bytes) in installed.lock().unwrap().iter() {
+                    // SAFETY: the module lives, and none of its code was retired since this was installed.
+                    let now = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(*address), bytes.len()) };
+                    assert_eq!(now, bytes, "code at {address:#x}");
+                    *looks.lock().unwrap() += 1;
+                }
+            }
+        };
+        let stats = run(&config, look);
+        assert!(stats.functions.native > 0 && *looks.lock().unwrap() > 1000, "{stats:?}");
+    }
+}
