@@ -17,7 +17,7 @@
 #[repr(C)]
 pub struct BranchEntry {
     /// Byte offset in the module of the first instruction at the target: after the `end` of a block or `if`, at
-    /// the `loop` opcode *itself* for a back edge (the loop's counter lives in that one handler), at the body's
+    /// the `loop` opcode *itself* for a back edge (the interpreter counts the iteration in the handler of `loop`), at the body's
     /// final `end` for the function's own label.
     pub pc: u32,
     /// The target's `stp`.

@@ -87,7 +87,7 @@ impl<T: 'static> Store<T> {
             engine: engine.clone(),
             stack: Box::into_raw(stack),
             failure: None,
-            activations: 0,
+            invocations: 0,
             quiescence: Word::new(&engine.record().quiescence),
             data: Box::into_raw(Box::new(data)).cast(),
             drop_data: drop_data::<T>,

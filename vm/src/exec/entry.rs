@@ -37,9 +37,9 @@ pub(crate) unsafe fn invoke<R>(
     write: impl FnOnce(*mut u64),
     read: impl FnOnce(*mut u64) -> R,
 ) -> Result<R, Error> {
-    // SAFETY: the caller's promise; the activation restores what the guest may leave changed.
+    // SAFETY: the caller's promise; the invocation restores what the guest may leave changed.
     unsafe {
-        let _activation = Activation::begin(store)?;
+        let _invocation = Invocation::begin(store)?;
         let stack = &raw mut (*(*store).stack).ctx;
         let args = (*stack).value_sp;
         if args.wrapping_add(words) > (*stack).value_limit {
@@ -80,7 +80,7 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
 /// `value_sp`. That may be higher afterwards.
 ///
 /// # Safety
-/// As for [`invoke`], within an activation.
+/// As for [`invoke`], within an invocation.
 #[inline]
 pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize) -> Status {
     // SAFETY: the caller's promise.
@@ -127,56 +127,56 @@ unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> S
     }
 }
 
-/// An activation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or
+/// An invocation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or
 /// `read`.
-struct Activation {
+struct Invocation {
     store: *mut StoreRecord,
     native_limit: usize,
     value_sp: *mut u64,
     boundary: usize,
 }
 
-impl Activation {
-    /// Begins an activation. The outermost one sets the native stack's limit from where that stack is now.
+impl Invocation {
+    /// Begins an invocation. The outermost one sets the native stack's limit from where that stack is now.
     ///
     /// # Errors
     /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
     // Inlined: a result that came back in memory would be copied in other sizes than it was written, which processors wait for.
     #[inline(always)]
-    unsafe fn begin(store: *mut StoreRecord) -> Result<Activation, Error> {
+    unsafe fn begin(store: *mut StoreRecord) -> Result<Invocation, Error> {
         // SAFETY: the promise of `invoke`.
         unsafe {
             let here = approximate_stack_pointer();
             let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
-            if (*store).activations == 0 {
+            if (*store).invocations == 0 {
                 enter_guest(store, here)?;
             } else if here < native_limit {
                 return Err(stack_overflow());
             }
-            (*store).activations += 1;
-            Ok(Activation { store, native_limit, value_sp, boundary })
+            (*store).invocations += 1;
+            Ok(Invocation { store, native_limit, value_sp, boundary })
         }
     }
 }
 
-impl Drop for Activation {
+impl Drop for Invocation {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the promise of `invoke`: the store outlives the activation.
+        // SAFETY: the promise of `invoke`: the store outlives the invocation.
         unsafe {
             let stack = &raw mut (*(*self.store).stack).ctx;
             (*stack).native_limit = self.native_limit;
             (*stack).value_sp = self.value_sp;
             (*stack).boundary = self.boundary;
-            (*self.store).activations -= 1;
-            if (*self.store).activations == 0 {
+            (*self.store).invocations -= 1;
+            if (*self.store).invocations == 0 {
                 native::leave(&(*self.store).quiescence);
             }
         }
     }
 }
 
-/// The outermost activation begins, with the native stack at about `here`.
+/// The outermost invocation begins, with the native stack at about `here`.
 ///
 /// # Safety
 /// As for [`invoke`].

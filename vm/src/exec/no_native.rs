@@ -22,7 +22,7 @@ pub(super) fn engines(_config: &Config, _quiescence: &Arc<Domain>) -> Result<Box
     Err(Error::new(Unavailable("there is no native code in this build of Weir, or not for this host")))
 }
 
-/// The outermost activation of a store begins: there is no code that it could keep in use.
+/// The section of a store begins: there is no code that it could keep in use.
 pub(super) fn enter(_word: &Word) {}
 
 /// It ends.

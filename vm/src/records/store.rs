@@ -60,8 +60,8 @@ pub(crate) struct StoreRecord {
     /// Set by whoever returns `Exit::Trap` or [`weir_contract::Status::Trap`], before native frames are unwound,
     /// and taken by whoever hands the failure to a caller in Rust: [`take_failure`].
     pub failure: Option<Failure>,
-    /// How many activations of the guest by Rust are on the native stack.
-    pub activations: u32,
+    /// How many invocations of the guest by Rust (`exec::entry`) are on the native stack.
+    pub invocations: u32,
     /// Whether there are any: tells when code may be reclaimed.
     pub quiescence: Word,
     /// The embedder's data, type-erased.

@@ -1,4 +1,6 @@
-//! The only writer of entry cells and of [`FuncCode::native`](crate::records::func_code::FuncCode::native).
+//! Publication: the only writer of entry cells and of [`FuncCode::native`](crate::records::func_code::FuncCode::native) while a
+//! module runs. Two others write before that, or instead: `CodeSpace::add_module` puts thunks into new cells, and the
+//! tier `exec::ssa`, which has no cells, stores its translations in `native`.
 //!
 //! # Invariant
 //!

@@ -139,6 +139,7 @@ impl Engines for Evaluator {
             return Next::Interpret;
         }
         let Some(address) = self.translation(module, func) else { return Next::Interpret };
+        // Without native code there are no cells, and nothing is withdrawn: this is the only write.
         code.set_enter(call);
         code.native.store(address.cast_mut(), Ordering::Release);
         Next::Enter(address)
