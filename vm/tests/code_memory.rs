@@ -96,7 +96,8 @@ fn installed_code_never_changes() {
             move || {
                 for (address, bytes) in installed.lock().unwrap().iter() {
                     // SAFETY: the module lives, and none of its code was retired since this was installed.
-                    let now = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(*address), bytes.len()) };
+                    let now =
+                        unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(*address), bytes.len()) };
                     assert_eq!(now, bytes, "code at {address:#x}");
                     *looks.lock().unwrap() += 1;
                 }

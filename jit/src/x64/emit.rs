@@ -454,7 +454,8 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Whether a jump at the end of the current block reaches `block` in the short form.
+    /// Whether a jump at the end of the current block reaches `block` in the short form. A block without an offset is not emitted yet, so
+    /// it is later in the layout than the current one: no distance to it is negative.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
             (Some(to), _) => self.offset() - to < SHORT,

@@ -2,8 +2,8 @@
 //!
 //! A row is `Name, "mnemonic", Shape, flags: Flags, traps: Traps, clobbers: Clobbers, Encoding`. The shape says which
 //! fields of an [`Inst`] are its operands, what it does with them and where they may be; the allocator's operands, the
-//! printer and the encoder all derive from it. No column has a default. The test `effects` compares flags, traps and
-//! clobbers of every row with what a disassembler says of the bytes emitted for it.
+//! printer and the encoder all derive from it. No column has a default. The test `effects` emits each row with one form of
+//! operands and one immediate, and compares flags, traps and clobbers with what a disassembler says of the bytes.
 //! Some rows are sequences of several instructions that the allocator must see as one; `emit` writes those.
 //!
 //! The general rule for the fields: `dst` is written, `src` is the left operand, `rm` the right one (a register, or
