@@ -223,8 +223,8 @@ fn verify_machine(unit: &Unit<'_, '_>) -> Result<(), String> {
 }
 
 fn run_emit(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let lines = unit.request.options.lines;
-    unit.form = Form::Bytes(x64::emit(unit.machine(), lines)?);
+    let options = unit.request.options;
+    unit.form = Form::Bytes(x64::emit(unit.machine(), options)?);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
-pub use weir_contract::code::{Backend, InlinedCall, Inlining, MachineText, Reloc, TrapEntry};
+pub use weir_contract::code::{Backend, InlinedCall, Inlining, MachineText, PadAt, Padding, Reloc, TrapEntry};
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
 
@@ -45,6 +45,8 @@ pub struct Options {
     pub refinements: Refinements,
     /// Bytes of code that an OSR body may hold again so that the loops around its entry are peeled.
     pub peel_limit: u32,
+    /// Padding that is asked for. The native back end takes it.
+    pub padding: Padding,
     /// Fill in [`Compiled::lines`].
     pub lines: bool,
     /// Machine code that the native back end takes for these functions instead of lowering them. For tests.
@@ -69,6 +71,7 @@ impl Default for Options {
             limits: PropagationLimits::default(),
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
+            padding: Padding::default(),
             lines: false,
             machine_code: Vec::new(),
         }

@@ -106,6 +106,7 @@ pub use records::store::UpdateDeadline;
 pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};
 pub use weir_bytecode::validate::InvalidModule;
+pub use weir_contract::code::{PadAt, Padding};
 pub use weir_contract::profile::{BranchProfile, CallProfile, Profile};
 pub use weir_contract::profile_text::{ModuleProfile, ProfileError};
 pub use weir_contract::stats::Counters;

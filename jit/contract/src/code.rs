@@ -12,6 +12,28 @@ pub enum Backend {
     Cranelift,
 }
 
+/// Instructions that do nothing, added to machine code to measure how its speed depends on addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Padding {
+    /// This number of bytes at every such place, after layout has placed the code.
+    pub after: Option<(PadAt, u32)>,
+    /// Shifts functions, jump-table targets and return points by random numbers of bytes from this seed, before layout.
+    pub seed: Option<u64>,
+}
+
+/// Where padding is put.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PadAt {
+    /// Before the function's first instruction.
+    Function,
+    /// Before innermost loops and before the blocks that lead to an indirect jump in a loop.
+    Head,
+    /// Before targets of an indirect jump.
+    Arms,
+    /// Between the beginning of its block and an indirect jump.
+    Jump,
+}
+
 /// Machine code that is not placed in memory yet. Position independent but for its relocations.
 #[derive(Clone, Copy, Debug)]
 pub struct UnplacedCode<'a> {

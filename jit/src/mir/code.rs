@@ -85,6 +85,15 @@ impl Allocation {
     }
 }
 
+/// Which blocks emission keeps within few cache lines by padding before the first of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packed {
+    /// This many blocks, from this one on, which are executed one after another and end in an indirect jump: one line, if they fit.
+    Dispatch(u32),
+    /// This many blocks, from this one on, which are an innermost loop: as few lines as their length allows.
+    Inner(u32),
+}
+
 /// What layout adds to the code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
@@ -92,8 +101,8 @@ pub struct Layout {
     pub blocks: Vec<u32>,
     /// For each block, the one to which a jump to it goes.
     pub targets: Vec<u32>,
-    /// For each block, whether it is at the top of an innermost loop.
-    pub aligned: Vec<bool>,
+    /// For each block, what begins with it and is packed.
+    pub packed: Vec<Option<Packed>>,
 }
 
 /// What has been done to the code.
@@ -169,6 +178,14 @@ impl<I> Default for MachineCode<I> {
 }
 
 impl<I: Inst> MachineCode<I> {
+    /// Whether a block ends in an indirect jump through a table.
+    pub fn dispatches(&self, block: usize) -> bool {
+        match self.block_insts(block).last().map(Inst::control) {
+            Some(Control::Table(table)) => self.tables[table as usize].len() > I::COMPARED_ENTRIES + 1,
+            Some(Control::Next | Control::Jump | Control::Branch | Control::Leave) | None => false,
+        }
+    }
+
     /// No code.
     pub fn new(pinned_base: Option<Reg>) -> MachineCode<I> {
         MachineCode { pinned_base, ..MachineCode::default() }

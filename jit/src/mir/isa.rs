@@ -52,6 +52,8 @@ impl FlagSet {
 
 /// An instruction of an instruction set.
 pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
+    /// A jump table with at most this many entries besides the default is emitted as comparisons, a longer one as an indirect jump.
+    const COMPARED_ENTRIES: usize;
     /// Allocatable registers that a call destroys: allocated first.
     const CALLER_SAVED: RegSet;
     /// Allocatable registers that a call preserves: a function that uses one saves it in its frame.

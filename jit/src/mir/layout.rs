@@ -1,12 +1,18 @@
-//! The phase `layout`: the order in which blocks are emitted.
+//! The phase `layout`: the order in which blocks are emitted, and which of them are kept within few cache lines.
 //!
 //! Blocks that only jump are skipped, cold ones come last. A loop that is tested at its top is rotated, so that its one
 //! conditional jump is at its bottom: `h: test, exit; b; jump h` becomes `jump h; b; h: test, to b`.
 //!
+//! A loop around an indirect jump, the dispatch of a switch, is not rotated: its head falls into the dispatch. The latch, to which
+//! the arms jump, comes directly before the head and falls into it. So an iteration takes one direct jump, and where latch, head
+//! and dispatch are [packed](Packed) into one line, the processor predicts the indirect jump from a longer history: what fills the
+//! history is taken jumps, and lines that control runs on into. Targets of the indirect jump are never padded: arms at equal
+//! offsets in their lines look alike in that history. `docs/decisions/035-dispatch-in-one-line.md` has the measurements.
+//!
 //! Linear in blocks, edges and loops: a rotation moves no block but changes where the loop's sequence of blocks and inner loops
 //! begins, and sequences become an order of blocks once, at the end.
 
-use super::code::{Layout, MachineCode};
+use super::code::{CodeBlock, Layout, MachineCode, Packed};
 use super::isa::{Control, Inst};
 use std::ops::Range;
 
@@ -27,19 +33,63 @@ fn is_empty<I: Inst>(code: &MachineCode<I>, block: usize) -> bool {
 pub(crate) fn of<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> bool, steps: &mut u64) -> Layout {
     let targets = jump_targets(code, is_empty, steps);
     let sequences = Sequences::of(code, &targets, steps);
-    let mut aligned = vec![false; code.blocks.len()];
-    for (sequence, range) in sequences.loops.iter().zip(&code.loops) {
-        let innermost = code.loops.get(sequence.index as usize + 1).is_none_or(|next| next.end > range.end);
-        if let Some(first) = sequence.ends.map(|ends| ends.0)
-            && innermost
-        {
-            aligned[first as usize] = true;
-        }
-    }
     let mut blocks = sequences.flatten(steps);
+    let packed = packed(code, &sequences, &blocks, &targets, steps);
     let is_cold = |&block: &u32| targets[block as usize] == block && code.blocks[block as usize].cold;
     blocks.extend((0..code.blocks.len() as u32).filter(is_cold));
-    Layout { blocks, targets, aligned }
+    Layout { blocks, targets, packed }
+}
+
+/// Blocks that are packed with the dispatch after them, at most, besides the dispatch.
+const BEFORE_DISPATCH: usize = 3;
+
+/// [`Layout::packed`], where `blocks` are the blocks in order that are not cold.
+fn packed<I: Inst>(
+    code: &MachineCode<I>,
+    sequences: &Sequences,
+    blocks: &[u32],
+    targets: &[u32],
+    steps: &mut u64,
+) -> Vec<Option<Packed>> {
+    let mut packed = vec![None; code.blocks.len()];
+    if code.loops.is_empty() {
+        return packed;
+    }
+    let mut positions = vec![0; code.blocks.len()];
+    (0..).zip(blocks).for_each(|(position, &block)| positions[block as usize] = position);
+    for (sequence, range) in sequences.loops.iter().zip(&code.loops) {
+        let innermost = code.loops.get(sequence.index as usize + 1).is_none_or(|next| next.end > range.end);
+        if let Some((first, last)) = sequence.ends
+            && innermost
+        {
+            packed[first as usize] = Some(Packed::Inner(positions[last as usize] - positions[first as usize] + 1));
+        }
+    }
+    let successors = |block: u32| code.blocks[block as usize].succs.iter().map(|&succ| targets[succ as usize]);
+    let dispatches: Vec<usize> = (0..blocks.len()).filter(|&position| code.dispatches(blocks[position] as usize)).collect();
+    for &position in &dispatches {
+        let frequency = code.blocks[blocks[position] as usize].frequency;
+        packed[blocks[position] as usize] = (frequency > 1.0).then_some(Packed::Dispatch(1));
+        for before in 1..=BEFORE_DISPATCH.min(position) {
+            *steps += 1;
+            let (block, next) = (blocks[position - before], blocks[position - before + 1]);
+            let is_row = successors(block).any(|succ| succ == next) && !code.dispatches(block as usize);
+            if code.blocks[block as usize].frequency < frequency.max(2.0) || !is_row {
+                break;
+            }
+            packed[block as usize] = Some(Packed::Dispatch(before as u32 + 1));
+        }
+    }
+    for &position in &dispatches {
+        *steps += code.blocks[blocks[position] as usize].succs.len() as u64;
+        for arm in successors(blocks[position]) {
+            // The latch may be an arm, too.
+            if !matches!(packed[arm as usize], Some(Packed::Dispatch(2..))) || code.blocks[arm as usize].preds.len() == 1 {
+                packed[arm as usize] = None;
+            }
+        }
+    }
+    packed
 }
 
 /// A block or an inner loop.
@@ -110,6 +160,10 @@ impl Sequences {
         // A loop may hold nothing but cold blocks.
         items.retain(|&item| self.ends(item).is_some());
         let range = &code.loops[index];
+        let dispatches = items.iter().any(|&item| matches!(item, Item::Block(block) if code.dispatches(block as usize)));
+        if dispatches {
+            move_latch(&mut items, targets[range.start as usize], code, targets);
+        }
         let first_of = |item| self.ends(item).map(|ends| ends.0);
         let ends =
             items.first().zip(items.last()).and_then(|(&first, &last)| first_of(first).zip(self.ends(last).map(|ends| ends.1)));
@@ -120,7 +174,7 @@ impl Sequences {
             branches && successors(block).any(|succ| Some(succ) == next) && successors(block).any(|succ| !range.contains(&succ))
         };
         let jumps_back = ends.is_some_and(|(first, last)| successors(last).eq([first]));
-        let test = if jumps_back { (0..items.len() - 1).find(is_test) } else { None };
+        let test = if jumps_back && !dispatches { (0..items.len() - 1).find(is_test) } else { None };
         let first = test.map_or(0, |test| test + 1);
         let ends = match test {
             Some(test) => first_of(items[first]).zip(first_of(items[test])),
@@ -150,6 +204,23 @@ impl Sequences {
             }
         }
         blocks
+    }
+}
+
+/// Moves the latch of a loop around a dispatch to the beginning, before `head`: the block that goes on to the head alone and from
+/// more than one block.
+fn move_latch<I: Inst>(items: &mut [Item], head: u32, code: &MachineCode<I>, targets: &[u32]) {
+    let is_latch = |item: &Item| match *item {
+        Item::Block(block) => {
+            let CodeBlock { succs, preds, .. } = &code.blocks[block as usize];
+            block != head && preds.len() > 1 && succs.iter().map(|&succ| targets[succ as usize]).eq([head])
+        }
+        Item::Loop(_) => false,
+    };
+    if matches!(items.first(), Some(&Item::Block(first)) if first == head)
+        && let Some(latch) = items.iter().rposition(is_latch)
+    {
+        items[..=latch].rotate_right(1);
     }
 }
 

@@ -31,7 +31,7 @@ pub mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use code::{Allocation, CodeBlock, Layout, MachineCode, Stage};
+pub use code::{Allocation, CodeBlock, Layout, MachineCode, Packed, Stage};
 pub use flow::{Flow, Origin};
 pub use isa::{Control, FlagSet, Inst};
 pub use list::{Blocks, RegList, Regs, Target};

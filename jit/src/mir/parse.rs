@@ -1,6 +1,6 @@
 //! Machine code from its text: see [`print`](super::print).
 
-use super::code::{Allocation, CodeBlock, Layout, MachineCode, Stage};
+use super::code::{Allocation, CodeBlock, Layout, MachineCode, Packed, Stage};
 use super::isa::{Control, Inst};
 use super::list::{Blocks, RegList, Regs, Target};
 use super::text::{Line, physical};
@@ -45,7 +45,7 @@ struct ParsedBlock<I> {
     loop_end: Option<u32>,
     /// The block to which jumps to this one go.
     target: Option<u32>,
-    aligned: bool,
+    packed: Option<Packed>,
 }
 
 struct Parser<I> {
@@ -133,7 +133,7 @@ impl<I: Inst> Parser<I> {
         let number = line.numbered("b")?;
         block.params = parenthesised::<I>(line)?;
         line.expect(":")?;
-        let (mut loop_end, mut target, mut aligned) = (None, None, false);
+        let (mut loop_end, mut target, mut packed) = (None, None, None);
         while !line.is_empty() {
             match line.word() {
                 "loop" => {
@@ -143,7 +143,8 @@ impl<I: Inst> Parser<I> {
                 "cold" => block.cold = true,
                 "freq" => block.frequency = line.number()?,
                 "to" => target = Some(line.numbered("b")?),
-                "align" => aligned = true,
+                "dispatch" => packed = Some(Packed::Dispatch(line.number()?)),
+                "inner" => packed = Some(Packed::Inner(line.number()?)),
                 word => {
                     let of_256 = word.strip_prefix('p').and_then(|digits| digits.parse().ok());
                     let probability = of_256.and_then(Probability::new);
@@ -151,7 +152,7 @@ impl<I: Inst> Parser<I> {
                 }
             }
         }
-        self.blocks.push(ParsedBlock { number, block, insts: Vec::new(), moves: Vec::new(), loop_end, target, aligned });
+        self.blocks.push(ParsedBlock { number, block, insts: Vec::new(), moves: Vec::new(), loop_end, target, packed });
         Ok(())
     }
 
@@ -200,7 +201,7 @@ impl<I: Inst> Parser<I> {
         let laid_out = (self.stage == Stage::LaidOut).then(|| Layout {
             blocks: self.blocks.iter().filter(|block| block.target.is_none()).map(|block| block.number).collect(),
             targets: vec![0; order.len()],
-            aligned: vec![false; order.len()],
+            packed: vec![None; order.len()],
         });
         code.layout = laid_out;
         self.blocks.sort_by_key(|block| block.number);
@@ -208,7 +209,7 @@ impl<I: Inst> Parser<I> {
         if !self.blocks.iter().map(|block| block.number).eq(0..count) {
             return Err(format!("blocks are to be numbered from 0 without gaps: {order:?}"));
         }
-        for ParsedBlock { number, mut block, insts, moves, loop_end, target, aligned } in self.blocks {
+        for ParsedBlock { number, mut block, insts, moves, loop_end, target, packed } in self.blocks {
             if let Some(&missing) = block.succs.iter().chain(&loop_end).chain(&target).find(|&&other| other >= count) {
                 return Err(format!("b{number} names b{missing}, which does not exist"));
             }
@@ -222,8 +223,8 @@ impl<I: Inst> Parser<I> {
             code.loops.extend(loop_end.map(|end| number..end + 1));
             if let Some(layout) = &mut code.layout {
                 layout.targets[number as usize] = target.unwrap_or(number);
-                layout.aligned[number as usize] = aligned;
-            } else if target.is_some() || aligned {
+                layout.packed[number as usize] = packed;
+            } else if target.is_some() || packed.is_some() {
                 return Err(format!("b{number} is laid out, and the code is not"));
             }
             code.blocks.push(block);

@@ -14,13 +14,13 @@
 //! b1(v3): loop to b4 freq 8          parameters; a loop from here to b4; executions per call, unless 1
 //!     jmp b2(v1)                     arguments for the successor's parameters
 //! b2: cold p64                       rarely executed; probability of the first successor, in 256ths
-//! b3: align                          after layout, blocks are in the order of emission; this one is the top of a loop
+//! b3: inner 2                        after layout, blocks are in the order of emission; this one and the next are a loop
 //! b4: to b3                          a block that is not emitted, and the one to which jumps to it go
 //! ```
 //!
 //! Virtual registers are `v0` (general-purpose), `f0` (a float) and `x0` (a vector); physical ones have their names.
 
-use super::code::{CodeBlock, MachineCode, Stage};
+use super::code::{CodeBlock, MachineCode, Packed, Stage};
 use super::isa::{Control, Inst};
 use super::list::{RegList, Target};
 use super::text::Show;
@@ -115,8 +115,11 @@ fn write_block<I: Inst>(f: &mut fmt::Formatter<'_>, code: &MachineCode<I>, numbe
     if let Some(layout) = &code.layout {
         match layout.targets[number as usize] {
             target if target != number => write!(f, " to b{target}")?,
-            _ if layout.aligned[number as usize] => f.write_str(" align")?,
-            _ => {}
+            _ => match layout.packed[number as usize] {
+                Some(Packed::Dispatch(blocks)) => write!(f, " dispatch {blocks}")?,
+                Some(Packed::Inner(blocks)) => write!(f, " inner {blocks}")?,
+                None => {}
+            },
         }
     }
     writeln!(f)?;

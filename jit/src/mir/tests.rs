@@ -1,6 +1,6 @@
 //! An instruction set that only jumps, and layouts of its code.
 
-use super::code::{Allocation, CodeBlock, Layout, MachineCode};
+use super::code::{Allocation, CodeBlock, Layout, MachineCode, Packed};
 use super::isa::{Control, FlagSet, Inst};
 use super::layout;
 use super::list::RegList;
@@ -14,6 +14,7 @@ use std::ops::Range;
 struct Jump(Control);
 
 impl Inst for Jump {
+    const COMPARED_ENTRIES: usize = 3;
     const CALLER_SAVED: RegSet = RegSet::EMPTY;
     const CALLEE_SAVED: RegSet = RegSet::EMPTY;
 
@@ -132,7 +133,7 @@ fn a_loop_tested_at_its_top_is_rotated() {
     let code = code(&[vec![1], vec![2, 3], vec![1], vec![]], &[Range { start: 1, end: 3 }], |_| true);
     let (layout, _) = lay_out(&code);
     assert_eq!(layout.blocks, [0, 2, 1, 3]);
-    assert_eq!(layout.aligned, [false, false, true, false]);
+    assert_eq!(layout.packed, [None, None, Some(Packed::Inner(2)), None]);
 }
 
 #[test]
@@ -141,7 +142,22 @@ fn an_outer_loop_is_rotated_with_its_inner_loop_in_one_piece() {
     let succs = [vec![1], vec![2, 5], vec![3], vec![2, 4], vec![1], vec![]];
     let (layout, _) = lay_out(&code(&succs, &[1..5, 2..4], |_| true));
     assert_eq!(layout.blocks, [0, 2, 3, 4, 1, 5]);
-    assert_eq!(layout.aligned, [false, false, true, false, false, false]);
+    assert_eq!(layout.packed, [None, None, Some(Packed::Inner(2)), None, None, None]);
+}
+
+#[test]
+fn the_latch_of_a_loop_around_a_dispatch_comes_before_its_head() {
+    // 1 is the head, 2 dispatches to 3 to 7, whose latch is 8; 9 is the exit.
+    let mut succs = vec![vec![1], vec![2, 9], (3..8).collect()];
+    succs.extend(vec![vec![8]; 5]);
+    succs.extend([vec![1], vec![]]);
+    let mut code = code(&succs, &[Range { start: 1, end: 9 }], |_| true);
+    super::frequency::estimate(&mut code);
+    let (layout, _) = lay_out(&code);
+    assert_eq!(layout.blocks, [0, 8, 1, 2, 3, 4, 5, 6, 7, 9]);
+    let mut packed = [None; 10];
+    (packed[8], packed[1], packed[2]) = (Some(Packed::Dispatch(3)), Some(Packed::Dispatch(2)), Some(Packed::Dispatch(1)));
+    assert_eq!(layout.packed, packed);
 }
 
 #[test]

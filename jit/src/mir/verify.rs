@@ -27,7 +27,7 @@
 //!
 //! After layout:
 //! - Each block is either emitted, or only jumps and is skipped; the entry is emitted first.
-//! - A jump to a skipped block goes to the end of its chain of jumps. Only emitted blocks are aligned.
+//! - A jump to a skipped block goes to the end of its chain of jumps. Only emitted blocks are packed.
 //!
 //! That the values in these places are the right ones is proved by [`checker`](crate::regalloc::checker), which sees the code
 //! before and after allocation.

@@ -7,7 +7,7 @@ use super::insts::{Asm, Clobbers, Cond, Encoding, Flags, Inst, Mem, Opcode, Shap
 use crate::mir::isa::Inst as _;
 use crate::mir::{Allocation, CodeBlock, Control, RegList, Target, layout};
 use crate::regalloc::{Class, Reg, RegSet};
-use crate::request::Compiled;
+use crate::request::{Compiled, Options};
 use iced_x86::{
     Code as Decoded, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, RflagsBits,
 };
@@ -97,7 +97,7 @@ fn emitted(inst: &Inst, raises: bool) -> Compiled {
     code.raises = raises;
     code.allocation = Some(Allocation::default());
     code.layout = Some(layout::of(&code, |_| false, &mut 0));
-    emit::emit(&code, false).expect("no distance is long")
+    emit::emit(&code, &Options::default()).expect("no distance is long")
 }
 
 /// What the processor does, as far as it comes back from there: not in a stretch that ends in a trap.

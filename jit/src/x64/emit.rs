@@ -11,24 +11,21 @@ use super::code::Code;
 use super::encode::Bytes;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Sequence, Width};
-use crate::mir::{FlagSet, Layout, Target};
+use crate::mir::{FlagSet, Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
-use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, TrapEntry};
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Options, PadAt, Padding, Refusal, Reloc, TrapEntry};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite};
 
+mod padding;
 mod sequences;
 
-/// Alignment of the top of an innermost loop.
-const LOOP_ALIGNMENT: usize = 16;
 /// Bytes of an average instruction, rounded up, for which room is reserved.
 const BYTES: usize = 5;
 /// Jumps over fewer bytes are short. The form itself allows 127: the rest is for the code between a jump and its block's end.
-const SHORT: usize = 120;
-/// Jump tables with at most this many entries besides the default become comparisons.
-const MAX_COMPARISONS: usize = 3;
+const SHORT: u32 = 120;
 
 /// A jump on a simple condition, in the form of the given size.
 macro_rules! conditional_jump {
@@ -55,21 +52,22 @@ macro_rules! conditional_jump {
     };
 }
 
-/// Emits code that is laid out. With `lines`, notes which Wasm instruction each machine instruction is for.
+/// Emits code that is laid out. Of the options, those on padding and lines matter.
 ///
 /// # Errors
 /// [`Refusal::Budget`] if the frame is too large, or a displacement exceeds its field.
-pub fn emit(code: &Code, lines: bool) -> Result<Compiled, Refusal> {
+pub fn emit(code: &Code, options: &Options) -> Result<Compiled, Refusal> {
     let frame = Frame::of(code)?;
-    emit_expecting(&expected_offsets(code, &frame), code, &frame, lines)
+    emit_expecting(&expected_offsets(code, &frame), code, &frame, options)
 }
 
 /// The same with blocks expected at these offsets.
-fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, lines: bool) -> Result<Compiled, Refusal> {
+fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, options: &Options) -> Result<Compiled, Refusal> {
     let flags_needed = flags_needed(code);
     let run = |expected| {
         let mut emitter = Emitter::new(code, frame, &flags_needed, expected);
-        emitter.lines = lines.then(Vec::new);
+        emitter.padding = options.padding;
+        emitter.lines = options.lines.then(Vec::new);
         emitter.run();
         emitter.finish()
     };
@@ -84,7 +82,7 @@ fn expected_offsets(code: &Code, frame: &Frame) -> Vec<u32> {
     let mut expected = vec![0; code.blocks.len()];
     let mut offset = 0u32;
     for &block in &layout.blocks {
-        offset += if layout.aligned[block as usize] { LOOP_ALIGNMENT as u32 - 1 } else { 0 };
+        offset += layout.packed[block as usize].map_or(0, Emitter::expected_padding);
         expected[block as usize] = offset;
         let range = code.blocks[block as usize].insts.clone();
         let first = moves.partition_point(|m| m.before < range.start);
@@ -117,7 +115,7 @@ fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
             Sequence::Jump => 5,
             Sequence::Branch => 6,
             Sequence::TrapIf => 7,
-            Sequence::JumpTable => 9 * code.tables[inst.imm as usize].len().min(MAX_COMPARISONS) as u32 + 5,
+            Sequence::JumpTable => 9 * code.tables[inst.imm as usize].len().min(Inst::COMPARED_ENTRIES) as u32 + 5,
             Sequence::Call => 16,
             Sequence::Args => 0,
             Sequence::Return | Sequence::TailCall | Sequence::Trap => 20,
@@ -221,6 +219,9 @@ struct Emitter<'c> {
     calls: Vec<(u32, u32)>,
     /// See [`Compiled::lines`].
     lines: Option<Vec<(u32, u32)>>,
+    padding: Padding,
+    /// Where blocks are emitted to learn their length.
+    scratch: Option<Box<Emitter<'c>>>,
 }
 
 impl<'c> Emitter<'c> {
@@ -247,22 +248,17 @@ impl<'c> Emitter<'c> {
             traps: Vec::with_capacity(insts / 4),
             calls: Vec::new(),
             lines: None,
+            padding: Padding::default(),
+            scratch: None,
         }
     }
 
     fn run(&mut self) {
+        self.pad_function();
         self.prologue();
-        let layout = self.layout;
-        for (i, &block) in layout.blocks.iter().enumerate() {
-            if layout.aligned[block as usize] {
-                self.align();
-            }
-            let label = self.labels[block as usize];
-            dynasm!(self.out.asm; .arch x64; =>label);
-            self.offsets[block as usize] = Some(self.offset());
-            let next = layout.blocks.get(i + 1).copied();
-            self.expected_end = self.expected.zip(next).map_or(0, |(expected, next)| expected[next as usize]);
-            self.block(block as usize, next);
+        for position in 0..self.layout.blocks.len() {
+            self.pad(position);
+            self.block_at(position);
         }
         for cold in std::mem::take(&mut self.cold) {
             self.line(cold.inst.pc);
@@ -283,25 +279,15 @@ impl<'c> Emitter<'c> {
         self.out.asm.offset().0
     }
 
-    fn align(&mut self) {
-        // The recommended instructions of 1 to 9 bytes that do nothing.
-        const NOPS: [&[u8]; 9] = [
-            &[0x90],
-            &[0x66, 0x90],
-            &[0x0F, 0x1F, 0x00],
-            &[0x0F, 0x1F, 0x40, 0x00],
-            &[0x0F, 0x1F, 0x44, 0x00, 0x00],
-            &[0x66, 0x0F, 0x1F, 0x44, 0x00, 0x00],
-            &[0x0F, 0x1F, 0x80, 0x00, 0x00, 0x00, 0x00],
-            &[0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
-            &[0x66, 0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
-        ];
-        let mut padding = self.offset().wrapping_neg() % LOOP_ALIGNMENT;
-        while padding > 0 {
-            let nop = NOPS[padding.min(NOPS.len()) - 1];
-            self.out.asm.extend(nop);
-            padding -= nop.len();
-        }
+    /// The block at this position of the layout.
+    fn block_at(&mut self, position: usize) {
+        let block = self.layout.blocks[position] as usize;
+        let next = self.layout.blocks.get(position + 1).copied();
+        let label = self.labels[block];
+        dynasm!(self.out.asm; .arch x64; =>label);
+        self.offsets[block] = Some(self.offset());
+        self.expected_end = self.expected.zip(next).map_or(0, |(expected, next)| expected[next as usize]);
+        self.block(block, next);
     }
 
     fn block(&mut self, block: usize, next: Option<u32>) {
@@ -458,8 +444,10 @@ impl<'c> Emitter<'c> {
     /// it is later in the layout than the current one: no distance to it is negative.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
-            (Some(to), _) => self.offset() - to < SHORT,
-            (None, Some(expected)) => ((expected[block as usize] - self.expected_end) as usize) < SHORT,
+            (Some(to), _) => self.offset() - to < SHORT as usize,
+            (None, Some(expected)) => {
+                expected[block as usize].checked_sub(self.expected_end).is_some_and(|distance| distance < SHORT)
+            }
             (None, None) => false,
         }
     }
@@ -520,7 +508,7 @@ impl<'c> Emitter<'c> {
         let (&default, entries) = targets.split_last().expect("a table has a default");
         let target = |entry: u32| self.layout.targets[succs[entry as usize] as usize];
         let default = target(default);
-        if entries.len() <= MAX_COMPARISONS {
+        if entries.len() <= Inst::COMPARED_ENTRIES {
             let entries: Vec<u32> = entries.iter().map(|&entry| target(entry)).collect();
             for (i, target) in entries.into_iter().enumerate() {
                 self.out.encode(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(i as i64));
@@ -528,6 +516,7 @@ impl<'c> Emitter<'c> {
             }
             return self.jump_unless_next(default, next);
         }
+        self.pad_at(PadAt::Jump);
         self.out.encode(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(entries.len() as i64));
         self.jump_if(Cond::AE, default);
         let (table, entry, index) = (inst.dst.encoding(), inst.src.encoding(), index.encoding());
@@ -570,6 +559,7 @@ impl<'c> Emitter<'c> {
             Target::None => unreachable!("a call has a target"),
         }
         self.calls.push((self.offset() as u32, inst.pc));
+        self.shift_return(inst.pc);
         if list.restore {
             self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(self.frame.instance()));
         }
@@ -757,7 +747,7 @@ mod tests {
         allocate::allocate(&mut code, options.allocator, true).unwrap();
         code.layout = Some(layout::of(&code, |_| false, &mut 0));
         let frame = Frame::of(&code).unwrap();
-        emit_expecting(&expectation(&code, &frame), &code, &frame, false).unwrap().code
+        emit_expecting(&expectation(&code, &frame), &code, &frame, &options).unwrap().code
     }
 
     fn near(code: &Code, _: &Frame) -> Vec<u32> {

@@ -9,6 +9,7 @@ use std::fmt;
 use weir_bytecode::Trap;
 
 impl isa::Inst for Inst {
+    const COMPARED_ENTRIES: usize = 3;
     const CALLER_SAVED: RegSet = abi::CALLER_SAVED;
     const CALLEE_SAVED: RegSet = abi::CALLEE_SAVED;
 

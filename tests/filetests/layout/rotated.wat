@@ -17,7 +17,7 @@
 ;;     rdi = args
 ;;     rax = mov_imm.q 0                        @0x26
 ;;     jmp b1                                   @0x26
-;; b2: freq 8 align
+;; b2: freq 8 inner 2
 ;;     rax = lea.d [rax + rdi * 1]              @0x31
 ;;     rdi = lea.d [rdi + -1]                   @0x38
 ;;     jmp b1                                   @0x3b

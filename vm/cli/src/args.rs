@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use weir::{PadAt, Padding};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,6 +135,31 @@ pub(crate) struct EngineFlags {
     /// Debugging: allow the optimiser at most N rewrites per function
     #[arg(long, value_name = "N")]
     pub rewrite_fuel: Option<u64>,
+    /// Debugging: put BYTES of padding before the machine code's functions, heads of loops, arms of switches, or their indirect
+    /// jumps, after layout
+    #[arg(long, value_name = "PLACE=BYTES", value_parser = layout_pad)]
+    pub layout_pad: Option<(PadAt, u32)>,
+    /// Debugging: shift functions, arms of switches and return points by random numbers of bytes from this seed, before layout
+    #[arg(long, value_name = "SEED")]
+    pub layout_seed: Option<u64>,
+}
+
+/// Most bytes of `--layout-pad`.
+const MAX_LAYOUT_PAD: u32 = 4096;
+
+/// Reads `head=16`.
+fn layout_pad(text: &str) -> Result<(PadAt, u32), String> {
+    let error = || format!("expected function, head, arms or jump, `=`, and a number of bytes up to {MAX_LAYOUT_PAD}");
+    let (place, bytes) = text.split_once('=').ok_or_else(error)?;
+    let place = match place {
+        "function" => PadAt::Function,
+        "head" => PadAt::Head,
+        "arms" => PadAt::Arms,
+        "jump" => PadAt::Jump,
+        _ => return Err(error()),
+    };
+    let bytes = bytes.parse().ok().filter(|&bytes| bytes <= MAX_LAYOUT_PAD);
+    Ok((place, bytes.ok_or_else(error)?))
 }
 
 /// The names of the passes.
@@ -270,6 +296,7 @@ impl EngineFlags {
         config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));
         let passes_off: Vec<&str> = self.passes_off.iter().map(String::as_str).collect();
         config.passes_off(&passes_off).rewrite_fuel(self.rewrite_fuel);
+        config.padding(Padding { after: self.layout_pad, seed: self.layout_seed });
         config
     }
 }

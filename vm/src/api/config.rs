@@ -5,6 +5,7 @@ use crate::records::config::{Allocator, Config, Tier};
 use crate::records::events::Profiler;
 #[cfg(feature = "jit")]
 use weir_contract::code::MachineText;
+use weir_contract::code::Padding;
 
 impl Config {
     /// The defaults: every tier, no fuel, no interruption.
@@ -150,6 +151,13 @@ impl Config {
     /// bisected to one of them. Default: `None`, any number.
     pub fn rewrite_fuel(&mut self, rewrites: Option<u64>) -> &mut Config {
         self.rewrite_fuel = rewrites;
+        self
+    }
+
+    /// For finding out how the speed of machine code depends on addresses: adds padding to the code of the native back end. Default:
+    /// none.
+    pub fn padding(&mut self, padding: Padding) -> &mut Config {
+        self.padding = padding;
         self
     }
 

@@ -20,6 +20,7 @@ pub(crate) fn options(config: &Config) -> Options {
         machine_code: config.machine_code.clone(),
         passes_off: config.passes_off.clone(),
         rewrite_fuel: config.rewrite_fuel,
+        padding: config.padding,
         // Under every other stress seed small loops are entered as big ones are.
         peel_limit: if config.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
         ..defaults

@@ -4,6 +4,7 @@ use crate::records::events::{Callback, Profiler};
 use weir_bytecode::{Module as Bytecode, validate};
 #[cfg(feature = "jit")]
 use weir_contract::code::MachineText;
+use weir_contract::code::Padding;
 
 /// Threads that compile in the background, if nothing else is said.
 const COMPILER_THREADS: usize = 1;
@@ -81,6 +82,7 @@ pub struct Config {
     pub(crate) parallel_validation: bool,
     pub(crate) passes_off: Vec<String>,
     pub(crate) rewrite_fuel: Option<u64>,
+    pub(crate) padding: Padding,
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
     pub(crate) deterministic: bool,
@@ -125,6 +127,7 @@ impl Default for Config {
             parallel_validation: true,
             passes_off: Vec::new(),
             rewrite_fuel: None,
+            padding: Padding::default(),
             profile: None,
             keep_profiles: false,
             deterministic: false,

@@ -1,6 +1,6 @@
 //! Checks of blocks, edges, loops, lists and layout.
 
-use crate::mir::code::{Layout, MachineCode};
+use crate::mir::code::{Layout, MachineCode, Packed};
 use crate::mir::isa::{Control, Inst};
 use crate::mir::list::Target;
 use crate::regalloc::RegSet;
@@ -157,13 +157,19 @@ fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
 /// See [`super`].
 pub(super) fn check_layout<I: Inst>(code: &MachineCode<I>, layout: &Layout) -> Result<(), String> {
     let count = code.blocks.len();
-    if layout.targets.len() != count || layout.aligned.len() != count || layout.blocks.first() != Some(&0) {
+    if layout.targets.len() != count || layout.packed.len() != count || layout.blocks.first() != Some(&0) {
         return Err("the layout is of other blocks, or does not begin with the entry".into());
     }
     let mut emitted = vec![false; count];
     for &block in &layout.blocks {
         if std::mem::replace(&mut emitted[block as usize], true) {
             return Err(format!("b{block} is emitted twice"));
+        }
+    }
+    for (position, &block) in layout.blocks.iter().enumerate() {
+        let Some(Packed::Dispatch(blocks) | Packed::Inner(blocks)) = layout.packed[block as usize] else { continue };
+        if blocks == 0 || blocks as usize > layout.blocks.len() - position {
+            return Err(format!("{blocks} blocks from b{block} on are packed, {} follow", layout.blocks.len() - position));
         }
     }
     for (number, (&target, &emitted)) in layout.targets.iter().zip(&emitted).enumerate() {
@@ -175,8 +181,8 @@ pub(super) fn check_layout<I: Inst>(code: &MachineCode<I>, layout: &Layout) -> R
         }
         let [jump] = code.block_insts(number) else { return Err(format!("b{number} is skipped and not empty")) };
         let copies = code.allocated().moves_before(code.blocks[number].insts.start);
-        if jump.control() != Control::Jump || copies || layout.aligned[number] {
-            return Err(format!("b{number} is skipped and not empty, or is aligned"));
+        if jump.control() != Control::Jump || copies || layout.packed[number].is_some() {
+            return Err(format!("b{number} is skipped and not empty, or is packed"));
         }
         let next = code.blocks[number].succs[0] as usize;
         if layout.targets[next] != target {

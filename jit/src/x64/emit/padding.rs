@@ -1,0 +1,260 @@
+//! Where blocks begin: padding that keeps what [layout](crate::mir::layout) calls packed within few cache lines, and padding that
+//! is asked for by [`Padding`](crate::request::Padding).
+//!
+//! Padding comes before the blocks whose length decides about it. So these blocks are emitted twice, first into a second buffer.
+//! There a jump back to a block outside of them takes the long form: the length may be too large by some bytes, never too small.
+
+use super::Emitter;
+use crate::mir::{Layout, Packed};
+use crate::request::{PadAt, Padding};
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// A loop is padded with at most this many bytes.
+const MAX_LOOP_PADDING: usize = 31;
+/// A longer loop begins at a multiple of `LARGE_LOOP_ALIGNMENT`, whatever lines it needs.
+const LARGE_LOOP: usize = 256;
+const LARGE_LOOP_ALIGNMENT: usize = 16;
+
+/// A seed shifts return points by fewer bytes than this, which are executed, and functions and arms by fewer than the other.
+const MAX_RETURN_SHIFT: usize = 8;
+const MAX_SHIFT: usize = 64;
+
+/// Padding at `offset` before `size` bytes that are in one line then. None if they are longer.
+fn in_one_line(offset: usize, size: usize) -> usize {
+    let begin = offset % LINE;
+    if size > LINE || begin + size <= LINE { 0 } else { LINE - begin }
+}
+
+/// Padding at `offset` before a loop of `size` bytes.
+fn before_loop(offset: usize, size: usize) -> usize {
+    if size > LARGE_LOOP {
+        return offset.wrapping_neg() % LARGE_LOOP_ALIGNMENT;
+    }
+    let begin = offset % LINE;
+    let saves_a_line = (begin + size).div_ceil(LINE) > size.div_ceil(LINE);
+    if saves_a_line && LINE - begin <= MAX_LOOP_PADDING { LINE - begin } else { 0 }
+}
+
+impl<'c> Emitter<'c> {
+    /// About how many bytes are put before such blocks.
+    pub(super) fn expected_padding(packed: Packed) -> u32 {
+        match packed {
+            Packed::Dispatch(_) => LINE as u32 / 2,
+            Packed::Inner(_) => LARGE_LOOP_ALIGNMENT as u32,
+        }
+    }
+
+    /// Shifts the return point of the call at `pc`, if there is a seed.
+    pub(super) fn shift_return(&mut self, pc: u32) {
+        self.shift(pc, MAX_RETURN_SHIFT);
+    }
+
+    /// Pads before the block at this position of the layout.
+    pub(super) fn pad(&mut self, position: usize) {
+        let block = self.layout.blocks[position];
+        if self.padding != Padding::default() && self.is_arm(position) {
+            self.shift(block, MAX_SHIFT);
+            self.pad_at(PadAt::Arms);
+        }
+        let packed = self.layout.packed[block as usize];
+        let padding = match packed {
+            Some(Packed::Dispatch(blocks)) => in_one_line(self.offset(), self.size(position, blocks)),
+            Some(Packed::Inner(blocks)) => before_loop(self.offset(), self.size(position, blocks)),
+            None => 0,
+        };
+        self.nops(padding);
+        if packed.is_some() {
+            self.pad_at(PadAt::Head);
+        }
+    }
+
+    /// About how many bytes the blocks at `position` and after it take, `blocks` together.
+    fn size(&mut self, position: usize, blocks: u32) -> usize {
+        let end = position + blocks as usize;
+        let expected = |position: usize| self.expected?.get(*self.layout.blocks.get(position)? as usize);
+        if let (Some(from), Some(to)) = (expected(position), expected(end))
+            && (to - from) as usize > 2 * LARGE_LOOP
+        {
+            return (to - from) as usize;
+        }
+        let mut scratch = self
+            .scratch
+            .take()
+            .unwrap_or_else(|| Box::new(Emitter::new(self.code, self.frame, self.flags_needed, self.expected)));
+        let start = scratch.offset();
+        for position in position..end {
+            scratch.block_at(position);
+        }
+        for &block in &self.layout.blocks[position..end] {
+            scratch.offsets[block as usize] = None;
+        }
+        let size = scratch.offset() - start;
+        self.scratch = Some(scratch);
+        size
+    }
+
+    /// The padding that is asked for at such places.
+    pub(super) fn pad_at(&mut self, place: PadAt) {
+        if let Some((_, bytes)) = self.padding.after.filter(|after| after.0 == place) {
+            self.nops(bytes as usize);
+        }
+    }
+
+    /// Pads before the function.
+    pub(super) fn pad_function(&mut self) {
+        self.shift(u32::MAX, MAX_SHIFT);
+        self.pad_at(PadAt::Function);
+    }
+
+    /// Whether the block at this position is reached by an indirect jump and not from the block before it.
+    fn is_arm(&self, position: usize) -> bool {
+        let Layout { blocks, targets, .. } = self.layout;
+        let goes_to =
+            |from: u32| self.code.blocks[from as usize].succs.iter().any(|&succ| targets[succ as usize] == blocks[position]);
+        let dispatches_to = |from: u32| self.code.dispatches(from as usize) && goes_to(from);
+        position > 0
+            && (self.code.dispatches(blocks[position - 1] as usize) || !goes_to(blocks[position - 1]))
+            && blocks.iter().any(|&from| dispatches_to(from))
+    }
+
+    /// Shifts what follows by fewer than `limit` bytes, if there is a seed. `place` tells the places of a function apart.
+    fn shift(&mut self, place: u32, limit: usize) {
+        let Some(seed) = self.padding.seed else { return };
+        // The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+        let mut hash = seed ^ u64::from(place) << 32 ^ u64::from(self.code.pc);
+        hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        self.nops((hash >> 32) as usize % limit);
+    }
+
+    /// Instructions of so many bytes that do nothing.
+    pub(super) fn nops(&mut self, mut bytes: usize) {
+        // The recommended ones of 1 to 9 bytes.
+        const NOPS: [&[u8]; 9] = [
+            &[0x90],
+            &[0x66, 0x90],
+            &[0x0F, 0x1F, 0x00],
+            &[0x0F, 0x1F, 0x40, 0x00],
+            &[0x0F, 0x1F, 0x44, 0x00, 0x00],
+            &[0x66, 0x0F, 0x1F, 0x44, 0x00, 0x00],
+            &[0x0F, 0x1F, 0x80, 0x00, 0x00, 0x00, 0x00],
+            &[0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+            &[0x66, 0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+        ];
+        while bytes > 0 {
+            let nop = NOPS[bytes.min(NOPS.len()) - 1];
+            self.out.asm.extend(nop);
+            bytes -= nop.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::code::Code;
+    use super::super::super::frame::Frame;
+    use super::super::super::lower;
+    use super::super::{expected_offsets, flags_needed};
+    use super::*;
+    use crate::construct::{self, BuildStats};
+    use crate::ir::Entry;
+    use crate::mir::{allocate, layout};
+    use crate::request::{Backend, Options, Request};
+    use bumpalo::Bump;
+    use std::collections::BTreeSet;
+    use weir_bytecode::validate;
+
+    #[test]
+    fn what_fits_in_a_line_is_put_into_one() {
+        for offset in 0..3 * LINE {
+            for size in 1..=LINE {
+                let begin = offset + in_one_line(offset, size);
+                assert_eq!(begin / LINE, (begin + size - 1) / LINE, "{size} bytes at {offset}");
+            }
+            assert_eq!(in_one_line(offset, LINE + 1), 0);
+        }
+        assert_eq!([in_one_line(0x30, 16), in_one_line(0x30, 17)], [0, 16]);
+    }
+
+    #[test]
+    fn a_loop_is_padded_where_that_saves_a_line() {
+        let lines = |begin: usize, size: usize| (begin % LINE + size).div_ceil(LINE);
+        for offset in 0..2 * LINE {
+            for size in 1..=LARGE_LOOP {
+                let padding = before_loop(offset, size);
+                assert!(padding == 0 || padding <= MAX_LOOP_PADDING && lines(offset + padding, size) < lines(offset, size));
+            }
+            assert_eq!((offset + before_loop(offset, LARGE_LOOP + 1)) % LARGE_LOOP_ALIGNMENT, 0);
+        }
+    }
+
+    /// The code of a loop around a switch, allocated and laid out.
+    fn switch() -> Code {
+        let text = "(module (memory 1) (func (param $pc i32) (result i32) (local $sum i32)
+            (loop $next
+              (block $halt (block $latch (block $d (block $c (block $b (block $a
+                (br_table $a $b $c $d $latch $halt (i32.load8_u (local.get $pc))))
+                (local.set $sum (i32.add (local.get $sum) (i32.load offset=256 (local.get $pc)))) (br $latch))
+                (local.set $sum (i32.mul (local.get $sum) (i32.const 10))) (br $latch))
+                (local.set $sum (i32.xor (local.get $sum) (i32.load offset=512 (local.get $sum)))) (br $latch))
+                (i32.store offset=1024 (local.get $sum) (local.get $pc)))
+                (local.set $pc (i32.add (local.get $pc) (i32.const 1)))
+                (br $next)))
+            (local.get $sum)))";
+        let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
+        let (options, entry) = (Options::default(), Entry::Call);
+        let backend = Backend::Native;
+        let request = Request { module: &module, func: 0, entry, sig_ids: &[0], backend, profile: None, options: &options };
+        let arena = Bump::new();
+        let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
+        let mut code = lower::lower(&func, &request).unwrap();
+        allocate::allocate(&mut code, options.allocator, true).unwrap();
+        layout::lay_out(&mut code);
+        code
+    }
+
+    /// Offset of the latch, of the end of the indirect jump, and of its targets.
+    fn places(code: &Code, padding: Padding) -> (usize, usize, Vec<usize>) {
+        let frame = Frame::of(code).unwrap();
+        let (needed, expected) = (flags_needed(code), expected_offsets(code, &frame));
+        let mut emitter = Emitter::new(code, &frame, &needed, Some(&expected));
+        emitter.padding = padding;
+        emitter.run();
+        let offset = |block: u32| emitter.offsets[block as usize].unwrap();
+        let layout = code.laid_out();
+        let latch = layout.blocks.iter().find(|&&block| layout.packed[block as usize] == Some(Packed::Dispatch(2))).unwrap();
+        let table = &emitter.table_fields[0];
+        let arms = code.blocks[table.block].succs.iter().map(|&arm| offset(layout.targets[arm as usize])).collect();
+        // After the table's address there are `movsxd`, `add` and `jmp`, with or without a prefix.
+        (offset(*latch), table.field + 4 + 4 + 3 + 2, arms)
+    }
+
+    #[test]
+    fn latch_head_and_indirect_jump_are_in_one_line_under_every_seed() {
+        let code = switch();
+        let mut arms = vec![BTreeSet::new(); 6];
+        for seed in 0..60 {
+            let (latch, end, offsets) = places(&code, Padding { seed: Some(seed), ..Padding::default() });
+            assert_eq!(latch / LINE, (end - 1) / LINE, "{latch:#x}..{end:#x} with seed {seed}");
+            for (arm, offset) in arms.iter_mut().zip(offsets) {
+                arm.insert(offset % LINE);
+            }
+        }
+        let different: Vec<usize> = arms.iter().map(BTreeSet::len).collect();
+        assert!(different.iter().filter(|&&count| count >= 30).count() >= 4, "{different:?}");
+    }
+
+    #[test]
+    fn padding_after_layout_moves_what_it_is_asked_for() {
+        let code = switch();
+        let (latch, end, arms) = places(&code, Padding::default());
+        let with = |place| places(&code, Padding { after: Some((place, 3)), seed: None });
+        assert_eq!(with(PadAt::Head).0, latch + 3);
+        assert_eq!(with(PadAt::Jump).1 - with(PadAt::Jump).0, end - latch + 3);
+        assert_eq!(with(PadAt::Function).0, latch + 3);
+        // The latch is an arm, too, and so the first one to be moved.
+        let moved: Vec<usize> = with(PadAt::Arms).2.iter().zip(&arms).map(|(with, without)| with - without).collect();
+        assert_eq!(moved, [15, 12, 9, 6, 3, 18]);
+    }
+}

@@ -1,0 +1,52 @@
+;;; The latch, to which the arms jump, comes before the head and falls into it.
+;; test: layout
+;; run: f(0) -> 310
+(module
+  (memory 1)
+  (data (i32.const 0) "\00\01\02\03\04\00\05")
+  (data (i32.const 256) "\1f")
+  (func (export "f") (param $pc i32) (result i32) (local $sum i32)
+    (loop $next
+      (block $halt (block $latch (block $d (block $c (block $b (block $a
+        (br_table $a $b $c $d $latch $halt (i32.load8_u (local.get $pc))))
+        (local.set $sum (i32.add (local.get $sum) (i32.load offset=256 (local.get $pc)))) (br $latch))
+        (local.set $sum (i32.mul (local.get $sum) (i32.const 10))) (br $latch))
+        (local.set $sum (i32.xor (local.get $sum) (i32.load offset=512 (local.get $sum)))) (br $latch))
+        (i32.store offset=1024 (local.get $sum) (local.get $pc)))
+        (local.set $pc (i32.add (local.get $pc) (i32.const 1)))
+        (br $next)))
+    (local.get $sum)))
+;; expect
+;; machine laid_out pc 0x27
+;; table 0 1 2 3 4 5
+;; b0:
+;;     rdi = args
+;;     rax = mov.d rdi
+;;     rcx = mov.q [r15 + 16]
+;;     rdx = mov_imm.q 0                        @0x27
+;;     rsi = copy rdx
+;;     rdx = copy rax
+;;     rax = copy rsi
+;;     jmp b1                                   @0x27
+;; b7: freq 8 dispatch 2
+;;     rdx = lea.d [rdx + 1]                    @0x76
+;;     jmp b1                                   @0x79
+;; b1: loop to b7 freq 8 dispatch 1
+;;     rsi = movzx8.d [rcx + rdx * 1]!0x37      @0x37
+;;     rdi = jmp_table.d r8, rsi, 0 b6 b5 b4 b3 b2 b8 @0x3a
+;; b3: freq 8
+;;     mov_to.d [rcx + rax * 1 + 1024]!0x6d, rdx @0x6d
+;;     jmp b7                                   @0x71
+;; b4: freq 8
+;;     rax = xor.d rax, [rcx + rax * 1 + 512]!0x5f @0x63
+;;     jmp b7                                   @0x66
+;; b5: freq 8
+;;     rax = imul_imm.d rax, 10                 @0x55
+;;     jmp b7                                   @0x58
+;; b6: freq 8
+;;     rax = add.d rax, [rcx + rdx * 1 + 256]!0x47 @0x4b
+;;     jmp b7                                   @0x4e
+;; b8:
+;;     ret rax                                  @0x7f
+;; b2: freq 8 to b7
+;;     jmp b7                                   @0x6d
