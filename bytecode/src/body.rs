@@ -67,6 +67,8 @@ pub struct FuncBody {
     /// Whether its values take slots of 16 bytes, because a local, an operand, or a parameter or result of its own or of a
     /// function that it calls may be a v128.
     pub wide: bool,
+    /// About how many bytes a call executes, loops excluded; at least 1. The side table has the same of a loop's iteration.
+    pub work: u32,
     /// Branch entries: see [`crate::sidetable`].
     pub branches: Box<[BranchEntry]>,
     /// Loops, ascending by pc.

@@ -54,7 +54,7 @@ fn write_side_table(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::R
             let entry = &body.branches[stp];
             write!(f, "  {stp:3}: {:#08x} {:8}", instr.pc, instr.op.mnemonic())?;
             match instr.op {
-                Opcode::Loop => writeln!(f, " is loop {}", entry.pc)?,
+                Opcode::Loop => writeln!(f, " is loop {}, work {}", entry.pc, entry.drop)?,
                 _ => {
                     let (pc, target, keep, drop) = (entry.pc, entry.stp, entry.keep, entry.drop);
                     writeln!(f, " → {pc:#08x} stp {target} keep {keep} drop {drop}")?;

@@ -103,7 +103,7 @@ impl<'a> Labels<'a> {
     }
 
     /// The label depths, the default last.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + use<'a> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
         let mut reader = Reader { bytes: self.bytes, at: 0 };
         (0..self.len).map(move |_| reader.u32())
     }

@@ -3,9 +3,10 @@
 //! Every branch of a body owns entries in `branches`, in the order in which the body's bytes hold them: one for
 //! `br`, `br_if`, `br_on_null`, `br_on_non_null`, `if` (taken when the condition is false: to the `else` arm or past `end`) and `else` (from the
 //! end of the first arm past `end`), and n + 1 for `br_table` with n labels, the default last. A `loop` owns one
-//! too, which is not a branch: its `pc` holds the loop's index in `loops`, its other fields are 0. The interpreter
-//! carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
-//! entries by adding their number, a taken branch loads the target's `stp` from the entry.
+//! too, which is not a branch: its `pc` holds the loop's index in `loops`, its `drop` the work of an iteration (about how many bytes
+//! it executes, inner loops excluded, at least 1), its other fields are 0. The interpreter carries `stp`, the index of the next entry,
+//! along with its pc: straight-line code passes an instruction's entries by adding their number, a taken branch loads the target's
+//! `stp` from the entry.
 //!
 //! Branches in dead code own entries as well (their target is the pc of the branch itself, `stp` its first entry), so
 //! that the count needs no reachability. A `loop` in dead code has its [`LoopInfo`], with a meaningless height and

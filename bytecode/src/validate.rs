@@ -25,6 +25,7 @@ mod invalid;
 mod options;
 mod sections;
 mod well_formed;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -91,7 +92,7 @@ fn with_bodies(
     ranges: Vec<std::ops::Range<u32>>,
     options: Options,
 ) -> Result<Module, InvalidModule> {
-    let unvalidated = Unvalidated::new(resources, &module.types, &module.globals);
+    let unvalidated = Unvalidated::new(resources, &module.types, &module.globals, options.work);
     if options.lazy {
         module.bodies = ranges.into_iter().map(Body::unvalidated).collect();
         module.foreign_tail_calls = true;

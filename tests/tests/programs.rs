@@ -182,3 +182,16 @@ fn text_programs() {
         assert!(same, "{} is out of date: run build.sh beside it", committed.display());
     }
 }
+
+/// Native code with padding everywhere, function by function and within bodies that are entered at loops.
+#[test]
+fn native_with_padding() {
+    use weir::{PadAt, Padding};
+    let places = [PadAt::Function, PadAt::Head, PadAt::Arms, PadAt::Jump];
+    for (seed, place) in (1..).zip(places) {
+        let padding = Padding { after: Some((place, 13)), seed: Some(seed) };
+        for config in [Config::new().tier(Tier::Native), &mut eager()] {
+            all_programs_with(config.padding(padding));
+        }
+    }
+}

@@ -174,3 +174,30 @@ fn bytecode_counts_once_for_a_function_and_its_loops_and_ticks_are_measured() {
     let functions = module.stats().functions;
     assert_eq!((functions.called, functions.interpreted, functions.native), (1, 0, 1));
 }
+
+#[test]
+fn a_function_is_compiled_after_the_bytes_that_it_executes_and_not_after_its_calls() {
+    // A straight body of 8 KB, one that leaves it at once, and one of a few bytes.
+    let nops = "nop ".repeat(8 << 10);
+    let text = format!(
+        r#"(module
+        (func $long (export "long") {nops})
+        (func $left (export "left") return {nops})
+        (func $short (export "short")))"#
+    );
+    let engine = Engine::new(Config::new().synchronous_compilation(true)).unwrap();
+    let module = Module::new(&engine, text).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    for name in ["long", "left", "short"] {
+        let func = instance.get_typed_func::<(), ()>(&mut store, name).unwrap();
+        for _ in 0..2000 {
+            func.call(&mut store, ()).unwrap();
+        }
+    }
+    let compiled: Vec<u32> = module.stats().tier_up.iter().map(|up| up.func).collect();
+    assert_eq!(compiled, [0]);
+    // Its ticks are a multiple of its length: each call counts all of it.
+    let work = u64::from(module.bytecode().body(0).unwrap().work);
+    assert_eq!((work, module.stats().tier_up[0].ticks % work), (8193, 0));
+}

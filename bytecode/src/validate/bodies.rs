@@ -178,7 +178,7 @@ impl Worker {
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
         self.allocations = validator.into_allocations();
-        let body = FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish() };
+        let body = FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish(code.unvalidated.work) };
         if let Some(fusion) = &mut self.fusion {
             fusion.finish(body.wide);
         }

@@ -10,6 +10,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 use super::code::Code;
+use super::work::Work;
 use crate::body::FuncBody;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
@@ -124,6 +125,7 @@ pub(super) struct Builder {
     pub foreign_tail_calls: bool,
     branches: Vec<BranchEntry>,
     loops: Vec<LoopInfo>,
+    work: Work,
     segments: Vec<Segment>,
     max_operands: u32,
     /// See [`FuncBody::wide`].
@@ -197,6 +199,7 @@ impl Builder {
         self.labels.clear();
         self.live = true;
         (self.segment_pc, self.segment_cost) = (entry, 0);
+        self.work.begin(entry);
         self.open_loops.clear();
         self.writes.clear();
         if self.writers.len() < locals.len() {
@@ -221,11 +224,15 @@ impl Builder {
         }
     }
 
-    /// What the side table says of the body; [`FuncBody`]'s other fields are left at their defaults.
-    pub fn finish(&mut self) -> FuncBody {
+    /// What the side table says of the body, with work or with 1 in its place; [`FuncBody`]'s other fields are left at their defaults.
+    pub fn finish(&mut self, work: bool) -> FuncBody {
+        if !work {
+            self.loops.iter().for_each(|info| self.branches[info.stp as usize].drop = 1);
+        }
         FuncBody {
             max_operands: self.max_operands,
             wide: self.wide,
+            work: if work { self.work.of_call() } else { 1 },
             branches: self.branches.as_slice().into(),
             loops: self.loops.drain(..).collect(),
             segments: self.segments.as_slice().into(),
@@ -240,7 +247,10 @@ impl Builder {
         // `else` and `end` cost nothing and are as live as their block, `nop`, `block` and `loop` cost nothing; all others count.
         match class {
             Class::Plain | Class::Nop => return,
-            Class::Block => return self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types)),
+            Class::Block => {
+                self.work.open_block();
+                return self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types));
+            }
             Class::Loop => return self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
@@ -255,23 +265,32 @@ impl Builder {
             Class::Global => self.wide |= code.is_vector_global(|| immediates.u32()),
             Class::If => {
                 self.begin_segment(next);
+                self.work.open_if(next);
                 self.open_if(pc, before.wrapping_sub(1), immediates.block_type().arity_in(code.types));
             }
             // A null is gone where the branch arrives, as the condition of `br_if` is.
             Class::BrIf | Class::BrOnNull => {
                 self.begin_segment(next);
-                self.branch(pc, immediates.u32(), before.wrapping_sub(1));
+                let depth = immediates.u32();
+                self.work.branch_if(next, depth);
+                self.branch(pc, depth, before.wrapping_sub(1));
             }
             Class::BrOnNonNull => {
                 self.begin_segment(next);
-                self.branch(pc, immediates.u32(), before);
+                let depth = immediates.u32();
+                self.work.branch_if(next, depth);
+                self.branch(pc, depth, before);
             }
             Class::Br => {
-                self.branch(pc, immediates.u32(), before);
+                let depth = immediates.u32();
+                self.work.branch(next, std::iter::once(depth));
+                self.branch(pc, depth, before);
                 self.live = false;
             }
             Class::BrTable => {
-                self.branch_table(pc, immediates.labels(), before.wrapping_sub(1));
+                let labels = immediates.labels();
+                self.work.branch(next, labels.iter());
+                self.branch_table(pc, labels, before.wrapping_sub(1));
                 self.live = false;
             }
             Class::Call => {
@@ -281,14 +300,19 @@ impl Builder {
             Class::ReturnCall => {
                 self.wide |= calls_with_vectors(code, pc, immediates.clone());
                 self.foreign_tail_calls |= immediates.u32() < code.imported_funcs;
+                self.work.stop(next);
                 self.live = false;
             }
             Class::ReturnCallIndirect => {
                 self.wide |= calls_with_vectors(code, pc, immediates);
                 self.foreign_tail_calls = true;
+                self.work.stop(next);
                 self.live = false;
             }
-            Class::Stop => self.live = false,
+            Class::Stop => {
+                self.work.stop(next);
+                self.live = false;
+            }
             // Done above.
             Class::Plain | Class::Nop | Class::Block | Class::Loop | Class::Else | Class::End => {}
         }
@@ -327,6 +351,7 @@ impl Builder {
     fn begin_else(&mut self, pc: u32, next: u32, operands: u32) {
         self.branch(pc, 0, operands);
         self.begin_segment(next);
+        self.work.begin_else(next);
         let Some(label) = self.labels.last_mut() else { return };
         self.live = label.live;
         if let LabelKind::If(entry) = std::mem::replace(&mut label.kind, LabelKind::Block) {
@@ -336,6 +361,7 @@ impl Builder {
 
     fn open_loop(&mut self, pc: u32, operands: u32, arity: (usize, usize)) {
         self.begin_segment(pc);
+        self.work.open_loop(pc);
         let index = self.loops.len() as u32;
         let parent = self.open_loops.last().map(|open| open.index);
         let assigned = LocalSet::Only([].into());
@@ -348,6 +374,7 @@ impl Builder {
 
     fn end(&mut self, pc: u32, next: u32) {
         let Some(label) = self.labels.pop() else { return };
+        let work = self.work.end(next);
         // The function's own label is its final `end`, which returns.
         let target = if self.labels.is_empty() { pc } else { next };
         let stp = self.branches.len() as u32;
@@ -358,7 +385,11 @@ impl Builder {
         }
         match label.kind {
             LabelKind::If(entry) => self.land_if(entry, target),
-            LabelKind::Loop(_) => self.close_loop(),
+            LabelKind::Loop(index) => {
+                let stp = self.loops[index as usize].stp;
+                self.branches[stp as usize].drop = work.unwrap_or(1);
+                self.close_loop();
+            }
             LabelKind::Block => {}
         }
         // Nothing branches to the end of a loop: if its body falls through, its segment goes on.

@@ -38,16 +38,18 @@ pub struct Unvalidated {
     vector_types: bool,
     /// Whether some global is a v128.
     vector_globals: bool,
+    /// See [`Options::work`](super::Options).
+    pub(super) work: bool,
     /// How many locals the bodies have that were validated.
     locals: AtomicUsize,
 }
 
 impl Unvalidated {
     /// For a module with these types and globals, whose bodies are not validated.
-    pub(super) fn new(resources: ValidatorResources, types: &[FuncType], globals: &[GlobalType]) -> Unvalidated {
+    pub(super) fn new(resources: ValidatorResources, types: &[FuncType], globals: &[GlobalType], work: bool) -> Unvalidated {
         let vector_types = types.iter().any(FuncType::has_vector);
         let vector_globals = globals.iter().any(|global| global.value == ValType::V128);
-        Unvalidated { resources, vector_types, vector_globals, locals: AtomicUsize::new(0) }
+        Unvalidated { resources, vector_types, vector_globals, work, locals: AtomicUsize::new(0) }
     }
 
     /// What wasmparser knows of the module.

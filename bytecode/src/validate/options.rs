@@ -29,10 +29,12 @@ pub struct Options {
     pub lazy: bool,
     /// Whether the interpreter to come executes [superinstructions](crate::fusion). None are made in bodies left for later.
     pub fuse: bool,
+    /// Whether to estimate the work of calls and loop iterations, also in bodies that are left for later; otherwise each counts 1.
+    pub work: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 1, lazy: false, fuse: false }
+        Options { threads: 1, lazy: false, fuse: false, work: true }
     }
 }

@@ -128,7 +128,7 @@ fn loops_own_an_entry_and_back_edges_land_on_it() {
     );
     let [outer, inner] = pcs(&m, "loop")[..] else { panic!("two loops") };
     let body = &m.bodies[0];
-    assert_eq!(&*body.branches, [entry(0, 0, 0, 0), entry(outer, 0, 1, 1), entry(1, 0, 0, 0), entry(outer, 0, 1, 1)]);
+    assert_eq!(&*body.branches, [entry(0, 0, 0, 9), entry(outer, 0, 1, 1), entry(1, 0, 0, 6), entry(outer, 0, 1, 1)]);
     assert_eq!((body.loops[0].pc, body.loops[0].stp, body.loops[0].height, body.loops[0].parent), (outer, 0, 2, None));
     assert_eq!((body.loops[1].pc, body.loops[1].stp, body.loops[1].height, body.loops[1].parent), (inner, 2, 3, Some(0)));
     assert_eq!(body.loop_at(inner), Some(&body.loops[1]));
@@ -151,7 +151,7 @@ fn br_table_owns_an_entry_per_label_and_one_for_the_default() {
     assert_eq!(
         &*m.bodies[0].branches,
         [
-            entry(0, 0, 0, 0),
+            entry(0, 0, 0, 13),
             entry(ends[0] + 1, 6, 0, 0),
             entry(head, 0, 0, 0),
             entry(ends[2] + 1, 6, 0, 0),
@@ -182,7 +182,7 @@ fn dead_branches_own_entries_that_lead_to_themselves() {
         [
             entry(ends[2] + 1, 10, 0, 0),
             entry(br_if[0], 1, 0, 0),
-            entry(0, 0, 0, 0),
+            entry(0, 0, 0, 1),
             entry(br[1], 3, 0, 0),
             entry(if_pc, 4, 0, 0),
             entry(br[2], 5, 0, 0),
@@ -505,6 +505,52 @@ fn what_is_not_supported_is_refused_by_name() {
         assert!(error.offset >= 8, "{wat}: {error}");
     }
     assert!(parse(wat::parse_str("(component)").unwrap().into()).is_err());
+}
+
+/// The work of a call and of an iteration of each loop.
+fn works(locals_and_code: &str) -> (u32, Vec<u32>) {
+    let module = function(locals_and_code);
+    let body = &module.bodies[0];
+    (body.work, body.loops.iter().map(|info| body.branches[info.stp as usize].drop).collect())
+}
+
+#[test]
+fn work_is_the_bytes_that_are_expected_to_be_executed() {
+    let nops = |count: usize| "nop ".repeat(count);
+    // The final `end` is a byte, `local.get` and `br` have two.
+    assert_eq!(works(&nops(100)), (101, vec![]));
+    // A condition is as likely to hold as not.
+    let arms = format!("(param i32) local.get 0 if {} else {} end", nops(100), nops(300));
+    assert_eq!(works(&arms), (4 + 50 + 150 + 1 + 1, vec![]));
+    let arm = format!("(param i32) local.get 0 if {} end {}", nops(100), nops(20));
+    assert_eq!(works(&arm), (4 + 50 + 21, vec![]));
+    let left = format!("(param i32) block local.get 0 br_if 0 {} end {}", nops(100), nops(20));
+    assert_eq!(works(&left), (6 + 50 + 21, vec![]));
+    // What comes after an instruction that never falls through is not executed.
+    assert_eq!(works(&format!("{} return {}", nops(10), nops(50))), (11, vec![]));
+    // Labels of a table share what comes to it.
+    let table = format!(
+        "(param i32) block block block block local.get 0 br_table 0 1 2 3 end {} br 2 end {} br 1 end {} end",
+        nops(100),
+        nops(100),
+        nops(200)
+    );
+    assert_eq!(works(&table), (8 + 2 + 6 + 25 + 25 + 50 + 2, vec![]));
+}
+
+#[test]
+fn work_of_a_loop_is_that_of_an_iteration() {
+    let nops = |count: usize| "nop ".repeat(count);
+    // Bytes of a loop are its own. Code after it is executed as often as code before it, whichever way control leaves it.
+    let nested = format!(
+        "(param i32) {} block loop {} loop {} local.get 0 br_if 0 local.get 0 br_if 2 end {} br 0 end end {}",
+        nops(10),
+        nops(20),
+        nops(30),
+        nops(40),
+        nops(50)
+    );
+    assert_eq!(works(&nested), (10 + 2 + 51, vec![2 + 20 + 40 + 2, 2 + 30 + 4 + 2]));
 }
 
 #[test]

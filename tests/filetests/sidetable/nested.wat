@@ -32,10 +32,10 @@
     end))
 ;; expect
 ;; branches
-;;     0: 0x00001e loop     is loop 0
+;;     0: 0x00001e loop     is loop 0, work 18
 ;;     1: 0x000025 if       → 0x00002c stp 3 keep 0 drop 0
 ;;     2: 0x000029 br       → 0x00004f stp 7 keep 1 drop 0
-;;     3: 0x00002c loop     is loop 1
+;;     3: 0x00002c loop     is loop 1, work 14
 ;;     4: 0x000038 br_if    → 0x00002c stp 3 keep 0 drop 0
 ;;     5: 0x000046 br_table → 0x00004b stp 7 keep 0 drop 0
 ;;     6: 0x000046 br_table → 0x00001e stp 0 keep 0 drop 0

@@ -77,8 +77,9 @@ impl Module {
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let engines = &engine.record().engines;
         // A function that is not validated yet asks at its first call.
-        let first_ticks = |body: &Body| body.get().map_or(0, |body| engines.first_ticks(body.len()));
-        let code: Box<[FuncCode]> = bytecode.bodies.iter().map(|body| FuncCode::new(first_ticks(body))).collect();
+        let begin = |body: &Body| body.get().map_or((0, 1), |body| (engines.first_ticks(body.len()), body.work));
+        let code = bytecode.bodies.iter().map(begin).map(|(ticks, work)| FuncCode::new(ticks, work));
+        let code: Box<[FuncCode]> = code.collect();
         let record = Arc::new(ModuleRecord {
             engine: engine.clone(),
             layout,

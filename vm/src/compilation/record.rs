@@ -52,7 +52,7 @@ impl Record {
             self.tier_up.push(TierUp::new(
                 func,
                 module.bytecode.func_name(func).map(String::from),
-                u64::from(module.func_code(func).ticks_taken()),
+                module.func_code(func).ticks_taken(),
             ));
         }
         self.code_bytes += compiled.code.len() as u64;

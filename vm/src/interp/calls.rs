@@ -17,6 +17,7 @@ use crate::records::store::store_of;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
+use weir_bytecode::sidetable::BranchEntry;
 use weir_contract::{FuncRef, StackCtx, Status, slot_words};
 
 /// A function to call.
@@ -130,28 +131,31 @@ pub(super) unsafe fn tick(body: *const Body, scope: *const Scope) -> *const u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let native = (*(*body).code).native.load(Ordering::Acquire);
-        if native.is_null() { count(body, scope, None) } else { native }
+        if !native.is_null() {
+            return native;
+        }
+        count(body, scope, None, (*(*body).code).work.load(Ordering::Relaxed))
     }
 }
 
-/// Counts an iteration of loop `index` of `body`: its OSR body, or null to interpret it.
+/// Counts an iteration of the loop of `body` that owns the side-table entry `entry`: its OSR body, or null to interpret it.
 ///
 /// # Safety
 /// As for [`tick`].
 #[inline(always)]
-pub(super) unsafe fn tick_loop(body: *const Body, scope: *const Scope, index: u32) -> *const u8 {
+pub(super) unsafe fn tick_loop(body: *const Body, scope: *const Scope, entry: &BranchEntry) -> *const u8 {
     // SAFETY: the caller's promise.
-    unsafe { count(body, scope, Some(index)) }
+    unsafe { count(body, scope, Some(entry.pc), entry.drop) }
 }
 
-/// Takes one tick, and asks the policy when there are none left.
+/// Takes `work` ticks, and asks the policy when there are none left.
 #[inline(always)]
-unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const u8 {
+unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>, work: u32) -> *const u8 {
     // SAFETY: the caller's.
     unsafe {
         // Ticks left mean that the function is ready, if it was ever not: see `lazy`.
         let ticks = &(*(*body).code).ticks;
-        let left = ticks.load(Ordering::Acquire).wrapping_sub(1);
+        let left = ticks.load(Ordering::Acquire).saturating_sub_unsigned(work);
         ticks.store(left, Ordering::Release);
         if left >= 0 { ptr::null() } else { ask(body, scope, at) }
     }

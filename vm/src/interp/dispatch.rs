@@ -197,7 +197,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                             code::Nop => state.pc = at,
                             code::Block => state.pc = decode::skip_block_type(at),
                             code::Loop => {
-                                let osr = calls::tick_loop(state.body, state.scope, (*state.stp).pc);
+                                let osr = calls::tick_loop(state.body, state.scope, &*state.stp);
                                 if !osr.is_null() {
                                     follow!(calls::enter_loop::<WORDS>(state, osr));
                                 }

@@ -21,7 +21,7 @@ pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     let mut ticks = 0;
     let publish = |source: &FuncBody| {
         let first = module.engine.record().engines.first_ticks(source.len());
-        ticks = module.func_code(func).begin(first);
+        ticks = module.func_code(func).begin(first, source.work);
     };
     match module.bodies.prepare(&module.bytecode, func, publish) {
         Readiness::Before => true,

@@ -143,7 +143,12 @@ impl Config {
     /// How to validate a module, lazily or not as `lazy` says.
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
-        validate::Options { threads, lazy, fuse: self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter) }
+        validate::Options {
+            threads,
+            lazy,
+            fuse: self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter),
+            work: self.tier_up_threshold.is_none() && self.stress.is_none(),
+        }
     }
 
     /// Whether the interpreter's fast paths in assembly run.

@@ -3,7 +3,7 @@
 use crate::records::profile::{Counters, Directions};
 use std::mem;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_contract::profile::Profile;
 use weir_contract::{InstanceCtx, StackCtx, Status};
@@ -16,13 +16,15 @@ pub(crate) type Enter =
 /// Execution state of one function of a module.
 #[derive(Debug)]
 pub(crate) struct FuncCode {
-    /// Ticks left until the tier policy is asked. The interpreter subtracts one at every call and every `loop` opcode,
-    /// not atomically (a lost tick is harmless), and asks when the result is negative.
+    /// Ticks left until the tier policy is asked. The interpreter subtracts the work of a call at every call and that of an iteration
+    /// at every `loop` opcode, not atomically (lost ticks are harmless), and asks when the result is negative.
     pub ticks: AtomicI32,
+    /// The work of a call: see [`FuncBody::work`].
+    pub work: AtomicU32,
     /// What `ticks` was last set to,
     given: AtomicI32,
     /// and how many ticks were taken before.
-    spent: AtomicU32,
+    spent: AtomicU64,
     /// Code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
     /// An [`Enter`] for that code. Null until there is code, of a call or of a loop; after that always the same.
@@ -34,12 +36,13 @@ pub(crate) struct FuncCode {
 }
 
 impl FuncCode {
-    /// That of a function that is interpreted and asks after `ticks` ticks.
-    pub fn new(ticks: i32) -> FuncCode {
+    /// That of a function that is interpreted and asks after `ticks` ticks, of which a call takes `work`.
+    pub fn new(ticks: i32, work: u32) -> FuncCode {
         FuncCode {
             ticks: AtomicI32::new(ticks),
+            work: AtomicU32::new(work),
             given: AtomicI32::new(ticks),
-            spent: AtomicU32::new(0),
+            spent: AtomicU64::new(0),
             native: AtomicPtr::default(),
             enter: AtomicPtr::default(),
             profile: OnceLock::new(),
@@ -48,10 +51,12 @@ impl FuncCode {
     }
 
     /// Gives a function that has just been validated, because of a call, the rest of its first ticks. Releases what was written.
-    pub fn begin(&self, ticks: i32) -> i32 {
+    pub fn begin(&self, ticks: i32, work: u32) -> i32 {
+        let left = ticks.saturating_sub_unsigned(work);
         self.given.store(ticks, Ordering::Relaxed);
-        self.ticks.store(ticks - 1, Ordering::Release);
-        ticks - 1
+        self.work.store(work, Ordering::Relaxed);
+        self.ticks.store(left, Ordering::Release);
+        left
     }
 
     /// Sets the ticks, after the policy was asked. With 0 the next call asks.
@@ -61,10 +66,10 @@ impl FuncCode {
         self.ticks.store(ticks, Ordering::Relaxed);
     }
 
-    /// Calls and loop iterations so far, in the interpreter. Not exact when threads share the module.
-    pub fn ticks_taken(&self) -> u32 {
+    /// The work of calls and loop iterations so far, in the interpreter. Not exact when threads share the module.
+    pub fn ticks_taken(&self) -> u64 {
         let since = self.given.load(Ordering::Relaxed).wrapping_sub(self.ticks.load(Ordering::Relaxed));
-        self.spent.load(Ordering::Relaxed).saturating_add(since as u32)
+        self.spent.load(Ordering::Relaxed).saturating_add(u64::from(since as u32))
     }
 
     /// Whether it was ever called.
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn ticks_are_counted_from_the_first_on() {
-        let code = FuncCode::new(3);
+        let code = FuncCode::new(3, 1);
         assert_eq!(code.ticks_taken(), 0);
         code.reset_ticks(0);
         assert!(!code.was_called(), "nobody called it");
@@ -141,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_function_that_is_validated_at_a_call_was_called() {
-        let code = FuncCode::new(0);
-        assert_eq!(code.begin(1), 0);
+        let code = FuncCode::new(0, 1);
+        assert_eq!(code.begin(1, 1), 0);
         assert_eq!(code.ticks_taken(), 1);
     }
 }

@@ -87,7 +87,8 @@ pub struct TierUp {
     pub func: u32,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// How many calls and loop iterations the interpreter had counted when the code for its calls was ready.
+    /// About how many bytes of it the interpreter had executed when the code for its calls was ready; with
+    /// [`Config::tier_up_threshold`](crate::Config::tier_up_threshold) how many calls and loop iterations.
     pub ticks: u64,
 }
 

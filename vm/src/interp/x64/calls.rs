@@ -54,7 +54,7 @@ macro_rules! enter {
             "mov r13d, [rcx + {size}]\nlea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
             "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
             $meter!(check $pop),
-            "sub dword ptr [r13 + {ticks}], 1\njs 6f\n",
+            "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njl 6f\n",
             $meter!(commit $pop),
             // The locals that are no parameters are 0.
             "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ",
@@ -66,7 +66,7 @@ macro_rules! enter {
             "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n",
             dispatch!(),
             "\n",
-            "6:\nadd dword ptr [r13 + {ticks}], 1\njmp 9f\n"
+            "6:\nmov ecx, [r13 + {work}]\nadd [r13 + {ticks}], ecx\njmp 9f\n"
         )
     };
 }
@@ -97,7 +97,7 @@ macro_rules! handlers_of_calls {
         handlers! { $list; $($name = $op: $line =>
             imported = offset_of!(Scope, imported_funcs), bodies = offset_of!(Scope, bodies),
             params = offset_of!(Body, params), size = offset_of!(Body, sizes), code = offset_of!(Body, code),
-            native = offset_of!(FuncCode, native), ticks = offset_of!(FuncCode, ticks), locals = offset_of!(Body, locals),
+            native = offset_of!(FuncCode, native), ticks = offset_of!(FuncCode, ticks), work = offset_of!(FuncCode, work), locals = offset_of!(Body, locals),
             branches = offset_of!(Body, branches), entry = offset_of!(Body, entry) $(, $more = $offset)*;)* }
     };
 }

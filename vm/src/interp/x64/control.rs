@@ -191,7 +191,7 @@ macro_rules! flow {
                 loop_ = Loop:
                     block_type!(concat!(
                         $poll,
-                        "mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, 1\njs 9f\n",
+                        "mov rcx, [r10 + {code}]\nmov edx, [rcx + {ticks}]\nsub edx, [r14 + 12]\njl 9f\n",
                         $charge!(loop),
                         "mov [rcx + {ticks}], edx\nadd r14, 16\n"
                     )) =>
