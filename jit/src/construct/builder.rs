@@ -37,7 +37,7 @@ pub(super) const RECENT: usize = 512;
 pub(super) enum Operand {
     /// This value.
     Value(Value),
-    /// The variable of this operand slot: see [`osr`].
+    /// The variable of this operand slot: see [`osr`](super::osr).
     Slot(Type),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Builder<'a, 'm> {
     /// Lists of edges and operands that are not in use.
     pub(super) spare_edges: Vec<Edge>,
     pub(super) spare_operands: Vec<Value>,
-    /// Operands that edges carry to labels: [`control::Edge`] refers to them.
+    /// Operands that edges carry to labels: [`Edge`] refers to them.
     pub(super) label_args: Vec<Value>,
     /// The current block; `None` in dead code.
     pub(super) block: Option<Block>,

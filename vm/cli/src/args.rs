@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::deferred::Deferred;
 use clap::builder::PossibleValuesParser;
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -40,15 +41,15 @@ pub(crate) struct Weir {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a WASI program, or with --invoke one function of a module. This is the default subcommand
-    Run(Run),
+    Run(Deferred<Run>),
     /// Check that modules are well-formed and valid
-    Validate(Validate),
+    Validate(Deferred<Validate>),
     /// Print a module's sections and instructions with their offsets
-    Dump(Dump),
+    Dump(Deferred<Dump>),
     /// Print every stage of the compilation of a module's functions
-    Explore(Explore),
+    Explore(Deferred<Explore>),
     /// Run scripts in the specification's .wast format and report failing directives
-    Wast(Wast),
+    Wast(Deferred<Wast>),
 }
 
 #[derive(Debug, Args)]
@@ -320,10 +321,12 @@ mod tests {
         let run = parse("weir --fuel 5 a.wasm --fuel x -- validate").unwrap().run;
         assert_eq!(run.code.engine.fuel, Some(5));
         assert_eq!(run.module_and_args, ["a.wasm", "--fuel", "x", "--", "validate"]);
-        let Some(Command::Run(run)) = parse("weir run --stats=json a.wasm").unwrap().command else { panic!() };
+        let Some(Command::Run(Deferred(run))) = parse("weir run --stats=json a.wasm").unwrap().command else { panic!() };
         assert_eq!((run.stats, run.module_and_args.len()), (Some(StatsFormat::Json), 1));
         assert_eq!(parse("weir --stats a.wasm").unwrap().run.stats, Some(StatsFormat::Text));
-        assert!(matches!(parse("weir validate a b").unwrap().command, Some(Command::Validate(v)) if v.modules.len() == 2));
+        assert!(
+            matches!(parse("weir validate a b").unwrap().command, Some(Command::Validate(Deferred(v))) if v.modules.len() == 2)
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The `weir` command as a library: its arguments and its subcommands.
 
 mod args;
+mod deferred;
 mod diff;
 mod dump;
 mod explore;
@@ -18,6 +19,7 @@ mod world;
 
 use args::{Command, Weir};
 use clap::Parser;
+use deferred::Deferred;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -27,11 +29,11 @@ pub use stats::peak_memory;
 pub fn main() -> ExitCode {
     let weir = Weir::parse();
     let done = match weir.command {
-        Some(Command::Run(run)) => run::run(run),
-        Some(Command::Validate(validate)) => validate::validate(&validate),
-        Some(Command::Dump(dump)) => dump::run(&dump),
-        Some(Command::Explore(explore)) => explore::run(&explore),
-        Some(Command::Wast(wast)) => script::run(&wast),
+        Some(Command::Run(Deferred(run))) => run::run(run),
+        Some(Command::Validate(Deferred(validate))) => validate::validate(&validate),
+        Some(Command::Dump(Deferred(dump))) => dump::run(&dump),
+        Some(Command::Explore(Deferred(explore))) => explore::run(&explore),
+        Some(Command::Wast(Deferred(wast))) => script::run(&wast),
         None => run::run(weir.run),
     };
     match done {

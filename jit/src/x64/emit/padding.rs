@@ -1,5 +1,5 @@
 //! Where blocks begin: padding that keeps what [layout](crate::mir::layout) calls packed within few cache lines, and padding that
-//! is asked for by [`Padding`](crate::request::Padding).
+//! is asked for by [`Padding`].
 //!
 //! Padding comes before the blocks whose length decides about it. So these blocks are emitted twice, first into a second buffer.
 //! There a jump back to a block outside of them takes the long form: the length may be too large by some bytes, never too small.
