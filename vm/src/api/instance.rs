@@ -1,4 +1,4 @@
-//! Instances as the embedder sees them.
+//! The public API of instances.
 
 use crate::api::externs::{Export, Extern};
 use crate::api::imports::{check_engine, check_import};

@@ -1,4 +1,4 @@
-//! Values that cross between Rust and the guest.
+//! Values that Rust passes to the guest and receives from it.
 
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::records::store::{ExternRecord, StoreRecord};
@@ -149,7 +149,7 @@ impl Val {
         }
     }
 
-    /// The 16 bytes that stand for it in the store `id`, as a value of type `ty`.
+    /// Its representation in the store `id`, as a value of type `ty`: the 16 bytes of a slot.
     ///
     /// # Errors
     /// It is not of that type, or belongs to another store.
@@ -169,10 +169,10 @@ impl Val {
         }
     }
 
-    /// The value of type `ty` that these bytes stand for.
+    /// The value of type `ty` that these bytes represent.
     ///
     /// # Safety
-    /// They do, in a store of that identity.
+    /// They represent one, in a store of that identity.
     pub(crate) unsafe fn from_bits(bits: u128, id: u64, ty: ValType) -> Val {
         match ty {
             ValType::I32 => Val::I32(bits as i32),
@@ -388,7 +388,7 @@ impl Ref {
         matches!(self, Ref::Func(None) | Ref::Extern(None))
     }
 
-    /// What stands for it in a slot of the store `id`, as a reference of type `ty`.
+    /// Its representation in a slot of the store `id`, as a reference of type `ty`.
     ///
     /// # Errors
     /// It is not of that type.
@@ -410,10 +410,10 @@ impl Ref {
         }
     }
 
-    /// The reference that stands in a slot.
+    /// The reference in a slot.
     ///
     /// # Safety
-    /// It does, and is of type `ty` and of a store of that identity.
+    /// The slot holds a reference of type `ty` of a store of that identity.
     pub(crate) unsafe fn from_slot(slot: u64, id: u64, ty: RefType) -> Ref {
         match ty.heap {
             HeapType::Extern => {

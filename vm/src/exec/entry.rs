@@ -1,10 +1,10 @@
-//! Crossing between Rust and the guest, in both directions.
+//! Calls from Rust into the guest and from the guest into Rust.
 //!
-//! Rust → guest is [`invoke`]. Guest → Rust is [`host_call`](super::host::host_call), which the stubs of compiled code call,
-//! and the engines in Rust through [`HostRecord::call`](crate::records::host::HostRecord::call).
+//! Rust calls the guest by [`invoke`]. The guest calls Rust by [`host_call`](super::host::host_call): the stubs of compiled code call
+//! it directly, the interpreter and the evaluator through [`HostRecord::call`](crate::records::host::HostRecord::call).
 //!
-//! Whoever enters code here finds `value_sp`, the chain of boundaries and the native limit as they were, whatever the
-//! outcome.
+//! After an invocation `value_sp`, the chain of boundaries and the native limit have their values from before it, also after a trap
+//! or a panic.
 
 use super::native;
 use crate::interp::{self, Exit};
@@ -25,10 +25,10 @@ use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status};
 /// A trap with its backtrace, or the error of a host function.
 ///
 /// # Panics
-/// With the panic of a host function that was called on the way.
+/// With the panic of a host function that the guest called.
 ///
 /// # Safety
-/// `func` belongs to the live store `store`, which nobody else uses and into which no reference is held. `write`
+/// `func` belongs to the live store `store`. Nothing else uses the store, and no reference into it is held. `write`
 /// writes the function's parameters, of the right types, and nothing beyond; `read` reads no more than its results.
 pub(crate) unsafe fn invoke<R>(
     store: *mut StoreRecord,
@@ -53,7 +53,7 @@ pub(crate) unsafe fn invoke<R>(
     }
 }
 
-/// Out of the way of those who have room.
+/// Not inlined: overflow is rare.
 #[cold]
 fn stack_overflow() -> Error {
     Error::new(Trap::StackOverflow)
@@ -76,7 +76,7 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
     }
 }
 
-/// Runs a function by whatever engine is its own at this moment, its arguments in `words` words at `args`, which is
+/// Runs a function by the engine that is selected for it at this moment, with its arguments in `words` words at `args`, which is
 /// `value_sp`. That may be higher afterwards.
 ///
 /// # Safety
@@ -100,7 +100,7 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
     }
 }
 
-/// Runs function `index` from the interpreter on.
+/// Runs function `index`, at first in the interpreter.
 ///
 /// # Safety
 /// As for [`dispatch`].
@@ -127,7 +127,7 @@ unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> S
     }
 }
 
-/// An invocation of the guest by Rust: restores the stack's state when it is dropped, be it by a panic in `write` or
+/// An invocation of the guest by Rust: restores the stack's state when it is dropped, also by a panic in `write` or
 /// `read`.
 struct Invocation {
     store: *mut StoreRecord,

@@ -1,4 +1,4 @@
-//! What stands in the place of native code on hosts without it.
+//! The substitute for native code on hosts without it.
 
 use crate::records::config::{Config, Unavailable};
 use crate::records::engines::Engines;

@@ -104,10 +104,10 @@ pub(super) unsafe fn referenced(reference: u64) -> Result<Callee, Trap> {
     Ok(unsafe { Callee::of(reference as *const FuncRef) })
 }
 
-/// Counts that the indirect call at which `state` stands calls `callee`, if its function has begun to count.
+/// Counts a call of `callee` by the indirect call at the pc of `state`, if its function counts targets.
 ///
 /// # Safety
-/// It stands there.
+/// The instruction at the pc of `state` is an indirect call.
 #[inline(always)]
 pub(super) unsafe fn count_target(state: State, callee: Callee) {
     // SAFETY: the caller's promise.
@@ -180,7 +180,7 @@ unsafe fn ask(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const
 /// Calls a host function with the operands below `sp`, and comes back to `next`.
 ///
 /// # Safety
-/// `state` stands at the call of `host`.
+/// The instruction at the pc of `state` calls `host`.
 #[inline(never)]
 pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecord, next: *const u8) -> Step {
     // SAFETY: the arguments are there, and the results fit where they were.
@@ -188,7 +188,7 @@ pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecor
         let ty = &host.func.ty;
         let args = state.sp.sub(ty.params.len() * WORDS);
         set_value_sp::<WORDS>(&state, args);
-        state.stands_here();
+        state.record_position();
         if WORDS == 2 {
             frame::relayout(args, ty.params.len(), WORDS, slot_words(&ty.params));
         }
@@ -208,7 +208,7 @@ pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecor
 /// Calls native code of `body` with the operands below `sp`, and comes back to `next`.
 ///
 /// # Safety
-/// `state` stands at the call.
+/// The instruction at the pc of `state` is the call.
 #[inline(never)]
 pub(super) unsafe fn native<const WORDS: usize>(
     mut state: State,
@@ -222,7 +222,7 @@ pub(super) unsafe fn native<const WORDS: usize>(
     unsafe {
         let args = state.sp.sub((*body).params as usize * WORDS);
         set_value_sp::<WORDS>(&state, args);
-        state.stands_here();
+        state.record_position();
         if WORDS == 2 {
             frame::relayout(args, (*body).params.into(), WORDS, (*body).param_words.into());
         }
@@ -246,7 +246,7 @@ pub(super) unsafe fn native<const WORDS: usize>(
 /// The value stack overflows, which it always does if the function is of the same width.
 ///
 /// # Safety
-/// `state` stands at the call.
+/// The instruction at the pc of `state` is the call.
 #[cold]
 pub(super) unsafe fn across<const WORDS: usize>(
     mut state: State,
@@ -311,7 +311,7 @@ pub(super) unsafe fn leave_loop<const WORDS: usize>(mut state: State, caller: He
 /// Calls a function in place of the frame that calls it.
 ///
 /// # Safety
-/// `state` stands at the call.
+/// The instruction at the pc of `state` is the call.
 #[inline(never)]
 pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, meter: Option<Meter>) -> Result<Step, Trap> {
     // SAFETY: the arguments are the operands below `sp`, so they and the results fit where the frame is; they are no
@@ -355,7 +355,7 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
     }
 }
 
-/// Continues the frame in the OSR body `code` of the loop at which `state` stands.
+/// Continues the frame in the OSR body `code` of the loop at the pc of `state`.
 ///
 /// # Safety
 /// It is that.
@@ -369,7 +369,7 @@ pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u
 }
 
 /// Leaves the frame of `state`, whose header was `caller`, for native code of `body` that takes its place: called with
-/// arguments at the frame's `fp`, or with `osr` entered at the loop at which the frame stands.
+/// arguments at the frame's `fp`, or with `osr` entered at the loop at the frame's pc.
 ///
 /// The base frame of the activation ends the activation. One above it is popped, and the code is called for the
 /// caller, which continues.
@@ -397,7 +397,7 @@ unsafe fn hand_over<const WORDS: usize>(
         }
         // Where the caller continues, until its `sp` is known.
         state.sp = ptr::null_mut();
-        state.stands_here();
+        state.record_position();
         let status = match osr {
             false => (*(*body).code).call(instance, code, args),
             true => {
@@ -425,7 +425,7 @@ pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
     // SAFETY: the operands are within the frame.
     unsafe {
         set_value_sp::<WORDS>(&state, state.sp);
-        state.stands_here();
+        state.record_position();
         let store = store_of((*state.scope).ctx);
         if let Err(failure) = deadline_reached(store) {
             (*store).failure = Some(failure);
@@ -436,7 +436,7 @@ pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
     }
 }
 
-/// Protects the frame of `state`, and the words below `used`, from whoever runs next.
+/// Protects the frame of `state`, and the words below `used`, from the code that runs next.
 unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
     // SAFETY: the caller's state is valid.
     unsafe { (*stack_of(state)).value_sp = frame::end(state.fp, state.body, WORDS).max(used) };
@@ -447,16 +447,16 @@ unsafe fn stack_of(state: &State) -> *mut StackCtx {
     unsafe { (*(*state.scope).ctx).stack }
 }
 
-/// Executes `memory.grow`, at which `state` stands, with its immediate at `at`; the next instruction, or `None` to end execution for
-/// the reason in the store.
+/// Executes the `memory.grow` at the pc of `state`, with its immediate at `at`. Returns the address of the next instruction, or `None`
+/// to end execution for the reason in the store.
 ///
 /// # Safety
-/// It stands there.
+/// The instruction at the pc of `state` is `memory.grow`.
 #[inline(never)]
 pub(super) unsafe fn grow_memory<const WORDS: usize>(state: State, at: *const u8) -> Option<*const u8> {
     // SAFETY: the caller's promise.
     unsafe {
-        state.stands_here();
+        state.record_position();
         memory::grow(at, state.sp.sub(WORDS), (*state.scope).ctx)
     }
 }
@@ -469,7 +469,7 @@ pub(super) unsafe fn grow_memory<const WORDS: usize>(state: State, at: *const u8
 pub(super) unsafe fn grow_table<const WORDS: usize>(state: State, at: *const u8) -> Option<*const u8> {
     // SAFETY: the caller's promise.
     unsafe {
-        state.stands_here();
+        state.record_position();
         let top = state.sp.sub(WORDS);
         memory::grow_table(at, top.sub(WORDS), top, (*state.scope).ctx)
     }

@@ -16,7 +16,7 @@ pub(super) unsafe fn failed(state: &State) -> End {
     // SAFETY: the caller's promise.
     unsafe {
         let store = store_of((*state.scope).ctx);
-        state.stands_here();
+        state.record_position();
         let mut failure = take_failure(store);
         failure.capture(store);
         (*store).failure = Some(failure);

@@ -1,23 +1,22 @@
-//! Frames as the interpreter lays them out. A frame on the value stack is
+//! The interpreter's frames. A frame on the value stack is
 //!
 //! ```text
 //! fp → local 0 … local n-1 | Header | operand 0 … operand max-1
 //! ```
 //!
-//! as [`weir_contract`] says. A slot is one *word* of 8 bytes, or two in a *wide* function, where values may be
-//! v128; a number or a reference is then in the first of the two, and the other is unspecified. Where a function
-//! calls one of the other width, arguments and results are laid out anew in their place, so that a frame always
-//! begins where its arguments were and its results belong. The [`Header`] holds what returning needs: the state of
-//! the *caller*, because with the running function known, its frame's header is found at once, and from there the
-//! next frame outward.
+//! as [`weir_contract`] defines it. A slot is one *word* of 8 bytes. In a *wide* function, which may have v128 values, it is two words;
+//! a number or a reference is then in the first word, and the second is unspecified. When a function calls one of the other width,
+//! its arguments are converted in place to the callee's slot width, and the results back. So a frame always begins at its arguments,
+//! and its results are stored at the same address. The [`Header`] holds the state of the *caller*, which a return restores. The
+//! running function gives the offset of its frame's header, and that header gives the next outer frame.
 
 use crate::records::body::Body;
 pub(super) use crate::records::header::{Header, header};
 use std::ptr;
 use weir_contract::StackCtx;
 
-/// Whether a frame of `body` at `fp`, with slots of so many words, would end beyond the value stack. It always does if the
-/// function's slots have another width.
+/// Whether a frame of `body` at `fp`, with slots of `words` words, would end beyond the value stack. Always true if the function's
+/// slots have another width.
 ///
 /// # Safety
 /// `body` and `stack` are live, `fp` points into the value stack.
@@ -27,7 +26,7 @@ pub(super) unsafe fn overflows(stack: *const StackCtx, fp: *mut u64, body: *cons
     unsafe { fp as usize + (*body).sizes[words - 1] as usize * size_of::<u64>() > (*stack).value_limit as usize }
 }
 
-/// Makes the frame of `body`, whose slots have `words` words and whose parameters are at `fp`; the address of its first operand.
+/// Makes the frame of `body`, whose slots have `words` words and whose parameters are at `fp`. Returns the address of its first operand.
 ///
 /// # Safety
 /// It does not overflow the value stack.
@@ -46,7 +45,7 @@ pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header, words
     }
 }
 
-/// The first word behind the frame of `body`, whose slots have `words` words, at `fp`.
+/// The first word after the frame of `body`, whose slots have `words` words, at `fp`.
 ///
 /// # Safety
 /// There is such a frame.
@@ -56,10 +55,10 @@ pub(super) unsafe fn end(fp: *mut u64, body: *const Body, words: usize) -> *mut 
     unsafe { fp.add((*body).sizes[words - 1] as usize) }
 }
 
-/// Copies a slot of so many words.
+/// Copies a slot of `words` words.
 ///
 /// # Safety
-/// Both have as many.
+/// Both slots have that width.
 #[inline(always)]
 pub(super) unsafe fn copy_slot(from: *const u64, to: *mut u64, words: usize) {
     // SAFETY: the caller's promise.
@@ -71,10 +70,10 @@ pub(super) unsafe fn copy_slot(from: *const u64, to: *mut u64, words: usize) {
     }
 }
 
-/// Gives the `count` slots at `at`, of `from` words each, `to` words each.
+/// Converts the `count` slots at `at` in place from `from` words each to `to` words each.
 ///
 /// # Safety
-/// The value stack has room for them; values that are wider than `to` are not among them.
+/// The value stack has room for them. No value is wider than `to` words.
 #[inline(always)]
 pub(super) unsafe fn relayout(at: *mut u64, count: usize, from: usize, to: usize) {
     // SAFETY: the caller's promise. Each word is read before anything is written to its place.
@@ -87,7 +86,7 @@ pub(super) unsafe fn relayout(at: *mut u64, count: usize, from: usize, to: usize
     }
 }
 
-/// Moves the `count` words below `sp` to `to`, which is lower; the address behind them there.
+/// Moves the `count` words below `sp` to `to`, which is lower. Returns the address after the moved words.
 ///
 /// # Safety
 /// Both places are within the value stack.

@@ -31,7 +31,7 @@ pub(super) struct State {
     pub len: u64,
 }
 
-// A state begins with a position, so that one pointer says where an activation stands.
+// A state begins with a position, so that a pointer to the state is also a pointer to the position.
 const _: () = assert!(
     offset_of!(State, pc) == offset_of!(Position, pc)
         && offset_of!(State, sp) == offset_of!(Position, sp)
@@ -65,14 +65,14 @@ impl State {
         (self.base, self.len) = unsafe { (*self.scope).memory() };
     }
 
-    /// Says where the activation stands, before something is called that may walk the stack.
+    /// Records this as the position of the activation, before something is called that may walk the stack.
     ///
     /// # Safety
     /// The state is valid, and is not changed until that call is over.
     #[inline(always)]
-    pub unsafe fn stands_here(&self) {
+    pub unsafe fn record_position(&self) {
         // SAFETY: the caller's promise; the loop runs in an activation.
-        unsafe { walk::stands_at((*(*self.scope).ctx).stack, ptr::from_ref(self).cast()) };
+        unsafe { walk::record_position((*(*self.scope).ctx).stack, ptr::from_ref(self).cast()) };
     }
 
     /// Goes to an instance, this one or another.

@@ -27,11 +27,11 @@ use std::ptr;
 use weir_bytecode::instrs::Instrs;
 use weir_contract::{Boundary, StackCtx};
 
-/// Where an engine that is not native code stands in its innermost frame. The interpreter's state begins like this.
+/// The position of the interpreter, or of the evaluator of SSA, in its innermost frame. The interpreter's state begins with these fields.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Position {
-    /// The instruction's opcode; if `sp` is null, where the frame continues after its call.
+    /// Points to the instruction's opcode; if `sp` is null, to the instruction after the call.
     pub pc: *const u8,
     /// The first free operand slot. Null if `pc` is the address after the call.
     pub sp: *mut u64,
@@ -46,7 +46,7 @@ pub(crate) struct Position {
 /// A run of the interpreter's loop, or of a function by the evaluator.
 pub(crate) struct Activation {
     prev: *const (),
-    /// Null until [`stands_at`] is called.
+    /// Null until [`record_position`] is called.
     position: Cell<*const Position>,
 }
 
@@ -82,12 +82,12 @@ impl Activation {
     }
 }
 
-/// Says where the innermost activation stands, before it calls anything that may walk the stack.
+/// Records the position of the innermost activation, before it calls anything that may walk the stack.
 ///
 /// # Safety
 /// An activation is linked in `stack`, and `position` is valid until that call is over.
 #[inline(always)]
-pub(crate) unsafe fn stands_at(stack: *const StackCtx, position: *const Position) {
+pub(crate) unsafe fn record_position(stack: *const StackCtx, position: *const Position) {
     // SAFETY: the caller's promise.
     unsafe { (*(*stack).activation.cast::<Activation>()).position.set(position) };
 }
@@ -115,7 +115,8 @@ pub(crate) struct NativeFrame<'a> {
     pub pc: u32,
 }
 
-/// Where a frame of the interpreter stands. The interpreter notes where a call returns; finding the call decodes the function.
+/// The pc of a frame of the interpreter. The interpreter saves the return address of a call; the call itself is found by decoding the
+/// function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pc {
     /// At this instruction.
@@ -150,7 +151,7 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
         let mut activation = activation.cast::<Activation>();
         loop {
             if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
-                // One that was linked a moment ago stands nowhere yet: it has no frame that called anything.
+                // An activation that has called nothing yet has no position and no frame to show.
                 if let Some(position) = (*activation).position.get().as_ref() {
                     walk_activation(position, &mut visit);
                 }
@@ -172,7 +173,7 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
 /// The frames of one activation, innermost first.
 ///
 /// # Safety
-/// It stands at `position`.
+/// `position` is the recorded position of that activation.
 unsafe fn walk_activation(position: &Position, visit: &mut impl FnMut(Frame<'_>)) {
     // SAFETY: the caller's promise: the frames down to the base are intact, and their instances and functions live.
     unsafe {

@@ -22,7 +22,7 @@ use crate::records::module::ModuleRecord;
 use crate::records::stack::{native_overflow, read_slot, with_room, write_slot};
 use crate::records::stats::Stats;
 use crate::records::store::store_of;
-use crate::records::walk::{Activation, Position, stands_at};
+use crate::records::walk::{Activation, Position, record_position};
 use bumpalo::Bump;
 use std::any::Any;
 use std::cell::Cell;
@@ -208,7 +208,7 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
         let stack = (*instance).stack;
         let activation = Activation::new(stack);
         activation.link(stack);
-        stands_at(stack, position.as_ptr());
+        record_position(stack, position.as_ptr());
         let outcome = evaluate_at(instance, func, args, &position);
         let outcome = outcome.map_err(|Stopped { why, pc }| {
             let mut failure = match why {
@@ -231,7 +231,7 @@ struct Stopped {
     pc: u32,
 }
 
-/// The same within an activation, which stands at `position`.
+/// The same within an activation whose recorded position is `position`.
 unsafe fn evaluate_at(
     instance: *mut InstanceCtx,
     func: &Func<'_>,

@@ -421,7 +421,7 @@ macro_rules! floats {
 floats!(any: any_nan);
 floats!(exact: no_nan);
 
-/// Goes on by what stands behind the prefix.
+/// Dispatches by the opcode after the prefix.
 #[unsafe(naked)]
 pub(super) unsafe extern "sysv64" fn prefix() {
     std::arch::naked_asm!(
