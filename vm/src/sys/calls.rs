@@ -1,23 +1,7 @@
 //! The functions of this layer that may fail, by name.
 
-use std::io;
-
-macro_rules! calls {
-    ($($name:ident = $text:literal,)*) => {
-        /// A function of this layer that may fail.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(super) enum Call {
-            $($name,)*
-        }
-
-        /// One for each [`Call`], in its order.
-        #[cfg(feature = "fault-injection")]
-        pub(super) static FUNCTIONS: [super::faults::Function; [$($text),*].len()] =
-            [$(super::faults::Function::new(concat!("weir::", $text)),)*];
-    };
-}
-
-calls! {
+crate::__call_table! {
+    "weir",
     Reserve = "mapping::reserve",
     MapZeroed = "mapping::zeroed",
     MapShared = "mapping::shared",
@@ -48,24 +32,4 @@ calls! {
     StackBounds = "thread::stack_bounds",
     BarrierRegister = "barrier::register",
     Barrier = "barrier::all_threads",
-}
-
-impl Call {
-    /// To be called first by the function. Does nothing, unless a test makes this call fail.
-    ///
-    /// # Errors
-    /// The one that the test chose.
-    #[inline(always)]
-    pub fn enter(self) -> io::Result<()> {
-        #[cfg(feature = "fault-injection")]
-        FUNCTIONS[self as usize].enter()?;
-        Ok(())
-    }
-}
-
-/// The functions of this library that may fail. `weir_wasi` has more.
-#[cfg(feature = "fault-injection")]
-#[must_use]
-pub fn functions() -> &'static [super::faults::Function] {
-    &FUNCTIONS
 }

@@ -6,6 +6,7 @@
 //! make it fail.
 
 pub(crate) mod barrier;
+mod call_table;
 mod calls;
 pub(crate) mod clock;
 #[cfg(feature = "fault-injection")]
