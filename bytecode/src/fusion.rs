@@ -157,6 +157,7 @@ const ROLES: usize = Role::Second as usize + 1;
 impl Role {
     /// The role of the instructions that begin with `byte`, and the length that they must have for it, 0 if it may be any. Longer
     /// ones have immediates of several bytes; loads, of which two are short, are of memory 0 then, as another would take a third.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a new instruction is part of no superinstruction")]
     const fn of(byte: u8) -> (Role, u8) {
         let Some(op) = Opcode::from_code(byte as u16) else { return (Role::Other, 0) };
         match op {
@@ -273,11 +274,12 @@ impl Fusion {
     /// Records a superinstruction that ends with the instruction of this role at `pc`.
     fn found(&mut self, code: Fused, role: Role, bytes: &[u8], pc: u32) {
         let mut code = code as u8;
-        match role {
-            Role::Block => return self.block(bytes, pc),
+        if role == Role::Block {
+            return self.block(bytes, pc);
+        }
+        if role == Role::BrIf && self.before != Role::Get && self.before != Role::Second {
             // Superinstructions on comparisons have the order of the opcodes.
-            Role::BrIf if self.before != Role::Get && self.before != Role::Second => code += bytes[self.pc as usize] - I32_EQZ,
-            _ => {}
+            code += bytes[self.pc as usize] - I32_EQZ;
         }
         if self.before == Role::Second {
             self.patches.pop();
@@ -288,7 +290,10 @@ impl Fusion {
             // An instruction whose superinstruction only takes operands from registers may itself begin one.
             Role::Pair | Role::Compare | Role::Add => role,
             Role::Get => Role::Second,
-            _ => Role::Other,
+            Role::Other | Role::Const | Role::Set | Role::Tee | Role::BrIf | Role::Eqz | Role::Block | Role::Second => {
+                Role::Other
+            }
+            Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => Role::Other,
         };
     }
 

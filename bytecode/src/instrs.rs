@@ -30,10 +30,10 @@ impl Instr<'_> {
         match control {
             Control::Br | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull => 1,
             Control::If | Control::Else | Control::Loop => 1,
-            Control::BrTable => match self.imm {
-                Imm::Labels(labels) => labels.len(),
-                imm => panic!("br_table has no immediates {imm:?}"),
-            },
+            Control::BrTable => {
+                let Imm::Labels(labels) = self.imm else { panic!("br_table has no immediates {:?}", self.imm) };
+                labels.len()
+            }
             Control::Unreachable | Control::Nop | Control::Block | Control::End => 0,
             Control::Return | Control::Call(_) | Control::ReturnCall(_) => 0,
         }
@@ -190,7 +190,9 @@ mod tests {
                 Immediates::V128 | Immediates::Shuffle => &[0; 16],
                 Immediates::Lane => &[1],
                 Immediates::MemArgLane => &[0x42, 1, 0xFF, 0x7F, 3],
-                _ => &[0x80, 0x00],
+                Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => &[0x80, 0x00],
+                Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => &[0x80, 0x00],
+                Immediates::I32 | Immediates::I64 => &[0x80, 0x00],
             });
         }
         let end = bytes.len() as u32;

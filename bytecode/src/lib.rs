@@ -5,6 +5,8 @@
 //! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
 //! evaluator call.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new opcode, class or lane operation must be named by the compiler")]
+
 mod body;
 pub mod fusion;
 pub mod instrs;

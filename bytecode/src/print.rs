@@ -31,14 +31,11 @@ fn write_code(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::Result 
     }
     let mut depth = 1usize;
     for instr in Instrs::new(module, body.entry, body.end) {
-        let indent = match instr.op {
-            Opcode::End | Opcode::Else => depth - 1,
-            _ => depth,
-        };
-        match instr.op {
-            Opcode::Block | Opcode::Loop | Opcode::If => depth += 1,
-            Opcode::End => depth -= 1,
-            _ => {}
+        let indent = if matches!(instr.op, Opcode::End | Opcode::Else) { depth - 1 } else { depth };
+        if matches!(instr.op, Opcode::Block | Opcode::Loop | Opcode::If) {
+            depth += 1;
+        } else if instr.op == Opcode::End {
+            depth -= 1;
         }
         writeln!(f, "{:#08x}  {:2$}{instr}", instr.pc, "", 2 * indent)?;
     }
@@ -53,12 +50,11 @@ fn write_side_table(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::R
         for _ in 0..instr.branch_entries() {
             let entry = &body.branches[stp];
             write!(f, "  {stp:3}: {:#08x} {:8}", instr.pc, instr.op.mnemonic())?;
-            match instr.op {
-                Opcode::Loop => writeln!(f, " is loop {}, work {}", entry.pc, entry.drop)?,
-                _ => {
-                    let (pc, target, keep, drop) = (entry.pc, entry.stp, entry.keep, entry.drop);
-                    writeln!(f, " → {pc:#08x} stp {target} keep {keep} drop {drop}")?;
-                }
+            if instr.op == Opcode::Loop {
+                writeln!(f, " is loop {}, work {}", entry.pc, entry.drop)?;
+            } else {
+                let (pc, target, keep, drop) = (entry.pc, entry.stp, entry.keep, entry.drop);
+                writeln!(f, " → {pc:#08x} stp {target} keep {keep} drop {drop}")?;
             }
             stp += 1;
         }
@@ -84,10 +80,7 @@ fn write_side_table(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::R
 /// Mnemonic and immediates, as the text format has them; indices are numbers.
 impl Display for Instr<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = match self.op {
-            Opcode::SelectT => "select",
-            op => op.mnemonic(),
-        };
+        let name = if self.op == Opcode::SelectT { "select" } else { self.op.mnemonic() };
         f.write_str(name)?;
         match self.imm {
             Imm::None | Imm::Block(BlockType::Empty) => Ok(()),
@@ -95,11 +88,9 @@ impl Display for Instr<'_> {
             Imm::Block(BlockType::Func(ty)) => write!(f, " (type {ty})"),
             Imm::Label(index) | Imm::Index(index) => write!(f, " {index}"),
             Imm::Labels(labels) => labels.iter().try_for_each(|label| write!(f, " {label}")),
-            // The text format has the memory or table before the segment, the binary format behind it.
-            Imm::Index2(a, b) => match self.op {
-                Opcode::MemoryInit | Opcode::TableInit => write!(f, " {b} {a}"),
-                _ => write!(f, " {a} {b}"),
-            },
+            // The text format has the memory or table before the segment, the binary format after it.
+            Imm::Index2(a, b) if matches!(self.op, Opcode::MemoryInit | Opcode::TableInit) => write!(f, " {b} {a}"),
+            Imm::Index2(a, b) => write!(f, " {a} {b}"),
             Imm::CallIndirect { ty, table: 0 } => write!(f, " (type {ty})"),
             Imm::CallIndirect { ty, table } => write!(f, " {table} (type {ty})"),
             Imm::Mem(arg) => write_mem_arg(f, arg),

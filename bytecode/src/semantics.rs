@@ -359,7 +359,7 @@ impl Access {
         let extended = if self.signed { ((raw << unused) as i64 >> unused) as u64 } else { raw << unused >> unused };
         match self.ty {
             ValType::I32 | ValType::F32 => extended & 0xFFFF_FFFF,
-            _ => extended,
+            ValType::I64 | ValType::F64 | ValType::V128 | ValType::Ref(_) => extended,
         }
     }
 }

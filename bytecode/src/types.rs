@@ -92,7 +92,7 @@ impl ValType {
     pub fn as_ref(&self) -> Option<&RefType> {
         match self {
             ValType::Ref(ty) => Some(ty),
-            _ => None,
+            ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64 | ValType::V128 => None,
         }
     }
 

@@ -51,6 +51,7 @@ pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
 ///
 /// # Errors
 /// The first thing that is malformed, invalid or not supported; bodies that are left for later are not looked at.
+#[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's payloads, and it has validated them")]
 pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule { message: "modules of 4 GiB and more are not supported".into(), offset: 0 });

@@ -25,6 +25,7 @@ pub(super) fn val_type(ty: wasmparser::ValType) -> Result<ValType> {
 }
 
 /// The plain form of a reference type.
+#[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's types, and an unknown one is an error")]
 pub(super) fn ref_type(ty: wasmparser::RefType) -> Result<RefType> {
     let heap = match ty.heap_type() {
         wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => HeapType::Func,

@@ -38,6 +38,10 @@ pub(super) struct Sections {
 
 impl Sections {
     /// Reads a section that the validator has accepted.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "these are the parser's payloads, and the others hold nothing that a module record needs"
+    )]
     pub fn read(&mut self, payload: Payload<'_>) -> Result<()> {
         match payload {
             Payload::TypeSection(reader) => {
@@ -167,6 +171,7 @@ impl Sections {
     }
 
     /// Reads names as far as they are well formed: a module with a malformed name section is valid.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which two are used")]
     fn names(&mut self, names: NameSectionReader<'_>) {
         for subsection in names.into_iter().map_while(std::result::Result::ok) {
             match subsection {
@@ -222,6 +227,7 @@ fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {
     Ok(DataSegment { range: end - data.data.len() as u32..end, active })
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's operators, and an unknown one is an error")]
 fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
     // Nearly all are one instruction, and a module may have tens of thousands of them.
     let mut ops = Vec::with_capacity(1);

@@ -8,6 +8,7 @@ pub(super) fn check(bytes: &[u8], features: WasmFeatures) -> bool {
 }
 
 /// `false` where wasmparser leaves it to its validator to refuse what is malformed.
+#[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's payloads, and it has decoded the others")]
 fn decode(bytes: &[u8], features: WasmFeatures) -> Result<bool> {
     let mut parser = Parser::new(0);
     parser.set_features(features);

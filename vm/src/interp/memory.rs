@@ -2,7 +2,7 @@
 //!
 //! A load or store with one-byte immediates, which means memory 0 and an offset below 128, is inline; others are out of line.
 
-use super::decode;
+use super::{code, decode};
 use crate::records::bulk;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::scope::address_mask;
@@ -220,8 +220,42 @@ pub(super) unsafe fn grow_table(at: *const u8, below: *mut u64, top: *mut u64, c
     }
 }
 
-/// Executes the instruction with code `code`, one of those on memories and tables that no other function here does. Its
-/// immediates are at `at`, its operands below `sp`; both as they are behind it.
+/// The instructions that [`execute`] executes.
+#[derive(Clone, Copy)]
+enum BulkOp {
+    TableGet,
+    TableSet,
+    TableSize,
+    TableFill,
+    TableCopy,
+    TableInit,
+    ElemDrop,
+    MemoryFill,
+    MemoryCopy,
+    MemoryInit,
+    DataDrop,
+}
+
+impl BulkOp {
+    fn of(code: u16) -> Option<BulkOp> {
+        Some(match code {
+            code::TableGet => BulkOp::TableGet,
+            code::TableSet => BulkOp::TableSet,
+            code::TableSize => BulkOp::TableSize,
+            code::TableFill => BulkOp::TableFill,
+            code::TableCopy => BulkOp::TableCopy,
+            code::TableInit => BulkOp::TableInit,
+            code::ElemDrop => BulkOp::ElemDrop,
+            code::MemoryFill => BulkOp::MemoryFill,
+            code::MemoryCopy => BulkOp::MemoryCopy,
+            code::MemoryInit => BulkOp::MemoryInit,
+            code::DataDrop => BulkOp::DataDrop,
+            _ => return None,
+        })
+    }
+}
+
+/// Executes the [`BulkOp`] with code `code`. Its immediates are at `at`, its operands below `sp`. Returns both as they are after it.
 ///
 /// # Safety
 /// As for [`size`].
@@ -235,68 +269,68 @@ pub(super) unsafe fn execute<const WORDS: usize>(
     // SAFETY: validated code has the immediates and operands that each of these reads.
     unsafe {
         let instance = instance_of(ctx);
-        let op = Opcode::from_code(code).expect("validated code holds known opcodes");
+        let op = BulkOp::of(code).expect("the loop passes only codes of these instructions");
         let (first, at) = decode::u32(at);
         let (second, at) = match op {
-            Opcode::MemoryInit | Opcode::MemoryCopy | Opcode::TableInit | Opcode::TableCopy => decode::u32(at),
-            _ => (0, at),
+            BulkOp::MemoryInit | BulkOp::MemoryCopy | BulkOp::TableInit | BulkOp::TableCopy => decode::u32(at),
+            BulkOp::TableGet | BulkOp::TableSet | BulkOp::TableSize | BulkOp::TableFill | BulkOp::ElemDrop => (0, at),
+            BulkOp::MemoryFill | BulkOp::DataDrop => (0, at),
         };
         let operand = |i: usize| *sp.sub(i * WORDS);
         let sp = match op {
-            Opcode::TableGet => {
+            BulkOp::TableGet => {
                 let index = operand(1) & index_mask(instance, first);
                 *sp.sub(WORDS) = bulk::table_get(instance, first, index)?;
                 sp
             }
-            Opcode::TableSet => {
+            BulkOp::TableSet => {
                 bulk::table_set(instance, first, operand(2) & index_mask(instance, first), operand(1))?;
                 sp.sub(2 * WORDS)
             }
-            Opcode::TableSize => {
+            BulkOp::TableSize => {
                 *sp = (*instance.table(first)).ctx.len;
                 sp.add(WORDS)
             }
-            Opcode::TableFill => {
+            BulkOp::TableFill => {
                 let mask = index_mask(instance, first);
                 bulk::table_fill(instance, first, operand(3) & mask, operand(2), operand(1) & mask)?;
                 sp.sub(3 * WORDS)
             }
-            Opcode::TableCopy => {
+            BulkOp::TableCopy => {
                 let (to, from) = (index_mask(instance, first), index_mask(instance, second));
                 // The length has the narrower of the two index types.
                 bulk::table_copy(instance, first, second, operand(3) & to, operand(2) & from, operand(1) & to & from)?;
                 sp.sub(3 * WORDS)
             }
-            Opcode::TableInit => {
+            BulkOp::TableInit => {
                 let to = operand(3) & index_mask(instance, second);
                 bulk::table_init(instance, second, first, to, operand(2) as u32, operand(1) as u32)?;
                 sp.sub(3 * WORDS)
             }
-            Opcode::ElemDrop => {
+            BulkOp::ElemDrop => {
                 bulk::elem_drop(instance, first);
                 sp
             }
-            Opcode::MemoryFill => {
+            BulkOp::MemoryFill => {
                 let mask = memory_mask(instance, first);
                 bulk::memory_fill(instance, first, operand(3) & mask, operand(2) as u8, operand(1) & mask)?;
                 sp.sub(3 * WORDS)
             }
-            Opcode::MemoryCopy => {
+            BulkOp::MemoryCopy => {
                 let (to, from) = (memory_mask(instance, first), memory_mask(instance, second));
                 // As for tables.
                 bulk::memory_copy(instance, first, second, operand(3) & to, operand(2) & from, operand(1) & to & from)?;
                 sp.sub(3 * WORDS)
             }
-            Opcode::MemoryInit => {
+            BulkOp::MemoryInit => {
                 let to = operand(3) & memory_mask(instance, second);
                 bulk::memory_init(instance, second, first, to, operand(2) as u32, operand(1) as u32)?;
                 sp.sub(3 * WORDS)
             }
-            Opcode::DataDrop => {
+            BulkOp::DataDrop => {
                 bulk::data_drop(instance, first);
                 sp
             }
-            _ => unreachable!("{} is executed elsewhere", op.mnemonic()),
         };
         Ok((at, sp))
     }

@@ -19,6 +19,8 @@
 //! Contexts and records follow the rules of `records::store`: they live as long as the store, never move, and no reference into one
 //! is held across a call of the guest or of the host. Frames end at or below `StackCtx::value_limit`.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new opcode, class or lane operation must be named by the compiler")]
+
 mod calls;
 mod code;
 mod control;
@@ -43,4 +45,5 @@ pub(crate) use exit::Exit;
 pub(crate) use run::run;
 
 #[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "a test names the operations that it tests")]
 mod tests;
