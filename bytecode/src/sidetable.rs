@@ -25,7 +25,7 @@ pub struct BranchEntry {
     pub stp: u32,
     /// How many values the label takes: the top `keep` operands move down over the next `drop`.
     pub keep: u32,
-    /// How many operands below those go away.
+    /// How many operands below those go away. Of a loop's own entry, the work of an iteration.
     pub drop: u32,
 }
 

@@ -1,7 +1,7 @@
 //! How many bytes of bytecode a call of a function and an iteration of each of its loops are expected to execute.
 //!
 //! A block has a weight: how often it is executed for each time that the innermost loop around it, or the function, begins. `br`
-//! passes its weight to its label, a condition half of it, `br_table` with n labels 1/n to each. The weight after an `end` is what
+//! passes its weight to its label, a condition half of it, `br_table` with n labels, the default included, 1/n to each. The weight after an `end` is what
 //! was passed to the label and what falls through, and at most what it was at the beginning of the block. A loop begins with weight 1;
 //! whatever way control leaves it, it leaves with the weight with which it entered. The work is the sum of the bytes, each times its
 //! weight. The bytes of a loop count for that loop alone, because each iteration is counted where it happens.

@@ -1,9 +1,8 @@
 //! Which values are live at the edges of each block.
 //!
-//! By exploring paths backwards from each use to the definition, value by value in ascending order (Boissinot,
-//! Brandner, Darte, Dupont de Dinechin, Rastello, "Computing Liveness Sets for SSA-Form Programs", 2011): a value is
-//! already in a block's set exactly if it is the set's last element. Cost and memory are proportional to the sets
-//! computed, where a bit per value and block would be quadratic.
+//! Value by value, in ascending order, by [exploring](crate::live_blocks) its blocks; so a value is already in a block's set exactly
+//! if it is the set's last element. Cost and memory are proportional to the sets computed, where a bit per value and block would be
+//! quadratic.
 //!
 //! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi's own
 //! value is live from the start of its block but not in its live-in set.
@@ -14,6 +13,7 @@
 use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use super::{Cfg, Uses};
 use crate::ir::{Block, Func, Op, Value};
+use crate::live_blocks::LiveBlocks;
 
 /// Live values per block. Every set is ascending.
 #[derive(Clone, Debug)]
@@ -27,31 +27,22 @@ impl Liveness {
     pub fn compute(func: &Func<'_>) -> Liveness {
         let mut this = Liveness { live_in: vec![Vec::new(); func.num_blocks()], live_out: vec![Vec::new(); func.num_blocks()] };
         let uses = Uses::compute(func);
-        let mut work = Vec::new();
+        let mut live = LiveBlocks::new(func.num_blocks());
         for value in (0..func.num_values() as u32).map(Value) {
             let Some(home) = uses.home(value) else { continue };
-            for used in uses.of(value) {
-                if used.by_phi {
-                    push_once(&mut this.live_out[used.block.index()], value);
+            let used = || uses.of(value).iter();
+            used().filter(|used| used.by_phi).for_each(|used| push_once(&mut this.live_out[used.block.index()], value));
+            let preds = |block: u32| func.block(Block(block)).preds.iter().map(|pred| pred.0);
+            live.explore(home.0, used().map(|used| used.block.0), preds, |block, at_end| {
+                if block != home.0 {
+                    this.live_in[block as usize].push(value);
                 }
-                this.live_into(func, used.block, value, home, &mut work);
-            }
+                if at_end {
+                    push_once(&mut this.live_out[block as usize], value);
+                }
+            });
         }
         this
-    }
-
-    /// Makes `value`, defined in `home`, live from there to the start of `block`.
-    fn live_into(&mut self, func: &Func<'_>, block: Block, value: Value, home: Block, work: &mut Vec<Block>) {
-        work.push(block);
-        while let Some(block) = work.pop() {
-            if block == home || !push_once(&mut self.live_in[block.index()], value) {
-                continue;
-            }
-            for &pred in &func.block(block).preds {
-                push_once(&mut self.live_out[pred.index()], value);
-                work.push(pred);
-            }
-        }
     }
 
     /// Values live at the start of `block`, phis of the block excluded.
@@ -66,12 +57,10 @@ impl Liveness {
 }
 
 /// Appends `value`, which is at least the last element, unless it is the last element.
-fn push_once(set: &mut Vec<Value>, value: Value) -> bool {
-    let new = set.last() != Some(&value);
-    if new {
+fn push_once(set: &mut Vec<Value>, value: Value) {
+    if set.last() != Some(&value) {
         set.push(value);
     }
-    new
 }
 
 /// Liveness with a bit per block and value.

@@ -81,7 +81,7 @@ impl From<ValType> for Type {
 /// What executing an operation may do besides computing its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Nothing: equal operands give an equal value, at any time.
+    /// Nothing: equal operands give an equal value, at any time; of a phi, only in its block.
     Pure,
     /// It may trap, and nothing else.
     Trap,

@@ -1,4 +1,5 @@
-//! Proves an assignment right by executing it symbolically. It shares nothing with an allocator but the client's questions.
+//! Proves an assignment right by executing it symbolically. It shares nothing with an allocator but the client, whose
+//! operands and clobbers are those of TABLE 3.
 //!
 //! The state says which virtual registers' values each place holds. A copy copies what its source holds; an
 //! instruction must find each operand it reads where the assignment says so, destroys what it writes, and leaves the

@@ -296,7 +296,7 @@ pub enum Flags {
     Floats,
     /// Zero flag: no bit is set in both operands.
     Bits,
-    /// Zero and sign flag are the result's.
+    /// Zero and sign flag are the result's; carry and overflow flag are the operation's.
     Result,
     /// Zero and sign flag are the result's; carry and overflow flag are clear.
     Logic,

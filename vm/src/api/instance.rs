@@ -42,9 +42,10 @@ impl Instance {
     /// finds imports by name.
     ///
     /// # Errors
-    /// A [`LinkError`] if the imports are not what the module imports; a [`Trap`](crate::Trap) if an active segment
-    /// does not fit or the start function traps, in which case what was written to imported memories and tables
-    /// before stays; whatever the start function's host functions return.
+    /// A [`LinkError`] if the imports are not what the module imports, or the module is of another engine; the error of a
+    /// memory or table that cannot be made or exceeds the store's limits; a [`Trap`](crate::Trap) if an active segment does not
+    /// fit or the start function traps; whatever the start function's host functions return. What was written to imported
+    /// memories and tables before stays, and so the instance does in the store, where it counts against its limits.
     ///
     /// # Panics
     /// An import belongs to another store; or with the panic of a host function.

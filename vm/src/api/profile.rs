@@ -47,7 +47,7 @@ impl Module {
     /// let profile = module.saved_profile()?.to_string();
     /// assert!(profile.starts_with("weir profile 1\nmodule ") && profile.ends_with(" 9 1\n"));
     ///
-    /// let engine = Engine::new(Config::new().tier(Tier::Native).keep_profiles(true))?;
+    /// let engine = Engine::new(Config::new().keep_profiles(true))?;
     /// Module::new(&engine, text)?.use_profile(&profile)?;
     /// # Ok::<(), weir::Error>(())
     /// ```

@@ -35,8 +35,8 @@ pub(crate) enum Import {
 /// memories and tables by then stays, and so the instance, which they may refer to, lives on.
 ///
 /// # Safety
-/// `store` is live, nobody else uses it and no reference into it is held. The imports belong to it and are of the
-/// types that the module, which is of the store's engine, imports.
+/// `store` is live, nobody else uses it and no reference into it is held. The imports belong to it, are complete
+/// and in the order of the module, which is of the store's engine, and of the types that it imports.
 pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, imports: Vec<Import>) -> Result<NonNull<InstanceCtx>> {
     // SAFETY: the caller's promise. From `adopt` on, the record is only ever shared.
     unsafe {

@@ -120,7 +120,7 @@ impl Body {
 pub(crate) struct Bodies {
     bodies: Box<[UnsafeCell<Body>]>,
     /// For the handlers in assembly of an engine that consumes fuel, else empty: at the offset of each segment's first byte what
-    /// it costs to come there, at most 255, elsewhere 0. A `loop` charges for itself, so its cost stands at its second byte.
+    /// it costs to come there, 255 if it costs that or more, elsewhere 0. A `loop` charges for itself, so its cost stands at its second byte.
     costs: Box<[UnsafeCell<u8>]>,
     /// Held while a body is validated and made ready; `None` if all are.
     lazy: Option<Mutex<()>>,

@@ -95,7 +95,7 @@ pub(crate) unsafe fn record_position(stack: *const StackCtx, position: *const Po
 /// A frame of the guest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Frame<'a> {
-    /// Of native code; several for one frame of the machine where the compiler inlined calls.
+    /// Of native code. Code with inlined calls has several for one frame of the machine; the compiler inlines none yet.
     Native(NativeFrame<'a>),
     /// Of the interpreter, or of the evaluator of SSA.
     Interp {
@@ -143,7 +143,8 @@ impl Pc {
 /// Calls `visit` with every frame of the guest of `store`, innermost first.
 ///
 /// # Safety
-/// This thread runs the guest of the live store and is in Rust code that the guest called, or runs no guest of it.
+/// This thread runs no guest of the live store, or is in Rust code that its guest called at a place that has recorded where the guest
+/// stands: a stub that sets `exit_fp`, or the interpreter after [`stands_at`]. The helpers for bulk operations do neither.
 pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>)) {
     // SAFETY: the caller's promise: both chains are those of frames that are still there.
     unsafe {

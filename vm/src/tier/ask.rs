@@ -100,7 +100,7 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
             drop(entries);
             // A queued compilation does not keep its module alive.
             let weak = Arc::downgrade(module);
-            let queued = engine.queue.push(policy::heat(bytes, entry), move || {
+            let queued = engine.queue.push(policy::priority(bytes, entry), move || {
                 if let Some(module) = weak.upgrade() {
                     compile_and_install(&module, func, entry, backend, false);
                 }

@@ -62,11 +62,12 @@ fn tell(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
 }
 
 /// The code of an entry is ready: the second-chance sweep includes it from now on. If it is the code for the function's calls,
-/// code of the function's loops that has been entered is not needed any more.
+/// code of the function's loops that was asked for since the last sweep is not needed any more. Without the heavy fence it could not be
+/// reclaimed, and stays.
 pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
     let body = Body { module: Arc::downgrade(module), func, entry };
     engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
-    if entry == Entry::Call {
+    if entry == Entry::Call && heavy_fence() {
         retire_all(module, func, |entry, used| entry != Entry::Call && used);
     }
 }

@@ -57,9 +57,9 @@ pub(crate) fn wanted(bytes: usize, failures: u32) -> usize {
     bytes.saturating_mul(1 << failures.min(MAX_REST))
 }
 
-/// How urgent it is to compile `bytes` of code: what is soon done keeps others waiting for less, and about as much has been
-/// spent interpreting either for each byte. A waiting loop runs now; a function may be called again.
-pub(crate) fn heat(bytes: u32, entry: Entry) -> u64 {
+/// The priority of compiling `bytes` of code in the queue: the shortest first, because it keeps the others waiting for less, and about
+/// as much has been spent interpreting each of them for each byte. A waiting loop runs now; a function may be called again.
+pub(crate) fn priority(bytes: u32, entry: Entry) -> u64 {
     let weight = if entry == Entry::Call { 1 } else { 4 };
     weight * u64::from(u32::MAX) / u64::from(bytes.max(1))
 }

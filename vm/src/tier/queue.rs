@@ -1,4 +1,4 @@
-//! The background compiler: a bounded number of threads over a queue, hottest first.
+//! The background compiler: a bounded number of threads over a queue, ordered by [`priority`](super::policy::priority).
 
 use crate::records::stack::with_room;
 use crate::sys::thread;
@@ -17,8 +17,7 @@ pub(super) struct NoThread;
 
 /// Something to compile; the greatest is compiled first, equal ones in the order in which they came.
 struct Entry {
-    /// How much the guest would gain.
-    heat: u64,
+    priority: u64,
     /// Counts down, so that earlier entries are greater.
     order: u64,
     job: Box<dyn FnOnce() + Send>,
@@ -40,7 +39,7 @@ impl PartialOrd for Entry {
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> cmp::Ordering {
-        (self.heat, self.order).cmp(&(other.heat, other.order))
+        (self.priority, self.order).cmp(&(other.priority, other.order))
     }
 }
 
@@ -98,14 +97,14 @@ impl Queue {
         Queue { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }
     }
 
-    /// Queues a job of this heat. If there is no compiler thread and none can be started, the job runs before this returns.
+    /// Queues a job of this priority. If there is no compiler thread and none can be started, the job runs before this returns.
     ///
     /// # Errors
     /// [`NoThread`]: the job is dropped.
-    pub(crate) fn push(&self, heat: u64, job: impl FnOnce() + Send + 'static) -> Result<(), NoThread> {
+    pub(crate) fn push(&self, priority: u64, job: impl FnOnce() + Send + 'static) -> Result<(), NoThread> {
         let mut state = self.shared.lock();
         state.order -= 1;
-        let entry = Entry { heat, order: state.order, job: Box::new(job) };
+        let entry = Entry { priority, order: state.order, job: Box::new(job) };
         state.jobs.push(entry);
         if state.threads < self.shared.limit {
             state.threads += 1;
@@ -114,14 +113,13 @@ impl Queue {
                 Ok(handle) => self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(handle),
                 Err(_) => {
                     state.threads -= 1;
-                    if state.threads > 0 {
-                        return Ok(());
+                    if state.threads == 0 {
+                        // It is the job above: without threads no job has stayed here.
+                        let job = state.jobs.pop();
+                        drop(state);
+                        let run = || job.into_iter().for_each(|entry| self.shared.run(entry.job));
+                        return with_room(COMPILER_STACK, run).ok_or(NoThread);
                     }
-                    // It is the job above: without threads no job has stayed here.
-                    let job = state.jobs.pop();
-                    drop(state);
-                    let run = || job.into_iter().for_each(|entry| self.shared.run(entry.job));
-                    return with_room(COMPILER_STACK, run).ok_or(NoThread);
                 }
             }
         }

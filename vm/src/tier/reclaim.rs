@@ -81,8 +81,11 @@
 //!
 //! # Without membarrier
 //!
-//! R3 gives up: retired code is never reclaimed while its module lives. Therefore eviction retires nothing. When the engine's budget
-//! is used up, functions that have code keep it, and those without code stay interpreted.
+//! R3 gives up: retired code is never reclaimed while its module lives. Therefore nothing is retired, except at random under stress.
+//! When the engine's budget is used up, functions that have code keep it, and those without code stay interpreted. The code of a
+//! module that is dropped is freed all the same: no instance is left that could run it, and its memory is used again without the
+//! fence that serialises instruction fetch, because x86 processors do so when they fetch what was written by another (see
+//! [`CodeArena::publish`](crate::code)).
 //!
 //! # Lock order
 //!

@@ -28,7 +28,7 @@ macro_rules! poll {
 }
 
 /// Loads the cost of the segment at the address `$pc` into `$cost`, whose lower half is `$low`, and the address of the fuel into `r13`.
-/// Leaves if there is not enough fuel, or if the cost does not fit into a byte: the portable loop then looks it up.
+/// Leaves if there is not enough fuel, or if the byte is 255, which stands for any cost from 255 on: the portable loop then looks it up.
 macro_rules! cost {
     ($low:literal, $cost:literal, $pc:expr) => {
         concat!(
