@@ -2,7 +2,8 @@
 //!
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
 //! `build`, the passes of the optimiser in their order, and those of a back end. [`compile`](mod@crate::compile),
-//! [`explore`](crate::explore) and the filetests differ in their observers and in the form they begin with.
+//! [`explore`](crate::explore) and the filetests of machine code differ in their observers and in the form they begin with. Filetests
+//! of single passes run these through [`opt::run_pass`].
 
 use crate::construct::{BuildStats, build};
 use crate::ir::Func;

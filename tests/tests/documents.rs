@@ -8,6 +8,7 @@ use std::process::Command;
 const WRITES: &[(&str, &str, &str)] = &[
     ("README.md", "cargo run --release", "target/release/weir"),
     ("README.md", "--html fib.html", "fib.html"),
+    ("README.md", "--profile-save app.prof", "app.prof"),
     ("CHANGELOG.md", "--profile perfmap|jitdump", "jit-12345.dump"),
     ("programs/README.md", "programs/fetch.py", "programs/real/quickjs.wasm"),
     ("programs/README.md", "cd programs/bench/embed", "programs/bench/embed/target/release/weir-embed-bench"),

@@ -326,19 +326,15 @@ fn places(types: &[ValType], ints: usize, floats: usize) -> impl Iterator<Item =
     let (mut int, mut float) = (0, 0);
     let words = slot_words(types) as u32;
     types.iter().enumerate().map(move |(i, ty)| {
-        let (used, limit) = match ty {
-            ValType::F32 | ValType::F64 | ValType::V128 => (&mut float, floats),
-            ValType::I32 | ValType::I64 | ValType::Ref(_) => (&mut int, ints),
+        let (used, limit, place): (_, _, fn(u8) -> Place) = match ty {
+            ValType::F32 | ValType::F64 | ValType::V128 => (&mut float, floats, Place::Float),
+            ValType::I32 | ValType::I64 | ValType::Ref(_) => (&mut int, ints, Place::Int),
         };
         if *used == limit {
             return Place::Overflow(i as u32 * words);
         }
         *used += 1;
-        let n = (*used - 1) as u8;
-        match ty {
-            ValType::F32 | ValType::F64 | ValType::V128 => Place::Float(n),
-            ValType::I32 | ValType::I64 | ValType::Ref(_) => Place::Int(n),
-        }
+        place((*used - 1) as u8)
     })
 }
 

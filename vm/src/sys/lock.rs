@@ -10,7 +10,8 @@
 //!   └ Retired ─ Words
 //! ```
 //!
-//! Other locks of the library are taken alone, or hold for a few instructions that take none.
+//! Other locks have no rank. Some are held while another one without rank is taken: the compile queue's around the list of its
+//! threads, that of the evaluator's functions around the account of compilations. None is held around one that has a rank.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -10,6 +10,8 @@
 //! A `Ready` entry is asked for its code: it is used. A sweep takes the mark away, and retires what it finds without (second
 //! chance). `Resting` is exponential back-off, counted in questions. Under stress a refused entry may be set to rest, too.
 //!
+//! A slot belongs to a function and an entry, and not to a tier: there is one level of compilation, and an engine has one back end.
+//!
 //! Everything here is under the lock of the module's [`Entries`]; `publish` is called under it as well.
 
 use std::collections::HashMap;

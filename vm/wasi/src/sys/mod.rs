@@ -2,7 +2,8 @@
 //!
 //! No other module of the package calls rustix or `std::thread`. This one knows nothing of WASI. Each function that may fail
 //! begins with [`calls::Call::enter`], so that a test can make it fail; a function that is interrupted by a signal begins again,
-//! unless it says otherwise.
+//! unless it says otherwise. Calls of cap-std (opening, removing, renaming and so on below a directory) are made where they are
+//! needed, and cannot be made to fail.
 
 mod calls;
 pub(crate) mod clock;
