@@ -1,6 +1,6 @@
 //! Which values are live at the edges of each block.
 //!
-//! Value by value, in ascending order, by [exploring](crate::live_blocks) its blocks; so a value is already in a block's set exactly
+//! Value by value, in ascending order, by exploring its blocks (`live_blocks`); so a value is already in a block's set exactly
 //! if it is the set's last element. Cost and memory are proportional to the sets computed, where a bit per value and block would be
 //! quadratic.
 //!

@@ -5,7 +5,7 @@
 //! [`alias`], and of [`dataflow`] [`dataflow::Extended`], have load forwarding; [`mod@verify`] has the driver. [`loops`] has the
 //! text of [`gates`] only: layout and frequencies take the loops of machine code from [`mir`](crate::mir). [`liveness`],
 //! [`reaching`], [`available`] and the general solver of [`dataflow`] have no client but tests yet; the allocator's intervals are made
-//! by [`live_blocks`](crate::live_blocks) directly.
+//! by `live_blocks` directly.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 

@@ -144,7 +144,7 @@ impl Pc {
 ///
 /// # Safety
 /// This thread runs no guest of the live store, or is in Rust code that its guest called at a place that has recorded where the guest
-/// stands: a stub that sets `exit_fp`, or the interpreter after [`stands_at`]. The helpers for bulk operations do neither.
+/// stands: a stub that sets `exit_fp`, or the interpreter after [`record_position`]. The helpers for bulk operations do neither.
 pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>)) {
     // SAFETY: the caller's promise: both chains are those of frames that are still there.
     unsafe {
