@@ -312,6 +312,19 @@ mod tests {
         Weir::command().debug_assert();
     }
 
+    #[test]
+    fn subcommands_keep_their_text_when_their_options_are_declared() {
+        let before: Vec<String> = texts(&Weir::command());
+        let mut command = Weir::command();
+        command.build();
+        assert_eq!(texts(&command)[..before.len()], before);
+        assert!(before.iter().any(|text| text.starts_with("Print every stage")), "{before:?}");
+    }
+
+    fn texts(command: &clap::Command) -> Vec<String> {
+        command.get_subcommands().map(|command| command.get_about().map_or_else(String::new, ToString::to_string)).collect()
+    }
+
     fn parse(line: &str) -> Result<Weir, clap::Error> {
         Weir::try_parse_from(line.split(' '))
     }

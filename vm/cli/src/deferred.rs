@@ -1,6 +1,7 @@
 //! Options of a subcommand that are declared when the subcommand is used: those of all five together take longer to declare than a
 //! small module takes to validate.
 
+use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// `T`, declared late.
@@ -9,7 +10,15 @@ pub(crate) struct Deferred<T>(pub T);
 
 impl<T: Args> Args for Deferred<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(T::augment_args)
+        command.defer(|command| {
+            // Declaring options takes the text of `T` for that of the subcommand.
+            let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+            let mut command = T::augment_args(command);
+            if let Some(about) = about {
+                command = command.about(about);
+            }
+            command.long_about(long_about.map_or(Resettable::Reset, Resettable::Value))
+        })
     }
 
     fn augment_args_for_update(command: Command) -> Command {
