@@ -162,8 +162,8 @@ impl Config {
     }
 
     /// Counts, in functions that are interpreted, which way branches go and what indirect calls call: see
-    /// [`Module::profile`](crate::Module::profile). With [`Tier::Auto`] a function's counts begin after a quarter of the calls and loop
-    /// iterations after which it is compiled, with [`Tier::Interpreter`] at its first. Default: on with [`Tier::Auto`], else off.
+    /// [`Module::profile`](crate::Module::profile). With [`Tier::Auto`] a function's counts begin when it has executed a quarter of
+    /// the bytecode after which it is compiled, with [`Tier::Interpreter`] at its first call. Default: on with [`Tier::Auto`], else off.
     pub fn profile(&mut self, enable: bool) -> &mut Config {
         self.profile = Some(enable);
         self
