@@ -12,7 +12,6 @@ pub mod profiles;
 pub mod random_ssa;
 pub mod rng;
 pub mod smith;
-pub mod spec;
 
 /// Whether tests rewrite what they expect instead of comparing it: `WEIR_BLESS=1` in the environment.
 ///

@@ -6,14 +6,13 @@ use weir_jit::Options;
 use weir_jit::analysis::verify;
 use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, parse, print};
-use weir_tests::spec;
 
 #[test]
 fn every_function_of_the_suite_survives_text() {
     let options = Options { fuel: true, poll: true, ..Options::default() };
     let merged = Options { peel_limit: 0, ..options.clone() };
     let (mut modules, mut functions) = (0, 0);
-    for (place, bytes) in spec::modules() {
+    for (place, bytes) in weir_spec::modules() {
         // Those that need what Weir does not have.
         let Ok(module) = validate::parse(bytes.into()) else { continue };
         modules += 1;

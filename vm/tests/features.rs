@@ -14,18 +14,6 @@ fn what_is_not_built_is_an_error_of_its_own() {
     assert_eq!(engine.is_err(), !cfg!(feature = "regalloc2") || !common::is_built(Tier::Native));
 }
 
-/// The executable mappings of this process that belong to no file of the system, or to one that was never in a folder.
-#[cfg(target_os = "linux")]
-fn executable_memory() -> Vec<String> {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let executable = |line: &&str| line.split_whitespace().nth(1).is_some_and(|access| access.contains('x'));
-    let made_here = |line: &&str| match line.split_whitespace().nth(5) {
-        Some(name) => name.starts_with("/memfd:") || name.starts_with("[anon") || line.ends_with("(deleted)"),
-        None => true,
-    };
-    maps.lines().filter(executable).filter(made_here).map(str::to_owned).collect()
-}
-
 /// Everything that the API does with engines of each kind leaves no executable memory, unless native code was asked for.
 #[test]
 #[cfg(target_os = "linux")]
@@ -46,7 +34,7 @@ fn without_a_compiler_no_memory_is_executable() {
         let (mut store, instance) = common::linked(&linker, text, ());
         let sum = instance.get_typed_func::<i32, i32>(&mut store, "sum").unwrap();
         assert_eq!(sum.call(&mut store, 1000).unwrap(), 500_500);
-        executable_memory()
+        common::executable_memory()
     };
     let interpreter = run(Config::new().tier(Tier::Interpreter));
     assert_eq!(interpreter, Vec::<String>::new());

@@ -136,12 +136,19 @@ pub const LAYERS: &[Layer] = &[
     // Clients: they see the public interfaces only. Of the records those are the handles, settings and errors that the crate's
     // root exports; all modules of weir-vm are private.
     Layer { name: "wasi", places: &["vm/wasi/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
-    Layer { name: "cli", places: &["vm/cli/src/"], uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi"] },
+    Layer { name: "wast", places: &["vm/wast/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
+    Layer {
+        name: "cli",
+        places: &["vm/cli/src/"],
+        uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "wast"],
+    },
     Layer {
         name: "bench",
         places: &["programs/bench/src/"],
         uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli"],
     },
+    // The specification suite, which builds without a compiler run, too.
+    Layer { name: "spec", places: &["tests/spec/src/"], uses: &["vm::records", "vm::api", "wast"] },
     Layer {
         name: "tests",
         places: &["tests/src/"],

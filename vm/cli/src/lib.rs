@@ -14,7 +14,6 @@ mod run;
 mod script;
 mod stats;
 mod validate;
-pub mod wast;
 mod world;
 
 use args::{Command, Weir};

@@ -2,7 +2,6 @@
 
 use crate::args::Wast;
 use crate::failure::{Done, Failure};
-use crate::wast;
 use std::io::Write;
 use std::process::ExitCode;
 use weir::{Engine, Error};
@@ -15,7 +14,7 @@ pub(crate) fn run(args: &Wast) -> Done {
     for path in &args.scripts {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| Failure::Module(Error::new(error).context(name.to_string())))?;
-        let report = wast::run(&engine, args.engine.fuel, &text).map_err(|mut error| {
+        let report = weir_wast::run(&engine, args.engine.fuel, &text).map_err(|mut error| {
             error.set_path(path);
             Failure::Module(Error::new(error))
         })?;

@@ -5,7 +5,7 @@
 #[path = "../../../tests/src/panics.rs"]
 mod panics;
 
-use panics::abort_on_panics;
+pub use panics::abort_on_panics;
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, the same
@@ -65,4 +65,16 @@ pub fn linked<T>(linker: &Linker<T>, wat: &str, data: T) -> (Store<T>, Instance)
     let mut store = Store::new(linker.engine(), data);
     let instance = linker.instantiate(&mut store, &module).unwrap();
     (store, instance)
+}
+
+/// The executable mappings of this process that belong to no file of the system, or to one that was never in a folder.
+#[cfg(target_os = "linux")]
+pub fn executable_memory() -> Vec<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let executable = |line: &&str| line.split_whitespace().nth(1).is_some_and(|access| access.contains('x'));
+    let made_here = |line: &&str| match line.split_whitespace().nth(5) {
+        Some(name) => name.starts_with("/memfd:") || name.starts_with("[anon") || line.ends_with("(deleted)"),
+        None => true,
+    };
+    maps.lines().filter(executable).filter(made_here).map(str::to_owned).collect()
 }

@@ -2,7 +2,7 @@
 //! detail.
 
 use weir::Engine;
-use weir_cli::wast::run;
+use weir_wast::run;
 
 const MODULE: &str = r#"
 (module

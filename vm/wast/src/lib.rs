@@ -1,7 +1,7 @@
 //! Runs scripts in the specification's `.wast` format: modules, invocations and assertions about both.
 //!
-//! One script runs in one store, with the specification's host module `spectest`. A directive that fails is reported,
-//! and the script goes on.
+//! Each script has a store of its own, with the specification's host module `spectest`. A directive that fails is reported,
+//! and the script continues.
 
 mod messages;
 mod values;
@@ -22,24 +22,24 @@ use weir::{
 };
 use weir_bytecode::validate::is_well_formed;
 
-/// What became of a script.
+/// The outcome of a script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// How many directives did what the script says.
+    /// How many directives passed.
     pub passed: u32,
-    /// How many could not be tried, because they need an instance whose module is among the failures.
+    /// How many directives were not tried, because they need an instance whose module is among the failures.
     pub skipped: u32,
-    /// The others, in order.
+    /// The directives that failed, in the order of the script.
     pub failures: Vec<DirectiveFailure>,
-    /// Indices into [`wordings`] of those by which a message was the expected one.
+    /// Indices into [`wordings`] of the wordings that were needed to accept a message.
     pub wordings: BTreeSet<usize>,
     /// How many functions of the script's modules were called.
     pub called: u64,
-    /// How many of those have no compiled code.
+    /// How many of the called functions have no compiled code.
     pub interpreted: u64,
 }
 
-/// A directive that did not do what the script says.
+/// A directive that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DirectiveFailure {
     /// Its line in the script, from 1.
@@ -54,10 +54,10 @@ impl fmt::Display for DirectiveFailure {
     }
 }
 
-/// The words of a script, to be parsed.
+/// The tokens of a script, which `wast::parser` parses.
 ///
 /// # Errors
-/// They are none of the text format.
+/// The text has a token that the text format lacks.
 pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
     let mut lexer = Lexer::new(text);
     // The specification's tests of names have it.
@@ -65,7 +65,7 @@ pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
     ParseBuffer::new_with_lexer(lexer)
 }
 
-/// Runs a script; `fuel` is what it may use, if the engine consumes any.
+/// Runs a script, with `fuel` units if the engine consumes fuel.
 ///
 /// # Errors
 /// The text is not a script.
@@ -103,7 +103,7 @@ pub fn run(engine: &Engine, fuel: Option<u64>, text: &str) -> Result<Report, was
     Ok(report)
 }
 
-/// Why a directive was not met.
+/// Why a directive did not pass.
 enum Unmet {
     Failed(String),
     Skipped,

@@ -1,0 +1,62 @@
+//! The specification suite on the interpreter. Builds without a compiler run it as well; the tests of `weir-tests` run it on the
+//! tiers that compile.
+
+mod common;
+
+use weir::{Config, Engine, Tier};
+use weir_spec::Summary;
+
+/// Runs the suite. A build without a compiler has no executable memory afterwards.
+fn suite(config: &Config, fuel: Option<u64>) -> Summary {
+    let mut config = config.clone();
+    common::abort_on_panics(&mut config, |_| ());
+    let summary = weir_spec::run(&[Engine::new(&config).unwrap()], fuel).unwrap_or_else(|complaints| panic!("\n{complaints}"));
+    let compiled = summary.count(|stats| stats.functions.native + stats.functions.cranelift);
+    println!("{} directives, {} skipped; {compiled} functions compiled", summary.directives, summary.skipped);
+    assert!(summary.called > 7_000, "{} functions", summary.called);
+    if !common::is_built(Tier::Native) {
+        assert_eq!((compiled, summary.interpreted), (0, summary.called));
+        #[cfg(target_os = "linux")]
+        assert_eq!(common::executable_memory(), [""; 0]);
+    }
+    summary
+}
+
+/// Runs the suite with `config` on the interpreter.
+fn interpreter(config: &mut Config, fuel: Option<u64>) {
+    let summary = suite(config.tier(Tier::Interpreter), fuel);
+    assert_eq!(summary.interpreted, summary.called);
+    assert_eq!(summary.count(|stats| stats.functions.native + stats.functions.cranelift + stats.functions.evaluated), 0);
+}
+
+#[test]
+fn assembly() {
+    interpreter(&mut Config::new(), None);
+}
+
+#[test]
+fn portable() {
+    interpreter(Config::new().portable_interpreter(true), None);
+}
+
+#[test]
+fn fuel_and_polls() {
+    interpreter(Config::new().consume_fuel(true).epoch_interruption(true), Some(u64::MAX));
+}
+
+#[test]
+fn fuel_and_polls_portable() {
+    let mut config = Config::new();
+    interpreter(config.portable_interpreter(true).consume_fuel(true).epoch_interruption(true), Some(u64::MAX));
+}
+
+#[test]
+fn polls_and_canonical_nans() {
+    interpreter(Config::new().epoch_interruption(true).deterministic(true), None);
+}
+
+/// On the tiers of the default settings: those that the build has.
+#[test]
+fn functions_validated_one_by_one() {
+    suite(Config::new().lazy_validation(true), None);
+}
