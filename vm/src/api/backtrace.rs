@@ -4,8 +4,8 @@ use crate::api::store::AsContext;
 use crate::records::backtrace::WasmBacktrace;
 
 impl WasmBacktrace {
-    /// Returns the guest's functions that are active in this store now, innermost first: those that wait for the host function that
-    /// calls this, also the ones beyond other host functions. Without frames if the guest does not run.
+    /// Returns the guest functions that are active in this store, innermost first, including those outside other host
+    /// functions on the stack. The trace is empty if the guest is not running.
     ///
     /// ```
     /// use weir::{Caller, Engine, Linker, Module, Store, WasmBacktrace};
@@ -30,8 +30,8 @@ impl WasmBacktrace {
     /// ```
     pub fn capture(store: impl AsContext) -> WasmBacktrace {
         let mut trace = WasmBacktrace::default();
-        // SAFETY: a store that is lent is live. It is used by one thread at a time, and if its guest runs, only Rust code that the guest
-        // called on this thread can be lent it.
+        // SAFETY: a borrowed store is live. One thread at a time uses it, and while its guest runs, only Rust code that
+        // the guest called on this thread can borrow it.
         unsafe { trace.extend(store.as_context().record()) };
         trace
     }

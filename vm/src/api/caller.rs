@@ -1,4 +1,4 @@
-//! What a host function sees of its caller.
+//! The view that a host function has of its caller.
 
 use crate::api::externs::Extern;
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
@@ -42,24 +42,24 @@ pub struct Caller<'a, T: 'static> {
 
 impl<'a, T: 'static> Caller<'a, T> {
     /// # Safety
-    /// The store's data is a `T`, the store lives for `'a` and is used through this value alone in that time; `importer` is null or
-    /// one of its instances.
+    /// The store's data is a `T`; the store lives for `'a` and is used only through this value in that time; `importer`
+    /// is null or one of its instances.
     pub(crate) unsafe fn new(store: *mut StoreRecord, importer: *mut InstanceCtx) -> Caller<'a, T> {
         // SAFETY: the caller's promise.
         Caller { store: unsafe { StoreContextMut::from_raw(store) }, importer }
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &T {
         self.as_context().into_data()
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data, mutably.
     pub fn data_mut(&mut self) -> &mut T {
         self.as_context_mut().into_data_mut()
     }
 
-    /// The instance that imports this function; `None` if it was not called as an import.
+    /// Returns the instance that imports this function, or `None` if it was not called as an import.
     #[inline]
     pub fn instance(&self) -> Option<Instance> {
         let importer = NonNull::new(self.importer)?;
@@ -67,17 +67,18 @@ impl<'a, T: 'static> Caller<'a, T> {
         Some(unsafe { Instance::from_raw(self.store.id(), importer) })
     }
 
-    /// The export `name` of the instance that imports this function. `None` as well if it was not called as an import.
+    /// Returns the export `name` of the instance that imports this function, or `None` if there is none or the function
+    /// was not called as an import.
     pub fn get_export(&mut self, name: &str) -> Option<Extern> {
         self.instance()?.get_export(&self.store, name)
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         self.store.engine()
     }
 
-    /// How much fuel is left.
+    /// Returns the remaining fuel.
     ///
     /// # Errors
     /// The engine does not consume fuel.
@@ -85,7 +86,7 @@ impl<'a, T: 'static> Caller<'a, T> {
         self.store.get_fuel()
     }
 
-    /// Sets how much fuel is left.
+    /// Sets the remaining fuel.
     ///
     /// # Errors
     /// The engine does not consume fuel.

@@ -1,4 +1,4 @@
-//! Calls of functions, and host functions, whose types are known only at run time.
+//! Calls to functions, and host functions, whose types are only known at run time.
 
 use crate::api::caller::Caller;
 use crate::api::store::{AsContext, AsContextMut};
@@ -15,8 +15,8 @@ use weir_bytecode::FuncType as PlainType;
 use weir_contract::{InstanceCtx, call_words, slot_words};
 
 impl Func {
-    /// A host function of any type. It takes its arguments and returns its results as [`Val`]s. The results are zero or null when it
-    /// is called.
+    /// Creates a host function of any type. It receives its arguments and returns its results as [`Val`]s. The results
+    /// are initialised to zero or null.
     ///
     /// ```
     /// use weir::{Engine, Func, FuncType, Store, Val, ValType};
@@ -41,12 +41,12 @@ impl Func {
         Func::from_host(store.as_context_mut(), dynamic(ty.0, func))
     }
 
-    /// A host function out of a closure over Rust types: see [`IntoFunc`].
+    /// Creates a host function from a closure over Rust types: see [`IntoFunc`].
     pub fn wrap<T: 'static, P, R>(mut store: impl AsContextMut<Data = T>, func: impl IntoFunc<T, P, R>) -> Func {
         Func::from_host(store.as_context_mut(), func.into_func().0)
     }
 
-    /// Calls it with arguments of any types.
+    /// Calls the function with arguments of any types.
     ///
     /// # Errors
     /// The arguments do not match the function's type, or `results` its number of results; a [`Trap`](crate::Trap),
@@ -80,10 +80,10 @@ impl Func {
         unsafe { entry::invoke(store.record(), self.in_store(id), call_words(&ty), write, read) }
     }
 
-    /// The function with a type known to Rust, which makes calls cheap.
+    /// Returns a handle for the function with its type known to Rust, which makes calls cheap.
     ///
     /// # Errors
-    /// It has another type.
+    /// The function has another type.
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
         let ty = self.plain_type(&store.as_context());
         let asked = PlainType { params: P::types().into(), results: R::types().into() };
@@ -95,10 +95,10 @@ impl Func {
 }
 
 impl Instance {
-    /// The function exported as `name`, with its type known to Rust.
+    /// Returns the function exported as `name`, with its type known to Rust.
     ///
     /// # Errors
-    /// There is none, or it has another type.
+    /// There is no such export, it is not a function, or it has another type.
     pub fn get_typed_func<P: WasmParams, R: WasmResults>(&self, store: impl AsContext, name: &str) -> Result<TypedFunc<P, R>> {
         let func = self.get_func(&store, name).ok_or_else(|| Error::msg(format!("no function is exported as `{name}`")))?;
         func.typed(store).map_err(|error| error.context(format!("the function exported as `{name}`")))
@@ -112,10 +112,11 @@ fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
     }
 }
 
-/// Up to this number of parameters and results a call of a host function allocates no memory, which took a third of its time.
+/// Calls of host functions with at most this many parameters and results allocate no memory. Allocation took a third of
+/// the time of such a call.
 const FEW_VALUES: usize = 8;
 
-/// A host function whose type is known only at run time.
+/// Creates a host function whose type is only known at run time.
 pub(crate) fn dynamic<T: 'static>(
     ty: PlainType,
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
@@ -123,7 +124,7 @@ pub(crate) fn dynamic<T: 'static>(
     let signature = ty.clone();
     let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::host_call` gives a live store whose data is a `T`, and slots with the parameters.
+        // SAFETY: `entry::host_call` passes a live store whose data is a `T`, and slots that hold the parameters.
         let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
         let params = (signature.params.iter().enumerate())
             // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! Making an engine, and what embedders ask of it.
+//! Construction of an engine, its epoch and its statistics.
 
 use crate::exec::engines::engines;
 use crate::records::census::Census;
@@ -14,18 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Default for Engine {
-    /// An engine with default settings.
+    /// Creates an engine with default settings.
     fn default() -> Engine {
         Engine::new(&Config::default()).expect("nothing that could fail is asked for")
     }
 }
 
 impl Engine {
-    /// An engine with these settings.
+    /// Creates an engine with these settings.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::Unavailable) if the settings ask for what this host or build does not have; the profiler's file
-    /// can't be written.
+    /// [`Unavailable`](crate::Unavailable) if this host or build lacks what the settings ask for; or the profiler's
+    /// file can't be written.
     pub fn new(config: &Config) -> Result<Engine> {
         let quiescence = Arc::new(Domain::default());
         let engines = engines(config, &quiescence)?;
@@ -69,7 +69,7 @@ impl Engine {
         self.record().epoch.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What happened so far in all modules of this engine, those that were dropped included.
+    /// Returns the statistics of all modules of this engine, including dropped ones.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         self.record().census.count(&mut stats);

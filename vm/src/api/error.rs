@@ -1,37 +1,37 @@
-//! Errors, and what goes with them: the module `weir::error`.
+//! Errors and related types: the module `weir::error`.
 
 pub use crate::records::backtrace::{FrameInfo, WasmBacktrace};
 pub use crate::records::error::{Context, Error, Result};
 
 use crate::api::types::ExternType;
 
-/// Why a module could not be instantiated with the imports it was given.
+/// The reason why a module could not be instantiated with the given imports.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// What was given has another type.
+    /// The given item has another type.
     #[error("incompatible import type for `{module}::{name}`: expected {expected}, found {found}")]
     Incompatible {
         /// Module name of the import.
         module: String,
         /// Field name of the import.
         name: String,
-        /// Its type.
+        /// The type of the import.
         expected: String,
-        /// The type of what was given.
+        /// The type of the given item.
         found: String,
     },
-    /// As many items as there are imports must be given.
+    /// The number of given items differs from the number of imports.
     #[error("expected {expected} imports, found {found}")]
     Count {
-        /// How many imports the module has.
+        /// Number of imports of the module.
         expected: usize,
-        /// How many were given.
+        /// Number of given items.
         found: usize,
     },
 }
 
-/// Why a module could not be instantiated by a [`Linker`](crate::Linker): it imports what was not defined.
+/// A [`Linker`](crate::Linker) could not instantiate a module because it has no definition for an import.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown import `{module}::{name}`: expected {ty}, found nothing of that name")]
 pub struct UnknownImportError {
@@ -55,7 +55,7 @@ impl UnknownImportError {
         &self.name
     }
 
-    /// Its type.
+    /// Type of the import.
     pub fn ty(&self) -> ExternType {
         self.ty.clone()
     }

@@ -1,10 +1,10 @@
-//! What the tiers tell the embedder as it happens.
+//! Events of the tiers, as the embedder sees them.
 
 use crate::records::events::{self, Callback, Event, TierEventKind};
 use crate::records::module::{Module, ModuleRecord};
 use std::sync::Arc;
 
-/// Something that a tier did: see [`Config::on_tier_event`](crate::Config::on_tier_event).
+/// An event of a tier: see [`Config::on_tier_event`](crate::Config::on_tier_event).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TierEvent<'a> {
@@ -12,20 +12,21 @@ pub struct TierEvent<'a> {
     pub module: &'a Module,
     /// Index of the function.
     pub func: u32,
-    /// The offset in the module of the `loop` at which code begins that continues a running loop; `None` for code that is called.
+    /// For an OSR body, the offset in the module of the `loop` at which it begins; `None` for code that is called.
     pub osr: Option<u32>,
-    /// What happened.
+    /// The kind of event.
     pub kind: TierEventKind<'a>,
 }
 
 impl TierEvent<'_> {
-    /// The function's name in the module's name section, or `function N`; with the loop's offset for code of a loop.
+    /// Returns the function's name in the module's name section, or `function N`; with the loop's offset for an OSR
+    /// body.
     pub fn name(&self) -> String {
         events::name(self.module.bytecode(), self.func, self.osr)
     }
 }
 
-/// The callback of a configuration, which calls `callback`.
+/// Wraps the embedder's callback for the configuration.
 pub(crate) fn callback(callback: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) -> Callback {
     Callback(Arc::new(move |Event { module, func, osr, kind }| {
         let record = module.clone().downcast::<ModuleRecord>().expect("an event is of a module");

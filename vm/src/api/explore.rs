@@ -1,4 +1,4 @@
-//! What the compiler makes of a function, stage by stage.
+//! The text of a function after every stage of compilation.
 
 use crate::compilation::options::options;
 use crate::compilation::request::{back_end, back_ends, counts, request};
@@ -53,7 +53,7 @@ impl Module {
             if sections.last().is_none_or(|last| last.stage != "refusal") {
                 break;
             }
-            // The stages before the back end are the same again.
+            // The second back end starts from the same SSA, so the stages before it are left out.
             let of_back_end = |section: &Section| ["asm", "bytes", "refusal"].contains(&section.stage);
             sections.extend(explore(&request(next)).into_iter().skip_while(|section| !of_back_end(section)));
         }

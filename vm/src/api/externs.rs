@@ -1,4 +1,4 @@
-//! What can be imported and exported.
+//! Items that can be imported and exported.
 
 use crate::api::store::AsContext;
 use crate::api::types::ExternType;
@@ -8,7 +8,7 @@ use crate::{Func, Global, GlobalType, Memory, Table};
 use std::ptr::NonNull;
 use weir_bytecode::module::ExternIndex;
 
-/// Something that can be imported and exported.
+/// An item that can be imported and exported.
 #[derive(Clone, Copy, Debug)]
 pub enum Extern {
     /// A function.
@@ -21,7 +21,7 @@ pub enum Extern {
     Memory(Memory),
 }
 
-/// An export of an instance: its name and what it is.
+/// An export of an instance: a name and an item.
 ///
 /// ```
 /// use weir::{Engine, Instance, Module, Store};
@@ -47,17 +47,17 @@ impl<'a> Export<'a> {
         Export { name, item }
     }
 
-    /// Its name.
+    /// Returns the name of the export.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Its type.
+    /// Returns the type of the item.
     pub fn ty(&self, store: impl AsContext) -> ExternType {
         self.item.ty(store)
     }
 
-    /// What it is.
+    /// Returns the item.
     pub fn into_extern(self) -> Extern {
         self.item
     }
@@ -100,7 +100,7 @@ conversions! {
 }
 
 impl Extern {
-    /// Its type.
+    /// Returns the type of the item.
     pub fn ty(&self, store: impl AsContext) -> ExternType {
         match self {
             Extern::Func(func) => ExternType::Func(func.ty(store)),
@@ -110,7 +110,7 @@ impl Extern {
         }
     }
 
-    /// Its type for linking: of a memory or table with the size that it has now.
+    /// Returns the type for linking: that of a memory or table has its current size as the minimum.
     pub(crate) fn current_type(&self, store: impl AsContext) -> ExternType {
         match self {
             Extern::Table(table) => ExternType::Table(table.current_type(store)),
@@ -119,7 +119,7 @@ impl Extern {
         }
     }
 
-    /// An item of an instance.
+    /// Returns an item of an instance.
     ///
     /// # Safety
     /// The instance belongs to the store with identity `store`.

@@ -1,4 +1,4 @@
-//! Handles of functions, of the guest or of the host. [`super::calls`] makes and calls them.
+//! Handles of guest and host functions. [`super::calls`] makes and calls them.
 
 use crate::FuncType;
 use crate::api::store::{AsContext, StoreContext, StoreContextMut};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use weir_bytecode::FuncType as PlainType;
 use weir_contract::FuncRef;
 
-/// A function of a store: exported by an instance, or the host's. A handle, valid as long as the store.
+/// A function of a store, exported by an instance or provided by the host. The handle is valid as long as the store.
 ///
 /// ```
 /// use weir::{Engine, Func, Store};
@@ -33,7 +33,7 @@ unsafe impl Send for Func {}
 unsafe impl Sync for Func {}
 
 impl Func {
-    /// Gives a host function to a store.
+    /// Adds a host function to a store.
     pub(crate) fn from_host<T>(store: StoreContextMut<'_, T>, func: Arc<HostFunc>) -> Func {
         let func = EngineFunc::new(store.engine(), func);
         // SAFETY: the store is borrowed, and no reference into it is held.
@@ -41,7 +41,7 @@ impl Func {
         Func { store: store.id(), func }
     }
 
-    /// Its type.
+    /// Returns the type of the function.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
         FuncType(self.plain_type(&store.as_context()).as_ref().clone())
     }
@@ -50,7 +50,7 @@ impl Func {
         store.engine().record().signatures.get(self.sig(store.id()))
     }
 
-    /// Whether both are one function.
+    /// Returns whether both handles refer to the same function.
     pub fn same(a: Func, b: Func) -> bool {
         a.store == b.store && a.func == b.func
     }
@@ -61,20 +61,20 @@ impl Func {
         Func { store, func }
     }
 
-    /// The reference, which exists because the store with this identity does.
+    /// Returns the reference, which is valid because the store with this identity exists.
     #[inline]
     pub(crate) fn in_store(&self, id: u64) -> *mut FuncRef {
         assert_eq!(self.store, id, "a function was used with a store that is not its own");
         self.func.as_ptr()
     }
 
-    /// Engine-wide identity of its type.
+    /// Returns the engine-wide identity of the function's type.
     pub(crate) fn sig(&self, id: u64) -> u32 {
         // SAFETY: the store exists, and a reference's fields never change.
         unsafe { (*self.in_store(id)).sig }
     }
 
-    /// The host function, if it is one.
+    /// Returns the host function, if it is one.
     pub(crate) fn host(&self, id: u64) -> Option<EngineFunc> {
         // SAFETY: the store exists.
         match unsafe { owner_of((*self.in_store(id)).instance) } {

@@ -1,11 +1,11 @@
-//! Globals as the embedder sees them.
+//! Handles of globals.
 
 use crate::api::store::{AsContext, AsContextMut};
 use crate::records::store::GlobalRecord;
 use crate::{Error, GlobalType, Result, Val};
 use std::ptr::NonNull;
 
-/// A global of a store. A handle, valid as long as the store.
+/// A global of a store. The handle is valid as long as the store.
 ///
 /// ```
 /// use weir::{Engine, Global, GlobalType, Mutability, Store, Val, ValType};
@@ -30,7 +30,7 @@ unsafe impl Send for Global {}
 unsafe impl Sync for Global {}
 
 impl Global {
-    /// A global with this value.
+    /// Creates a global with this value.
     ///
     /// # Errors
     /// The value is not of the global's type.
@@ -45,13 +45,13 @@ impl Global {
         }
     }
 
-    /// Its type.
+    /// Returns the type of the global.
     pub fn ty(&self, store: impl AsContext) -> GlobalType {
         self.in_store(store.as_context().id());
         self.ty
     }
 
-    /// Its value.
+    /// Returns the value.
     pub fn get(&self, store: impl AsContext) -> Val {
         let id = store.as_context().id();
         let slot = self.in_store(id);
@@ -63,10 +63,10 @@ impl Global {
         }
     }
 
-    /// Replaces its value.
+    /// Sets the value.
     ///
     /// # Errors
-    /// It is not mutable, or the value is not of its type.
+    /// The global is not mutable, or the value is not of its type.
     pub fn set(&self, mut store: impl AsContextMut, value: Val) -> Result<()> {
         let id = store.as_context_mut().id();
         let slot = self.in_store(id);
@@ -88,7 +88,7 @@ impl Global {
         Global { store, slot: NonNull::new(slot).expect("a slot is not at address 0"), ty }
     }
 
-    /// The slot, which exists because the store with this identity does.
+    /// Returns the slot, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *mut u64 {
         assert_eq!(self.store, id, "a global was used with a store that is not its own");
         self.slot.as_ptr()

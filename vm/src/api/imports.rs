@@ -1,4 +1,4 @@
-//! Whether an item is what a module imports.
+//! Checks that items match the imports of a module.
 
 use crate::api::error::{LinkError, UnknownImportError};
 use crate::api::externs::Extern;
@@ -17,7 +17,7 @@ pub(crate) fn unknown_import(module: &Module, import: &ModuleImport) -> UnknownI
     UnknownImportError::new(&import.module, &import.name, expected_type(module, import))
 }
 
-/// The type of an import, types that it refers to by their engine-wide identities.
+/// The type of an import, with the types that it refers to given by their engine-wide identities.
 fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
     let sig_ids = &module.record().sig_ids;
     match &import.ty {
@@ -34,7 +34,7 @@ fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
 /// Checks that a module and a store belong to one engine.
 ///
 /// # Errors
-/// They do not.
+/// They belong to different engines.
 pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
     match Engine::same(store.as_context().engine(), module.engine()) {
         true => Ok(()),
@@ -42,7 +42,7 @@ pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()
     }
 }
 
-/// `item` as the import of a module of the store's engine, if their types match.
+/// Returns `item` as the import of a module of the store's engine, if their types match.
 ///
 /// # Errors
 /// [`LinkError::Incompatible`]
@@ -69,7 +69,7 @@ pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &Mod
     })
 }
 
-/// A host function as the import of a module, for stores of the module's engine.
+/// Returns a host function as the import of a module, for stores of the module's engine.
 ///
 /// # Errors
 /// [`LinkError::Incompatible`]
@@ -90,8 +90,9 @@ fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> E
     LinkError::Incompatible { module, name, expected, found }.into()
 }
 
-/// Whether the type `found` of an item matches the type `expected` of an import; functions are compared by identity elsewhere. Types
-/// in both are engine-wide identities. The minimal size of a memory or table in `found` is its current size.
+/// Whether the type `found` of an item matches the type `expected` of an import. Functions are not compared here but by
+/// their signature identities. Both types use engine-wide identities. The minimum of a memory or table in `found` is
+/// its current size.
 fn matches(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {
         (ExternType::Table(expected), ExternType::Table(found)) => {

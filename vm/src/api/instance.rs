@@ -1,4 +1,4 @@
-//! The public API of instances.
+//! Handles of instances.
 
 use crate::api::externs::{Export, Extern};
 use crate::api::imports::{check_engine, check_import};
@@ -9,7 +9,7 @@ use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table
 use std::ptr::NonNull;
 use weir_contract::InstanceCtx;
 
-/// An instance of a module. A handle, valid as long as the store.
+/// An instance of a module. The handle is valid as long as the store.
 ///
 /// ```
 /// use weir::{Engine, Instance, Module, Store};
@@ -38,14 +38,15 @@ unsafe impl Send for Instance {}
 unsafe impl Sync for Instance {}
 
 impl Instance {
-    /// Instantiates a module with imports given in the module's order, and runs its start function. [`crate::Linker`]
-    /// finds imports by name.
+    /// Instantiates a module with the given imports, in the module's order, and runs its start function.
+    /// [`crate::Linker`] finds imports by name.
     ///
     /// # Errors
-    /// A [`LinkError`] if the imports are not what the module imports, or the module is of another engine; the error of a
-    /// memory or table that cannot be made or exceeds the store's limits; a [`Trap`](crate::Trap) if an active segment does not
-    /// fit or the start function traps; whatever the start function's host functions return. What was written to imported
-    /// memories and tables before stays, and so the instance does in the store, where it counts against its limits.
+    /// A [`LinkError`] if the imports do not match those of the module, or the module belongs to another engine; the
+    /// error of a memory or table that cannot be made or exceeds the store's limits; a [`Trap`](crate::Trap) if an
+    /// active segment is out of bounds or the start function traps; any error of a host function that the start
+    /// function calls. Writes to imported memories and tables made before the error remain. The instance also remains
+    /// in the store and counts against its limits.
     ///
     /// # Panics
     /// An import belongs to another store; or with the panic of a host function.
@@ -62,7 +63,7 @@ impl Instance {
         Instance::link(store, module, imports)
     }
 
-    /// Instantiates a module of the store's engine with imports that were checked.
+    /// Instantiates a module of the store's engine with imports that have been checked.
     pub(crate) fn link(mut store: impl AsContextMut, module: &Module, imports: Vec<Import>) -> Result<Instance> {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed, and the imports were checked against it and the module.
@@ -70,13 +71,13 @@ impl Instance {
         Ok(Instance { store: store.id(), ctx })
     }
 
-    /// Its module.
+    /// Returns the module of this instance.
     pub fn module<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a Module {
         // SAFETY: the store is borrowed for `'a`.
         unsafe { &self.record(store.into().id()).module }
     }
 
-    /// The export `name`.
+    /// Returns the export `name`.
     pub fn get_export(&self, store: impl AsContext, name: &str) -> Option<Extern> {
         let id = store.as_context().id();
         // SAFETY: the store is borrowed.
@@ -86,7 +87,7 @@ impl Instance {
         }
     }
 
-    /// The export that was looked up in the instance's module; `None` if it is of another module.
+    /// Returns the export that was looked up in the instance's module, or `None` if it belongs to another module.
     ///
     /// ```
     /// use weir::{Engine, Instance, Module, Store};
@@ -111,7 +112,7 @@ impl Instance {
         }
     }
 
-    /// All exports, in order.
+    /// Returns all exports, in order.
     pub fn exports<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> impl ExactSizeIterator<Item = Export<'a>> {
         let id = store.into().id();
         // SAFETY: the store is borrowed for `'a`.
@@ -122,27 +123,27 @@ impl Instance {
         })
     }
 
-    /// The function exported as `name`.
+    /// Returns the function exported as `name`.
     pub fn get_func(&self, store: impl AsContext, name: &str) -> Option<Func> {
         self.get_export(store, name)?.into_func()
     }
 
-    /// The memory exported as `name`.
+    /// Returns the memory exported as `name`.
     pub fn get_memory(&self, store: impl AsContext, name: &str) -> Option<Memory> {
         self.get_export(store, name)?.into_memory()
     }
 
-    /// The table exported as `name`.
+    /// Returns the table exported as `name`.
     pub fn get_table(&self, store: impl AsContext, name: &str) -> Option<Table> {
         self.get_export(store, name)?.into_table()
     }
 
-    /// The global exported as `name`.
+    /// Returns the global exported as `name`.
     pub fn get_global(&self, store: impl AsContext, name: &str) -> Option<Global> {
         self.get_export(store, name)?.into_global()
     }
 
-    /// Whether both are one instance.
+    /// Returns whether both handles refer to the same instance.
     ///
     /// ```
     /// use weir::{Engine, Instance, Module, Store};

@@ -1,9 +1,9 @@
-//! What a store may use: fixed limits.
+//! Fixed limits on what a store may use.
 
 use crate::records::error::{Error, Result};
 use crate::records::limiter::ResourceLimiter;
 
-/// Fixed limits.
+/// Fixed limits of a store.
 ///
 /// ```
 /// use weir::{Engine, Store, StoreLimits, StoreLimitsBuilder};
@@ -76,54 +76,54 @@ impl ResourceLimiter for StoreLimits {
 pub struct StoreLimitsBuilder(StoreLimits);
 
 impl StoreLimitsBuilder {
-    /// No limits beyond the default numbers of items.
+    /// Creates a builder without limits beyond the default numbers of items.
     pub fn new() -> StoreLimitsBuilder {
         StoreLimitsBuilder::default()
     }
 
-    /// The most bytes that each memory may have.
+    /// Sets the maximum size of each memory in bytes.
     #[must_use]
     pub fn memory_size(mut self, bytes: usize) -> StoreLimitsBuilder {
         self.0.memory_size = Some(bytes);
         self
     }
 
-    /// The most elements that each table may have.
+    /// Sets the maximum number of elements of each table.
     #[must_use]
     pub fn table_elements(mut self, elements: usize) -> StoreLimitsBuilder {
         self.0.table_elements = Some(elements);
         self
     }
 
-    /// The most instances.
+    /// Sets the maximum number of instances.
     #[must_use]
     pub fn instances(mut self, count: usize) -> StoreLimitsBuilder {
         self.0.instances = count;
         self
     }
 
-    /// The most tables.
+    /// Sets the maximum number of tables.
     #[must_use]
     pub fn tables(mut self, count: usize) -> StoreLimitsBuilder {
         self.0.tables = count;
         self
     }
 
-    /// The most memories.
+    /// Sets the maximum number of memories.
     #[must_use]
     pub fn memories(mut self, count: usize) -> StoreLimitsBuilder {
         self.0.memories = count;
         self
     }
 
-    /// Whether `memory.grow` and `table.grow` end the guest's execution with an error where they would return -1.
+    /// Sets whether `memory.grow` and `table.grow` end the guest's execution with an error instead of returning -1.
     #[must_use]
     pub fn trap_on_grow_failure(mut self, trap: bool) -> StoreLimitsBuilder {
         self.0.trap_on_grow_failure = trap;
         self
     }
 
-    /// The limits.
+    /// Returns the limits.
     pub fn build(self) -> StoreLimits {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Finding imports by name.
+//! Resolution of imports by name.
 
 use crate::api::calls::dynamic;
 use crate::api::externs::Extern;
@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::module::Import as ModuleImport;
 
-/// Names, and what modules get that import them.
+/// Definitions by name, from which the imports of modules are resolved.
 ///
 /// ```
 /// use weir::{Caller, Engine, Linker, Module, Store};
@@ -43,17 +43,17 @@ pub struct Linker<T: 'static> {
     marker: PhantomData<fn(T)>,
 }
 
-/// What a name stands for.
+/// The definition of a name.
 #[derive(Clone)]
 enum Definition {
-    /// An item of a store.
+    /// An item of one store.
     Extern(Extern),
-    /// A host function of no store, usable in all.
+    /// A host function that belongs to no store and can be used in all of them.
     Host(Arc<HostFunc>),
 }
 
 impl Definition {
-    /// An item of the store, which a host function is given to.
+    /// Returns the item for this store. A host function is added to the store first.
     fn to_extern<T: 'static>(&self, mut store: impl AsContextMut<Data = T>) -> Extern {
         match self {
             Definition::Extern(item) => *item,
@@ -63,7 +63,7 @@ impl Definition {
 }
 
 impl<T: 'static> Default for Linker<T> {
-    /// A linker that knows no names, of an engine of its own.
+    /// Creates an empty linker with an engine of its own.
     fn default() -> Linker<T> {
         Linker::new(&Engine::default())
     }
@@ -77,23 +77,23 @@ impl<T: 'static> Clone for Linker<T> {
 }
 
 impl<T: 'static> Linker<T> {
-    /// A linker that knows no names.
+    /// Creates an empty linker.
     pub fn new(engine: &Engine) -> Linker<T> {
         Linker { engine: engine.clone(), definitions: HashMap::new(), allow_shadowing: false, marker: PhantomData }
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Whether a name may be defined again, which replaces what it stood for. Off at first.
+    /// Sets whether a definition may replace an earlier one of the same name. Default: off.
     pub fn allow_shadowing(&mut self, allow: bool) -> &mut Linker<T> {
         self.allow_shadowing = allow;
         self
     }
 
-    /// Defines a name as an item of a store; only for instances in that store.
+    /// Defines a name as an item of a store, for instances in that store only.
     ///
     /// # Errors
     /// The name is already defined.
@@ -107,7 +107,7 @@ impl<T: 'static> Linker<T> {
         self.insert(module, name, Definition::Extern(item.into()))
     }
 
-    /// Defines a name as a host function out of a closure over Rust types: see [`IntoFunc`].
+    /// Defines a name as a host function from a closure over Rust types: see [`IntoFunc`].
     ///
     /// # Errors
     /// The name is already defined.
@@ -183,16 +183,16 @@ impl<T: 'static> Linker<T> {
         Ok(self)
     }
 
-    /// Defines a name as what another stands for.
+    /// Defines a name as an alias of another name.
     ///
     /// # Errors
-    /// The name is already defined, or the other is not.
+    /// The name is already defined, or the other name is not.
     pub fn alias(&mut self, module: &str, name: &str, as_module: &str, as_name: &str) -> Result<&mut Linker<T>> {
         let definition = self.known(module, name)?.clone();
         self.insert(as_module, as_name, definition)
     }
 
-    /// Defines under a module name all that is defined under another.
+    /// Defines every name of module `as_module` under module `module`.
     ///
     /// # Errors
     /// A name is already defined.
@@ -203,7 +203,7 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// Defines every function that a module imports and that is not defined as one that fails when it is called.
+    /// Defines each undefined function import of a module as a function that fails when it is called.
     ///
     /// # Errors
     /// None at present.
@@ -217,7 +217,7 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// Defines every function that a module imports and that is not defined as one that returns zeros and nulls.
+    /// Defines each undefined function import of a module as a function that returns zeros and nulls.
     ///
     /// # Errors
     /// An undefined import is no function, or a result of it has no default.
@@ -237,30 +237,31 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// The imports of a module that are not defined.
+    /// Returns the imports of a module that are not defined.
     fn unknown_imports(&self, module: &Module) -> Vec<UnknownImportError> {
         let imports = module.bytecode().imports.iter();
         let unknown = imports.filter(|import| self.definition(&import.module, &import.name).is_none());
         unknown.map(|import| unknown_import(module, import)).collect()
     }
 
-    /// What a name stands for. A host function is given to the store first.
+    /// Returns the definition of a name. A host function is added to the store first.
     ///
     /// # Errors
-    /// It is not defined.
+    /// The name is not defined.
     pub fn get(&self, store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Result<Extern> {
         Ok(self.known(module, name)?.to_extern(store))
     }
 
-    /// What the name of an import stands for, whatever its type.
+    /// Returns the definition of an import's name, whatever the type.
     pub fn get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Option<Extern> {
         Some(self.definition(import.module(), import.name())?.to_extern(store))
     }
 
-    /// The function by which a module is run: its export without a name, or `_start`, or one that does nothing.
+    /// Returns the function that runs a module: its export with the empty name, or `_start`, or a function that does
+    /// nothing.
     ///
     /// # Errors
-    /// What has the name is no function.
+    /// The name is defined as something other than a function.
     pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func> {
         for name in ["", "_start"] {
             if let Some(definition) = self.definition(module, name) {
@@ -271,7 +272,7 @@ impl<T: 'static> Linker<T> {
         Ok(Func::wrap(store, || {}))
     }
 
-    /// Module, name and item of every definition, in no order.
+    /// Returns module, name and item of every definition, in unspecified order.
     pub fn iter<'a: 'p, 'p>(
         &'a self,
         mut store: impl AsContextMut<Data = T> + 'p,
@@ -281,7 +282,7 @@ impl<T: 'static> Linker<T> {
         names.map(move |(module, name, item)| (&**module, &**name, item.to_extern(&mut store)))
     }
 
-    /// Instantiates a module with what its imports' names stand for, and runs its start function.
+    /// Instantiates a module with the definitions of its imports' names, and runs its start function.
     ///
     /// # Errors
     /// As [`Instance::new`]; an [`UnknownImportError`] if an import is not defined.
@@ -292,7 +293,7 @@ impl<T: 'static> Linker<T> {
         self.instantiate_pre(module)?.instantiate(store)
     }
 
-    /// Looks a module's imports up, to instantiate it many times.
+    /// Looks up the imports of a module once, to instantiate it many times.
     ///
     /// # Errors
     /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`](crate::LinkError) if a host function is not what is imported.
@@ -323,7 +324,7 @@ impl<T: 'static> Linker<T> {
     }
 }
 
-/// A module and what its imports' names stand for: [`Linker::instantiate_pre`]. Usable from any thread.
+/// A module with the definitions of its imports: see [`Linker::instantiate_pre`]. Usable from any thread.
 ///
 /// ```
 /// use weir::{Engine, Linker, Module, Store};
@@ -356,12 +357,12 @@ pub struct InstancePre<T: 'static> {
     marker: PhantomData<fn(T)>,
 }
 
-/// What an import stands for.
+/// The definition of an import.
 #[derive(Clone)]
 enum Item {
-    /// An item of a store, to be checked when it is known what it is then.
+    /// An item of a store, whose type is checked at instantiation because memories and tables grow.
     Extern(Extern),
-    /// A host function of the import's type.
+    /// A host function, whose type has been checked.
     Host(EngineFunc),
 }
 
@@ -372,7 +373,7 @@ impl<T: 'static> Clone for InstancePre<T> {
 }
 
 impl<T: 'static> InstancePre<T> {
-    /// The module.
+    /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
     }

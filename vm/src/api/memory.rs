@@ -1,4 +1,4 @@
-//! Linear memories as the embedder sees them.
+//! Handles of linear memories.
 
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::records::memory::MemoryRecord;
@@ -7,7 +7,7 @@ use crate::{Error, MemoryType, Result};
 use std::ptr::NonNull;
 use std::slice;
 
-/// A linear memory of a store. A handle, valid as long as the store.
+/// A linear memory of a store. The handle is valid as long as the store.
 ///
 /// ```
 /// use weir::{Engine, Memory, MemoryType, Store};
@@ -31,23 +31,23 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// A read or write that reaches past a memory's end.
+/// A read or write beyond the end of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{len} bytes at {offset:#x} are not within a memory of {size} bytes")]
 pub struct MemoryAccessError {
-    /// Where it began.
+    /// First byte of the access.
     pub offset: usize,
-    /// How long it was.
+    /// Length of the access in bytes.
     pub len: usize,
-    /// How big the memory was.
+    /// Size of the memory in bytes.
     pub size: usize,
 }
 
 impl Memory {
-    /// A zeroed memory of the type's minimal size.
+    /// Creates a zeroed memory of the type's minimum size.
     ///
     /// # Errors
-    /// The host has not that much, or the store's limits forbid it.
+    /// The host lacks the memory or address space, or the store's limits forbid it.
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed, and no reference into it is held.
@@ -56,19 +56,19 @@ impl Memory {
         Ok(unsafe { Memory::from_raw(store.id(), record) })
     }
 
-    /// Its type, as it was made: for the size that it has now see [`Memory::size`].
+    /// Returns the type with which the memory was made. [`Memory::size`] returns the current size.
     pub fn ty(&self, store: impl AsContext) -> MemoryType {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
         unsafe { (*self.in_store(store.as_context().id())).ty }
     }
 
-    /// Its type for linking: the size that it has now in the place of the minimal size.
+    /// Returns the type for linking, with the current size as the minimum.
     pub(crate) fn current_type(&self, store: impl AsContext) -> MemoryType {
         // SAFETY: as for `ty`.
         unsafe { (*self.in_store(store.as_context().id())).current_type() }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the memory.
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> &'a [u8] {
         // SAFETY: `in_store` proves that it exists; neither guest nor host writes to it, or shrinks it, while the
         // store is borrowed.
@@ -78,19 +78,19 @@ impl Memory {
         }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the memory, mutably.
     pub fn data_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> &'a mut [u8] {
-        // SAFETY: `in_store` proves that it exists; nobody else reaches it while the store is borrowed.
+        // SAFETY: `in_store` proves that it exists; no other code reaches it while the store is borrowed.
         unsafe {
             let memory = &*self.in_store(store.into().id());
             slice::from_raw_parts_mut(memory.ctx.base, memory.len())
         }
     }
 
-    /// Its bytes and the embedder's data.
+    /// Returns the bytes of the memory, mutably, and the embedder's data.
     pub fn data_and_store_mut<'a, T: 'static>(&self, store: impl Into<StoreContextMut<'a, T>>) -> (&'a mut [u8], &'a mut T) {
         let store = store.into();
-        // SAFETY: as for `data_mut`; the embedder's data lies elsewhere than a memory.
+        // SAFETY: as for `data_mut`; the embedder's data is not in the memory.
         let data = unsafe {
             let memory = &*self.in_store(store.id());
             slice::from_raw_parts_mut(memory.ctx.base, memory.len())
@@ -98,16 +98,16 @@ impl Memory {
         (data, store.into_data_mut())
     }
 
-    /// Address of its first byte. The memory never moves.
+    /// Returns the address of the first byte. The memory never moves.
     pub fn data_ptr(&self, store: impl AsContext) -> *mut u8 {
         // SAFETY: `in_store` proves that it exists.
         unsafe { (*self.in_store(store.as_context().id())).ctx.base }
     }
 
-    /// Copies bytes out of it.
+    /// Copies bytes out of the memory.
     ///
     /// # Errors
-    /// They are not all within it; nothing is copied then.
+    /// The range is not entirely within the memory; nothing is copied.
     pub fn read(&self, store: impl AsContext, offset: usize, buffer: &mut [u8]) -> Result<(), MemoryAccessError> {
         let data = self.data(&store);
         let range = checked(data.len(), offset, buffer.len())?;
@@ -115,10 +115,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies bytes into it.
+    /// Copies bytes into the memory.
     ///
     /// # Errors
-    /// They are not all within it; nothing is copied then.
+    /// The range is not entirely within the memory; nothing is copied.
     pub fn write(&self, mut store: impl AsContextMut, offset: usize, buffer: &[u8]) -> Result<(), MemoryAccessError> {
         let data = self.data_mut(&mut store);
         let range = checked(data.len(), offset, buffer.len())?;
@@ -126,32 +126,32 @@ impl Memory {
         Ok(())
     }
 
-    /// Size in pages.
+    /// Returns the size in pages.
     pub fn size(&self, store: impl AsContext) -> u64 {
         // SAFETY: `in_store` proves that it exists.
         unsafe { (*self.in_store(store.as_context().id())).pages() }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn data_size(&self, store: impl AsContext) -> usize {
         // SAFETY: `in_store` proves that it exists.
         unsafe { (*self.in_store(store.as_context().id())).len() }
     }
 
-    /// Bytes of a page.
+    /// Returns the page size in bytes.
     pub fn page_size(&self, store: impl AsContext) -> u64 {
         self.ty(store).page_size()
     }
 
-    /// log2 of the bytes of a page.
+    /// Returns the binary logarithm of the page size in bytes.
     pub fn page_size_log2(&self, store: impl AsContext) -> u8 {
         self.ty(store).page_size_log2()
     }
 
-    /// Adds zeroed pages; the old size in pages.
+    /// Adds `delta` zeroed pages and returns the previous size in pages.
     ///
     /// # Errors
-    /// The memory's maximum, the store's limits or the host forbid it; nothing changes then.
+    /// The memory's maximum, the store's limits or the host forbid it; the memory is unchanged.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
         let store = store.as_context_mut();
         let record: *mut StoreRecord = store.record();
@@ -166,7 +166,7 @@ impl Memory {
         Memory { store, record: NonNull::new(record).expect("a record is not at address 0") }
     }
 
-    /// The record, which exists because the store with this identity does.
+    /// Returns the record, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *mut MemoryRecord {
         assert_eq!(self.store, id, "a memory was used with a store that is not its own");
         self.record.as_ptr()

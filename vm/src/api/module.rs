@@ -19,7 +19,7 @@ use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::validate;
 use weir_contract::Layout;
 
-/// An export of a module: [`Module::get_export_index`].
+/// An export of a module: see [`Module::get_export_index`].
 #[derive(Clone, Debug)]
 pub struct ModuleExport {
     module: Module,
@@ -27,15 +27,15 @@ pub struct ModuleExport {
 }
 
 impl ModuleExport {
-    /// The item, if it is one of this module.
+    /// Returns the item if the export belongs to this module.
     pub(crate) fn of(&self, module: &Module) -> Option<ExternIndex> {
         Module::same(&self.module, module).then_some(self.item)
     }
 }
 
 impl Module {
-    /// A module from the binary format, or with feature `wat` from the text format. The bytes are copied first: only
-    /// the private copy is validated and run.
+    /// Loads a module from the binary format, or with feature `wat` from the text format. The bytes are copied first:
+    /// only the private copy is validated and run.
     ///
     /// # Errors
     /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed, invalid or need what Weir lacks; the
@@ -44,7 +44,7 @@ impl Module {
         Module::from_private(engine, binary(bytes.as_ref().into(), None)?.into())
     }
 
-    /// The same from a file.
+    /// Loads a module from a file.
     ///
     /// # Errors
     /// As [`Module::new`], and if the file cannot be read.
@@ -54,7 +54,7 @@ impl Module {
         read().and_then(|bytes| Module::from_private(engine, bytes)).with_context(|| format!("loading {}", path.display()))
     }
 
-    /// A module from the binary format.
+    /// Loads a module from the binary format.
     ///
     /// # Errors
     /// As [`Module::new`].
@@ -62,12 +62,12 @@ impl Module {
         Module::from_private(engine, bytes.into())
     }
 
-    /// The bytes are validated where they are, and run from there.
+    /// Validates the bytes in place; they are later executed in place.
     fn from_private(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let started = std::time::Instant::now();
         let config = engine.config();
-        // Validation changes the bytes.
+        // Validation rewrites instructions, so the bytes are hashed first.
         let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytes));
         let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
@@ -76,7 +76,7 @@ impl Module {
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let engines = &engine.record().engines;
-        // A function that is not validated yet asks at its first call.
+        // A function that is not validated yet takes the slow path at its first call.
         let begin = |body: &Body| body.get().map_or((0, 1), |body| (engines.first_ticks(body.len()), body.work));
         let code = bytecode.bodies.iter().map(begin).map(|(ticks, work)| FuncCode::new(ticks, work));
         let code: Box<[FuncCode]> = code.collect();
@@ -108,7 +108,7 @@ impl Module {
         Ok(())
     }
 
-    /// What it imports, in order.
+    /// Returns the imports, in order.
     pub fn imports(&self) -> impl ExactSizeIterator<Item = ImportType<'_>> {
         let types = &self.bytecode().types;
         self.bytecode().imports.iter().map(|import| {
@@ -122,23 +122,23 @@ impl Module {
         })
     }
 
-    /// What it exports, in order.
+    /// Returns the exports, in order.
     pub fn exports(&self) -> impl ExactSizeIterator<Item = ExportType<'_>> {
         self.bytecode().exports.iter().map(|export| ExportType::new(&export.name, self.item_type(export.item)))
     }
 
-    /// The type of the export `name`.
+    /// Returns the type of the export `name`.
     pub fn get_export(&self, name: &str) -> Option<ExternType> {
         Some(self.item_type(self.record().export(name)?))
     }
 
-    /// The export `name`, looked up once to be found in many instances: see
+    /// Looks up the export `name` once, to find it in many instances: see
     /// [`Instance::get_module_export`](crate::Instance::get_module_export).
     pub fn get_export_index(&self, name: &str) -> Option<ModuleExport> {
         Some(ModuleExport { module: self.clone(), item: self.record().export(name)? })
     }
 
-    /// What happened so far in this module.
+    /// Returns the statistics of this module.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         let record = self.record();
@@ -158,7 +158,8 @@ impl Module {
     }
 }
 
-/// The binary format of a module in either format. What is no text is left to validation, which says what it expects.
+/// Converts a module in either format to the binary format. Bytes that are not text are passed to validation, whose
+/// error says what it expects.
 #[cfg(feature = "wat")]
 fn binary<'a>(bytes: Cow<'a, [u8]>, path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
     let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(&bytes).ok() };

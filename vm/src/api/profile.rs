@@ -1,4 +1,4 @@
-//! The profile of a module: what was counted, and how it outlives the process.
+//! The profile of a module: counts of branches and indirect calls, and how to keep them for later processes.
 
 use crate::records::error::{Error, Result};
 use crate::records::module::{Module, ModuleRecord};
@@ -6,8 +6,8 @@ use weir_contract::profile::Profile;
 use weir_contract::profile_text::ModuleProfile;
 
 impl Module {
-    /// What the interpreter has counted so far of function `func`, by its index in the module; `None` if it is imported or has not
-    /// run long enough, or if profiling is off ([`Config::profile`](crate::Config::profile)).
+    /// Returns the counts of the interpreter for function `func` (index in the module). `None` if the function is
+    /// imported or has not run long enough, or if profiling is off ([`Config::profile`](crate::Config::profile)).
     ///
     /// ```
     /// use weir::{Config, Engine, Instance, Module, Store, Tier};
@@ -27,8 +27,9 @@ impl Module {
         self.record().code.get(index)?.profile()
     }
 
-    /// The profile of this run, whose `to_string` is the text that [`Module::use_profile`] reads: the counts that each compilation
-    /// used, and the last counts of functions that were counted and not compiled. What a used profile has beyond that is kept.
+    /// Returns the profile of this run: the counts that each compilation used, and the last counts of functions that
+    /// were counted and not compiled. Counts of a used profile that this run does not replace are kept. Its `to_string`
+    /// is the text that [`Module::use_profile`] reads.
     ///
     /// # Errors
     /// The engine was made without [`Config::keep_profiles`](crate::Config::keep_profiles).
@@ -59,8 +60,8 @@ impl Module {
         Ok(kept.profile(funcs.filter_map(|(func, code)| Some((func, code.profile()?)))))
     }
 
-    /// Uses the profile that an earlier run saved: compilations from now on are guided by its counts where it has some. A
-    /// profile decides how fast code is and never what it does.
+    /// Uses the profile that an earlier run saved: its counts guide all later compilations. A profile changes the speed
+    /// of code, never its results.
     ///
     /// # Errors
     /// [`ProfileError`](crate::ProfileError), with the number of the line, if the text is malformed, of another version, or of another

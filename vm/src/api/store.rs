@@ -1,4 +1,4 @@
-//! A store: the embedder's data and everything that instances are made of.
+//! The store: the embedder's data and the records of all instances.
 
 use crate::records::limiter::{Limiter, ResourceLimiter};
 use crate::records::quiescence::Word;
@@ -10,8 +10,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_contract::StoreCtx;
 
-/// Holds instances, their memories, tables and globals, host functions, and the embedder's `T`. All of it is freed
-/// when the store is dropped, nothing earlier.
+/// Holds instances, their memories, tables and globals, host functions, and the embedder's `T`. Nothing in it is freed
+/// before the store is dropped.
 ///
 /// ```
 /// use weir::{Engine, Store};
@@ -28,7 +28,7 @@ pub struct Store<T: 'static> {
 // SAFETY: the store owns everything that its records point to, except what its engine and modules share, which is
 // `Sync`. Host functions and host values are `Send`.
 unsafe impl<T: Send> Send for Store<T> {}
-// SAFETY: what a shared borrow allows only reads.
+// SAFETY: a shared borrow allows reads only.
 unsafe impl<T: Sync> Sync for Store<T> {}
 
 /// A shared borrow of a [`Store`].
@@ -37,40 +37,40 @@ pub struct StoreContext<'a, T: 'static> {
     marker: PhantomData<&'a T>,
 }
 
-/// An exclusive borrow of a [`Store`], as host functions have it too.
+/// An exclusive borrow of a [`Store`]; host functions receive one.
 pub struct StoreContextMut<'a, T: 'static> {
     record: NonNull<StoreRecord>,
     marker: PhantomData<&'a mut T>,
 }
 
-/// What lends a store for reading: a [`Store`], a [`Caller`](crate::Caller), and references to them.
+/// Types that can borrow a store for reading: [`Store`], [`Caller`](crate::Caller), and references to them.
 pub trait AsContext {
-    /// The embedder's data.
+    /// The type of the embedder's data.
     type Data: 'static;
 
-    /// The store.
+    /// Borrows the store.
     fn as_context(&self) -> StoreContext<'_, Self::Data>;
 }
 
-/// What lends a store.
+/// Types that can borrow a store exclusively.
 pub trait AsContextMut: AsContext {
-    /// The store.
+    /// Borrows the store exclusively.
     fn as_context_mut(&mut self) -> StoreContextMut<'_, Self::Data>;
 }
 
 impl<T: 'static> Store<T> {
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// # Panics
-    /// There is no address space for its value stack: see [`Store::try_new`].
+    /// If there is no address space for the value stack: see [`Store::try_new`].
     pub fn new(engine: &Engine, data: T) -> Store<T> {
         Store::try_new(engine, data).expect("a store needs address space for its value stack")
     }
 
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// # Errors
-    /// There is no address space for its value stack.
+    /// There is no address space for the value stack.
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let stack = Box::new(StackRecord::new(engine.config().value_stack_size, &engine.record().stacks)?);
@@ -99,20 +99,21 @@ impl<T: 'static> Store<T> {
         Ok(Store { record: NonNull::from(Box::leak(record)), marker: PhantomData })
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &T {
         self.as_context().into_data()
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data, mutably.
     pub fn data_mut(&mut self) -> &mut T {
         self.as_context_mut().into_data_mut()
     }
 
-    /// Frees the store, but for the embedder's data.
+    /// Frees the store and returns the embedder's data.
     pub fn into_data(self) -> T {
         let record = self.record.as_ptr();
-        // SAFETY: nobody else refers to the store; its data came from a `Box<T>`, and is not freed a second time.
+        // SAFETY: no other reference to the store exists; its data came from a `Box<T>`, and is not freed a second
+        // time.
         let data = unsafe {
             (*record).drop_data = |_| ();
             Box::from_raw((*record).data.cast::<T>())
@@ -121,13 +122,13 @@ impl<T: 'static> Store<T> {
         *data
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         // SAFETY: a record's engine never changes.
         unsafe { &(*self.record.as_ptr()).engine }
     }
 
-    /// How much fuel is left.
+    /// Returns the remaining fuel.
     ///
     /// # Errors
     /// The engine does not consume fuel.
@@ -135,7 +136,7 @@ impl<T: 'static> Store<T> {
         self.as_context().get_fuel()
     }
 
-    /// Sets how much fuel is left.
+    /// Sets the remaining fuel.
     ///
     /// # Errors
     /// The engine does not consume fuel.
@@ -149,13 +150,13 @@ impl<T: 'static> Store<T> {
         self.as_context_mut().set_epoch_deadline(ticks_beyond_current);
     }
 
-    /// Makes running code trap at the deadline. That is so at first; see [`Store::epoch_deadline_callback`].
+    /// Makes running code trap at the deadline, which is the default: see [`Store::epoch_deadline_callback`].
     pub fn epoch_deadline_trap(&mut self) {
         self.as_context_mut().epoch_deadline_trap();
     }
 
-    /// Asks `callback`, each time that running code has reached the deadline, whether it may go on. It may use the store,
-    /// and call the guest.
+    /// Calls `callback` each time running code reaches the deadline. Its result says whether the code continues. It may
+    /// use the store and call the guest.
     ///
     /// ```
     /// use weir::{Config, Engine, Instance, Module, Store, UpdateDeadline};
@@ -181,15 +182,17 @@ impl<T: 'static> Store<T> {
         &mut self,
         mut callback: impl FnMut(StoreContextMut<'_, T>) -> Result<UpdateDeadline> + Send + Sync + 'static,
     ) {
-        // SAFETY: whoever calls it gives the record of this store, whose data is a `T`, and holds no reference into it.
+        // SAFETY: `deadline_reached`, the only caller, passes the record of this store, whose data is a `T`, and holds
+        // no reference into it.
         let callback = move |record: *mut StoreRecord| callback(unsafe { StoreContextMut::from_raw(record) });
         // SAFETY: the store is borrowed.
         unsafe { (*self.record.as_ptr()).on_deadline = Some(Box::new(callback)) };
     }
 
-    /// Finds, in the embedder's data, who is to be asked before memories and tables are made or grow.
+    /// Sets the [`ResourceLimiter`] (found in the embedder's data) that is consulted before a memory or table is
+    /// created or grows.
     pub fn limiter(&mut self, limiter: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static) {
-        // SAFETY: whoever asks the limiter passes the store's data and holds no reference to it.
+        // SAFETY: the callers of the limiter's methods pass the store's data and hold no reference to it.
         let limiter = unsafe { Limiter::new(limiter) };
         // SAFETY: the store is borrowed.
         unsafe { (*self.record.as_ptr()).limiter = Some(limiter) };
@@ -231,18 +234,18 @@ impl<'a, T: 'static> StoreContext<'a, T> {
         self.record.as_ptr()
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &'a T {
         self.into_data()
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &'a Engine {
         // SAFETY: a record's engine never changes, and the store is borrowed for `'a`.
         unsafe { &(*self.record.as_ptr()).engine }
     }
 
-    /// How much fuel is left.
+    /// Returns the remaining fuel.
     ///
     /// # Errors
     /// The engine does not consume fuel.
@@ -275,29 +278,29 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
     /// Borrows a store by its record.
     ///
     /// # Safety
-    /// The store's data is a `T`, the store lives for `'a`, and nobody else uses it or its data meanwhile.
+    /// The store's data is a `T`, the store lives for `'a`, and no other code uses it or its data in that time.
     pub(crate) unsafe fn from_raw(record: *mut StoreRecord) -> StoreContextMut<'a, T> {
         // SAFETY: a record is not at address 0.
         StoreContextMut { record: unsafe { NonNull::new_unchecked(record) }, marker: PhantomData }
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data.
     pub fn data(&self) -> &T {
         self.as_context().into_data()
     }
 
-    /// The embedder's data.
+    /// Returns the embedder's data, mutably.
     pub fn data_mut(&mut self) -> &mut T {
         self.as_context_mut().into_data_mut()
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &'a Engine {
         // SAFETY: a record's engine never changes, and the store is borrowed for `'a`.
         unsafe { &(*self.record.as_ptr()).engine }
     }
 
-    /// How much fuel is left.
+    /// Returns the remaining fuel.
     ///
     /// # Errors
     /// The engine does not consume fuel.
@@ -305,7 +308,7 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
         self.as_context().get_fuel()
     }
 
-    /// Sets how much fuel is left; at most `i64::MAX` counts.
+    /// Sets the remaining fuel, at most `i64::MAX`.
     ///
     /// # Errors
     /// The engine does not consume fuel.

@@ -1,4 +1,4 @@
-//! Tables as the embedder sees them.
+//! Handles of tables.
 
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::value::Ref;
@@ -7,7 +7,7 @@ use crate::records::table::TableRecord;
 use crate::{Error, Result, TableType, ValType};
 use std::ptr::{self, NonNull};
 
-/// A table of a store. A handle, valid as long as the store.
+/// A table of a store. The handle is valid as long as the store.
 ///
 /// ```
 /// use weir::{Engine, Ref, RefType, Store, Table, TableType};
@@ -30,10 +30,10 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    /// A table of the type's minimal size, filled with a reference.
+    /// Creates a table of the type's minimum size, filled with a reference.
     ///
     /// # Errors
-    /// It is too large, the store's limits forbid it, or `init` is not of its element type.
+    /// The table is too large, the store's limits forbid it, or `init` is not of its element type.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
         let store = store.as_context_mut();
         let init = init.to_slot(store.id(), ty.element)?;
@@ -43,25 +43,25 @@ impl Table {
         Ok(unsafe { Table::from_raw(store.id(), record) })
     }
 
-    /// Its type, as it was made: for the size that it has now see [`Table::size`].
+    /// Returns the type with which the table was made. [`Table::size`] returns the current size.
     pub fn ty(&self, store: impl AsContext) -> TableType {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
         unsafe { (*self.in_store(store.as_context().id())).ty }
     }
 
-    /// Its type for linking: the size that it has now in the place of the minimal size.
+    /// Returns the type for linking, with the current size as the minimum.
     pub(crate) fn current_type(&self, store: impl AsContext) -> TableType {
         // SAFETY: as for `ty`.
         unsafe { (*self.in_store(store.as_context().id())).current_type() }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn size(&self, store: impl AsContext) -> u64 {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
         unsafe { (*self.in_store(store.as_context().id())).ctx.len }
     }
 
-    /// The element at `index`, or `None` past the end.
+    /// Returns the element at `index`, or `None` if it is out of bounds.
     pub fn get(&self, store: impl AsContext, index: u64) -> Option<Ref> {
         let id = store.as_context().id();
         // SAFETY: `in_store` proves that it exists, and the store is borrowed. Its elements are of its element type.
@@ -71,18 +71,18 @@ impl Table {
         }
     }
 
-    /// Replaces the element at `index`.
+    /// Sets the element at `index`.
     ///
     /// # Errors
-    /// `index` is past the end, or the reference is not of the table's element type.
+    /// `index` is out of bounds, or the reference is not of the table's element type.
     pub fn set(&self, store: impl AsContextMut, index: u64, value: Ref) -> Result<()> {
         self.fill(store, index, value, 1)
     }
 
-    /// Copies `len` elements from one table, beginning at `src`, to another or the same, beginning at `dst`.
+    /// Copies `len` elements from index `src` of one table to index `dst` of another or the same table.
     ///
     /// # Errors
-    /// Some are past an end, or the element types differ; nothing changes then.
+    /// A range is out of bounds, or the element types differ; nothing is copied.
     pub fn copy(mut store: impl AsContextMut, to: &Table, dst: u64, from: &Table, src: u64, len: u64) -> Result<()> {
         let id = store.as_context_mut().id();
         let (to, from) = (to.in_store(id), from.in_store(id));
@@ -100,10 +100,10 @@ impl Table {
         Ok(())
     }
 
-    /// Replaces `len` elements.
+    /// Sets `len` elements, beginning at `index`.
     ///
     /// # Errors
-    /// Some are past the end, or the reference is not of the table's element type; nothing changes then.
+    /// The range is out of bounds, or the reference is not of the table's element type; nothing is written.
     pub fn fill(&self, mut store: impl AsContextMut, index: u64, value: Ref, len: u64) -> Result<()> {
         let id = store.as_context_mut().id();
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
@@ -114,11 +114,12 @@ impl Table {
         }
     }
 
-    /// Appends `delta` elements; the old size.
+    /// Adds `delta` elements and returns the previous size.
     ///
     /// # Errors
     /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type;
-    /// nothing changes then.
+    /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type; the
+    /// table is unchanged.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
         let store = store.as_context_mut();
         let record: *mut StoreRecord = store.record();
@@ -137,7 +138,7 @@ impl Table {
         Table { store, record: NonNull::new(record).expect("a record is not at address 0") }
     }
 
-    /// The record, which exists because the store with this identity does.
+    /// Returns the record, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *mut TableRecord {
         assert_eq!(self.store, id, "a table was used with a store that is not its own");
         self.record.as_ptr()

@@ -1,4 +1,4 @@
-//! Functions whose types Rust knows: calls without checks, and closures as host functions.
+//! Functions whose types are known to Rust: calls without checks, and closures as host functions.
 
 use crate::api::caller::Caller;
 use crate::api::store::AsContextMut;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::InstanceCtx;
 
-/// A Rust type that stands for one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`], `Option<Func>` for
-/// `funcref` and `Option<ExternRef>` for `externref`.
+/// A Rust type that represents one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`],
+/// `Option<Func>` for `funcref` and `Option<ExternRef>` for `externref`.
 pub trait WasmTy: Copy + Send + Sealed {
-    /// Words of 8 bytes that it takes in a slot.
+    /// Number of 8-byte words of a slot.
     #[doc(hidden)]
     const WORDS: usize = 1;
 
@@ -25,19 +25,19 @@ pub trait WasmTy: Copy + Send + Sealed {
     #[doc(hidden)]
     fn ty() -> ValType;
 
-    /// What stands for it in a slot of the store with this identity.
+    /// Returns its representation in a slot, for the store with this identity.
     #[doc(hidden)]
     fn into_bits(self, store: u64) -> u128;
 
-    /// The value that a slot stands for.
+    /// Returns the value that a slot represents.
     ///
     /// # Safety
-    /// It is of this type and of a store with this identity.
+    /// The slot holds a value of this type, of a store with this identity.
     #[doc(hidden)]
     unsafe fn from_bits(bits: u128, store: u64) -> Self;
 }
 
-/// Keeps others from implementing the traits whose safety this module answers for.
+/// Keeps other crates from implementing these traits, on which the safety of this module depends.
 pub trait Sealed {}
 
 macro_rules! numbers {
@@ -130,21 +130,21 @@ impl WasmTy for Option<ExternRef> {
     }
 }
 
-/// Arguments: a [`WasmTy`] or a tuple of up to sixteen.
+/// Arguments of a call: a [`WasmTy`] or a tuple of up to sixteen.
 pub trait WasmParams: Send {
-    /// How many.
+    /// Number of arguments.
     #[doc(hidden)]
     const COUNT: usize;
 
-    /// Words of each one's slot: see [`slot_words`](weir_contract::slot_words).
+    /// Words of each argument's slot: see [`slot_words`](weir_contract::slot_words).
     #[doc(hidden)]
     const WORDS: usize;
 
-    /// Their types.
+    /// Types of the arguments.
     #[doc(hidden)]
     fn types() -> Vec<ValType>;
 
-    /// Writes them to the first slots.
+    /// Writes the arguments to the first slots.
     ///
     /// # Safety
     /// There are as many slots as types.
@@ -152,9 +152,9 @@ pub trait WasmParams: Send {
     unsafe fn write(self, slots: *mut u64, store: u64);
 }
 
-/// Results: a [`WasmTy`] or a tuple of up to sixteen.
+/// Results of a call: a [`WasmTy`] or a tuple of up to sixteen.
 pub trait WasmResults: WasmParams {
-    /// Reads them from the first slots.
+    /// Reads the results from the first slots.
     ///
     /// # Safety
     /// Values of those types are in the slots, of a store with this identity.
@@ -162,14 +162,14 @@ pub trait WasmResults: WasmParams {
     unsafe fn read(slots: *const u64, store: u64) -> Self;
 }
 
-/// What a host function may return: [`WasmResults`], or a `Result` of them whose error ends the guest's execution and
-/// reaches whoever called it.
+/// The return types of host functions: [`WasmResults`], or a `Result` of them, whose error ends the guest's execution
+/// and is returned by the call into the guest.
 pub trait WasmRet {
-    /// The results.
+    /// The type of the results.
     #[doc(hidden)]
     type Results: WasmResults;
 
-    /// The results or the error.
+    /// Returns the results or the error.
     #[doc(hidden)]
     fn into_result(self) -> Result<Self::Results>;
 }
@@ -211,8 +211,8 @@ impl<V: WasmTy> WasmResults for V {
     }
 }
 
-/// A closure that can be a host function: up to sixteen parameters that are [`WasmTy`]s, before them a
-/// [`Caller`] if it wants one, and a [`WasmRet`].
+/// A closure that can be a host function: an optional [`Caller`], up to sixteen [`WasmTy`] parameters, and a
+/// [`WasmRet`].
 ///
 /// ```
 /// use weir::{Caller, Engine, Error, Func, Store};
@@ -223,12 +223,12 @@ impl<V: WasmTy> WasmResults for V {
 /// Func::wrap(&mut store, |a: f64, b: f64| -> Result<(f64, f64), Error> { Ok((b, a)) });
 /// ```
 pub trait IntoFunc<T, Params, Results>: Send + Sync + 'static {
-    /// The host function.
+    /// Converts the closure into a host function.
     #[doc(hidden)]
     fn into_func(self) -> HostFunction;
 }
 
-/// A host function that is not in a store yet.
+/// A host function that has not been added to a store yet.
 #[doc(hidden)]
 pub struct HostFunction(pub(crate) Arc<HostFunc>);
 
@@ -315,14 +315,14 @@ tuples! {
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16;
 }
 
-/// Makes a host function that takes its parameters from the slots and leaves its results there.
+/// Makes a host function that reads its parameters from the slots and writes its results there.
 fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
     func: impl Fn(Caller<'_, T>, P) -> R + Send + Sync + 'static,
 ) -> HostFunction {
     let ty = FuncType { params: P::types().into(), results: R::Results::types().into() };
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::host_call` gives a live store whose data is a `T`, the parameters in the slots, and room
-        // for the results.
+        // SAFETY: `entry::host_call` passes a live store whose data is a `T`, the parameters in the slots, and room for
+        // the results.
         unsafe {
             let id = (*store).id;
             let params = P::read(slots, id);
@@ -333,7 +333,8 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
     HostFunction(Arc::new(host_func(ty, call)))
 }
 
-/// A [`Func`] whose type Rust knows. The type is checked when it is made, not when it is called.
+/// A [`Func`] whose type is known to Rust. The type is checked when the handle is made, not when the function is
+/// called.
 ///
 /// ```
 /// use weir::{Engine, Instance, Module, Store, TypedFunc};
@@ -369,17 +370,17 @@ impl<P, R> std::fmt::Debug for TypedFunc<P, R> {
 }
 
 impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
-    /// A function whose type was checked.
+    /// Makes a handle of a function whose type has been checked.
     pub(crate) fn new(func: Func) -> TypedFunc<P, R> {
         TypedFunc { func, marker: PhantomData }
     }
 
-    /// The function.
+    /// Returns the untyped handle.
     pub fn func(&self) -> &Func {
         &self.func
     }
 
-    /// Calls it.
+    /// Calls the function.
     ///
     /// # Errors
     /// A [`Trap`](crate::Trap), with a backtrace; the error of a host function that was called on the way.

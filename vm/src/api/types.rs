@@ -1,10 +1,10 @@
-//! Types as the public API shows them.
+//! Types in the public API.
 
 use crate::{Engine, GlobalType, MemoryType, TableType, ValType};
 use std::fmt;
 use weir_bytecode::FuncType as PlainType;
 
-/// Parameters and results of a function.
+/// The type of a function: its parameters and results.
 ///
 /// ```
 /// use weir::{Engine, FuncType, ValType};
@@ -18,7 +18,7 @@ use weir_bytecode::FuncType as PlainType;
 pub struct FuncType(pub(crate) PlainType);
 
 impl FuncType {
-    /// The type with these parameters and results, for use with this engine.
+    /// Creates the type with these parameters and results, for use with this engine.
     pub fn new(
         _engine: &Engine,
         params: impl IntoIterator<Item = ValType>,
@@ -27,22 +27,22 @@ impl FuncType {
         FuncType(PlainType::new(params, results))
     }
 
-    /// Parameter types, first first.
+    /// Returns the parameter types, in order.
     pub fn params(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
         self.0.params.iter().copied()
     }
 
-    /// Result types, first first.
+    /// Returns the result types, in order.
     pub fn results(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
         self.0.results.iter().copied()
     }
 
-    /// The type of parameter `i`.
+    /// Returns the type of parameter `i`.
     pub fn param(&self, i: usize) -> Option<ValType> {
         self.0.params.get(i).copied()
     }
 
-    /// The type of result `i`.
+    /// Returns the type of result `i`.
     pub fn result(&self, i: usize) -> Option<ValType> {
         self.0.results.get(i).copied()
     }
@@ -54,7 +54,7 @@ impl fmt::Display for FuncType {
     }
 }
 
-/// The type of something that is imported or exported.
+/// The type of an item that can be imported and exported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ExternType {
     /// A function.
@@ -82,7 +82,7 @@ macro_rules! kinds {
                 #[doc = concat!("The [`", stringify!($ty), "`].")]
                 ///
                 /// # Panics
-                /// It is something else.
+                /// If it is something else.
                 pub fn $unwrap(&self) -> &$ty {
                     self.$get().unwrap_or_else(|| panic!(concat!("expected a ", stringify!($get), ", found {}"), self))
                 }
@@ -162,17 +162,17 @@ impl<'a> ImportType<'a> {
         ImportType { module, name, ty }
     }
 
-    /// The module name.
+    /// Returns the module name.
     pub fn module(&self) -> &'a str {
         self.module
     }
 
-    /// The field name.
+    /// Returns the field name.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// What it must be.
+    /// Returns the type that the imported item must have.
     pub fn ty(&self) -> ExternType {
         self.ty.clone()
     }
@@ -190,12 +190,12 @@ impl<'a> ExportType<'a> {
         ExportType { name, ty }
     }
 
-    /// Its name.
+    /// Returns the name of the export.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// What it is.
+    /// Returns the type of the export.
     pub fn ty(&self) -> ExternType {
         self.ty.clone()
     }

@@ -1,4 +1,4 @@
-//! Values that Rust passes to the guest and receives from it.
+//! Values passed between Rust and the guest.
 
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::records::store::{ExternRecord, StoreRecord};
@@ -7,7 +7,7 @@ use std::any::Any;
 use std::ptr::NonNull;
 use weir_contract::FuncRef;
 
-/// A WebAssembly value. Floats are given as bits, so that NaNs survive.
+/// A WebAssembly value. Floats are stored as bits, which preserves NaNs.
 #[derive(Clone, Copy, Debug)]
 pub enum Val {
     /// An i32.
@@ -44,7 +44,7 @@ macro_rules! numbers {
                 #[doc = concat!("The value of a [`Val::", stringify!($variant), "`].")]
                 ///
                 /// # Panics
-                /// It is something else.
+                /// If it is something else.
                 pub fn $unwrap(&self) -> $ty {
                     self.$get().unwrap_or_else(|| panic!(concat!("expected ", stringify!($variant), ", found {:?}"), self))
                 }
@@ -76,7 +76,7 @@ macro_rules! references {
                 #[doc = concat!("The reference, `None` for null, of a [`Val::", stringify!($variant), "`].")]
                 ///
                 /// # Panics
-                /// It is something else.
+                /// If it is something else.
                 pub fn $unwrap(&self) -> Option<&$ty> {
                     self.$get().unwrap_or_else(|| panic!(concat!("expected ", stringify!($variant), ", found {:?}"), self))
                 }
@@ -91,22 +91,22 @@ references! {
 }
 
 impl Val {
-    /// The null of a heap type.
+    /// Returns the null reference of a heap type.
     pub fn null_ref(heap: &HeapType) -> Val {
         Ref::null(heap).into()
     }
 
-    /// The null function reference.
+    /// Returns the null function reference.
     pub const fn null_func_ref() -> Val {
         Val::FuncRef(None)
     }
 
-    /// The null host reference.
+    /// Returns the null host reference.
     pub const fn null_extern_ref() -> Val {
         Val::ExternRef(None)
     }
 
-    /// Zero, or null; `None` for a type that has neither.
+    /// Returns zero or null, or `None` for a type that has neither.
     pub fn default_for_ty(ty: &ValType) -> Option<Val> {
         Some(match ty {
             ValType::I32 => Val::I32(0),
@@ -120,7 +120,7 @@ impl Val {
         })
     }
 
-    /// Its type: of a reference the general one, `funcref` or `externref`.
+    /// Returns the type of the value; for a reference that is the general one, `funcref` or `externref`.
     ///
     /// # Errors
     /// None at present.
@@ -140,7 +140,7 @@ impl Val {
         }
     }
 
-    /// The reference, if it is one.
+    /// Returns the reference, if the value is one.
     pub fn ref_(self) -> Option<Ref> {
         match self {
             Val::FuncRef(func) => Some(Ref::Func(func)),
@@ -149,10 +149,10 @@ impl Val {
         }
     }
 
-    /// Its representation in the store `id`, as a value of type `ty`: the 16 bytes of a slot.
+    /// Returns the representation in the store `id`, as a value of type `ty`: the 16 bytes of a slot.
     ///
     /// # Errors
-    /// It is not of that type, or belongs to another store.
+    /// The value is not of that type, or belongs to another store.
     pub(crate) fn to_bits(self, id: u64, ty: ValType) -> Result<u128> {
         let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.general_type()));
         match (self, ty) {
@@ -169,10 +169,10 @@ impl Val {
         }
     }
 
-    /// The value of type `ty` that these bytes represent.
+    /// Returns the value of type `ty` that these bytes represent.
     ///
     /// # Safety
-    /// They represent one, in a store of that identity.
+    /// The bytes represent such a value, in the store with that identity.
     pub(crate) unsafe fn from_bits(bits: u128, id: u64, ty: ValType) -> Val {
         match ty {
             ValType::I32 => Val::I32(bits as i32),
@@ -267,7 +267,7 @@ impl From<Ref> for Val {
     }
 }
 
-/// A vector of 128 bits, lane 0 in the lowest.
+/// A vector of 128 bits. Lane 0 is the lowest.
 ///
 /// ```
 /// use weir::{Engine, Func, Store, V128};
@@ -283,7 +283,7 @@ impl From<Ref> for Val {
 pub struct V128(u128);
 
 impl V128 {
-    /// Its bits.
+    /// Returns the bits.
     pub fn as_u128(&self) -> u128 {
         self.0
     }
@@ -307,7 +307,7 @@ impl std::fmt::Display for V128 {
     }
 }
 
-/// A reference: what tables hold.
+/// A reference, as tables hold them.
 #[derive(Clone, Copy, Debug)]
 pub enum Ref {
     /// A function, or null.
@@ -317,7 +317,7 @@ pub enum Ref {
 }
 
 impl Ref {
-    /// The null of a heap type.
+    /// Returns the null reference of a heap type.
     pub fn null(heap: &HeapType) -> Ref {
         match heap {
             HeapType::Extern => Ref::Extern(None),
@@ -325,7 +325,7 @@ impl Ref {
         }
     }
 
-    /// Its type: the general one, `funcref` or `externref`.
+    /// Returns the general type of the reference, `funcref` or `externref`.
     ///
     /// # Errors
     /// None at present.
@@ -336,22 +336,22 @@ impl Ref {
         })
     }
 
-    /// Whether it refers to something.
+    /// Returns whether the reference is not null.
     pub fn is_non_null(&self) -> bool {
         !self.is_null()
     }
 
-    /// Whether it is a function or the null of functions.
+    /// Returns whether this is a function reference, null or not.
     pub fn is_func(&self) -> bool {
         self.as_func().is_some()
     }
 
-    /// Whether it is a host value or the null of host values.
+    /// Returns whether this is a host reference, null or not.
     pub fn is_extern(&self) -> bool {
         self.as_extern().is_some()
     }
 
-    /// The function, `None` for null, if it is [`Ref::Func`].
+    /// Returns the function if this is [`Ref::Func`]; the inner `None` is null.
     pub fn as_func(&self) -> Option<Option<&Func>> {
         match self {
             Ref::Func(func) => Some(func.as_ref()),
@@ -359,15 +359,15 @@ impl Ref {
         }
     }
 
-    /// The function, `None` for null, of a [`Ref::Func`].
+    /// Returns the function of a [`Ref::Func`], or `None` if it is null.
     ///
     /// # Panics
-    /// It is something else.
+    /// If this is not a [`Ref::Func`].
     pub fn unwrap_func(&self) -> Option<&Func> {
         self.as_func().unwrap_or_else(|| panic!("expected a function, found {self:?}"))
     }
 
-    /// The host value, `None` for null, if it is [`Ref::Extern`].
+    /// Returns the host value if this is [`Ref::Extern`]; the inner `None` is null.
     pub fn as_extern(&self) -> Option<Option<&Rooted<ExternRef>>> {
         match self {
             Ref::Extern(value) => Some(value.as_ref()),
@@ -375,26 +375,26 @@ impl Ref {
         }
     }
 
-    /// The host value, `None` for null, of a [`Ref::Extern`].
+    /// Returns the host value of a [`Ref::Extern`], or `None` if it is null.
     ///
     /// # Panics
-    /// It is something else.
+    /// If this is not a [`Ref::Extern`].
     pub fn unwrap_extern(&self) -> Option<&Rooted<ExternRef>> {
         self.as_extern().unwrap_or_else(|| panic!("expected a host value, found {self:?}"))
     }
 
-    /// Whether it is null.
+    /// Returns whether the reference is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Ref::Func(None) | Ref::Extern(None))
     }
 
-    /// Its representation in a slot of the store `id`, as a reference of type `ty`.
+    /// Returns the representation in a slot of the store `id`, as a reference of type `ty`.
     ///
     /// # Errors
-    /// It is not of that type.
+    /// The reference is not of that type.
     ///
     /// # Panics
-    /// It belongs to another store.
+    /// If the reference belongs to another store.
     pub(crate) fn to_slot(self, id: u64, ty: RefType) -> Result<u64> {
         if self.is_null() && !ty.nullable {
             return Err(Error::msg(format!("type mismatch: expected {}, found null", ValType::Ref(ty))));
@@ -410,10 +410,10 @@ impl Ref {
         }
     }
 
-    /// The reference in a slot.
+    /// Returns the reference in a slot.
     ///
     /// # Safety
-    /// The slot holds a reference of type `ty` of a store of that identity.
+    /// The slot holds a reference of type `ty` of the store with that identity.
     pub(crate) unsafe fn from_slot(slot: u64, id: u64, ty: RefType) -> Ref {
         match ty.heap {
             HeapType::Extern => {
@@ -451,7 +451,7 @@ impl From<ExternRef> for Ref {
     }
 }
 
-/// A host value that the guest can hold, pass on and give back, but not look into. It lives as long as its store.
+/// A host value that the guest can hold, pass on and return, but not inspect. It lives as long as its store.
 ///
 /// ```
 /// use weir::{Engine, ExternRef, Store};
@@ -474,7 +474,7 @@ unsafe impl Send for ExternRef {}
 unsafe impl Sync for ExternRef {}
 
 impl ExternRef {
-    /// Gives a value to a store.
+    /// Adds a value to a store.
     ///
     /// # Errors
     /// None at present.
@@ -489,25 +489,25 @@ impl ExternRef {
         Ok(ExternRef { store: id, record: NonNull::new(record).expect("a box is not null") })
     }
 
-    /// The value; every host value has one.
+    /// Returns the value; every host value has one.
     ///
     /// # Errors
     /// None at present.
     ///
     /// # Panics
-    /// It belongs to another store.
+    /// If the value belongs to another store.
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> Result<Option<&'a (dyn Any + Send + Sync)>> {
         let record = self.in_store(store.into().id());
         // SAFETY: the record lives as long as its store, which is borrowed for `'a`, and is never mutated.
         Ok(Some(unsafe { &*(*record).value }))
     }
 
-    /// Whether both refer to one value.
+    /// Returns whether both references refer to the same value.
     pub fn same(a: ExternRef, b: ExternRef) -> bool {
         a.store == b.store && a.record == b.record
     }
 
-    /// The record, which exists because the store with this identity does.
+    /// Returns the record, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *mut ExternRecord {
         assert_eq!(self.store, id, "a reference was used with a store that is not its own");
         self.record.as_ptr()

@@ -381,7 +381,7 @@ impl ModuleCode {
 
     /// Gives up the code that was published at `address`, which its owner has removed from all tables. Returns `None` if the module
     /// has no such code.
-    pub fn give_up(&self, address: *const u8) -> Option<RetiredCode> {
+    pub fn unlink(&self, address: *const u8) -> Option<RetiredCode> {
         let code = self.installed().remove(&(address as usize))?;
         Some(RetiredCode { code, freed: self.freed.clone() })
     }

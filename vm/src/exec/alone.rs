@@ -1,4 +1,4 @@
-//! The interpreter alone: nothing is compiled.
+//! The engine that only interprets.
 
 use crate::records::config::Config;
 use crate::records::engines::{Engines, Next};
@@ -8,14 +8,14 @@ use crate::records::stats::Stats;
 use std::any::Any;
 use weir_contract::InstanceCtx;
 
-/// Makes no code; begins the profiles of functions, if the settings ask for them.
+/// Makes no code. Begins the profiles of functions if the settings ask for them.
 #[derive(Debug)]
 pub(super) struct Alone {
     profiles: bool,
 }
 
 impl Alone {
-    /// For an engine with these settings.
+    /// Creates the engine for these settings.
     pub fn new(config: &Config) -> Alone {
         Alone { profiles: config.profiles() }
     }
@@ -31,7 +31,7 @@ impl Engines for Alone {
     }
 
     #[cold]
-    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, _at: Option<u32>) -> Next {
+    unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, _at: Option<u32>) -> Next {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
         let code = module.func_code(func);

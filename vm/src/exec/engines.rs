@@ -1,4 +1,4 @@
-//! Which engine makes code: the one place where settings, build and host decide that.
+//! Selects the engine that makes code, from the settings, the build and the host.
 
 use super::alone::Alone;
 use super::native;
@@ -10,10 +10,10 @@ use crate::records::error::{Error, Result};
 use crate::records::quiescence::Domain;
 use std::sync::Arc;
 
-/// The engine that these settings ask for, of stores that are in `quiescence`.
+/// Creates the engine that these settings select, for stores that register in `quiescence`.
 ///
 /// # Errors
-/// [`Unavailable`]: this build or host does not have it.
+/// [`Unavailable`] if this build or host does not have it.
 pub(crate) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
     if let Some(missing) = missing(config.tier, config.allocator, native::has_processor) {
         return Err(Error::new(missing));
@@ -29,8 +29,8 @@ pub(crate) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<d
     }
 }
 
-/// What a tier needs and this build does not have, or this host, whose processor executes the code of the native back end if
-/// `has_processor` says so. [`Tier::Auto`] makes do with what there is.
+/// Returns what a tier needs and this build or host lacks. `has_processor` says whether the processor executes the code
+/// of the native back end. [`Tier::Auto`] uses what is available.
 fn missing(tier: Tier, allocator: Allocator, has_processor: impl Fn() -> bool) -> Option<Unavailable> {
     let regalloc2 = allocator == Allocator::Regalloc2 && !cfg!(feature = "regalloc2");
     match tier {

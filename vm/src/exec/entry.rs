@@ -3,8 +3,7 @@
 //! Rust calls the guest by [`invoke`]. The guest calls Rust by [`host_call`](super::host::host_call): the stubs of compiled code call
 //! it directly, the interpreter and the evaluator through [`HostRecord::call`](crate::records::host::HostRecord::call).
 //!
-//! After an invocation `value_sp`, the chain of boundaries and the native limit have their values from before it, also after a trap
-//! or a panic.
+//! An invocation restores `value_sp`, the chain of boundaries and the native limit, also after a trap or a panic.
 
 use super::native;
 use crate::interp::{self, Exit};
@@ -18,8 +17,8 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
 use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status};
 
-/// Calls a function from Rust: `write` puts the arguments into slots, the guest runs, `read` takes the results from the
-/// same place, in which they have `words` words.
+/// Calls a function from Rust: `write` writes the arguments to slots, the guest runs, `read` reads the results from the
+/// same slots. The call needs `words` words.
 ///
 /// # Errors
 /// A trap with its backtrace, or the error of a host function.
@@ -28,7 +27,7 @@ use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status};
 /// With the panic of a host function that the guest called.
 ///
 /// # Safety
-/// `func` belongs to the live store `store`. Nothing else uses the store, and no reference into it is held. `write`
+/// `func` belongs to the live store `store`. No other code uses the store, and no reference into it is held. `write`
 /// writes the function's parameters, of the right types, and nothing beyond; `read` reads no more than its results.
 pub(crate) unsafe fn invoke<R>(
     store: *mut StoreRecord,
@@ -59,7 +58,7 @@ fn stack_overflow() -> Error {
     Error::new(Trap::StackOverflow)
 }
 
-/// The error of a guest that has just failed.
+/// Returns the error of a guest that has just failed.
 ///
 /// # Panics
 /// With the panic of a host function.
@@ -76,8 +75,8 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
     }
 }
 
-/// Runs a function by the engine that is selected for it at this moment, with its arguments in `words` words at `args`, which is
-/// `value_sp`. That may be higher afterwards.
+/// Runs a function in the engine that its code pointer selects at this moment. Its arguments are in `words` words at
+/// `args`, which is `value_sp`; `value_sp` may be higher afterwards.
 ///
 /// # Safety
 /// As for [`invoke`], within an invocation.
@@ -100,7 +99,7 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
     }
 }
 
-/// Runs function `index`, at first in the interpreter.
+/// Runs function `index`, starting in the interpreter.
 ///
 /// # Safety
 /// As for [`dispatch`].
@@ -127,8 +126,7 @@ unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> S
     }
 }
 
-/// An invocation of the guest by Rust: restores the stack's state when it is dropped, also by a panic in `write` or
-/// `read`.
+/// An invocation of the guest by Rust. Dropping it restores the stack's state, also after a panic in `write` or `read`.
 struct Invocation {
     store: *mut StoreRecord,
     native_limit: usize,
@@ -137,11 +135,12 @@ struct Invocation {
 }
 
 impl Invocation {
-    /// Begins an invocation. The outermost one sets the native stack's limit from where that stack is now.
+    /// Begins an invocation. The outermost one sets the native stack's limit from the current stack pointer.
     ///
     /// # Errors
     /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
-    // Inlined: a result that came back in memory would be copied in other sizes than it was written, which processors wait for.
+    // Inlined: a result returned in memory would be copied with accesses of other sizes than it was written with, which
+    // defeats store-to-load forwarding.
     #[inline(always)]
     unsafe fn begin(store: *mut StoreRecord) -> Result<Invocation, Error> {
         // SAFETY: the promise of `invoke`.
@@ -176,7 +175,7 @@ impl Drop for Invocation {
     }
 }
 
-/// The outermost invocation begins, with the native stack at about `here`.
+/// Begins the outermost invocation, with the native stack at about `here`.
 ///
 /// # Safety
 /// As for [`invoke`].
@@ -190,7 +189,7 @@ unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error>
     Ok(())
 }
 
-/// An address in the caller's frame or just below it.
+/// Returns an address in the caller's frame or just below it.
 #[inline]
 fn approximate_stack_pointer() -> usize {
     let local = 0u8;

@@ -1,4 +1,4 @@
-//! Host functions: making them, giving them to stores, and the Rust end of a call.
+//! Host functions: how they are made, added to stores, and called.
 
 use crate::records::engine::Engine;
 use crate::records::error::Result;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status};
 
-/// What a host function does. Arguments come in slots at the pointer, results go to the same place, in the way that
-/// [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second
+/// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
+/// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
 /// [`HostRecord::importer`]. May panic. Only [`host_call`] calls it.
 pub(crate) trait HostClosure:
     Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
@@ -22,16 +22,17 @@ pub(crate) trait HostClosure:
 
 impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
 
-/// A host function of this type, in no store yet.
+/// Creates a host function of this type that is in no store yet.
 pub(crate) fn host_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
     HostFunc { ty, call: host_call::<F>, closure: Box::new(closure) }
 }
 
-/// [`HostCtx::call`](weir_contract::HostCtx::call) of the host functions whose closure is an `F`: compiled once for
-/// each, so that it costs what the closure does and nothing to catch its panics.
+/// Returns the [`HostCtx::call`](weir_contract::HostCtx::call) of host functions whose closure is an `F`. It is
+/// compiled once for each `F`, so that the closure is inlined and catching its panics adds no cost.
 ///
 /// # Safety
-/// As [`HostCtx::call`](weir_contract::HostCtx::call) says; `host` is the context of such a host function.
+/// Implements [`HostCtx::call`](weir_contract::HostCtx::call); `host` is the context of a host function whose closure
+/// is an `F`.
 pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
     // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
     // locals.
@@ -39,8 +40,8 @@ pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx
         let host = &*host.cast::<HostRecord>();
         let closure = &*(&raw const *host.func.closure).cast::<F>();
         let store: *mut StoreRecord = host.ctx.instance.store.cast();
-        // What a panic leaves behind is the embedder's own data; the store's records are consistent between any two
-        // operations on them.
+        // A panic can leave only the embedder's own data inconsistent: the store's records are consistent between any
+        // two operations on them.
         match catch_unwind(AssertUnwindSafe(|| closure(store, host.importer, args))) {
             Ok(Ok(())) => Status::Return,
             Ok(Err(error)) => host_failed(store, Failure::Host(error)),
@@ -49,7 +50,7 @@ pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx
     }
 }
 
-/// Leaves the reason in the store.
+/// Stores the reason of a failure.
 ///
 /// # Safety
 /// The store is live, and no reference into it is held.
@@ -60,7 +61,7 @@ unsafe fn host_failed(store: *mut StoreRecord, failure: Failure) -> Status {
     Status::Trap
 }
 
-/// A host function of an engine: what references to it say, in whatever store.
+/// A host function of an engine: the parts of references to it that are the same in all stores.
 #[derive(Clone)]
 pub(crate) struct EngineFunc {
     func: Arc<HostFunc>,
@@ -74,32 +75,32 @@ unsafe impl Send for EngineFunc {}
 unsafe impl Sync for EngineFunc {}
 
 impl EngineFunc {
-    /// Finds its type's identity and its stub, by two tables behind locks.
+    /// Looks up the identity of its type and its stub, in two tables protected by locks.
     pub fn new(engine: &Engine, func: Arc<HostFunc>) -> EngineFunc {
         let (entry, sig) = (engine.record().engines.host_stub(&func.ty), engine.record().signatures.intern(&func.ty));
         EngineFunc { func, entry, sig }
     }
 
-    /// The function that a store was given.
+    /// Returns the host function of a record.
     pub fn of(host: &HostRecord) -> EngineFunc {
         EngineFunc { func: host.func.clone(), entry: host.func_ref.entry, sig: host.func_ref.sig }
     }
 
-    /// Engine-wide identity of its type.
+    /// Returns the engine-wide identity of its type.
     pub fn sig(&self) -> u32 {
         self.sig
     }
 }
 
-/// Gives a host function to a store, as the import of `importer` or, if that is null, as nobody's.
+/// Adds a host function to a store, as the import of `importer`, or without an importer if that is null.
 ///
 /// # Safety
-/// `store` is live, of the function's engine, not used by anybody else, and no reference into it is held; `importer` is
-/// null or an instance of it.
+/// `store` is live, of the function's engine, not used by any other code, and no reference into it is held; `importer`
+/// is null or an instance of it.
 pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *mut InstanceCtx) -> NonNull<FuncRef> {
     let EngineFunc { func, entry, sig } = func;
     let func_ref = FuncRef { entry, sig, index: 0, instance: ptr::null_mut() };
-    // SAFETY: the caller's promise; the record is written before anybody can know of it.
+    // SAFETY: the caller's promise; the record is written before any other code can refer to it.
     unsafe {
         let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: func.call as *const u8 };
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));

@@ -1,4 +1,4 @@
-//! Making an instance, in the order of the specification: imports, memories, tables, globals, element segments, data
+//! Instantiation, in the order of the specification: imports, memories, tables, globals, element segments, data
 //! segments, the start function.
 
 use crate::exec::entry;
@@ -18,27 +18,27 @@ use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode
 use weir_bytecode::semantics;
 use weir_contract::{FuncRef, InstanceCtx};
 
-/// What one import becomes. Its type has been checked.
+/// A resolved import whose type has been checked.
 pub(crate) enum Import {
     Func(*const FuncRef),
     Host(EngineFunc),
     Table(*mut TableRecord),
     Memory(*mut MemoryRecord),
-    /// The slot.
+    /// The global's slot.
     Global(*mut u64),
 }
 
 /// Makes an instance and runs its start function.
 ///
 /// # Errors
-/// A memory or table cannot be made, a segment does not fit, or the start function fails. What was written to imported
-/// memories and tables by then stays, and so the instance, which they may refer to, lives on.
+/// A memory or table cannot be made, a segment is out of bounds, or the start function fails. Writes to imported
+/// memories and tables made by then remain; the instance lives on, because they may refer to it.
 ///
 /// # Safety
-/// `store` is live, nobody else uses it and no reference into it is held. The imports belong to it, are complete
-/// and in the order of the module, which is of the store's engine, and of the types that it imports.
+/// `store` is live, no other code uses it and no reference into it is held. The module is of the store's engine. The
+/// imports belong to the store and are complete, in the order of the module, and of the types that it imports.
 pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, imports: Vec<Import>) -> Result<NonNull<InstanceCtx>> {
-    // SAFETY: the caller's promise. From `adopt` on, the record is only ever shared.
+    // SAFETY: the caller's promise. After `adopt` there are only shared references to the record.
     unsafe {
         let (memories, tables) = (module.bytecode().memories.len(), module.bytecode().tables.len());
         let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
@@ -47,7 +47,7 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         module.engine().record().engines.prepare_module(instance.ctx)?;
         link_imports(store, instance, imports);
         make_memories(store, instance)?;
-        // A table's initial value may be an imported global, and a global's may be a function: neither needs the other.
+        // A table's initial value may be an imported global, and a global's may be a function; neither needs the other.
         make_tables(store, instance)?;
         make_globals(instance);
         let passive = |segment: &ElemSegment| match segment.mode {
@@ -64,7 +64,8 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
     }
 }
 
-/// A zeroed context with its tails, filled where it does not depend on imports, in a record that the store owns.
+/// Allocates a context with its tails, in a record that the store owns. Fields that do not depend on imports are filled
+/// in; the others are zero.
 unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRecord {
     let record = module.record();
     let allocation = context_allocation(module);
@@ -86,8 +87,8 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
         elem_live: record.bytecode.elems.iter().map(|_| Cell::new(true)).collect(),
     };
     let owner = Box::into_raw(Box::new(Owner::Instance(instance)));
-    // SAFETY: the context was allocated above and nobody else knows it; the store is the caller's; the owner lives as
-    // long as the store and is only shared from here on.
+    // SAFETY: the context was allocated above and no other code refers to it; the store is the caller's; the owner
+    // lives as long as the store and is only shared from here on.
     unsafe {
         ctx.write(context(store, owner));
         (*store).owned.owners.push(owner);
@@ -99,19 +100,19 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
     }
 }
 
-/// What a module's contexts occupy.
+/// Returns the layout of a module's contexts.
 fn context_allocation(module: &Module) -> Allocation {
     Allocation::from_size_align(module.record().layout.size() as usize, 16).expect("a layout's size is an u32")
 }
 
 impl Drop for InstanceRecord {
     fn drop(&mut self) {
-        // SAFETY: `adopt` allocated it so, and it dies with its record.
+        // SAFETY: `adopt` allocated it with this layout, and it is freed with its record.
         unsafe { dealloc(self.ctx.cast(), context_allocation(&self.module)) };
     }
 }
 
-/// Writes a value of a tail.
+/// Writes a value in a tail of the context.
 ///
 /// # Safety
 /// `offset` comes from the layout of the instance's module, for a value of type `T`.
@@ -192,7 +193,7 @@ unsafe fn make_globals(instance: &InstanceRecord) {
     }
 }
 
-/// The elements of a segment.
+/// Evaluates the elements of a segment.
 ///
 /// # Safety
 /// As for [`evaluate`].
@@ -248,12 +249,12 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
     Ok(())
 }
 
-/// A value of an index type, zero-extended.
+/// Returns a value of an index type, zero-extended.
 fn address(is_64: bool, bits: u128) -> u64 {
     if is_64 { bits as u64 } else { u64::from(bits as u32) }
 }
 
-/// The value of a constant expression, in the low bytes.
+/// Evaluates a constant expression. The value is in the low bytes.
 ///
 /// # Safety
 /// The instance has the globals and functions that the expression refers to.
@@ -280,7 +281,7 @@ unsafe fn evaluate(instance: &InstanceRecord, expr: &ConstExpr) -> u128 {
     stack.pop().expect("validated expressions leave one value")
 }
 
-/// The value of an instruction without operands.
+/// Evaluates an instruction without operands; `None` for another instruction.
 ///
 /// # Safety
 /// As for [`evaluate`].

@@ -1,8 +1,8 @@
-//! Native code, where there is some: its engine, and the functions that compiled code calls back: the far end of its
-//! `to_rust` stubs, and the System V face of [`bulk`].
+//! Support for native code: its engine, and the functions that compiled code calls. They are the Rust end of its
+//! `to_rust` stubs, and wrappers of [`bulk`] in the System V convention.
 //!
 //! # Safety
-//! All are called by compiled code only, with the context it runs in and arguments as [`Helper`] lists them.
+//! Only compiled code calls them, with its context and the arguments that [`Helper`] lists.
 
 use crate::code::{Grown, Hooks};
 use crate::interp::{self, Exit};
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use weir_bytecode::Trap;
 use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
 
-/// What a `to_rust` stub calls: interprets function `func` of `instance`, its arguments and results in slots at `args`,
-/// which is `value_sp`.
+/// The Rust end of a `to_rust` stub: interprets function `func` of `instance`. Arguments and results are in slots at
+/// `args`, which is `value_sp`.
 ///
 /// # Safety
 /// Called by compiled code, with a function of an instance of the store that runs.
@@ -45,28 +45,28 @@ unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, ar
     }
 }
 
-/// What the stubs call.
+/// The functions that the stubs call.
 const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, memory_grow, table_grow };
 
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
 
-/// The engine that compiles, for these settings.
+/// Creates the engine that compiles, for these settings.
 ///
 /// # Errors
-/// What the settings tell of code cannot be told.
+/// The profiler's file can't be written.
 pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
     Ok(Box::new(EngineState::new(config, quiescence, HOOKS, table)?))
 }
 
-/// The table that [`InstanceCtx::helpers`] points to, but for those that have stubs.
+/// Returns the table that [`InstanceCtx::helpers`] points to. Entries of helpers that have stubs are null.
 fn table() -> [HelperAddress; Helper::COUNT] {
     std::array::from_fn(|i| address(Helper::ALL[i]))
 }
 
 fn address(helper: Helper) -> HelperAddress {
     match helper {
-        // The stubs of `Hooks` stand there.
+        // These helpers are stubs, which call the functions of `Hooks`.
         Helper::Raise | Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
@@ -81,7 +81,7 @@ fn address(helper: Helper) -> HelperAddress {
     }
 }
 
-/// Runs a bulk operation of the instance; a trap's reason goes where compiled code expects it.
+/// Runs a bulk operation of the instance. A trap is stored where compiled code expects it.
 unsafe fn run(ctx: *mut InstanceCtx, operation: impl FnOnce(&InstanceRecord) -> Result<(), Trap>) -> u64 {
     // SAFETY: see the head of this file.
     match operation(unsafe { instance_of(ctx) }) {
@@ -94,7 +94,7 @@ unsafe fn run(ctx: *mut InstanceCtx, operation: impl FnOnce(&InstanceRecord) -> 
     }
 }
 
-/// The two indices of a packed argument, low half first.
+/// Splits a packed argument into two indices, low half first.
 fn unpack(pair: u64) -> (u32, u32) {
     (pair as u32, (pair >> 32) as u32)
 }
@@ -113,7 +113,7 @@ unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
     }
 }
 
-/// What a stub is told about growing, of which `None` means that the reason is in the store.
+/// Converts the result of growing for a stub; after `None` the reason is in the store.
 fn grown(old: Option<u64>) -> Grown {
     Grown { old: old.unwrap_or_default(), status: if old.is_some() { Status::Return } else { Status::Trap } }
 }

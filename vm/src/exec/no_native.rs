@@ -1,4 +1,4 @@
-//! The substitute for native code on hosts without it.
+//! Replaces `native` on hosts without native code.
 
 use crate::records::config::{Config, Unavailable};
 use crate::records::engines::Engines;
@@ -14,7 +14,7 @@ pub(super) fn has_processor() -> bool {
     false
 }
 
-/// Always refuses.
+/// Always returns an error.
 ///
 /// # Errors
 /// There is no native code.
@@ -22,8 +22,8 @@ pub(super) fn engines(_config: &Config, _quiescence: &Arc<Domain>) -> Result<Box
     Err(Error::new(Unavailable("there is no native code in this build of Weir, or not for this host")))
 }
 
-/// The section of a store begins: there is no code that it could keep in use.
+/// Begins the section of a store. No code can be retired, so nothing is recorded.
 pub(super) fn enter(_word: &Word) {}
 
-/// It ends.
+/// Ends the section.
 pub(super) fn leave(_word: &Word) {}

@@ -157,12 +157,12 @@ unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>, work: u
         let ticks = &(*(*body).code).ticks;
         let left = ticks.load(Ordering::Acquire).saturating_sub_unsigned(work);
         ticks.store(left, Ordering::Release);
-        if left >= 0 { ptr::null() } else { ask(body, scope, at) }
+        if left >= 0 { ptr::null() } else { tier_up(body, scope, at) }
     }
 }
 
 #[cold]
-unsafe fn ask(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const u8 {
+unsafe fn tier_up(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const u8 {
     // SAFETY: the caller's.
     unsafe {
         let instance = instance_of((*scope).ctx);
@@ -170,7 +170,7 @@ unsafe fn ask(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const
             return ptr::null();
         }
         let engines = &instance.module.engine().record().engines;
-        match engines.ask((*scope).ctx, (*body).func, at) {
+        match engines.tier_up((*scope).ctx, (*body).func, at) {
             Next::Interpret => ptr::null(),
             Next::Enter(code) => code,
         }

@@ -14,7 +14,7 @@ use std::ptr;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
-/// What the interpreter does next, after [`Engines::ask`].
+/// What the interpreter does next, after [`Engines::tier_up`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     /// Go on.
@@ -39,7 +39,7 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// What it keeps per module, in [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).
     fn module_state(&self) -> Box<dyn Any + Send + Sync>;
 
-    /// Ticks of a function with `bytes` of code before [`Engines::ask`] is called about it.
+    /// Ticks of a function with `bytes` of code before [`Engines::tier_up`] is called about it.
     fn first_ticks(&self, bytes: u32) -> i32;
 
     /// Makes what native code of the instance's module needs, before the instance's first function runs.
@@ -58,12 +58,12 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     ///
     /// # Safety
     /// The guest of a live store runs in `instance`, whose module defines `func`, and the function is validated.
-    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next;
+    unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next;
 
     /// The stub that enters OSR code of function `func`: `args` is then the interpreter's frame, where the results go too.
     ///
     /// # Safety
-    /// [`Engines::ask`] has returned OSR code for the function.
+    /// [`Engines::tier_up`] has returned OSR code for the function.
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter;
 
     /// The permanent entry stub of function `func`: asked for when a reference to it is made. Null without native code.

@@ -1,8 +1,8 @@
-//! The tier as the layers below know it.
+//! The tier's implementation of the trait through which the layers below see it.
 
-use super::ask::ask;
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
+use super::tier_up::tier_up;
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
 use crate::records::func_code::Enter;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
-/// Whether this processor executes what the native back end emits.
+/// Returns whether this processor executes the instructions that the native back end emits.
 pub(crate) fn has_processor() -> bool {
     weir_jit::x64::check_processor().is_ok()
 }
@@ -39,9 +39,9 @@ impl Engines for EngineState {
         }
     }
 
-    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {
+    unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {
         // SAFETY: the caller's promise.
-        ask(unsafe { instance_of(instance) }.module.record(), func, at)
+        tier_up(unsafe { instance_of(instance) }.module.record(), func, at)
     }
 
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter {
@@ -103,7 +103,7 @@ fn refused(error: std::io::Error) -> Error {
     Error::new(error)
 }
 
-/// The `reenter` stub that dispatches to function `func` of `module`, or with `osr` to an OSR body of it.
+/// Returns the `reenter` stub that dispatches to function `func` of `module`, or to an OSR body of it if `osr` is set.
 pub(crate) fn reenter_stub(module: &ModuleRecord, func: u32, osr: bool) -> *const u8 {
     let native = native_of(module);
     if osr { native.code.space().reenter_osr() } else { native.stubs(module, func).reenter.as_ptr() }

@@ -1,18 +1,20 @@
-//! The life of an entry: what there is for a function's call, or for one of its loops, and the only ways in which that changes.
+//! The state machine of an entry, which is a function's call or one of its loops: its states and all transitions.
 //!
 //! ```text
-//! Cold ── queued ──▶ Queued ── installed ──▶ Ready ── retired ──▶ Resting ── asked often enough ──▶ (decided again)
+//! Cold ── queued ──▶ Queued ── installed ──▶ Ready ── retired ──▶ BackingOff ── enough requests ──▶ (decided again)
 //!   │                  │ │                     │ ▲                   ▲
 //!   │                  │ └── no_room ──────────┼─┼───────────────────┘
 //!   └──── refused ─────┴── refused ──▶ Refused └─┘ used, swept
 //! ```
 //!
-//! A `Ready` entry is asked for its code: it is used. A sweep takes the mark away, and retires what it finds without (second
-//! chance). `Resting` is exponential back-off, counted in questions. Under stress a refused entry may be set to rest, too.
+//! A request for the code of a `Ready` entry marks it as used. The eviction sweep clears the mark, and retires code
+//! that has none (second chance). `BackingOff` is exponential back-off, counted in requests. Under stress a refused
+//! entry may back off, too.
 //!
-//! A slot belongs to a function and an entry, and not to a tier: there is one level of compilation, and an engine has one back end.
+//! There is one slot for each function and entry, not for each tier: there is one level of compilation, and an engine
+//! has one back end.
 //!
-//! Everything here is under the lock of the module's [`Entries`]; `publish` is called under it as well.
+//! Everything here, and `publish`, requires the lock of the module's [`Entries`].
 
 use std::collections::HashMap;
 use weir_contract::Entry;
@@ -21,64 +23,64 @@ use weir_contract::Entry;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Code(pub *const u8);
 
-// SAFETY: only an address; what it points to never changes while it is ready, and after that until it is reclaimed.
+// SAFETY: only an address. The code at it does not change while it is ready, nor after that until it is reclaimed.
 unsafe impl Send for Code {}
 
-/// What there is for an entry.
+/// The state of an entry.
 #[derive(Clone, Copy, Default, Debug)]
 enum State {
-    /// Nobody decided about it yet.
+    /// Nothing has been decided about it.
     #[default]
     Cold,
-    /// It is being compiled, or waits for that.
+    /// It is being compiled, or waits for a compiler thread.
     Queued,
-    /// There is code, which was asked for since the last sweep, or was not.
+    /// There is code. `used` is whether it was requested since the last sweep.
     Ready { code: Code, used: bool },
-    /// No back end can compile it, and that won't change.
+    /// No back end can compile it; final.
     Refused,
-    /// To be asked about so many times before it is compiled again.
-    Resting { questions: u32 },
+    /// It is compiled again after this many requests.
+    BackingOff { requests: u32 },
 }
 
-/// An entry's state, and its history as far as that decides anything.
+/// The state of an entry, with the part of its history that decisions depend on.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Slot {
     state: State,
-    /// How often it had to give its code up, or found no room for it.
-    setbacks: u32,
-    /// How often in a row there was no room.
+    /// How often its code was retired or did not fit.
+    backoffs: u32,
+    /// How often in a row its code did not fit.
     failures: u32,
 }
 
-/// What to do for a thread that asks for an entry's code.
+/// The response to a request for an entry's code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     /// Run this code.
     Run(Code),
-    /// Ask again soon: it is being compiled.
+    /// It is being compiled: request it again soon.
     Wait,
-    /// Ask again after a rest.
-    Rest,
-    /// Nothing: there will be no code.
+    /// It backs off: request it again later.
+    BackOff,
+    /// There will be no code.
     Never,
-    /// Let the policy decide.
+    /// The policy decides.
     Decide,
 }
 
-/// What a sweep found.
+/// The result of a sweep for one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Swept {
-    /// No code.
+    /// There is no code.
     Gone,
-    /// Code that was used, and is not marked any more.
+    /// The code was used. Its mark is cleared.
     Used(Code),
-    /// Code that was not used since the last sweep: to be retired.
+    /// The code was not used since the last sweep and is to be retired.
     Unused(Code),
 }
 
 impl Slot {
-    /// A thread asks for the code.
-    pub fn ask(&mut self) -> Action {
+    /// A thread requests the code.
+    pub fn request(&mut self) -> Action {
         match &mut self.state {
             State::Ready { code, used } => {
                 *used = true;
@@ -86,76 +88,77 @@ impl Slot {
             }
             State::Queued => Action::Wait,
             State::Refused => Action::Never,
-            State::Cold | State::Resting { questions: 0 } => Action::Decide,
-            State::Resting { questions } => {
-                *questions -= 1;
-                Action::Rest
+            State::Cold | State::BackingOff { requests: 0 } => Action::Decide,
+            State::BackingOff { requests } => {
+                *requests -= 1;
+                Action::BackOff
             }
         }
     }
 
-    /// It is decided to compile it.
+    /// The policy has decided to compile it.
     fn queued(&mut self) {
-        debug_assert!(matches!(self.state, State::Cold | State::Resting { questions: 0 }), "{self:?}");
+        debug_assert!(matches!(self.state, State::Cold | State::BackingOff { requests: 0 }), "{self:?}");
         self.state = State::Queued;
     }
 
-    /// Its code is in place, asked for by a thread that waits for it, or by none.
+    /// Its code is in place. `used` is whether a thread waits for it.
     fn installed(&mut self, code: Code, used: bool) {
         debug_assert!(matches!(self.state, State::Queued), "{self:?}");
         (self.state, self.failures) = (State::Ready { code, used }, 0);
     }
 
-    /// No back end compiles it.
+    /// No back end can compile it.
     fn refused(&mut self) {
-        debug_assert!(matches!(self.state, State::Cold | State::Queued | State::Resting { questions: 0 }), "{self:?}");
+        debug_assert!(matches!(self.state, State::Cold | State::Queued | State::BackingOff { requests: 0 }), "{self:?}");
         self.state = State::Refused;
     }
 
-    /// A sweep comes by. Whether the code of a call is in use shows in its pointers: `in_use` says so.
+    /// A sweep reaches the entry. `in_use` overrides the mark: for code of a call, the pointers to it say whether it is
+    /// in use.
     fn swept(&mut self, in_use: Option<bool>) -> Swept {
         let State::Ready { code, used } = &mut self.state else { return Swept::Gone };
         let marked = std::mem::take(used);
         if in_use.unwrap_or(marked) { Swept::Used(*code) } else { Swept::Unused(*code) }
     }
 
-    /// It rests, for so many questions that `rest` says of the number of its setbacks.
-    fn rest(&mut self, failures: u32, rest: impl FnOnce(u32) -> u32) {
-        self.setbacks += 1;
-        (self.state, self.failures) = (State::Resting { questions: rest(self.setbacks) }, failures);
+    /// Backs off for `backoff` requests, a function of the number of back-offs.
+    fn back_off(&mut self, failures: u32, backoff: impl FnOnce(u32) -> u32) {
+        self.backoffs += 1;
+        (self.state, self.failures) = (State::BackingOff { requests: backoff(self.backoffs) }, failures);
     }
 
-    /// How often it had to give its code up, or found no room for it.
-    pub fn setbacks(&self) -> u32 {
-        self.setbacks
+    /// Returns how often its code was retired or did not fit.
+    pub fn backoffs(&self) -> u32 {
+        self.backoffs
     }
 
-    /// How often in a row there was no room.
+    /// Returns how often in a row its code did not fit.
     pub fn failures(&self) -> u32 {
         self.failures
     }
 }
 
-/// A module's entries about which anything was decided.
+/// The entries of a module that are not cold.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     slots: HashMap<(u32, Entry), Slot>,
-    /// How many OSR bodies each function has or waits for.
+    /// Number of OSR bodies that each function has or waits for.
     osr_bodies: HashMap<u32, u32>,
 }
 
 impl Entries {
-    /// The entry, as it is.
+    /// Returns a copy of the entry.
     pub fn get(&self, func: u32, entry: Entry) -> Slot {
         self.slots.get(&(func, entry)).copied().unwrap_or_default()
     }
 
-    /// A thread asks for the code of an entry.
-    pub fn ask(&mut self, func: u32, entry: Entry) -> Action {
-        self.slots.get_mut(&(func, entry)).map_or(Action::Decide, Slot::ask)
+    /// A thread requests the code of an entry: see [`Slot::request`].
+    pub fn request(&mut self, func: u32, entry: Entry) -> Action {
+        self.slots.get_mut(&(func, entry)).map_or(Action::Decide, Slot::request)
     }
 
-    /// How many OSR bodies a function has or waits for.
+    /// Returns the number of OSR bodies that a function has or waits for.
     pub fn osr_bodies(&self, func: u32) -> u32 {
         self.osr_bodies.get(&func).copied().unwrap_or_default()
     }
@@ -170,7 +173,7 @@ impl Entries {
         self.count_body(func, entry);
     }
 
-    /// See [`Slot::refused`]; for an entry about which nothing was decided before, `decided` is set.
+    /// See [`Slot::refused`]. `decided` is set if the entry was not queued before.
     pub fn refused(&mut self, func: u32, entry: Entry, decided: bool) {
         self.slot(func, entry).refused();
         if decided {
@@ -178,7 +181,7 @@ impl Entries {
         }
     }
 
-    /// A refused loop counts as a body, too: it would be refused again.
+    /// Counts an OSR body. A refused one counts too, because compiling it again would be refused again.
     fn count_body(&mut self, func: u32, entry: Entry) {
         if entry != Entry::Call {
             *self.osr_bodies.entry(func).or_default() += 1;
@@ -190,29 +193,29 @@ impl Entries {
         self.slot(func, entry).installed(code, used);
     }
 
-    /// A sweep comes by an entry: see [`Slot::swept`].
+    /// A sweep reaches an entry: see [`Slot::swept`].
     pub fn swept(&mut self, func: u32, entry: Entry, in_use: Option<bool>) -> Swept {
         self.slots.get_mut(&(func, entry)).map_or(Swept::Gone, |slot| slot.swept(in_use))
     }
 
-    /// There was no room for an entry's code, for the `failures`th time in a row.
-    pub fn no_room(&mut self, func: u32, entry: Entry, failures: u32, rest: impl FnOnce(u32) -> u32) {
-        self.back_off(func, entry, failures, rest);
+    /// An entry's code did not fit, for the `failures`th time in a row.
+    pub fn no_room(&mut self, func: u32, entry: Entry, failures: u32, backoff: impl FnOnce(u32) -> u32) {
+        self.back_off(func, entry, failures, backoff);
     }
 
-    /// An entry's code is taken out of use.
-    pub fn retired(&mut self, func: u32, entry: Entry, rest: impl FnOnce(u32) -> u32) {
-        self.back_off(func, entry, 0, rest);
+    /// An entry's code is retired.
+    pub fn retired(&mut self, func: u32, entry: Entry, backoff: impl FnOnce(u32) -> u32) {
+        self.back_off(func, entry, 0, backoff);
     }
 
-    fn back_off(&mut self, func: u32, entry: Entry, failures: u32, rest: impl FnOnce(u32) -> u32) {
-        self.slot(func, entry).rest(failures, rest);
+    fn back_off(&mut self, func: u32, entry: Entry, failures: u32, backoff: impl FnOnce(u32) -> u32) {
+        self.slot(func, entry).back_off(failures, backoff);
         if let Some(bodies) = self.osr_bodies.get_mut(&func).filter(|_| entry != Entry::Call) {
             *bodies -= 1;
         }
     }
 
-    /// The entries of `func` with code, and whether that was asked for since the last sweep.
+    /// Returns the entries of `func` that have code, each with whether the code was requested since the last sweep.
     pub fn ready(&self, func: u32) -> Vec<(Entry, Code, bool)> {
         let ready = |(&(of, entry), slot): (&(u32, Entry), &Slot)| match slot.state {
             State::Ready { code, used } if of == func => Some((entry, code, used)),
@@ -221,12 +224,12 @@ impl Entries {
         self.slots.iter().filter_map(ready).collect()
     }
 
-    /// Under stress: what was refused may be tried again.
-    pub fn forgive(&mut self, func: u32, rest: impl Fn(u32) -> u32) {
+    /// Under stress: lets refused entries be compiled again.
+    pub fn retry_refused(&mut self, func: u32, backoff: impl Fn(u32) -> u32) {
         let refused =
             |(&(of, entry), slot): (&(u32, Entry), &Slot)| (of == func && matches!(slot.state, State::Refused)).then_some(entry);
         let refused: Vec<Entry> = self.slots.iter().filter_map(refused).collect();
-        refused.into_iter().for_each(|entry| self.back_off(func, entry, 0, &rest));
+        refused.into_iter().for_each(|entry| self.back_off(func, entry, 0, &backoff));
     }
 }
 
@@ -243,16 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_goes_from_cold_to_ready_and_back_to_rest() {
+    fn an_entry_goes_from_cold_to_ready_and_backs_off() {
         let mut entries = Entries::default();
-        assert_eq!(entries.ask(3, CALL), Action::Decide);
+        assert_eq!(entries.request(3, CALL), Action::Decide);
         entries.queued(3, CALL);
-        assert_eq!(entries.ask(3, CALL), Action::Wait);
+        assert_eq!(entries.request(3, CALL), Action::Wait);
         entries.installed(3, CALL, code(16), false);
-        assert_eq!(entries.ask(3, CALL), Action::Run(code(16)));
-        entries.retired(3, CALL, |setbacks| 2 * setbacks);
-        assert_eq!([(); 3].map(|()| entries.ask(3, CALL)), [Action::Rest, Action::Rest, Action::Decide]);
-        assert_eq!(entries.get(3, CALL).setbacks(), 1);
+        assert_eq!(entries.request(3, CALL), Action::Run(code(16)));
+        entries.retired(3, CALL, |count| 2 * count);
+        assert_eq!([(); 3].map(|()| entries.request(3, CALL)), [Action::BackOff, Action::BackOff, Action::Decide]);
+        assert_eq!(entries.get(3, CALL).backoffs(), 1);
     }
 
     #[test]
@@ -262,15 +265,15 @@ mod tests {
         entries.queued(3, LOOP);
         assert_eq!(entries.swept(3, LOOP, None), Swept::Gone);
         entries.installed(3, LOOP, code(16), false);
-        entries.ask(3, LOOP);
+        entries.request(3, LOOP);
         assert_eq!(entries.swept(3, LOOP, None), Swept::Used(code(16)));
         assert_eq!(entries.swept(3, LOOP, None), Swept::Unused(code(16)));
-        // The code of a call is in use if it is reached through its pointers, whoever asked for it.
+        // The code of a call is in use if its pointers lead to it, also without a request.
         assert_eq!(entries.swept(3, LOOP, Some(true)), Swept::Used(code(16)));
     }
 
     #[test]
-    fn failures_count_in_a_row_and_setbacks_for_ever() {
+    fn failures_count_in_a_row_and_backoffs_in_total() {
         let mut entries = Entries::default();
         for failures in 1..=3 {
             entries.queued(3, CALL);
@@ -280,7 +283,7 @@ mod tests {
         entries.queued(3, CALL);
         entries.installed(3, CALL, code(16), true);
         let slot = entries.get(3, CALL);
-        assert_eq!((slot.failures(), slot.setbacks()), (0, 3));
+        assert_eq!((slot.failures(), slot.backoffs()), (0, 3));
     }
 
     #[test]
@@ -293,8 +296,8 @@ mod tests {
         entries.no_room(3, LOOP, 1, |_| 0);
         assert_eq!(entries.osr_bodies(3), 1);
         entries.refused(3, Entry::Osr(9), false);
-        assert_eq!((entries.osr_bodies(3), entries.ask(3, Entry::Osr(9))), (1, Action::Never));
-        entries.forgive(3, |_| 0);
-        assert_eq!((entries.osr_bodies(3), entries.ask(3, Entry::Osr(9))), (0, Action::Decide));
+        assert_eq!((entries.osr_bodies(3), entries.request(3, Entry::Osr(9))), (1, Action::Never));
+        entries.retry_refused(3, |_| 0);
+        assert_eq!((entries.osr_bodies(3), entries.request(3, Entry::Osr(9))), (0, Action::Decide));
     }
 }

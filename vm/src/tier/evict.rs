@@ -1,13 +1,13 @@
-//! Eviction: chooses the code to retire when the engine's budget is used up, by second chance.
+//! Eviction: a second-chance sweep that chooses code to retire when the engine's budget is used up.
 //!
-//! Three kinds of tables lead to code: native callers go through its function's cell, the interpreter through `FuncCode::native`,
-//! and the policy through the module's entries. [`retire`] removes the code from all three, under the lock under which alone
-//! anything is put in; [`super::reclaim`] frees its memory once no store can run in it. Besides the tables, code leads to itself:
-//! a function that calls itself directly does so by a relative call. A recursion may therefore go on in retired code for
-//! any time, but no other call reaches it.
+//! Three kinds of tables lead to code: its function's cell for native callers, `FuncCode::native` for the interpreter,
+//! and the module's entries for the policy. [`retire`] removes the code from all three while it holds the lock of the
+//! entries, without which none of them is written; [`super::reclaim`] frees its memory once no store can run in it.
+//! There is one more reference to code: a function that calls itself directly does so by a relative call. A recursion
+//! may therefore continue in retired code for any time, but no other call reaches it.
 //!
-//! Code is retired for one of three reasons. The budget is used up, and the second-chance sweep found the code not in use. It is
-//! code of a loop, and its function has code that is called. Or the engine is under stress, and it was chosen at random.
+//! Code is retired for one of three reasons: the budget is used up and the sweep found the code not in use; it is an
+//! OSR body whose function now has code for its calls; or the engine is under stress and chose it at random.
 
 use super::entry::{Code, Entries, Swept as State};
 use super::policy;
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use weir_contract::Entry;
 
-/// Removes the code of an entry, which is ready, from all tables. Returns how many bytes will be free.
+/// Removes the code of a ready entry from all tables. Returns the number of bytes that will be freed.
 fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, func: u32, entry: Entry, code: Code) -> usize {
     let engine = engine_of(module.engine.record());
     let Ok(native) = state_of(module).native(module) else { return 0 };
@@ -29,14 +29,14 @@ fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, func: u32, entry: E
         if entry == Entry::Call {
             withdraw(module, native, func);
         }
-        entries.retired(func, entry, |setbacks| engine.policy.rest(setbacks));
-        native.code.give_up(code.0)
+        entries.retired(func, entry, |count| engine.policy.backoff(count));
+        native.code.unlink(code.0)
     });
     bytes
 }
 
-/// The heavy side of the asymmetric fence of [`super::reclaim`]. Returns whether all threads have passed it; false on a system without
-/// membarrier(2).
+/// The heavy side of the asymmetric fence of [`super::reclaim`]. Returns whether all threads have passed it; false if
+/// the system has no membarrier(2).
 fn heavy_fence() -> bool {
     #[cfg(test)]
     if tests::REFUSED.get() {
@@ -45,15 +45,15 @@ fn heavy_fence() -> bool {
     barrier::all_threads()
 }
 
-/// Frees the retired code that no store can run in or return to. Returns how many bytes that was.
+/// Frees the retired code that no store can run in or return to. Returns the number of bytes freed.
 fn reclaim(engine: &EngineState) -> usize {
     let Ok(space) = engine.space() else { return 0 };
     // SAFETY: the theorem of `super::reclaim`; nothing else refers to code.
     engine.reclaimer.reclaim(heavy_fence).into_iter().map(|code| unsafe { code.reclaim(space) }).sum()
 }
 
-/// Reports code that was retired; no lock is held.
-fn tell(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
+/// Reports retired code to statistics and listeners. The caller holds no lock.
+fn report(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
     let engine = engine_of(module.engine.record());
     for record in [&state_of(module).record, &engine.record] {
         record.lock().unwrap_or_else(PoisonError::into_inner).add_retired(bytes as u64);
@@ -61,9 +61,9 @@ fn tell(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
     engine.listeners.tell_retired(module, func, entry, bytes);
 }
 
-/// The code of an entry is ready: the second-chance sweep includes it from now on. If it is the code for the function's calls,
-/// code of the function's loops that was asked for since the last sweep is not needed any more. Without the heavy fence it could not be
-/// reclaimed, and stays.
+/// Adds an entry that has become ready to the second-chance sweep. If it is the code for the function's calls, OSR
+/// bodies of the function that were used since the last sweep are retired: new calls do not need them. Without the
+/// heavy fence they could not be reclaimed, and stay.
 pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
     let body = Body { module: Arc::downgrade(module), func, entry };
     engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
@@ -72,7 +72,8 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
     }
 }
 
-/// Retires the code of `func` that `which` chooses by its entry and by whether it was asked for since the last sweep.
+/// Retires the code of those entries of `func` for which `which` returns true, given the entry and whether it was used
+/// since the last sweep.
 fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool) -> bool) {
     let mut entries = state_of(module).entries();
     if entries.osr_bodies(func) == 0 && !which(Entry::Call, true) {
@@ -82,17 +83,18 @@ fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool)
     let retired: Vec<(Entry, usize)> =
         chosen.map(|(entry, code, _)| (entry, retire(module, &mut entries, func, entry, code))).collect();
     drop(entries);
-    retired.into_iter().for_each(|(entry, bytes)| tell(module, func, entry, bytes));
+    retired.into_iter().for_each(|(entry, bytes)| report(module, func, entry, bytes));
 }
 
-/// Makes room for `bytes` of code, as far as that is possible: reclaims retired code and, if that is not enough, retires code
-/// that was not used since the sweep last came to it. Returns whether anything was freed.
+/// Tries to free `bytes` of code memory: reclaims retired code and, if that is not enough, retires code that was not
+/// used since the sweep last reached it. Returns whether anything was freed.
 pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
     let engine = engine_of(module.engine.record());
     let freed = reclaim(engine);
-    // Code that is retired but not reclaimed yet makes room later.
+    // Code that is retired but not reclaimed yet will be freed later.
     let mut missing = bytes.saturating_sub(freed + engine.reclaimer.sum(RetiredCode::len));
-    // What is retired without the heavy fence is never reclaimed: functions would lose their code for nothing.
+    // Code retired without the heavy fence is never reclaimed: functions would lose their code and nothing would be
+    // freed.
     if missing > 0 && !heavy_fence() {
         return freed > 0;
     }
@@ -113,16 +115,16 @@ pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
             }
             Swept::Retired(bytes) => {
                 missing = missing.saturating_sub(bytes);
-                tell(&owner, body.func, body.entry, bytes);
+                report(&owner, body.func, body.entry, bytes);
             }
         }
     }
     freed + reclaim(engine) > 0
 }
 
-/// What the sweep did with code, and with how many bytes.
+/// The result of sweeping an entry, with the number of bytes of its code.
 enum Swept {
-    /// The entry has no code any more.
+    /// The entry has no code.
     Gone,
     /// The code was used since the last sweep and gets a second chance.
     Used(usize),
@@ -130,8 +132,8 @@ enum Swept {
     Retired(usize),
 }
 
-/// One step of the second-chance sweep. The reference bit of a called function is its pointer to the code: the sweep clears it,
-/// and the next call sets it again.
+/// One step of the second-chance sweep. The reference bit of a called function is its pointer to the code: the sweep
+/// clears it, and the next call sets it again.
 fn sweep(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Swept {
     let Ok(native) = state_of(module).native(module) else { return Swept::Gone };
     let mut entries = state_of(module).entries();
@@ -148,19 +150,19 @@ fn sweep(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Swept {
     }
 }
 
-/// Under stress: points function `func` back at the interpreter. With `retired` also retires its code and that of its loops, lets
-/// entries that were refused be tried again, and reclaims.
+/// Under stress: makes calls of function `func` enter the interpreter. With `retired` it also retires its code and its
+/// OSR bodies, lets refused entries be compiled again, and reclaims.
 pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
     let state = state_of(module);
     let Ok(native) = state.native(module) else { return };
     let entries = state.entries();
-    if !retired || entries.get(func, Entry::Call).setbacks() >= policy::MAX_SETBACKS {
+    if !retired || entries.get(func, Entry::Call).backoffs() >= policy::MAX_STRESS_EVICTIONS {
         return withdraw(module, native, func);
     }
     drop(entries);
     retire_all(module, func, |_, _| true);
     let engine = engine_of(module.engine.record());
-    state.entries().forgive(func, |setbacks| engine.policy.rest(setbacks));
+    state.entries().retry_refused(func, |count| engine.policy.backoff(count));
     reclaim(engine);
 }
 
@@ -169,16 +171,16 @@ mod tests {
     use crate::{Config, Engine, Instance, Module, Store, Tier};
 
     thread_local! {
-        /// Whether the system refuses the heavy fence on this thread.
+        /// Whether the heavy fence fails on this thread, as on a system without membarrier(2).
         pub static REFUSED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
 
-    /// Functions of a hundred bytes of code, in a budget that a fifth of them fill.
+    /// Functions of a hundred bytes of code, with a budget that a fifth of them fill.
     const FUNCTIONS: i32 = 60;
     const BUDGET: usize = 4 << 10;
 
-    /// Calls all functions in turn, three times. Returns bytes retired and freed while the module lived, and how many functions
-    /// were compiled.
+    /// Calls all functions in turn, three times. Returns bytes retired and freed while the module lived, and how many
+    /// functions were compiled.
     fn run(engine: &Engine) -> [u64; 3] {
         let functions: String = (0..FUNCTIONS)
             .map(|i| {

@@ -1,4 +1,4 @@
-//! From an entry to its code: compiling, placing, making known.
+//! Compiles an entry, places its code in memory and publishes it.
 
 use super::entry::Code;
 use super::publish;
@@ -22,18 +22,18 @@ use weir_jit::{Backend, Compiled};
 struct Attempt<'m> {
     /// The counts that were used, if any.
     profile: Option<Cow<'m, Profile>>,
-    /// The code, if a back end made some.
+    /// The code, if a back end succeeded.
     compiled: Option<Compiled>,
-    /// Why back ends made none, in the order in which they were asked.
+    /// The reasons why back ends refused, in the order in which they were tried.
     reasons: Vec<String>,
-    /// Messages of panics in the compiler, which are among the reasons.
+    /// Messages of panics in the compiler. They are also among the reasons.
     panics: Vec<String>,
-    /// What attempts took that came to nothing.
+    /// Time spent in attempts that failed.
     refused: Duration,
 }
 
-/// Compiles an entry, which is queued, and makes its code reachable, `wanted` by a thread that waits for it or by none. `None`:
-/// every back end refused, or there is no room now. Does not panic if the compiler does.
+/// Compiles a queued entry and publishes its code. `wanted` is whether a thread waits for the code. Returns `None` if
+/// every back end refused or there is no room. A panic in the compiler counts as a refusal.
 pub(super) fn compile_and_install(
     module: &Arc<ModuleRecord>,
     func: u32,
@@ -46,8 +46,8 @@ pub(super) fn compile_and_install(
     let native = state.native(module).ok()?;
     let Attempt { profile, compiled, mut reasons, panics, refused } = compile(module, func, entry, backend, &engine.options);
     let slot = state.entries().get(func, entry);
-    // A second time nothing new would be told of one that finds no room.
-    let again = slot.setbacks() > 0;
+    // An entry that does not fit is reported only the first time.
+    let again = slot.backoffs() > 0;
     let mut full = false;
     let installed = compiled.and_then(|compiled| match place(module, native, func, entry, &compiled, slot.failures()) {
         Ok(code) => Some((code, compiled)),
@@ -70,7 +70,7 @@ pub(super) fn compile_and_install(
             }
         }
         panics.iter().for_each(|message| engine.listeners.tell_panic(module, func, entry, message));
-        // SAFETY: it is installed, the module is here, and nobody can retire what is not ready.
+        // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         unsafe {
             engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &reasons);
         }
@@ -78,7 +78,7 @@ pub(super) fn compile_and_install(
     let code = installed.map(|(code, _)| code);
     let mut entries = state.entries();
     match code {
-        None if full => entries.no_room(func, entry, slot.failures() + 1, |setbacks| policy.rest(setbacks)),
+        None if full => entries.no_room(func, entry, slot.failures() + 1, |count| policy.backoff(count)),
         None => entries.refused(func, entry, false),
         Some(code) => {
             publish::introduce(module, native, func);
@@ -93,7 +93,7 @@ pub(super) fn compile_and_install(
     code
 }
 
-/// Places code in memory, for which other code may have to go; it found no room this many times in a row.
+/// Places code in memory, evicting other code if necessary. `failures` is how often in a row the code did not fit.
 fn place(
     module: &Arc<ModuleRecord>,
     native: &NativeModule,
@@ -109,7 +109,7 @@ fn place(
     placed.map(Code)
 }
 
-/// Compiles an entry with `backend`, and if Weir's own refuses, with Cranelift.
+/// Compiles an entry with `backend`, or with Cranelift if Weir's native back end refuses it.
 fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backend, options: &Options) -> Attempt<'m> {
     thread_local! {
         static CONTEXT: RefCell<Context> = RefCell::default();
@@ -119,7 +119,7 @@ fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backe
     for &backend in back_ends(backend) {
         let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
         let started = Instant::now();
-        // A fault of the compiler must end neither the host nor a compiler thread. What it leaves behind is thrown away.
+        // A panic in the compiler must end neither the host nor a compiler thread. The compiler's state is discarded.
         let result = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(test)]
             super::tests::fault(module, func, backend);
@@ -143,7 +143,7 @@ fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backe
     attempt
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn message_of(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())

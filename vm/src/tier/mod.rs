@@ -1,14 +1,13 @@
-//! When functions become native code, and how that is made.
+//! Compilation of hot functions: when it happens, and how code is installed and removed.
 //!
-//! [`policy`] decides, with every threshold. [`ask`] is the question of a function whose ticks have run out; [`entry`] the state
-//! machine of what there is for it; [`install`] compiles and places code; [`publish`] makes it known, and alone changes the words
-//! through which it is reached; [`evict`] chooses code to retire, [`reclaim`] frees it; [`queue`] has the threads that compile.
-//! [`state`] is what is kept per engine and module, [`listeners`] tell embedder and profiler ([`perf`]), [`unwind`] is what is
-//! done about a trap. [`engine`] is the tier as the records and the interpreter know it.
+//! [`policy`] decides, and has every threshold. [`tier_up`] handles a function whose ticks have run out; [`entry`] is
+//! the state machine of an entry; [`install`] compiles and places code; [`publish`] is the only writer of the pointers
+//! to code; [`evict`] chooses code to retire, and [`reclaim`] frees it; [`queue`] has the compiler threads. [`state`]
+//! is the data kept for each engine and module, [`listeners`] report to the embedder and to a profiler ([`perf`]),
+//! [`unwind`] prepares the unwinding of a trap. [`engine`] is the tier as the records and the interpreter see it.
 //!
-//! The order of locks is at the head of [`reclaim`]. Callbacks of the embedder run with none held.
+//! The lock order is in [`crate::sys::lock`]. Callbacks of the embedder run without any lock held.
 
-mod ask;
 pub(crate) mod engine;
 mod entry;
 mod evict;
@@ -22,4 +21,5 @@ pub(crate) mod reclaim;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
+mod tier_up;
 pub(crate) mod unwind;

@@ -1,5 +1,5 @@
-//! What `perf` reads of compiled code: the map of names that `perf report` looks up, or the dump that `perf inject` makes
-//! objects of. Formats: `tools/perf/Documentation/jit-interface.txt` and `jitdump-specification.txt` of the Linux kernel.
+//! Files that `perf` reads: the map of names for `perf report`, or the dump from which `perf inject` makes objects.
+//! Formats: `tools/perf/Documentation/jit-interface.txt` and `jitdump-specification.txt` of the Linux kernel.
 
 use crate::records::events::Profiler;
 use crate::sys::clock;
@@ -13,13 +13,13 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Perf {
     file: Writer,
-    /// How many functions the dump has; `None` for a map.
+    /// Number of functions in the dump; `None` for a map.
     dumped: Option<u64>,
-    /// By its executable mapping `perf record` learns of the dump.
+    /// `perf record` finds the dump through this executable mapping.
     _marker: Option<Mapping>,
 }
 
-/// Of a dump: "JiTD", written in the machine's byte order.
+/// The magic number of a dump: "JiTD", in the machine's byte order.
 const MAGIC: u32 = 0x4A69_5444;
 const VERSION: u32 = 1;
 const HEADER_LEN: u32 = 40;
@@ -29,10 +29,10 @@ const CODE_LOAD: u32 = 0;
 const CODE_LOAD_LEN: usize = 56;
 
 impl Perf {
-    /// Begins the file.
+    /// Creates the file and writes its header.
     ///
     /// # Errors
-    /// It can't be written or mapped.
+    /// The file can't be written or mapped.
     pub fn new(profiler: Profiler) -> io::Result<Perf> {
         let pid = std::process::id();
         match profiler {
@@ -55,15 +55,15 @@ impl Perf {
         }
     }
 
-    /// Adds code where it runs.
+    /// Adds code at its address.
     ///
     /// # Errors
-    /// It can't be written.
+    /// The file can't be written.
     pub fn code(&mut self, name: &str, code: &[u8]) -> io::Result<()> {
         let address = code.as_ptr().addr() as u64;
         let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
         let Some(index) = &mut self.dumped else {
-            // At once, as other processes with this file may be there.
+            // Not buffered, because another process may be reading the file.
             return self.file.write_all(format!("{address:x} {:x} {name}\n", code.len()).as_bytes());
         };
         let pid = std::process::id();

@@ -1,14 +1,14 @@
-//! When to compile what, with which back end: every threshold is here.
+//! Decides when to compile what, with which back end. All thresholds are here.
 //!
-//! Compiled code is never compiled again while it is in use: there is one level of compilation, and nothing replaces code by
-//! better code.
+//! There is one level of compilation: code in use is never compiled again or replaced by better code.
 //!
-//! Ticks are bytes of bytecode executed. A function starts with [`Policy::first_ticks`]; the interpreter subtracts the
-//! [work](weir_bytecode::sidetable) of each call and each loop iteration and asks when they are gone. Interpreting has then taken
-//! about as long as compiling will, so the sum of both is never much more than twice the better choice (the ski-rental argument). While
-//! a compilation is under way the function asks again every [`POLL_TICKS`].
+//! Ticks are bytes of bytecode executed. A function starts with [`Policy::first_ticks`]. The interpreter subtracts the
+//! [work](weir_bytecode::sidetable) of each call and each loop iteration, and requests code when the ticks run out. At
+//! that time interpreting has taken about as long as compiling will, so the sum of both is at most about twice the
+//! better choice (the ski-rental argument). While the function is being compiled, it checks for code every
+//! [`POLL_TICKS`].
 //!
-//! A threshold that is configured, and those of stress, count calls and iterations instead: there the work of each is 1.
+//! A configured threshold, and those of stress, count calls and iterations instead: the work of each is then 1.
 
 use crate::records::config::{Config, Tier};
 use crate::sys::thread;
@@ -16,68 +16,72 @@ use std::sync::Mutex;
 use weir_contract::Entry;
 use weir_jit::Backend;
 
-/// Ticks between two questions while code is being made.
+/// Ticks between two checks for code that is being compiled.
 pub(crate) const POLL_TICKS: i32 = 8 << 10;
-/// Ticks that never run out in practice: nothing will change for this function.
+/// Ticks that never run out in practice, for functions that will not be compiled.
 pub(crate) const NEVER: i32 = i32::MAX;
 
-/// Ticks that every function gets: publishing its code takes some microseconds.
+/// Ticks that every function starts with. They pay for publishing its code, which takes some microseconds.
 const BASE_TICKS: i32 = 4_000;
-/// Ticks for each byte of a function. Compiling a byte takes as long as interpreting some 870, but the work that is estimated is
-/// less than what is executed, and code that is this hot goes on: on one core 225 took less time in all than 450 and 900.
+/// Ticks for each byte of a function. Compiling a byte takes as long as interpreting some 870. The factor is lower
+/// because the estimate of work is below the work executed, and hot code stays hot: on one core, 225 took less time in
+/// total than 450 and 900.
 const TICKS_PER_BYTE: i32 = 225;
-/// The same where another core compiles: the guest loses no time to it, only the functions after it in the queue do.
+/// The same if another core compiles. The guest does not wait then; only functions later in the queue do.
 const TICKS_PER_BYTE_ELSEWHERE: i32 = 120;
-/// A function is profiled after one in so many of its ticks: what never grows warm costs no counters.
+/// A function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions need no memory
+/// for counters.
 const COLD_SHARE: i32 = 4;
 
-/// How many times the wanted bytes the second-chance sweep examines: in steady state, it evicts code that is not used while a
-/// quarter of the budget is filled anew.
+/// The second-chance sweep examines this many times the bytes wanted. In steady state, code is evicted if it is not
+/// used while a quarter of the budget is filled anew.
 pub(crate) const SWEEP_FACTOR: usize = 4;
-/// The longest rest is two to the power of this.
-const MAX_REST: u32 = 10;
+/// Binary logarithm of the longest back-off, in requests.
+const MAX_BACKOFF_LOG2: u32 = 10;
 
-/// How often a function loses its code under stress: compiling it again and again tests nothing new.
-pub(crate) const MAX_SETBACKS: u32 = 50;
+/// Under stress, the code of a function is retired at most this many times: more tests nothing new.
+pub(crate) const MAX_STRESS_EVICTIONS: u32 = 50;
 
-/// OSR bodies per function: each repeats the loop nest it enters, and a function hot in more loops than this is soon called.
+/// Maximum number of OSR bodies of a function. Each repeats the loop nest it enters, and a function that is hot in more
+/// loops is soon called again.
 const MAX_OSR_BODIES: u32 = 8;
-/// Bytes of bytecode in all OSR bodies of a function, beyond the second: the loop of a big interpreter holds many others, and
-/// the compiler has better things to do than translating it for each.
+/// Maximum bytes of bytecode in all OSR bodies of a function beyond the second. The main loop of a big interpreter
+/// contains many others; compiling the function again for each would take too long.
 const OSR_BYTES: u32 = 64 << 10;
 
-/// How many OSR bodies a function with `bytes` of code may have.
+/// Returns the maximum number of OSR bodies of a function with `bytes` of code.
 pub(crate) fn osr_bodies(bytes: u32) -> u32 {
     (OSR_BYTES / bytes.max(1)).clamp(2, MAX_OSR_BODIES)
 }
 
-/// Bytes to free for `bytes` of code that found no room so many times in a row: twice as many each time, because what is freed may
-/// lie in pieces that are too small, and what needs less takes of it.
+/// Returns the number of bytes to free for `bytes` of code that did not fit `failures` times in a row. It doubles each
+/// time, because free space may be fragmented, and smaller code may take it first.
 pub(crate) fn wanted(bytes: usize, failures: u32) -> usize {
-    bytes.saturating_mul(1 << failures.min(MAX_REST))
+    bytes.saturating_mul(1 << failures.min(MAX_BACKOFF_LOG2))
 }
 
-/// The priority of compiling `bytes` of code in the queue: the shortest first, because it keeps the others waiting for less, and about
-/// as much has been spent interpreting each of them for each byte. A waiting loop runs now; a function may be called again.
+/// The priority of compiling `bytes` of code. Shortest first, because a short job delays the others least, and each has been
+/// interpreted for about the same time per byte. A loop goes before a function of more than a quarter of its size, because the
+/// loop is running now and the function may not be called again.
 pub(crate) fn priority(bytes: u32, entry: Entry) -> u64 {
     let weight = if entry == Entry::Call { 1 } else { 4 };
     weight * u64::from(u32::MAX) / u64::from(bytes.max(1))
 }
 
-/// What to do about a function or loop that has no code yet.
+/// The decision about an entry without code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
-    /// Interpret it, and ask again after this many ticks.
+    /// Interpret it, and check again after this many ticks.
     Interpret(i32),
-    /// Compile it now, in the thread that asks.
+    /// Compile it now, on the requesting thread.
     Compile(Backend),
-    /// Have it compiled in the background.
+    /// Compile it in the background.
     Queue(Backend),
     /// Behave as if the compiler had refused.
     Refuse,
 }
 
-/// The policy of one engine.
+/// The policy of an engine.
 #[derive(Debug)]
 pub(crate) struct Policy {
     tier: Tier,
@@ -89,7 +93,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// The policy for these settings.
+    /// Creates the policy for these settings.
     pub(crate) fn new(config: &Config) -> Policy {
         let synchronous = config.synchronous_compilation || config.deterministic;
         let elsewhere = !synchronous && thread::parallelism().is_ok_and(|cores| cores > 1);
@@ -103,7 +107,8 @@ impl Policy {
         }
     }
 
-    /// Ticks of a function with `bytes` of code before it first asks: for its profile if it is to have one, else for code.
+    /// Returns the ticks of a function with `bytes` of code until its profile begins or, if it has none, until it
+    /// requests code.
     pub(crate) fn first_ticks(&self, bytes: u32) -> i32 {
         match self.tier {
             Tier::Interpreter if self.profile => 0,
@@ -112,21 +117,21 @@ impl Policy {
         }
     }
 
-    /// Ticks during which a function without a profile, which asks, is to be profiled before it asks for code; `None` if it is
-    /// to ask for code at once.
+    /// Returns the ticks of a function without a profile from the start of its profile until it requests code; `None`
+    /// if it requests code at once.
     pub(crate) fn profile_ticks(&self, bytes: u32) -> Option<i32> {
         match self.tier {
             Tier::Interpreter if self.profile => Some(NEVER),
             Tier::Auto if self.profile => {
                 let ticks = self.ticks(bytes);
-                // The tick that asks is one of them.
+                // Includes the tick that ran out.
                 Some(ticks - ticks / COLD_SHARE - 1).filter(|&ticks| ticks >= 0)
             }
             _ => None,
         }
     }
 
-    /// Ticks of a function with `bytes` of code before it asks for code.
+    /// Returns the ticks of a function with `bytes` of code until it requests code.
     pub(crate) fn ticks(&self, bytes: u32) -> i32 {
         match self.tier {
             Tier::Interpreter => NEVER,
@@ -139,7 +144,7 @@ impl Policy {
         }
     }
 
-    /// Ticks until a function asks again whose code is being made, or is ready for another entry than the one it needs.
+    /// Returns the ticks until a function checks again whose code is being compiled, or is ready for another entry.
     pub(crate) fn next_ticks(&self) -> i32 {
         match self.stress {
             Some(_) => self.random(16) as i32,
@@ -148,7 +153,7 @@ impl Policy {
         }
     }
 
-    /// What to do about an entry without code.
+    /// Decides about an entry without code.
     pub(crate) fn decide(&self, entry: Entry) -> Decision {
         match self.tier {
             Tier::Interpreter | Tier::Ssa => Decision::Interpret(NEVER),
@@ -166,24 +171,26 @@ impl Policy {
         }
     }
 
-    /// Whether an engine that cannot compile is an error, and not one that interprets.
+    /// Returns whether it is an error if the engine cannot compile.
     pub(crate) fn must_compile(&self) -> bool {
         matches!(self.tier, Tier::Native | Tier::Cranelift)
     }
 
-    /// Ticks until a function asks again whose entry was refused: another entry of it may still get code.
+    /// Returns the ticks until a function checks again whose entry was refused: another entry of it may still be
+    /// compiled.
     pub(crate) fn refused_ticks(&self) -> i32 {
         if self.tier == Tier::Auto { self.next_ticks() } else { NEVER }
     }
 
-    /// Questions about an entry that has no code for want of room, or had to give it up, before it is compiled again: twice as many
-    /// each time, so that what has no room in the long run costs little.
-    pub(crate) fn rest(&self, setbacks: u32) -> u32 {
-        if self.stress.is_some() { 0 } else { 1 << setbacks.min(MAX_REST) }
+    /// Returns the number of requests before an entry is compiled again whose code did not fit or was retired. It
+    /// doubles each time, so that code that does not fit permanently costs little.
+    pub(crate) fn backoff(&self, count: u32) -> u32 {
+        if self.stress.is_some() { 0 } else { 1 << count.min(MAX_BACKOFF_LOG2) }
     }
 
-    /// Ticks between two such questions about a function with `bytes` of code: as many as it took to be compiled at first.
-    pub(crate) fn rest_ticks(&self, bytes: u32) -> i32 {
+    /// Returns the ticks between two such requests of a function with `bytes` of code: as many as before its first
+    /// compilation.
+    pub(crate) fn backoff_ticks(&self, bytes: u32) -> i32 {
         match self.threshold {
             _ if self.stress.is_some() => self.next_ticks(),
             Some(ticks) => ticks.min(NEVER as u32) as i32,
@@ -191,14 +198,14 @@ impl Policy {
         }
     }
 
-    /// Under stress, now and then: which of a module's `functions` functions goes back to the interpreter, and whether it loses its
-    /// code.
-    pub(crate) fn demotes(&self, functions: usize) -> Option<(usize, bool)> {
+    /// Under stress, chooses one of a module's `functions` functions at random to return to the interpreter, and
+    /// whether its code is retired. `None` most of the time.
+    pub(crate) fn stress_victim(&self, functions: usize) -> Option<(usize, bool)> {
         let chosen = self.stress.is_some() && self.random(4) == 0;
         chosen.then(|| (self.random(functions as u64) as usize, self.random(4) == 0))
     }
 
-    /// A random number below `bound`; only ever asked for under stress.
+    /// Returns a random number below `bound`; 0 without stress.
     fn random(&self, bound: u64) -> u64 {
         let Some(rng) = &self.stress else { return 0 };
         rng.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next() % bound

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Native stack for compiling one function on a thread of the guest, which may have left less than that.
+/// Native stack for compiling one function on a thread of the guest.
 pub(super) const COMPILER_STACK: usize = 1 << 20;
 
-/// There is neither a compiler thread nor stack for a job on the thread of the guest.
+/// There is no compiler thread, and not enough stack for a job on the thread of the guest.
 #[derive(Debug)]
 pub(super) struct NoThread;
 
-/// Something to compile; the greatest is compiled first, equal ones in the order in which they came.
+/// A queued job. The one with the highest priority runs first; of equal ones, the oldest.
 struct Entry {
     priority: u64,
-    /// Counts down, so that earlier entries are greater.
+    /// Counts down, so that earlier entries compare greater.
     order: u64,
     job: Box<dyn FnOnce() + Send>,
 }
@@ -46,7 +46,7 @@ impl Ord for Entry {
 struct State {
     jobs: BinaryHeap<Entry>,
     order: u64,
-    /// Jobs being run.
+    /// Number of jobs that are running.
     running: usize,
     threads: usize,
     closed: bool,
@@ -54,12 +54,12 @@ struct State {
 
 struct Shared {
     state: Mutex<State>,
-    /// A job came, or the queue closed.
+    /// Signals a new job, or that the queue is closed.
     wake: Condvar,
-    /// Nothing is queued or running.
+    /// Signals that nothing is queued or running.
     idle: Condvar,
     limit: usize,
-    /// Jobs that panicked.
+    /// Number of jobs that panicked.
     panics: AtomicU64,
 }
 
@@ -68,7 +68,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a job. A panic must not take the queue's bookkeeping down with it: it is counted.
+    /// Runs a job. A panic is caught and counted, so that it does not corrupt the queue's state.
     fn run(&self, job: Box<dyn FnOnce() + Send>) {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
             self.panics.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl Shared {
     }
 }
 
-/// Threads start with the first jobs and end with the queue.
+/// The queue. Threads start with the first jobs and end with the queue.
 pub(crate) struct Queue {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -89,7 +89,7 @@ impl std::fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// An empty queue for at most `limit` threads.
+    /// Creates an empty queue for at most `limit` threads.
     pub(crate) fn new(limit: usize) -> Queue {
         let state = State { jobs: BinaryHeap::new(), order: u64::MAX, running: 0, threads: 0, closed: false };
         let shared =
@@ -97,7 +97,8 @@ impl Queue {
         Queue { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }
     }
 
-    /// Queues a job of this priority. If there is no compiler thread and none can be started, the job runs before this returns.
+    /// Queues a job of this priority. If there is no compiler thread and none can be started, runs the job before
+    /// returning.
     ///
     /// # Errors
     /// [`NoThread`]: the job is dropped.
@@ -114,7 +115,7 @@ impl Queue {
                 Err(_) => {
                     state.threads -= 1;
                     if state.threads == 0 {
-                        // It is the job above: without threads no job has stayed here.
+                        // This is the job just pushed: without threads no other job stays in the queue.
                         let job = state.jobs.pop();
                         drop(state);
                         let run = || job.into_iter().for_each(|entry| self.shared.run(entry.job));
@@ -128,12 +129,13 @@ impl Queue {
         Ok(())
     }
 
-    /// Jobs that panicked. A panic of the compiler is not among them: a job catches it, and it ends one compilation.
+    /// Returns the number of jobs that panicked. This does not count panics of the compiler, which the job itself
+    /// catches.
     pub(crate) fn panics(&self) -> u64 {
         self.shared.panics.load(Ordering::Relaxed)
     }
 
-    /// Waits until everything queued so far is done.
+    /// Waits until all jobs queued so far are done.
     #[cfg(test)]
     pub(crate) fn wait_idle(&self) {
         let mut state = self.shared.lock();
@@ -153,7 +155,8 @@ impl Drop for Queue {
         self.shared.wake.notify_all();
         let this = std::thread::current().id();
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // The last owner of an engine may be a job; its thread cannot wait for itself. A panic there was reported.
+            // A job may drop the last reference to the engine; its thread cannot join itself. A panic there was
+            // reported.
             if thread.thread().id() != this {
                 let _ = thread.join();
             }

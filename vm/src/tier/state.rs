@@ -1,4 +1,4 @@
-//! What the tier keeps per engine and per module.
+//! The data that the tier keeps for each engine and module.
 
 use super::entry::Entries;
 use super::listeners::Listeners;
@@ -22,10 +22,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weir_contract::{Entry, Helper, HelperAddress};
 use weir_jit::compile::Options;
 
-/// The functions of the runtime that code calls.
+/// Makes the table of the runtime functions that compiled code calls.
 pub(crate) type HelperTable = fn() -> [HelperAddress; Helper::COUNT];
 
-/// What the tier keeps per engine.
+/// The tier's data for an engine.
 #[derive(Debug)]
 pub(crate) struct EngineState {
     pub(super) policy: Policy,
@@ -33,19 +33,19 @@ pub(crate) struct EngineState {
     max_code_size: usize,
     hooks: Hooks,
     helpers: HelperTable,
-    /// Made with the first module; an error is why there is no native code.
+    /// Code memory, made with the first module; an error is the reason why there is no native code.
     space: OnceLock<Result<Arc<CodeSpace>, String>>,
     pub(super) queue: Queue,
-    /// What all modules did.
+    /// Statistics of all modules.
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     pub(super) listeners: Listeners,
-    /// All code, in the order of the second-chance sweep.
+    /// All ready code, in the order of the second-chance sweep.
     pub(super) bodies: Mutex<VecDeque<Body>>,
     pub(super) reclaimer: Arc<Reclaimer<RetiredCode>>,
 }
 
-/// Code that there is, unless it has been given up since.
+/// An entry that was ready when it was added. Its code may have been retired since.
 #[derive(Debug)]
 pub(super) struct Body {
     pub module: Weak<ModuleRecord>,
@@ -54,7 +54,8 @@ pub(super) struct Body {
 }
 
 impl EngineState {
-    /// The state of an engine with these settings, whose stores are in `quiescence` and whose code calls these functions back.
+    /// Creates the data of an engine with these settings. Its stores register in `quiescence`; `hooks` and `helpers`
+    /// are the functions that its code calls.
     ///
     /// # Errors
     /// The profiler's file can't be written.
@@ -75,7 +76,7 @@ impl EngineState {
         })
     }
 
-    /// The engine's code memory, made when first asked for, or why there is none.
+    /// Returns the engine's code memory, made at the first call, or the reason why there is none.
     #[inline]
     pub(super) fn space(&self) -> Result<&Arc<CodeSpace>, &String> {
         let make = || {
@@ -86,37 +87,38 @@ impl EngineState {
     }
 }
 
-/// The tier's state in the record of an engine whose tier this is.
+/// Returns the tier's data of an engine that has this tier.
 #[inline]
 pub(super) fn engine_of(engine: &EngineRecord) -> &EngineState {
     let engines: &dyn Any = &*engine.engines;
     engines.downcast_ref().expect("the engine has this tier")
 }
 
-/// What the tier keeps per module.
+/// The tier's data for a module.
 #[derive(Debug)]
 pub(super) struct ModuleState {
-    /// Made with the first instance; an error is why the engine has no native code for it.
+    /// Cells and code, made with the first instance; an error is the reason why there is no native code.
     code: OnceLock<Result<NativeModule, String>>,
     entries: Lock<Entries>,
     pub record: Mutex<Record>,
     pub osr_entries: AtomicU64,
 }
 
-/// A module's cells and code, and the stubs of its functions' types.
+/// A module's cells and code, and the stubs for the types of its functions.
 #[derive(Debug)]
 pub(super) struct NativeModule {
     pub code: ModuleCode,
-    /// By type index; a type that no function defined in the module has may have none, because a module can have many such types.
+    /// By type index. Only types of functions defined in the module have stubs, because a module can have many other
+    /// types.
     stubs: Box<[Option<Stubs>]>,
     reclaimer: Arc<Reclaimer<RetiredCode>>,
 }
 
 impl NativeModule {
-    /// The stubs of function `func` of `module`, whose native side this is.
+    /// Returns the stubs of function `func` of `module`, to which this belongs.
     ///
     /// # Panics
-    /// The function is imported.
+    /// If the function is imported.
     pub fn stubs(&self, module: &ModuleRecord, func: u32) -> &Stubs {
         let ty = module.bytecode.funcs[func as usize];
         self.stubs[ty as usize].as_ref().expect("the types of defined functions have stubs")
@@ -132,7 +134,7 @@ impl Drop for NativeModule {
     }
 }
 
-/// The tier's state in the record of a module of an engine whose tier this is.
+/// Returns the tier's data of a module whose engine has this tier.
 #[inline]
 pub(super) fn state_of(module: &ModuleRecord) -> &ModuleState {
     module.tier.downcast_ref().expect("the module's engine has this tier")
@@ -150,12 +152,13 @@ impl Default for ModuleState {
 }
 
 impl ModuleState {
-    /// The entries of the module, locked.
+    /// Locks the entries of the module and returns them.
     pub fn entries(&self) -> Guard<'_, Entries> {
         self.entries.lock()
     }
 
-    /// The native side of the module whose state this is, made when first asked for, or why there is none.
+    /// Returns cells and code of the module to which this belongs, made at the first call, or the reason why there are
+    /// none.
     #[inline]
     pub fn native(&self, module: &ModuleRecord) -> Result<&NativeModule, &String> {
         self.code.get_or_init(|| self.make_native(module)).as_ref()
@@ -184,7 +187,7 @@ impl ModuleState {
         made
     }
 
-    /// Bytes of the module's code whose memory was given back while the module lived.
+    /// Returns the bytes of the module's code that were freed while the module lived.
     pub fn freed_bytes(&self) -> u64 {
         match self.code.get() {
             Some(Ok(native)) => native.code.freed_bytes(),

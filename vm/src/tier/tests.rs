@@ -1,4 +1,4 @@
-//! Faults of the compiler.
+//! Panics in the compiler.
 
 use crate::records::events::TierEventKind;
 use crate::records::module::ModuleRecord;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use weir_jit::Backend;
 
-/// Panics over functions with certain names, as a faulty compiler would.
+/// Panics for functions with certain names, like a faulty compiler.
 pub(super) fn fault(module: &ModuleRecord, func: u32, backend: Backend) {
     match module.bytecode.func_name(func) {
         Some("panics") => panic!("a seeded fault"),
@@ -16,7 +16,7 @@ pub(super) fn fault(module: &ModuleRecord, func: u32, backend: Backend) {
     }
 }
 
-/// Calls the functions until nothing is left to compile: results, events and the module.
+/// Calls the functions until nothing is left to compile. Returns results, events and the module.
 fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, Engine) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = told.clone();

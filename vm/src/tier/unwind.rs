@@ -1,4 +1,4 @@
-//! What happens between a trap in native code and its unwinding: the reason is found and the backtrace taken.
+//! The work between a trap in native code and its unwinding: determines the reason and takes the backtrace.
 
 use super::state::engine_of;
 use crate::code::CodeSpace;
@@ -10,11 +10,11 @@ use crate::records::store::store_of;
 use weir_bytecode::Trap;
 use weir_contract::{InstanceCtx, TrapSite};
 
-/// What the landing pad calls before it unwinds: makes the failure of a trap in native code, and takes the backtrace if there is none
-/// yet.
+/// Called by the landing pad before it unwinds. Stores the failure for a trap in native code, and takes the backtrace
+/// if there is none yet.
 pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) {
-    // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still there, and
-    // nobody else uses the store.
+    // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still
+    // there, and no other code uses the store.
     unsafe {
         let store = store_of(instance);
         let engine = (*store).engine.clone();
@@ -32,7 +32,7 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
     }
 }
 
-/// The trap at native address `pc`.
+/// Returns the failure for the trap at native address `pc`.
 unsafe fn failure_at(space: &CodeSpace, instance: *mut InstanceCtx, pc: usize) -> Failure {
     // SAFETY: the caller's promise: code of this instance has just trapped at `pc`.
     unsafe {

@@ -1,11 +1,12 @@
-//! The tier that compiles nothing. A function becomes SSA at its first call, optimised as for a back end, and
-//! [`weir_jit::ir::eval()`] runs it: what code is to do, without the code.
+//! The tier that evaluates SSA. A function is translated at its first call to SSA, optimised as for a back end, and
+//! [`weir_jit::ir::eval()`] executes it.
 //!
-//! The address of a function's [`Translation`] is stored where that of native code would be, with [`call`] as the way to enter it.
-//! So nothing of this costs other tiers anything. What has no SSA is interpreted.
+//! The address of a function's [`Translation`] is stored in the pointer that other tiers use for native code, with
+//! [`call`] as the function that enters it. So this tier adds no cost to the others. Functions that cannot be
+//! translated are interpreted.
 //!
-//! A call by the guest is a call of the evaluator by itself, as deep as the native stack's limit allows; a chain of tail calls is a
-//! loop. Nothing is kept on the value stack: arguments are read before anything runs, and results written last.
+//! Each call by the guest is a recursive call of the evaluator, limited by the native stack; a chain of tail calls is a
+//! loop. Nothing is kept on the value stack: arguments are read before anything runs, and results are written last.
 
 mod world;
 
@@ -38,46 +39,46 @@ use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
 use weir_jit::{Backend, Refusal};
 use world::Guest;
 
-/// A module's functions that were called, as far as they have SSA.
+/// The translations of a module's functions, by index; `None` if a function cannot be translated.
 #[derive(Debug, Default)]
 struct Functions(Mutex<HashMap<u32, Option<Box<Translation>>>>);
 
 /// A function as SSA.
 #[derive(Debug)]
 struct Translation {
-    /// Lives in the arena, and is dropped before it.
+    /// Allocated in the arena, and dropped before it.
     func: Func<'static>,
     _arena: Arena,
 }
 
-// SAFETY: once it is made nobody allocates in its arena, and so nothing of it changes.
+// SAFETY: once it is made nothing is allocated in its arena, so nothing in it changes.
 unsafe impl Send for Translation {}
 // SAFETY: as above.
 unsafe impl Sync for Translation {}
 
-/// Owns an arena that others refer to.
+/// Owns an arena that other values refer to.
 #[derive(Debug)]
 struct Arena(*mut Bump);
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: it comes out of a box, and whoever refers to it is gone before.
+        // SAFETY: it came from a box, and all references into it are gone.
         drop(unsafe { Box::from_raw(self.0) });
     }
 }
 
-/// Native stack that translating one function is given: the guest may have left its own thread less.
+/// Native stack for translating one function. The guest's own thread may have less left.
 const TRANSLATOR_STACK: usize = 1 << 20;
 
 /// The tier.
 #[derive(Debug)]
 pub(super) struct Evaluator {
     options: Options,
-    /// What all modules did.
+    /// The statistics of all modules.
     record: Mutex<Record>,
 }
 
-/// What it keeps per module.
+/// The state that the tier keeps per module.
 #[derive(Debug, Default)]
 struct ModuleState {
     functions: Functions,
@@ -89,12 +90,12 @@ fn state_of(module: &ModuleRecord) -> &ModuleState {
 }
 
 impl Evaluator {
-    /// For an engine with these settings.
+    /// Creates the tier for an engine with these settings.
     pub fn new(config: &Config) -> Evaluator {
         Evaluator { options: options(config), record: Mutex::default() }
     }
 
-    /// The SSA of function `func`, made if need be.
+    /// Returns the translation of function `func`; makes it at the first call.
     fn translation(&self, module: &ModuleRecord, func: u32) -> Option<*const u8> {
         let mut functions = state_of(module).functions.0.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || with_room(TRANSLATOR_STACK, || self.translate(module, func)).flatten();
@@ -104,7 +105,7 @@ impl Evaluator {
 
     fn translate(&self, module: &ModuleRecord, func: u32) -> Option<Box<Translation>> {
         let profile = counts(module, func, Entry::Call);
-        // The back end is one that is not asked.
+        // The request needs a back end, but none is run.
         let request = request(module, func, Entry::Call, Backend::Native, profile.as_deref(), &self.options);
         let mut stats = CompileStats::default();
         let arena = Arena(Box::into_raw(Box::default()));
@@ -127,13 +128,14 @@ impl Engines for Evaluator {
         0
     }
 
-    /// Interprets what has no SSA, and goes on interpreting what is asked about at a loop.
+    /// Interprets functions that cannot be translated. A function whose ticks run out at a loop stays in the
+    /// interpreter.
     #[cold]
-    unsafe fn ask(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {
+    unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
         let code = module.func_code(func);
-        // Nothing will change for it.
+        // The function will never be translated.
         code.reset_ticks(i32::MAX);
         if at.is_some() || module.engine.config().interprets(&module.bytecode, func) {
             return Next::Interpret;
@@ -158,15 +160,15 @@ impl Engines for Evaluator {
     }
 }
 
-/// Calls a function of `instance` whose translation is at `code`; arguments and results are slots at `args`, and nothing above
-/// is in use.
+/// Calls a function of `instance` whose translation is at `code`. Arguments and results are slots at `args`; nothing
+/// above is in use.
 ///
 /// # Safety
-/// It is that, and what [`interp::run`] asks for.
+/// The promise of [`interp::run`], and that `code` is such a translation.
 #[cold]
 unsafe extern "C" fn call(mut code: *const u8, args: *mut u64, mut instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status {
-    // SAFETY: the caller's promise; a tail call finds its arguments where the function's own were, and in this tier a
-    // dispatch is always to a translation, for a call.
+    // SAFETY: the caller's promise. A tail call leaves its arguments in the slots of the function's own. In this tier a
+    // dispatch always leads to a translation, for a call.
     unsafe {
         let value_sp = (*stack).value_sp;
         (*stack).value_sp = args;
@@ -194,7 +196,8 @@ unsafe extern "C" fn call(mut code: *const u8, args: *mut u64, mut instance: *mu
     }
 }
 
-/// Evaluates a function once: its results at `args`, or its arguments there and the function that it tail-calls.
+/// Evaluates a function once. Returns `None` after writing its results at `args`, or the function that it tail-calls
+/// after writing the arguments there.
 unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) -> Result<Option<*const FuncRef>, Failure> {
     // SAFETY: the caller's: the instance's guest runs, and there is room at `args` for the arguments and results of any function.
     unsafe {
@@ -212,7 +215,7 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
         let outcome = evaluate_at(instance, func, args, &position);
         let outcome = outcome.map_err(|Stopped { why, pc }| {
             let mut failure = match why {
-                // Its own trap: a callee's has a backtrace.
+                // A trap of the function itself; the trap of a callee has a backtrace.
                 Failure::Trap { trap, frames: None, .. } => Failure::trap_at(trap, record, pc),
                 other => other,
             };
@@ -231,7 +234,7 @@ struct Stopped {
     pc: u32,
 }
 
-/// The same within an activation whose recorded position is `position`.
+/// Evaluates the function within an activation whose recorded position is `position`.
 unsafe fn evaluate_at(
     instance: *mut InstanceCtx,
     func: &Func<'_>,

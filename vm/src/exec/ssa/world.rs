@@ -1,4 +1,4 @@
-//! An instance as the evaluator sees it: [`World`] over the store's own records.
+//! Implements [`World`], the evaluator's view of an instance, on the records of the store.
 
 use crate::exec::entry::dispatch;
 use crate::records::bulk;
@@ -17,9 +17,9 @@ use weir_jit::ir::{Callee, World};
 
 /// A running instance.
 ///
-/// While it exists, what the `unsafe` here relies on holds: the instance belongs to a live store whose guest runs on this
-/// thread and that nobody else uses; no reference is held into memories, tables or globals between two calls of these
-/// functions; and the words from `value_sp` are free. Indices are those of validated code.
+/// While it exists, these conditions of all `unsafe` blocks here hold: the instance belongs to a live store whose guest
+/// runs on this thread and that no other code uses; no reference is held into memories, tables or globals between two
+/// calls of these functions; and the words from `value_sp` are free. Indices are those of validated code.
 pub(super) struct Guest<'i> {
     instance: *mut InstanceCtx,
     record: &'i InstanceRecord,
@@ -28,13 +28,13 @@ pub(super) struct Guest<'i> {
 
 impl Guest<'_> {
     /// # Safety
-    /// What the type's comment says.
+    /// See the conditions of the type.
     pub unsafe fn new<'i>(instance: *mut InstanceCtx, position: &'i Cell<Position>) -> Guest<'i> {
         // SAFETY: the caller's promise.
         Guest { instance, record: unsafe { instance_of(instance) }, position }
     }
 
-    /// The function that a call calls.
+    /// Returns the function that a call refers to.
     pub fn find(&self, callee: Callee) -> Result<*const FuncRef, Trap> {
         match callee {
             Callee::Direct(func) => Ok(self.record.func_ref(func)),
@@ -44,7 +44,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Its type.
+    /// Returns the type of the callee.
     pub fn callee_type(&self, callee: Callee) -> &FuncType {
         let bytecode = self.record.module.bytecode();
         match callee {
@@ -53,7 +53,7 @@ impl Guest<'_> {
         }
     }
 
-    /// What growing came to; if somebody objected, the reason is in the store.
+    /// Returns the result of growing. If a limiter refused with an error, the reason is in the store.
     fn grown(&self, old: Option<u64>) -> Result<Option<u64>, Failure> {
         match old {
             // SAFETY: see the type.
@@ -62,7 +62,7 @@ impl Guest<'_> {
         }
     }
 
-    /// The address of `len` bytes of a memory, all of which exist.
+    /// Returns the address of `len` bytes of a memory, all of which exist.
     fn bytes(&self, memory: u32, address: u64, offset: u64, len: u32) -> Result<*mut u8, Trap> {
         let at = address.checked_add(offset).ok_or(Trap::MemoryOutOfBounds)?;
         // SAFETY: see the type.
@@ -76,14 +76,14 @@ impl World for Guest<'_> {
     fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap> {
         let from = self.bytes(memory, address, offset, width)?;
         let mut raw = [0; 16];
-        // SAFETY: both have so many bytes.
+        // SAFETY: both have `width` bytes.
         unsafe { ptr::copy_nonoverlapping(from, raw.as_mut_ptr(), width as usize) };
         Ok(u128::from_le_bytes(raw))
     }
 
     fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap> {
         let to = self.bytes(memory, address, offset, width)?;
-        // SAFETY: both have so many bytes.
+        // SAFETY: both have `width` bytes.
         unsafe { ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), to, width as usize) };
         Ok(())
     }

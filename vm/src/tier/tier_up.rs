@@ -1,4 +1,4 @@
-//! The question that a function asks when its ticks have run out, and the answer.
+//! The slow path of the interpreter's tick counter: when a function's ticks run out, finds or requests its code.
 
 use super::entry::{Action, Code};
 use super::install::compile_and_install;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use weir_contract::Entry;
 
-/// What there is for an entry when a thread asks.
+/// The code of an entry, if there is any now.
 enum Found {
     /// Code.
     Ready(Code),
-    /// Nothing yet: ask again after this many ticks.
+    /// No code yet: check again after this many ticks.
     Later(i32),
 }
 
-/// See [`Engines::ask`](crate::records::engines::Engines::ask).
+/// See [`Engines::tier_up`](crate::records::engines::Engines::tier_up).
 #[cold]
-pub(super) fn ask(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Next {
+pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Next {
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let code = module.func_code(func);
     let body = module.bytecode.body(func).expect("a function that runs has a validated body");
@@ -35,7 +35,7 @@ pub(super) fn ask(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Nex
         return Next::Interpret;
     }
     let call = find(module, func, Entry::Call);
-    if let Some((victim, retired)) = engine.policy.demotes(module.code.len()) {
+    if let Some((victim, retired)) = engine.policy.stress_victim(module.code.len()) {
         evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
     }
     let osr = at.map(|at| find(module, func, Entry::Osr(body.loops[at as usize].pc)));
@@ -53,14 +53,14 @@ pub(super) fn ask(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Nex
     next
 }
 
-/// Code for an entry; if there is none, the policy decides what to do about it.
+/// Returns the code of an entry. If there is none, the policy decides whether to compile it.
 fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
     let native = state.native(module);
     let mut entries = state.entries();
-    match entries.ask(func, entry) {
+    match entries.request(func, entry) {
         Action::Run(code) => {
             if let (Entry::Call, Ok(native)) = (entry, native) {
                 publish::publish(module, native, func, code);
@@ -69,7 +69,7 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
         }
         Action::Wait => return Found::Later(policy.next_ticks()),
         Action::Never => return Found::Later(policy.refused_ticks()),
-        Action::Rest => return Found::Later(policy.rest_ticks(bytes)),
+        Action::BackOff => return Found::Later(policy.backoff_ticks(bytes)),
         Action::Decide => (),
     }
     if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes) {
@@ -91,7 +91,7 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
             drop(entries);
             match with_room(COMPILER_STACK, || compile_and_install(module, func, entry, backend, true)) {
                 Some(Some(code)) => Found::Ready(code),
-                Some(None) => Found::Later(policy.rest_ticks(bytes)),
+                Some(None) => Found::Later(policy.backoff_ticks(bytes)),
                 None => no_thread(module, func, entry),
             }
         }
@@ -113,9 +113,10 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
     }
 }
 
-/// An entry that is queued cannot be compiled now, for want of a thread. There may be one, or room on this thread's stack, later.
+/// Backs off for a queued entry that cannot be compiled now, because there is no compiler thread and not enough native
+/// stack here.
 fn no_thread(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
     let policy = &engine_of(module.engine.record()).policy;
-    state_of(module).entries().no_room(func, entry, 0, |setbacks| policy.rest(setbacks));
-    Found::Later(policy.rest_ticks(module.bytecode.body(func).map_or(0, |body| body.len())))
+    state_of(module).entries().no_room(func, entry, 0, |count| policy.backoff(count));
+    Found::Later(policy.backoff_ticks(module.bytecode.body(func).map_or(0, |body| body.len())))
 }
