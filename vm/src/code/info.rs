@@ -1,4 +1,4 @@
-//! What is known of published code: which function it is of, and what its traps and calls mean.
+//! The record of published code: the function that it belongs to, and the meaning of its traps and calls.
 
 use weir_contract::Entry;
 use weir_contract::code::{Backend, Inlining, TrapEntry};
@@ -17,7 +17,7 @@ pub(crate) struct Site {
     pub pc: u32,
 }
 
-/// The tables of a published function. The address of this record is the tag of the code's region.
+/// The tables of a published function. The tag of the code's region is the address of this record.
 #[derive(Debug)]
 pub(super) struct CodeInfo {
     pub(super) module: ModuleKey,
@@ -33,17 +33,18 @@ pub(super) struct CodeInfo {
 }
 
 impl CodeInfo {
-    /// The index of the trap site at exactly this offset.
+    /// Returns the index of the trap site at exactly this offset.
     pub(super) fn trap_at(&self, offset: usize) -> Option<usize> {
         self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()
     }
 
-    /// The index of the call that returns to exactly this offset.
+    /// Returns the index of the call that returns to exactly this offset.
     pub(super) fn call_at(&self, offset: usize) -> Option<usize> {
         self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()
     }
 
-    /// The functions that are active at an entry of either table with this pc, innermost first. `link` is that of [`Inlining::expand`].
+    /// Returns the functions that are active at an entry of either table with this pc, innermost first. `link` is that
+    /// of [`Inlining::expand`].
     pub(super) fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
         let site = |(func, pc)| Site { module: self.module, func, entry: self.entry, backend: self.backend, pc };
         self.inlining.expand(self.func, pc, link).map(site)

@@ -1,19 +1,18 @@
 //! Code memory: one reservation per engine, W^X by dual mapping.
 //!
-//! Shared anonymous memory is mapped twice. The executable view is `cells | code`: cells are readable and writable and never
-//! executable, code is readable and executable and never writable. Code is written through a second view elsewhere,
-//! readable and writable. So no page is ever both, and publishing changes no permissions while other threads run in
-//! the arena. Everything in the view is within reach of a 32-bit displacement from everything else in it, and pages
-//! are committed as they are first written.
+//! Shared anonymous memory is mapped twice. The executable view is `cells | code`: cells are readable and writable,
+//! code is readable and executable. Code is written through a second view, which is readable and writable. So no page
+//! is writable and executable, and publishing changes no permissions while other threads run in the arena. All of the
+//! executable view is within reach of a 32-bit displacement. Pages are committed when they are first written.
 //!
-//! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit says what was published there; it is
-//! read by signal handlers, so it is a plain array of atomics.
+//! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit holds the tag of what was published
+//! there. Signal handlers read it, so it is a plain array of atomics.
 //!
-//! It is anonymous and no memfd, where that can be, because `perf` looks for the names of compiled code only where memory has
-//! no file.
+//! The memory is anonymous where possible, and not a memfd, because `perf` looks up names of compiled code only where
+//! memory has no file.
 //!
-//! The views are shared memory, which a forked child would share too: they are left out of it, so that a child that
-//! goes on running guest code faults instead of corrupting its parent.
+//! Shared memory would be shared with a forked child. The views are therefore excluded from children, so that a child
+//! that runs guest code faults instead of corrupting its parent.
 
 use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};
@@ -30,16 +29,16 @@ const CELLS_LEN: usize = 16 << 20;
 pub(super) const CODE_LEN: usize = 240 << 20;
 /// Granularity and alignment of code allocations: a cache line.
 const UNIT: usize = 64;
-/// Fills what is allocated but not used: a jump into it faults.
+/// Fills allocated but unused bytes: a jump to them faults.
 const INT3: u8 = 0xcc;
 
-/// Why there is no room for code.
+/// The reason why code could not be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
     /// The system denies executable memory, or any memory.
     #[error("the system refuses executable memory: {0}")]
     Refused(io::Error),
-    /// All that the engine may use is used.
+    /// The engine's budget is used up.
     #[error("the engine's code memory is full")]
     Full,
 }
@@ -59,7 +58,8 @@ pub(super) struct CodeArena {
     free: Lock<Free>,
 }
 
-/// `cells | code`, and the code once more: both readable and writable, and in no forked child.
+/// Maps `cells | code`, and the code a second time. Both views are readable and writable, and excluded from forked
+/// children.
 fn map_twice() -> io::Result<(Mapping, Mapping)> {
     // Valgrind cannot make a second view of anonymous memory.
     let views = anonymous_twice().or_else(|_| memory_file_twice())?;
@@ -85,14 +85,14 @@ fn memory_file_twice() -> io::Result<(Mapping, Mapping)> {
 struct Free {
     /// In units.
     code: FreeList,
-    /// The first unit that nothing was ever written to, nor to those behind it.
+    /// The first unit of the part that has never been written.
     untouched: usize,
     /// In cells.
     cells: FreeList,
 }
 
 impl CodeArena {
-    /// Reserves address space, of which `max_code` bytes of code may be used; commits nothing yet.
+    /// Reserves address space, of which `max_code` bytes of code may be used. Commits no memory.
     ///
     /// # Errors
     /// [`CodeError::Refused`].
@@ -110,12 +110,12 @@ impl CodeArena {
         Ok(CodeArena { view, writable, tags, free: Lock::new(Rank::CodeMemory, free) })
     }
 
-    /// Address of the first byte of code.
+    /// Returns the address of the first byte of code.
     pub fn base(&self) -> usize {
         self.view.as_mut_ptr() as usize + CELLS_LEN
     }
 
-    /// `count` adjacent cells.
+    /// Allocates `count` adjacent cells.
     ///
     /// # Errors
     /// [`CodeError::Full`].
@@ -125,7 +125,7 @@ impl CodeArena {
         Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().cast::<Cell>().add(index)) })
     }
 
-    /// Takes cells back.
+    /// Frees cells.
     ///
     /// # Safety
     /// They came from `alloc_cells(count)`, and no code refers to them any more.
@@ -134,8 +134,9 @@ impl CodeArena {
         self.lock().cells.free(index, count.max(1));
     }
 
-    /// Allocates `len` bytes of code, lets `write` fill them, given the address at which they will run, and then tags
-    /// them: [`CodeArena::region_at`] finds `tag`, which is not 0, for every address in them. 64-byte aligned.
+    /// Allocates `len` bytes of code and calls `write` with them and the address at which they will run. Then tags
+    /// them: [`CodeArena::region_at`] finds `tag`, which is not 0, for every address in them. The code is 64-byte
+    /// aligned.
     ///
     /// # Errors
     /// [`CodeError::Full`].
@@ -155,31 +156,31 @@ impl CodeArena {
         bytes[len..].fill(INT3);
         write(&mut bytes[..len], address);
         if used_before {
-            // So that nobody who gets to know the address has fetched what was there before. Where the system has no such barrier,
-            // that processors watch what they have fetched must do.
+            // No thread that learns the address may execute bytes that it fetched earlier. Systems without this barrier
+            // rely on the processor's own detection of modified code.
             barrier::all_threads();
         }
-        // Orders the code before whatever makes its address known.
+        // Orders the code before the stores that publish its address.
         self.tag(unit).store(tag, Ordering::Release);
         // SAFETY: within the view, which is not at address 0.
         Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(CELLS_LEN + unit * UNIT)) })
     }
 
-    /// Takes a published region back.
+    /// Frees a published region.
     ///
     /// # Safety
-    /// It came from `publish(len, …)`, and no thread runs in it, will return to it or can still reach it.
+    /// It came from `publish(len, …)`; no thread runs in it, will return to it or can still reach it.
     pub unsafe fn free(&self, code: NonNull<u8>, len: usize) {
         let unit = (code.as_ptr() as usize - self.base()) / UNIT;
         self.tag(unit).store(0, Ordering::Release);
-        // SAFETY: the region is within the writable view, and nobody's any more but this call's. Should anything run in it after
-        // all, it stops at once.
+        // SAFETY: the region is within the writable view, and only this call uses it. If a thread ran in it
+        // nevertheless, the breakpoints would stop it at once.
         unsafe { self.writable.as_mut_ptr().add(unit * UNIT).write_bytes(INT3, len) };
         self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
     }
 
-    /// Start and tag of the last region that begins at or below `pc`: the region of `pc` if that is in use. Safe to call
-    /// from a signal handler. Costs a word per unit walked over.
+    /// Returns start and tag of the last region that begins at or below `pc`: the region of `pc` if that is in use.
+    /// Safe to call from a signal handler. Costs a load per unit scanned.
     pub fn region_at(&self, pc: usize) -> Option<(usize, usize)> {
         let offset = pc.checked_sub(self.base()).filter(|&offset| offset < CODE_LEN)?;
         (0..=offset / UNIT).rev().find_map(|unit| {
@@ -199,7 +200,7 @@ impl CodeArena {
     }
 }
 
-/// Free ranges by start, never adjacent to each other. First fit, so that what is free gathers at the end.
+/// Free ranges, ordered by start and never adjacent. First fit, so that free space gathers at the end.
 #[derive(Debug)]
 struct FreeList(BTreeMap<usize, usize>);
 

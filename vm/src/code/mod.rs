@@ -1,6 +1,6 @@
-//! Code memory and the machinery around native code: [`map`] is the memory, [`stubs`] the crossings between Rust and native code,
-//! [`signals`] turns faults into traps. [`CodeSpace`] ties them together, one per engine; [`ModuleCode`] is what a module owns in
-//! it.
+//! Code memory and the support for native code: [`map`] is the memory, [`stubs`] are the crossings between Rust and
+//! native code, [`signals`] turns faults into traps. [`CodeSpace`] is an engine's native code, and [`ModuleCode`] is a
+//! module's part of it.
 
 mod info;
 mod map;
@@ -27,19 +27,19 @@ use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
 /// An engine's native code.
 #[derive(Debug)]
 pub(crate) struct CodeSpace {
-    /// Dropped before the arena goes. `None` if no faults of its code are traps.
+    /// Must be dropped before the arena. `None` if faults of the code are not traps.
     registration: Option<signals::Registration>,
     arena: Arc<CodeArena>,
     hooks: Hooks,
     common: stubs::Common,
-    /// What contexts of this engine point to.
+    /// The target of the `helpers` pointers in this engine's contexts.
     helpers: Box<[HelperAddress; Helper::COUNT]>,
     shapes: Lock<HashMap<Shape, Stubs>>,
     /// Bytes of retired code that were freed while its module lived.
     freed: AtomicU64,
 }
 
-/// Published code that its module has given up. The owner of this value alone frees it.
+/// Code that has been removed from its module. The owner of this value frees it.
 #[derive(Debug)]
 pub(crate) struct RetiredCode {
     code: Installed,
@@ -48,17 +48,17 @@ pub(crate) struct RetiredCode {
 }
 
 impl RetiredCode {
-    /// Bytes of code.
+    /// Returns the bytes of code.
     pub fn len(&self) -> usize {
         self.code.info().len
     }
 
-    /// Whether it was code of `module`.
+    /// Returns whether it was code of `module`.
     pub fn is_of(&self, module: &ModuleCode) -> bool {
         Arc::ptr_eq(&self.freed, &module.freed)
     }
 
-    /// Frees the code and its record. Returns how many bytes the code had.
+    /// Frees the code and its record. Returns the bytes of code.
     ///
     /// # Safety
     /// It is code of `space`. No thread runs in it, will return to it or can still reach it.
@@ -67,7 +67,7 @@ impl RetiredCode {
         unsafe { self.code.free(&space.arena) }
     }
 
-    /// The same while the module lives, which is counted.
+    /// Frees the code while its module lives, and counts that. Returns the bytes of code.
     ///
     /// # Safety
     /// As for [`RetiredCode::free`].
@@ -83,8 +83,8 @@ impl RetiredCode {
 }
 
 impl CodeSpace {
-    /// Reserves code memory, generates the common stubs and installs the process's fault handlers, unless its code is made without
-    /// `signals`. It has `max_code_size` bytes of code at most.
+    /// Reserves code memory, generates the common stubs and, with `signals`, installs the process's fault handlers. The
+    /// budget is `max_code_size` bytes of code.
     ///
     /// # Errors
     /// [`CodeError::Refused`]: the engine can only interpret.
@@ -107,21 +107,21 @@ impl CodeSpace {
         Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, freed }))
     }
 
-    /// Makes sure that this thread can take a fault as a trap: to be asked when Rust enters the guest from outside.
+    /// Prepares this thread to take a fault as a trap. Called when Rust enters the guest from outside.
     ///
     /// # Errors
-    /// The system refuses an alternate signal stack.
+    /// The system does not provide an alternate signal stack.
     #[inline]
     pub fn prepare_thread(&self) -> std::io::Result<()> {
         if self.registration.is_some() { signals::ensure_altstack() } else { Ok(()) }
     }
 
-    /// The functions that code calls back: those given, and for the ones in [`Hooks`] their stubs.
+    /// Returns the functions that code calls: the given ones, and stubs for those in [`Hooks`].
     pub fn helpers(&self) -> &[HelperAddress; Helper::COUNT] {
         &self.helpers
     }
 
-    /// The stubs for functions of type `ty`, made when first asked for.
+    /// Returns the stubs for functions of type `ty`, generated at the first request.
     ///
     /// # Errors
     /// [`CodeError::Full`].
@@ -136,18 +136,19 @@ impl CodeSpace {
         Ok(stubs)
     }
 
-    /// Bytes of retired code that were freed while its module lived.
+    /// Returns the bytes of retired code that were freed while its module lived.
     pub fn freed_bytes(&self) -> u64 {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// The target of an outcome that dispatches to an OSR body.
+    /// Returns the target of an outcome that dispatches to an OSR body.
     pub fn reenter_osr(&self) -> *const u8 {
         self.common.reenter_osr.as_ptr()
     }
 
-    /// Makes the cells, entry stubs and thunks of `module`'s own functions. Every cell holds its thunk: everything is
-    /// interpreted at first. A millisecond for 30,000 functions, mostly first touches of pages.
+    /// Makes the cells, entry stubs and thunks of the functions defined in `module`. Every cell holds its function's
+    /// thunk, so that all are interpreted at first. Takes a millisecond for 30,000 functions, mostly for first touches
+    /// of pages.
     ///
     /// # Errors
     /// [`CodeError::Full`].
@@ -194,10 +195,11 @@ impl CodeSpace {
         Ok(code)
     }
 
-    /// What the trap at native address `pc` means, and where it is: in the innermost function, if calls were inlined.
+    /// Returns the position and the meaning of the trap at native address `pc`; the position is in the innermost
+    /// function, if calls were inlined.
     ///
     /// # Safety
-    /// `pc` is a [`weir_contract::StoreCtx::trap_pc`] of this engine, in code that is still there.
+    /// `pc` is a [`weir_contract::StoreCtx::trap_pc`] of this engine, in code that has not been freed.
     pub unsafe fn trap_at(&self, pc: usize) -> Option<(Site, TrapSite)> {
         // SAFETY: the caller's promise.
         let (info, offset) = unsafe { self.info_at(pc)? };
@@ -206,8 +208,8 @@ impl CodeSpace {
         Some((info.sites(trap.pc, info.inlining.of_trap(index)).next()?, trap.site))
     }
 
-    /// Calls `visit` with the functions that are active in the frame that traps at native address `pc`, innermost first; not at all if
-    /// `pc` is no trap site.
+    /// Calls `visit` with the functions that are active in the frame that traps at native address `pc`, innermost
+    /// first. There are none if `pc` is not a trap site.
     ///
     /// # Safety
     /// As for [`CodeSpace::trap_at`].
@@ -226,17 +228,18 @@ impl CodeSpace {
     pub unsafe fn frames(&self, fp: usize, mut visit: impl FnMut(Site)) {
         let mut fp = fp as *const [usize; 2];
         loop {
-            // SAFETY: native code keeps a chain of frames up to its boundary, where the return address is in a stub and this ends.
+            // SAFETY: native code keeps a chain of frames up to its boundary. There the return address is in a stub,
+            // and this loop ends.
             let [caller, return_address] = unsafe { *fp };
             fp = caller as *const [usize; 2];
-            // SAFETY: this thread is going to return there, so the code is there.
+            // SAFETY: this thread will return there, so the code has not been freed.
             let Some((info, offset)) = (unsafe { self.info_at(return_address) }) else { return };
             let Some(index) = info.call_at(offset) else { return };
             info.sites(info.calls[index].1, info.inlining.of_call(index)).for_each(&mut visit);
         }
     }
 
-    /// The function in whose code `pc` lies, and its offset there.
+    /// Returns the function whose code contains `pc`, and the offset in that code.
     ///
     /// # Safety
     /// Code at `pc` is not freed while the result is used.
@@ -247,25 +250,25 @@ impl CodeSpace {
     }
 }
 
-// SAFETY: besides what is so by itself, addresses of code, which is immutable.
+// SAFETY: the fields are `Send` and `Sync`, or addresses of code, which is immutable.
 unsafe impl Send for CodeSpace {}
 // SAFETY: as above.
 unsafe impl Sync for CodeSpace {}
 
-/// A module's cells, stubs and native code. Dropping this value frees all of it, and must come after the last instance. Code that was
-/// given up belongs to its [`RetiredCode`].
+/// A module's cells, stubs and native code. Dropping this value frees all of it, and must come after the last instance.
+/// Unlinked code belongs to its [`RetiredCode`].
 #[derive(Debug)]
 pub(crate) struct ModuleCode {
     space: Arc<CodeSpace>,
     key: ModuleKey,
-    /// How many functions are imported.
+    /// Number of imported functions.
     first: u32,
     count: usize,
     cells: NonNull<Cell>,
     stubs: NonNull<u8>,
-    /// By address.
+    /// Published functions by address of their code.
     installed: Lock<HashMap<usize, Installed>>,
-    /// Bytes of its retired code that were freed; also identifies the module to [`RetiredCode`].
+    /// Bytes of its retired code that were freed. The address of this counter identifies the module to [`RetiredCode`].
     freed: Arc<AtomicU64>,
 }
 
@@ -276,16 +279,16 @@ struct Installed {
     info: NonNull<CodeInfo>,
 }
 
-// SAFETY: the fields are used by the owner of the value alone.
+// SAFETY: only the owner of the value uses the fields.
 unsafe impl Send for Installed {}
 
 impl Installed {
     fn info(&self) -> &CodeInfo {
-        // SAFETY: the record is there as long as the code, which is freed with this value.
+        // SAFETY: the record lives as long as the code, which is freed with this value.
         unsafe { self.info.as_ref() }
     }
 
-    /// Frees code and record. Returns how many bytes the code had.
+    /// Frees code and record. Returns the bytes of code.
     ///
     /// # Safety
     /// No thread runs in the code, will return to it or can still reach it.
@@ -306,22 +309,22 @@ unsafe impl Send for ModuleCode {}
 unsafe impl Sync for ModuleCode {}
 
 impl ModuleCode {
-    /// The engine's code space.
+    /// Returns the engine's code space.
     pub fn space(&self) -> &Arc<CodeSpace> {
         &self.space
     }
 
-    /// The entry stub of `func`, for `FuncRef`s.
+    /// Returns the entry stub of `func`, for `FuncRef`s.
     pub fn entry(&self, func: u32) -> *const u8 {
         self.stub(func, 0)
     }
 
-    /// The interpreter thunk of `func`: what its cell holds until code is installed.
+    /// Returns the interpreter thunk of `func`, which its cell holds until code is installed.
     pub fn thunk(&self, func: u32) -> *const u8 {
         self.stub(func, THUNK)
     }
 
-    /// The cell of `func`.
+    /// Returns the cell of `func`.
     pub fn cell(&self, func: u32) -> &AtomicPtr<u8> {
         // SAFETY: `index` is below the number of cells.
         unsafe { self.cells.add(self.index(func)).as_ref() }
@@ -369,18 +372,18 @@ impl ModuleCode {
         self.installed.lock()
     }
 
-    /// Bytes of retired code that were freed.
+    /// Returns the bytes of retired code that were freed.
     pub fn freed_bytes(&self) -> u64 {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the published code at `address`.
+    /// Returns the bytes of the published code at `address`.
     pub fn len_of(&self, address: *const u8) -> usize {
         self.installed().get(&(address as usize)).map_or(0, |code| code.info().len)
     }
 
-    /// Gives up the code that was published at `address`, which its owner has removed from all tables. Returns `None` if the module
-    /// has no such code.
+    /// Removes the code published at `address`, which the caller has removed from all tables. Returns `None` if the
+    /// module has no such code.
     pub fn unlink(&self, address: *const u8) -> Option<RetiredCode> {
         let code = self.installed().remove(&(address as usize))?;
         Some(RetiredCode { code, freed: self.freed.clone() })

@@ -1,12 +1,12 @@
-//! Faults of compiled code become traps.
+//! Turns faults of compiled code into traps.
 //!
-//! The process's fault handler claims a fault only if the pc is exactly that of an entry of the trap table of published code; then
-//! it records pc and frame and resumes in the common stub that unwinds. Any other fault goes to the handler that was installed
-//! before, so a crash of the host looks as it would without Weir.
+//! The process's fault handler claims a fault only if its pc is exactly that of an entry in the trap table of published
+//! code. It then records pc and frame, and resumes in the common stub that unwinds. Any other fault goes to the handler
+//! that was installed before, so a crash of the host looks as it does without Weir.
 //!
-//! Everything the handler reads is immutable or atomic and none of it is freed under it: the list of arenas
-//! only grows (entries are reused), and an arena, a region or a trap table that holds the faulting pc is in use by the
-//! very thread that faulted.
+//! Everything the handler reads is immutable or atomic, and none of it is freed while it reads. The list of arenas only
+//! grows (entries are reused), and an arena, a region or a trap table that contains the faulting pc is in use by the
+//! faulting thread.
 
 use super::info::CodeInfo;
 use super::map::{CODE_LEN, CodeArena};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_contract::InstanceCtx;
 
-/// One arena, or none while `base` is 0. Never freed.
+/// An entry of the list of arenas; unused while `base` is 0. Never freed.
 #[derive(Debug)]
 struct Entry {
     /// Address of the arena's code. Written last and cleared first.
@@ -33,7 +33,7 @@ static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 /// Held while the list is changed.
 static WRITER: Mutex<()> = Mutex::new(());
 
-/// Keeps an arena known to the handler.
+/// The registration of an arena with the handler, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Registration {
     entry: &'static Entry,
@@ -46,10 +46,10 @@ unsafe impl Send for Registration {}
 // SAFETY: as above.
 unsafe impl Sync for Registration {}
 
-/// Lets faults in `arena` be traps that resume at `pad`. Installs the handlers if that has not been done.
+/// Registers `arena`: its faults become traps that resume at `pad`. Installs the handlers if they are not installed.
 ///
 /// # Errors
-/// If the system denies them.
+/// The system does not allow the handlers.
 pub(super) fn register(arena: &Arc<CodeArena>, pad: NonNull<u8>) -> io::Result<Registration> {
     signals::install_fault_handlers(resume_in_pad)?;
     let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,14 +80,14 @@ impl Drop for Registration {
 fn entries() -> impl Iterator<Item = &'static Entry> {
     let mut next = ENTRIES.load(Ordering::Acquire).cast_const();
     std::iter::from_fn(move || {
-        // SAFETY: entries are leaked, and complete before they are linked.
+        // SAFETY: entries are leaked, and initialised before they are linked.
         let entry = unsafe { next.as_ref()? };
         next = entry.next;
         Some(entry)
     })
 }
 
-/// If the interrupted instruction is a trap site: records the trap and redirects to the stub that unwinds.
+/// If the interrupted instruction is a trap site, records the trap and resumes in the stub that unwinds.
 fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
     let (pc, fp) = (fault.get(Register::Rip), fault.get(Register::Rbp));
     let arena_of_pc = |entry: &&Entry| pc.wrapping_sub(entry.base.load(Ordering::Acquire)) < CODE_LEN;
@@ -95,21 +95,21 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
     // SAFETY: this thread is running in the arena, so the arena lives.
     let arena = unsafe { &*entry.arena.load(Ordering::Relaxed) };
     let Some((start, tag)) = arena.region_at(pc).filter(|&(_, tag)| tag != stubs::STUB) else { return false };
-    // SAFETY: the tag of a region of a function is the address of its record, which lives as long as the region, in
-    // which this thread is running.
+    // SAFETY: the tag of a function's region is the address of its record, which lives as long as the region, and this
+    // thread runs in the region.
     let info = unsafe { &*(tag as *const CodeInfo) };
     if info.trap_at(pc - start).is_none() {
         return false;
     }
 
     let instance = fault.get(Register::R15) as *mut InstanceCtx;
-    // SAFETY: at a trap site r15 is the instance that runs, and its store is used by this thread alone.
+    // SAFETY: at a trap site r15 is the running instance, and only this thread uses its store.
     unsafe {
         let store = (*instance).store;
         (*store).trap_pc = pc;
         (*store).trap_fp = fp;
     }
-    // Clear of anything that the interrupted code may keep below rsp.
+    // Below anything that the interrupted code may keep below rsp.
     let sp = (fault.get(Register::Rsp) - 128) & !15;
     for (register, value) in [
         (Register::Rip, entry.pad.load(Ordering::Relaxed) as usize),
@@ -126,11 +126,11 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
 /// Bytes of an alternate signal stack for the handler itself.
 const HANDLER_STACK: usize = 64 << 10;
 
-/// Gives this thread an alternate signal stack if it has none. To be called before native code is entered; costs a thread-local
-/// read after the first time.
+/// Provides this thread with an alternate signal stack if it has none. Must be called before native code is entered;
+/// after the first time it costs a thread-local read.
 ///
 /// # Errors
-/// If there is no memory for it.
+/// There is no memory for it.
 #[inline]
 pub(crate) fn ensure_altstack() -> io::Result<()> {
     signals::ensure_stack(HANDLER_STACK)

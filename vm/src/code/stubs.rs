@@ -1,7 +1,7 @@
-//! The stubs through which Rust and native code call each other, generated per signature shape. What they do is
-//! specified at the head of `weir_contract`.
+//! The stubs through which Rust and native code call each other, generated for each signature shape. The head of
+//! `weir_contract` specifies them.
 //!
-//! The frame of an `enter` stub, which is a boundary; the landing pad unwinds to it from anywhere:
+//! The frame of an `enter` stub is a boundary; the landing pad unwinds to it from any depth:
 //!
 //! ```text
 //! rbp + 8    return address in Rust
@@ -23,37 +23,37 @@ use weir_contract::{
     param_places, result_places, slot_words,
 };
 
-/// An `enter` stub: calls `code` with the arguments in slots at `args` and leaves the results there. Linked as a
-/// boundary of `stack` meanwhile.
+/// An `enter` stub: calls `code` with the arguments in slots at `args` and stores the results there. It is linked as a
+/// boundary of `stack` during the call.
 pub(crate) type Enter =
     unsafe extern "sysv64" fn(code: *const u8, args: *mut u64, instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status;
 
-/// What `to_rust` stubs call: runs function `func` of `instance`, which is no native code, with arguments and results in
-/// slots at `args`, which is `value_sp`. `value_sp` must be the same again when it returns.
+/// Called by `to_rust` stubs: runs function `func` of `instance`, which has no native code. Arguments and results are
+/// in slots at `args`, which is `value_sp`; `value_sp` must have the same value at the return.
 pub(crate) type ToRust = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome;
 
-/// Told of every unwinding just before it happens, with the native frames still there, so that it can take a backtrace
-/// (see [`super::CodeSpace::frames`]): `pc` is the instruction that trapped, or 0 if Rust code returned
-/// [`Status::Trap`] to a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
+/// Called before each unwinding, while the native frames are still there, so that it can take a backtrace (see
+/// [`super::CodeSpace::frames`]). `pc` is the instruction that trapped, or 0 if Rust code returned [`Status::Trap`] to
+/// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
 pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize);
 
-/// What is behind [`Helper::Poll`](weir_contract::Helper::Poll): a [`Status`].
+/// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
 
-/// What is behind a helper that grows something: the memory's or table's index and two numbers.
+/// Implements a helper that grows a memory or table, given its index and two numbers.
 pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
 
-/// What growing answers, in `rax` and `rdx`.
+/// The result of growing, in `rax` and `rdx`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grown {
-    /// What the instruction returns.
+    /// The instruction's result.
     pub old: u64,
     /// [`Status::Return`], or [`Status::Trap`] to unwind.
     pub status: Status,
 }
 
-/// The vm's functions that stubs call. They must not unwind.
+/// The functions that stubs call. They must not unwind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hooks {
     pub to_rust: ToRust,
@@ -63,14 +63,15 @@ pub(crate) struct Hooks {
     pub table_grow: Grow,
 }
 
-/// What a signature looks like to the stubs. Every value has a slot of 8 bytes, or of 16 beside vectors.
+/// The shape of a signature: all that the stubs depend on. Every value has a slot of 8 bytes, or of 16 if any is a
+/// vector.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Shape {
     params: Slots,
     results: Slots,
 }
 
-/// Where the values of a list of slots travel.
+/// The places of the values of a list of slots.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Slots {
     places: Box<[Place]>,
@@ -87,12 +88,12 @@ impl Shape {
     }
 }
 
-/// The stubs of one shape. They live as long as their engine.
+/// The stubs of a shape. They live as long as their engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stubs {
     /// Rust → native.
     pub enter: Enter,
-    /// The same with an OSR body as the code and the interpreter's frame as `args`, where the results go too.
+    /// The same for an OSR body as the code and the interpreter's frame as `args`, to which the results are written.
     pub enter_osr: Enter,
     /// Native → Rust: jumped to with `r15` = callee instance and `eax` = function index.
     pub to_rust: NonNull<u8>,
@@ -107,15 +108,15 @@ unsafe impl Send for Stubs {}
 // SAFETY: as above.
 unsafe impl Sync for Stubs {}
 
-/// The stubs that no shape matters to.
+/// The stubs that do not depend on a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
-    /// Where a signal handler resumes after a trap: `rdi`, `rsi` and `rdx` are the arguments of [`OnUnwind`], `r15` is the
-    /// trapping instance and `rsp` is aligned, below everything that the backtrace needs.
+    /// Where a signal handler resumes after a trap. `rdi`, `rsi` and `rdx` are the arguments of [`OnUnwind`], `r15` is
+    /// the trapping instance, and `rsp` is aligned and below everything that the backtrace reads.
     pub trap: NonNull<u8>,
     /// The helper `Raise`.
     pub raise: NonNull<u8>,
-    /// Where `to_rust` stubs go to unwind, with their own frame still there.
+    /// Where `to_rust` stubs jump to unwind, with their own frame still there.
     pub unwind: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to an OSR body.
     pub reenter_osr: NonNull<u8>,
@@ -150,7 +151,8 @@ const DISPATCH_CODE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch
 const DISPATCH_ARGS: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, args)) as i32;
 const DISPATCH_INSTANCE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, instance)) as i32;
 
-// Encodings. `r10` carries no argument, `r11` neither argument nor result, `r12` survives calls.
+// Encodings. `r10` is not an argument register, `r11` neither an argument nor a result register, and `r12` is
+// callee-saved.
 const R9: u8 = 9;
 const R10: u8 = 10;
 const R11: u8 = 11;
@@ -172,7 +174,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; .arch x64
         ; mov rax, QWORD hooks.on_unwind as usize as i64
         ; call rax
-        // The landing pad: back to the innermost boundary.
+        // The landing pad: unwinds to the innermost boundary.
         ; mov rcx, [r15 + STACK]
         ; mov rsp, [rcx + BOUNDARY]
         ; mov eax, Status::Trap as i32
@@ -216,11 +218,11 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     Ok(Common { trap, raise, unwind, reenter_osr, poll, memory_grow, table_grow })
 }
 
-/// Calls `poll` with every register but `rax` spared: vector registers have 128 bits.
+/// Calls `poll` and preserves every register but `rax`; vector registers have 128 bits.
 fn poll_body(asm: &mut Asm, poll: Poll) {
     const VECTORS: i32 = 16;
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
-    for register in SPARED {
+    for register in CALLER_SAVED {
         dynasm!(asm; .arch x64; push Rq(register));
     }
     dynasm!(asm; .arch x64; sub rsp, 16 * VECTORS + 8; and rsp, -16);
@@ -231,17 +233,17 @@ fn poll_body(asm: &mut Asm, poll: Poll) {
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps Rx(i as u8), [rsp + 16 * i]);
     }
-    dynasm!(asm; .arch x64; lea rsp, [rbp - 8 * SPARED.len() as i32]);
-    for register in SPARED.into_iter().rev() {
+    dynasm!(asm; .arch x64; lea rsp, [rbp - 8 * CALLER_SAVED.len() as i32]);
+    for register in CALLER_SAVED.into_iter().rev() {
         dynasm!(asm; .arch x64; pop Rq(register));
     }
     dynasm!(asm; .arch x64; pop rbp; ret);
 }
 
-/// Encodings of what a callee need not preserve, `rax` excepted: rcx rdx rsi rdi r8–r11.
-const SPARED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
+/// Encodings of the caller-saved registers, except `rax`: rcx rdx rsi rdi r8–r11.
+const CALLER_SAVED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
 
-/// Calls `grow`, and unwinds if that says so.
+/// Calls `grow`, and unwinds if its status is a trap.
 fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
     dynasm!(asm
         ; .arch x64
@@ -260,7 +262,7 @@ fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
     jump_back(asm, unwind);
 }
 
-/// Jumps to `target`, which lies before.
+/// Jumps back to `target`.
 fn jump_back(asm: &mut Asm, target: AssemblyOffset) {
     let distance = target.0 as i32 - (asm.offset().0 as i32 + 5);
     asm.push(0xE9);
@@ -313,8 +315,8 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
 const _: () = assert!(offset_of!(Boundary, prev) == 0 && offset_of!(Boundary, stack) == 8);
 const _: () = assert!(offset_of!(Boundary, exit_fp) == 16 && size_of::<Boundary>() == 24);
 
-/// The head of an `enter` stub: links a boundary. Afterwards `rax` is the code, `rbx` the stack, `r12` the slots,
-/// `r15` the instance; `rsp` is aligned.
+/// The head of an `enter` stub: links a boundary. At its end `rax` is the code, `rbx` the stack, `r12` the slots, `r15`
+/// the instance, and `rsp` is aligned.
 fn enter_boundary(asm: &mut Asm) {
     dynasm!(asm
         ; .arch x64
@@ -336,7 +338,7 @@ fn enter_boundary(asm: &mut Asm) {
     );
 }
 
-/// The rest of an `enter` stub: calls `rax` and stores the results at `r12`, which like `rbx` survives the call.
+/// The rest of an `enter` stub: calls `rax` and stores the results at `r12`, which like `rbx` is callee-saved.
 fn call_and_return(asm: &mut Asm, shape: &Shape) {
     dynasm!(asm; .arch x64; call rax);
     if shape.results.overflow() {
@@ -347,7 +349,7 @@ fn call_and_return(asm: &mut Asm, shape: &Shape) {
     leave_boundary(asm);
 }
 
-/// The tail of an `enter` stub, and of the landing pad: `rsp` is the boundary, `rax` the status.
+/// The tail of an `enter` stub and of the landing pad. `rsp` is the boundary, `rax` the status.
 fn leave_boundary(asm: &mut Asm) {
     dynasm!(asm
         ; .arch x64
@@ -366,7 +368,7 @@ fn leave_boundary(asm: &mut Asm) {
     );
 }
 
-/// `host`.
+/// The `host` stub.
 fn host_body(asm: &mut Asm, common: Common, shape: &Shape) {
     leave_native(asm, shape);
     dynasm!(asm
@@ -386,7 +388,7 @@ fn host_body(asm: &mut Asm, common: Common, shape: &Shape) {
     );
 }
 
-/// The head of `host` and `to_rust`: a frame, and the arguments in slots at `r10`, which is `value_sp`.
+/// The head of `host` and `to_rust`: makes a frame, and stores the arguments in slots at `r10`, which is `value_sp`.
 fn leave_native(asm: &mut Asm, shape: &Shape) {
     dynasm!(asm
         ; .arch x64
@@ -402,7 +404,7 @@ fn leave_native(asm: &mut Asm, shape: &Shape) {
     store(asm, &shape.params, &INT_ARG_REGS, R10, R11);
 }
 
-/// Their return, with the results in slots at `value_sp`.
+/// The return of `host` and `to_rust`, with the results in slots at `value_sp`.
 fn return_to_native(asm: &mut Asm, shape: &Shape) {
     if !shape.results.places.is_empty() {
         dynasm!(asm; .arch x64; mov r11, [r15 + STACK]);
@@ -415,7 +417,7 @@ fn return_to_native(asm: &mut Asm, shape: &Shape) {
     dynasm!(asm; .arch x64; pop rbp; ret);
 }
 
-/// `to_rust`: `eax` is the function index.
+/// The `to_rust` stub; `eax` is the function index.
 fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
     leave_native(asm, shape);
     dynasm!(asm
@@ -442,8 +444,8 @@ fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
     );
 }
 
-/// Loads values from slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and `rdi` before it
-/// loads them.
+/// Loads values from slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and
+/// `rdi` before the loads.
 fn load(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
     copy_overflow(asm, slots, regs[0], base, over);
     for (i, place) in slots.iter() {
@@ -456,8 +458,8 @@ fn load(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
     }
 }
 
-/// Stores values to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and `rdi` after it has
-/// stored them.
+/// Stores values to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and
+/// `rdi` after the stores.
 fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
     for (i, place) in slots.iter() {
         match place {
@@ -470,12 +472,12 @@ fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
     copy_overflow(asm, slots, regs[0], over, base);
 }
 
-/// A longer run of overflow slots is copied by a loop and not word by word. With the 14 or 16 registers there are at most 17
-/// runs, so that a stub has about 1 KiB at most, however many values its shape has.
+/// Longer runs of overflow slots are copied by a loop. There are at most 17 runs, because there are 14 or 16 registers,
+/// so a stub has at most about 1 KiB for any shape.
 const LONGEST_UNROLLED_RUN: usize = 4;
 
-/// Copies the values without a register from `from` to `to`, where a value has the same offset in both. Clobbers `temporary`, and `rcx`,
-/// `rsi` and `rdi` in loops; `from` and `to` are none of these three.
+/// Copies the values that have no register from `from` to `to`, at the same offset in both. Clobbers `temporary`, and
+/// in loops `rcx`, `rsi` and `rdi`; `from` and `to` are none of these three.
 fn copy_overflow(asm: &mut Asm, slots: &Slots, temporary: u8, from: u8, to: u8) {
     let is_overflow = |place: &Place| matches!(place, Place::Overflow(_));
     let mut first = 0;
@@ -506,18 +508,18 @@ fn copy_overflow(asm: &mut Asm, slots: &Slots, temporary: u8, from: u8, to: u8) 
 }
 
 impl Slots {
-    /// Whether any of them is among the overflow slots.
+    /// Returns whether any value has an overflow slot.
     fn overflow(&self) -> bool {
         self.places.iter().any(|place| matches!(place, Place::Overflow(_)))
     }
 
-    /// Places with the byte offsets of their slots.
+    /// Returns the places with the byte offsets of their slots.
     fn iter(&self) -> impl Iterator<Item = (i32, Place)> + '_ {
         self.places.iter().enumerate().map(|(i, &place)| (offset(i * self.words), place))
     }
 }
 
-/// Of a word, in bytes.
+/// Returns the byte offset of a word.
 fn offset(word: usize) -> i32 {
     8 * word as i32
 }
@@ -527,7 +529,7 @@ pub(super) const FUNC_STUBS: usize = 16;
 /// Offset of the thunk.
 pub(super) const THUNK: usize = 6;
 
-/// Writes the entry stub and behind it the interpreter thunk of function `func`, to run at `address`:
+/// Writes the entry stub of function `func`, followed by its interpreter thunk, to run at `address`:
 ///
 /// ```text
 /// jmp [rip + cell]
@@ -535,7 +537,7 @@ pub(super) const THUNK: usize = 6;
 /// jmp to_rust
 /// ```
 ///
-/// By hand and not by the assembler, because a module can have a hundred thousand functions.
+/// Encoded by hand, not with the assembler, because a module can have a hundred thousand functions.
 pub(super) fn write_func_stubs(bytes: &mut [u8], address: usize, cell: usize, func: u32, to_rust: NonNull<u8>) {
     let rel = |target: usize, end: usize| (target.wrapping_sub(address + end) as i32).to_le_bytes();
     bytes[..2].copy_from_slice(&[0xff, 0x25]);
@@ -551,7 +553,7 @@ fn publish(arena: &CodeArena, asm: Asm) -> Result<NonNull<u8>, CodeError> {
     arena.publish(code.len(), STUB, |bytes, _| bytes.copy_from_slice(&code))
 }
 
-/// The address of `offset` in `code`.
+/// Returns the address of `offset` in `code`.
 fn at(code: NonNull<u8>, offset: AssemblyOffset) -> NonNull<u8> {
     // SAFETY: offsets lie within the region.
     unsafe { code.add(offset.0) }

@@ -1,4 +1,4 @@
-//! What the tiers that use the compiler share: its options, its requests, and the account of what it did.
+//! The parts shared by the tiers that use the compiler: its options, its requests, and the statistics of compilations.
 
 pub(crate) mod options;
 pub(crate) mod record;

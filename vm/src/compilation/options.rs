@@ -1,10 +1,10 @@
-//! What an engine's settings tell the compiler.
+//! Compiler options from the settings of an engine.
 
 use crate::records::config::{Allocator, Config};
 use weir_jit::Options;
 use weir_jit::request;
 
-/// The compiler's options for an engine with these settings.
+/// Returns the compiler's options for an engine with these settings.
 pub(crate) fn options(config: &Config) -> Options {
     let defaults = Options::default();
     Options {
@@ -21,7 +21,7 @@ pub(crate) fn options(config: &Config) -> Options {
         passes_off: config.passes_off.clone(),
         rewrite_fuel: config.rewrite_fuel,
         padding: config.padding,
-        // Under every other stress seed small loops are entered as big ones are.
+        // Odd stress seeds disable peeling, so that small loops are entered like big ones.
         peel_limit: if config.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
         ..defaults
     }

@@ -1,4 +1,4 @@
-//! What the tiers did, for `--stats`.
+//! Statistics of compilations.
 
 use crate::records::module::ModuleRecord;
 use crate::records::stats::{Fallback, Stats, TierUp};
@@ -9,7 +9,7 @@ use weir_contract::stats::Counters;
 use weir_jit::compile::{CompileStats, add_to};
 use weir_jit::{Backend, Compiled, Refusal};
 
-/// Everything that was compiled or evaluated, in a module or in an engine.
+/// Statistics of all compilations and evaluations of a module or an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     /// Functions with native code, by module and index; the back end that made it last.
@@ -33,7 +33,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Adds a compilation, the first of this entry or one `again`: its result, and why back ends refused or there was no room.
+    /// Adds a compilation. `again` is whether the entry was compiled before; `reasons` are those of back ends that
+    /// refused it, or that it did not fit.
     pub fn add(
         &mut self,
         module: &ModuleRecord,
@@ -60,7 +61,7 @@ impl Record {
         self.sum(&compiled.stats);
     }
 
-    /// Adds the time that an attempt took of which nothing came.
+    /// Adds the time of attempts that failed.
     pub fn add_refused(&mut self, time: Duration) {
         add_to(&mut self.phases, "refused", time.as_nanos() as u64);
     }
@@ -70,18 +71,18 @@ impl Record {
         self.panics += panics as u64;
     }
 
-    /// There is no native code at all.
+    /// Records that there is no native code.
     pub fn no_native(&mut self, reason: &str) {
         self.no_native.get_or_insert_with(|| reason.to_owned());
     }
 
-    /// Adds code that was retired.
+    /// Adds retired code.
     pub fn add_retired(&mut self, bytes: u64) {
         self.retired += 1;
         self.retired_bytes += bytes;
     }
 
-    /// Adds a function that is evaluated as SSA, or why it is not.
+    /// Adds a function that is evaluated as SSA, or the reason why it is not.
     pub fn add_evaluated(&mut self, func: u32, translated: Result<&CompileStats, &Refusal>) {
         match translated {
             Ok(stats) => {
@@ -102,7 +103,7 @@ impl Record {
         self.counters += stats.counters;
     }
 
-    /// Writes it into `stats`.
+    /// Adds the statistics to `stats`.
     pub fn report(&self, stats: &mut Stats) {
         let count = |backend| self.compiled.values().filter(|&&by| by == backend).count() as u64;
         stats.functions.native = count(Backend::Native);

@@ -1,4 +1,4 @@
-//! What the compiler is asked for: the same request whether its code is to run or to be shown.
+//! Requests to the compiler: the same whether the code is run or shown.
 
 use crate::records::config::{Config, Tier};
 use crate::records::module::ModuleRecord;
@@ -7,7 +7,7 @@ use weir_contract::profile::Profile;
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Options, Request};
 
-/// The request to compile an entry of `module` with these counts.
+/// Creates the request to compile an entry of `module` with these counts.
 pub(crate) fn request<'a>(
     module: &'a ModuleRecord,
     func: u32,
@@ -20,13 +20,13 @@ pub(crate) fn request<'a>(
     Request { module: bytecode, func, entry, sig_ids, backend, profile, options }
 }
 
-/// The counts for the compilation of an entry: those of an earlier run if one is used and has some, else those of this run.
+/// Returns the counts for the compilation of an entry: those of a used profile if it has any, else those of this run.
 pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<Cow<'_, Profile>> {
     let used = module.kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
     used.map(Cow::Borrowed).or_else(|| module.func_code(func).profile().map(Cow::Owned))
 }
 
-/// The back ends that are asked, one after the other, until one compiles what is to be compiled with `backend`.
+/// Returns the back ends to try, in order, when `backend` is requested.
 pub(crate) fn back_ends(backend: Backend) -> &'static [Backend] {
     match backend {
         Backend::Native if cfg!(feature = "cranelift") => &[Backend::Native, Backend::Cranelift],
@@ -35,7 +35,8 @@ pub(crate) fn back_ends(backend: Backend) -> &'static [Backend] {
     }
 }
 
-/// The first back end that is asked with these settings; `None` if none is. Under stress it may be another.
+/// Returns the back end that these settings request first; `None` if nothing is compiled. Under stress the policy may
+/// choose another.
 pub(crate) fn back_end(config: &Config) -> Option<Backend> {
     match config.tier {
         Tier::Auto | Tier::Native => Some(Backend::Native),

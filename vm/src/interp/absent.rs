@@ -1,18 +1,18 @@
-//! Replaces the handlers in assembly on processors that have none.
+//! Replaces the handlers in assembly on other processors.
 
 use super::state::State;
 use crate::records::config::LoopKind;
 
-/// There is none.
+/// There are no handlers.
 #[derive(Debug)]
 pub(super) enum Table {}
 
-/// There is none.
+/// Returns `None`: there are no handlers.
 pub(super) fn table_for(_kind: LoopKind) -> Option<&'static Table> {
     None
 }
 
-/// Never called, for want of a table.
+/// Never called, because there is no table.
 ///
 /// # Safety
 /// None.

@@ -1,5 +1,5 @@
-//! Calls: who the callee is, and everything that is not a call from one interpreted function to another, which the
-//! loop does itself.
+//! Calls: finding the callee, and all calls except those from one interpreted function to another, which the loop
+//! executes itself.
 
 use super::control::Meter;
 use super::exit::Exit;
@@ -20,22 +20,22 @@ use weir_bytecode::Trap;
 use weir_bytecode::sidetable::BranchEntry;
 use weir_contract::{FuncRef, StackCtx, Status, slot_words};
 
-/// A function to call.
+/// The callee of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Callee {
-    /// One of the module of an instance.
+    /// A guest function.
     Wasm {
         /// The function.
         body: *const Body,
         /// The instance.
         scope: *const Scope,
     },
-    /// One of the host.
+    /// A host function.
     Host(*const HostRecord),
 }
 
 impl Callee {
-    /// The function that a reference refers to.
+    /// Returns the function of a reference.
     ///
     /// # Safety
     /// It is a reference of a live store.
@@ -54,7 +54,7 @@ impl Callee {
     }
 }
 
-/// The callee of `call` and `return_call` with function index `func`.
+/// Returns the callee of `call` and `return_call` with function index `func`.
 ///
 /// # Safety
 /// Validated code in `scope`.
@@ -75,8 +75,8 @@ unsafe fn imported(scope: *const Scope, func: u32) -> Callee {
     unsafe { Callee::of(instance_of((*scope).ctx).func_ref(func)) }
 }
 
-/// The callee of `call_indirect` and `return_call_indirect` whose immediates are at `at` and whose operand is `index`;
-/// `at` behind them.
+/// Returns the callee of `call_indirect` and `return_call_indirect`, given the address `at` of the immediates and the
+/// operand `index`, and the address after the immediates.
 ///
 /// # Safety
 /// Validated code in `scope`.
@@ -91,7 +91,7 @@ pub(super) unsafe fn indirect(scope: *const Scope, at: *const u8, index: u64) ->
     }
 }
 
-/// The callee of `call_ref` and `return_call_ref` whose operand is `reference`.
+/// Returns the callee of `call_ref` and `return_call_ref` with the operand `reference`.
 ///
 /// # Safety
 /// Validated code of a live store.
@@ -104,7 +104,8 @@ pub(super) unsafe fn referenced(reference: u64) -> Result<Callee, Trap> {
     Ok(unsafe { Callee::of(reference as *const FuncRef) })
 }
 
-/// Counts a call of `callee` by the indirect call at the pc of `state`, if its function counts targets.
+/// Counts a call of `callee` in the profile of the caller, if that has begun. The call is the indirect one at the pc of
+/// `state`.
 ///
 /// # Safety
 /// The instruction at the pc of `state` is an indirect call.
@@ -122,10 +123,10 @@ pub(super) unsafe fn count_target(state: State, callee: Callee) {
     }
 }
 
-/// Counts a call of `body`: native code for it, or null to interpret it.
+/// Subtracts the work of a call of `body` from its ticks. Returns native code for it, or null to interpret it.
 ///
 /// # Safety
-/// It and `scope` are live.
+/// `body` and `scope` are live.
 #[inline(always)]
 pub(super) unsafe fn tick(body: *const Body, scope: *const Scope) -> *const u8 {
     // SAFETY: the caller's promise.
@@ -138,7 +139,8 @@ pub(super) unsafe fn tick(body: *const Body, scope: *const Scope) -> *const u8 {
     }
 }
 
-/// Counts an iteration of the loop of `body` that owns the side-table entry `entry`: its OSR body, or null to interpret it.
+/// Subtracts the work of an iteration of the loop of `body` that owns the side-table entry `entry`. Returns its OSR
+/// body, or null to interpret it.
 ///
 /// # Safety
 /// As for [`tick`].
@@ -148,12 +150,12 @@ pub(super) unsafe fn tick_loop(body: *const Body, scope: *const Scope, entry: &B
     unsafe { count(body, scope, Some(entry.pc), entry.drop) }
 }
 
-/// Takes `work` ticks, and asks the policy when there are none left.
+/// Subtracts `work` ticks. Calls `tier_up` if they have run out.
 #[inline(always)]
 unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>, work: u32) -> *const u8 {
     // SAFETY: the caller's.
     unsafe {
-        // Ticks left mean that the function is ready, if it was ever not: see `lazy`.
+        // Non-negative ticks imply that the function is ready, even with lazy validation: see `lazy`.
         let ticks = &(*(*body).code).ticks;
         let left = ticks.load(Ordering::Acquire).saturating_sub_unsigned(work);
         ticks.store(left, Ordering::Release);
@@ -177,13 +179,13 @@ unsafe fn tier_up(body: *const Body, scope: *const Scope, at: Option<u32>) -> *c
     }
 }
 
-/// Calls a host function with the operands below `sp`, and comes back to `next`.
+/// Calls a host function with the operands below `sp`, and continues at `next`.
 ///
 /// # Safety
 /// The instruction at the pc of `state` calls `host`.
 #[inline(never)]
 pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecord, next: *const u8) -> Step {
-    // SAFETY: the arguments are there, and the results fit where they were.
+    // SAFETY: the arguments are there, and the results fit in their place.
     unsafe {
         let ty = &host.func.ty;
         let args = state.sp.sub(ty.params.len() * WORDS);
@@ -205,7 +207,7 @@ pub(super) unsafe fn host<const WORDS: usize>(mut state: State, host: &HostRecor
     }
 }
 
-/// Calls native code of `body` with the operands below `sp`, and comes back to `next`.
+/// Calls native code of `body` with the operands below `sp`, and continues at `next`.
 ///
 /// # Safety
 /// The instruction at the pc of `state` is the call.
@@ -217,8 +219,8 @@ pub(super) unsafe fn native<const WORDS: usize>(
     code: *const u8,
     next: *const u8,
 ) -> Step {
-    // SAFETY: the arguments are there, and the results fit where they were. A function whose slots have one word calls none
-    // with vectors.
+    // SAFETY: the arguments are there, and the results fit in their place. A function whose slots have one word calls
+    // none with vectors.
     unsafe {
         let args = state.sp.sub((*body).params as usize * WORDS);
         set_value_sp::<WORDS>(&state, args);
@@ -239,11 +241,11 @@ pub(super) unsafe fn native<const WORDS: usize>(
     }
 }
 
-/// Calls an interpreted function of the other width with the operands below `sp`, to come back to `next`. What the loop does
-/// not do itself, because it goes on in the other loop.
+/// Calls an interpreted function of the other width with the operands below `sp`. The callee returns to `next`. The
+/// loop does not do this itself, because execution continues in the loop for the other width.
 ///
 /// # Errors
-/// The value stack overflows, which it always does if the function is of the same width.
+/// The value stack overflows; always, if the function has the same width.
 ///
 /// # Safety
 /// The instruction at the pc of `state` is the call.
@@ -254,7 +256,7 @@ pub(super) unsafe fn across<const WORDS: usize>(
     scope: *const Scope,
     next: *const u8,
 ) -> Result<Step, Trap> {
-    // SAFETY: the arguments are there; they are no vectors, as one of the two functions has none.
+    // SAFETY: the arguments are there; they are no vectors, because one of the two functions has none.
     unsafe {
         let words = 3 - WORDS;
         let fp = state.sp.sub((*body).params as usize * WORDS);
@@ -270,13 +272,13 @@ pub(super) unsafe fn across<const WORDS: usize>(
     }
 }
 
-/// Returns to the caller, the results being below `sp`.
+/// Returns to the caller, with the results below `sp`.
 ///
 /// # Safety
-/// `caller` is the frame's header, as it was before the results were moved.
+/// `caller` is the frame's header, read before the results were moved.
 #[inline(always)]
 pub(super) unsafe fn leave<const WORDS: usize>(mut state: State, caller: Header) -> Step {
-    // SAFETY: the results fit where the frame is.
+    // SAFETY: the results fit in the place of the frame.
     unsafe {
         state.sp = frame::move_down(state.sp, (*state.body).results as usize * WORDS, state.fp);
         if caller.leaves_loop() {
@@ -287,7 +289,7 @@ pub(super) unsafe fn leave<const WORDS: usize>(mut state: State, caller: Header)
     }
 }
 
-/// Returns to a caller for which [`Header::leaves_loop`] holds, the results being at `fp`.
+/// Returns to a caller for which [`Header::leaves_loop`] holds, with the results at `fp`.
 ///
 /// # Safety
 /// `state` is that of the frame that returns, and `caller` was its header.
@@ -308,19 +310,19 @@ pub(super) unsafe fn leave_loop<const WORDS: usize>(mut state: State, caller: He
     }
 }
 
-/// Calls a function in place of the frame that calls it.
+/// Executes a tail call: the callee replaces the frame of the caller.
 ///
 /// # Safety
 /// The instruction at the pc of `state` is the call.
 #[inline(never)]
 pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, meter: Option<Meter>) -> Result<Step, Trap> {
-    // SAFETY: the arguments are the operands below `sp`, so they and the results fit where the frame is; they are no
-    // vectors where the width changes.
+    // SAFETY: the arguments are the operands below `sp`, so they and the results fit in the place of the frame; they
+    // are no vectors where the width changes.
     unsafe {
         let caller = *frame::header(state.fp, state.body, WORDS);
         let (body, scope) = match callee {
             Callee::Wasm { body, scope } => (body, scope),
-            // It cannot make the chain of frames any longer: call, then return.
+            // A host function does not tail-call, so calling it and then returning takes constant stack, too.
             Callee::Host(record) => {
                 return Ok(match host::<WORDS>(state, &*record, state.pc) {
                     Step::Continue(state) => leave::<WORDS>(state, caller),
@@ -358,7 +360,7 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
 /// Continues the frame in the OSR body `code` of the loop at the pc of `state`.
 ///
 /// # Safety
-/// It is that.
+/// The instruction is that `loop`, and `code` is its OSR body.
 #[inline(never)]
 pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u8) -> Step {
     // SAFETY: the caller's promise.
@@ -368,11 +370,11 @@ pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u
     }
 }
 
-/// Leaves the frame of `state`, whose header was `caller`, for native code of `body` that takes its place: called with
-/// arguments at the frame's `fp`, or with `osr` entered at the loop at the frame's pc.
+/// Replaces the frame of `state`, whose header was `caller`, by native code of `body`: the function called with
+/// arguments at the frame's `fp`, or with `osr` an OSR body entered at the loop at the frame's pc.
 ///
-/// The base frame of the activation ends the activation. One above it is popped, and the code is called for the
-/// caller, which continues.
+/// If the frame is the base frame, the activation ends. Otherwise the frame is popped, and its caller calls the code
+/// and continues.
 unsafe fn hand_over<const WORDS: usize>(
     mut state: State,
     caller: Header,
@@ -381,8 +383,8 @@ unsafe fn hand_over<const WORDS: usize>(
     code: *const u8,
     osr: bool,
 ) -> Step {
-    // SAFETY: the results fit where the frame is. What stays, and the arguments, are below `value_sp` while the
-    // code runs; an OSR body reads its frame before it writes anything above.
+    // SAFETY: the results fit in the place of the frame. The remaining frames and the arguments are below `value_sp`
+    // while the code runs; an OSR body reads its frame before it writes above.
     unsafe {
         let (func, instance, args) = ((*body).func, (*scope).ctx, state.fp);
         if caller.is_base() {
@@ -395,7 +397,7 @@ unsafe fn hand_over<const WORDS: usize>(
             1 => set_value_sp::<1>(&state, used),
             _ => set_value_sp::<2>(&state, used),
         }
-        // Where the caller continues, until its `sp` is known.
+        // The position of the caller; its `sp` is not known yet.
         state.sp = ptr::null_mut();
         state.record_position();
         let status = match osr {
@@ -416,7 +418,7 @@ unsafe fn hand_over<const WORDS: usize>(
     }
 }
 
-/// Asks whether the frame of `state` may go on, which has reached the deadline.
+/// Calls the store's deadline callback, which decides whether the frame of `state` continues.
 ///
 /// # Safety
 /// `state` is valid.
@@ -436,7 +438,7 @@ pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
     }
 }
 
-/// Protects the frame of `state`, and the words below `used`, from the code that runs next.
+/// Sets `value_sp` above the frame of `state` and above `used`, for the code that is called next.
 unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
     // SAFETY: the caller's state is valid.
     unsafe { (*stack_of(state)).value_sp = frame::end(state.fp, state.body, WORDS).max(used) };
@@ -447,8 +449,8 @@ unsafe fn stack_of(state: &State) -> *mut StackCtx {
     unsafe { (*(*state.scope).ctx).stack }
 }
 
-/// Executes the `memory.grow` at the pc of `state`, with its immediate at `at`. Returns the address of the next instruction, or `None`
-/// to end execution for the reason in the store.
+/// Executes the `memory.grow` at the pc of `state`, with its immediate at `at`. Returns the address of the next
+/// instruction, or `None` to end execution for the reason in the store.
 ///
 /// # Safety
 /// The instruction at the pc of `state` is `memory.grow`.

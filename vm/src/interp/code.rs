@@ -11,7 +11,7 @@ macro_rules! define_codes {
 }
 for_each_opcode!(define_codes);
 
-/// Not an opcode: the prefix of those from 0x100 on.
+/// The prefix of the opcodes from 0x100 on.
 pub(super) const Prefix: u16 = 0xFC;
-/// Not an opcode: the prefix of those from 0x200 on, on vectors.
+/// The prefix of the vector opcodes, from 0x200 on.
 pub(super) const VectorPrefix: u16 = 0xFD;

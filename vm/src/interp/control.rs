@@ -1,4 +1,4 @@
-//! Branches through the side table, and what is metered where control flows: polls and fuel.
+//! Branches through the side table, and metering at control flow: polls and fuel.
 
 use super::frame::move_down;
 use crate::records::body::Body;
@@ -10,10 +10,11 @@ use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Opcode, Trap};
 use weir_contract::StoreCtx;
 
-/// Takes the branch that owns the entry at `stp`: pc, `stp` and `sp` at its target.
+/// Takes the branch that owns the entry at `stp`. Returns pc, `stp` and `sp` at its target.
 ///
 /// # Safety
-/// Validated code of `body` in `scope`; the operands that the branch keeps and drops are below `sp`, in slots of `words` words.
+/// Validated code of `body` in `scope`; the operands that the branch keeps and drops are below `sp`, in slots of
+/// `words` words.
 #[inline(always)]
 pub(super) unsafe fn branch(
     words: usize,
@@ -22,7 +23,7 @@ pub(super) unsafe fn branch(
     scope: *const Scope,
     body: *const Body,
 ) -> (*const u8, *const BranchEntry, *mut u64) {
-    // SAFETY: validation has written the entry for this place.
+    // SAFETY: validation has written the entry for this instruction.
     unsafe {
         let entry = &*stp;
         let sp = match entry.drop {
@@ -36,7 +37,7 @@ pub(super) unsafe fn branch(
     }
 }
 
-/// Counts that the branch which owns the entry at `stp` was taken, or was not, if its function has begun to count.
+/// Counts an execution of the branch that owns the entry at `stp`, if its function's profile has begun.
 ///
 /// # Safety
 /// Validated code of `body`.
@@ -50,21 +51,22 @@ pub(super) unsafe fn count(body: *const Body, stp: *const BranchEntry, taken: bo
     }
 }
 
-/// The settings that make the loop meter or canonicalise. The forms of the loop that run when all of them are off read none of this.
+/// The settings for which the loop meters or canonicalises. The forms of the loop that run when all are off do not read
+/// them.
 #[derive(Clone, Copy)]
 pub(super) struct Meter {
     pub store: *mut StoreCtx,
     pub fuel: bool,
     pub polls: bool,
-    /// Whether NaNs of open bits become canonical.
+    /// Whether NaNs that the specification leaves open are made canonical.
     pub canonical_nans: bool,
 }
 
 impl Meter {
-    /// The meter of a loop that is not metered.
+    /// The meter of an unmetered loop.
     pub const UNUSED: Meter = Meter { store: ptr::null_mut(), fuel: false, polls: false, canonical_nans: false };
 
-    /// Polls, at function entry and at every `loop`: whether the deadline is reached.
+    /// Returns whether the deadline is reached. Polled at function entry and at every `loop`.
     ///
     /// # Safety
     /// The store is live.
@@ -74,9 +76,9 @@ impl Meter {
         self.polls && unsafe { (*(*self.store).epoch).load(Ordering::Relaxed) >= (*self.store).deadline }
     }
 
-    /// Charges the segment at `pc`, to which control has just come other than from the instruction before it in the same
-    /// segment; if none begins there, nothing. A `loop` charges for itself: control comes to it from before and
-    /// from back edges.
+    /// Charges the segment that begins at `pc`, if one does. `pc` has been reached in another way than from the
+    /// preceding instruction of the same segment. A `loop` charges for itself, because it is reached both from before
+    /// and by back edges.
     ///
     /// # Safety
     /// `pc` is that of an instruction of `body`, in the module with these bytes.
@@ -85,7 +87,7 @@ impl Meter {
         unsafe { if *pc == Opcode::Loop as u8 { Ok(()) } else { self.charge(bytes, body, pc) } }
     }
 
-    /// Charges the segment at `pc`, a `loop` included.
+    /// Charges the segment that begins at `pc`, also if it begins with a `loop`.
     ///
     /// # Safety
     /// As for [`Meter::enter`].
@@ -93,7 +95,7 @@ impl Meter {
         if !self.fuel {
             return Ok(());
         }
-        // SAFETY: the caller's promise; nobody else refers to the store's fuel now.
+        // SAFETY: the caller's promise; no other reference to the store's fuel exists now.
         unsafe {
             let segments = &(*(*body).source).segments;
             let pc = pc.offset_from_unsigned(bytes) as u32;

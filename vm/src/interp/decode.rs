@@ -1,10 +1,10 @@
-//! Immediates in place: one byte inline, longer ones out of line. Each reader takes the address of the immediate and
-//! gives its value and the address behind it.
+//! Decoding of immediates: one byte inline, longer ones out of line. Each function takes the address of the immediate,
+//! and returns its value and the address after it.
 //!
 //! # Safety
-//! All of these functions read an immediate of the named kind in validated code, which therefore ends within the module.
+//! The address is that of an immediate of the named kind in validated code, which therefore ends within the module.
 
-/// An unsigned LEB128 of at most 32 bits: indices, labels, counts.
+/// Decodes an unsigned LEB128 of at most 32 bits: indices, labels, counts.
 #[inline(always)]
 pub(super) unsafe fn u32(at: *const u8) -> (u32, *const u8) {
     // SAFETY: an immediate has at least one byte.
@@ -18,11 +18,11 @@ unsafe fn long_u32(at: *const u8) -> (u32, *const u8) {
     (value as u32, next)
 }
 
-/// An unsigned LEB128 of at most 64 bits.
+/// Decodes an unsigned LEB128 of at most 64 bits.
 pub(super) unsafe fn u64(mut at: *const u8) -> (u64, *const u8) {
     let (mut value, mut shift) = (0, 0);
     loop {
-        // SAFETY: the previous byte, if any, said that another follows.
+        // SAFETY: the previous byte, if any, has the continuation bit.
         let byte = unsafe { *at };
         // SAFETY: at most the end of the module.
         at = unsafe { at.add(1) };
@@ -34,7 +34,7 @@ pub(super) unsafe fn u64(mut at: *const u8) -> (u64, *const u8) {
     }
 }
 
-/// A signed LEB128 of at most 64 bits. One of 32 bits is the lower half of the same.
+/// Decodes a signed LEB128 of at most 64 bits. One of 32 bits is the lower half.
 #[inline(always)]
 pub(super) unsafe fn i64(at: *const u8) -> (i64, *const u8) {
     // SAFETY: an immediate has at least one byte.
@@ -45,7 +45,7 @@ pub(super) unsafe fn i64(at: *const u8) -> (i64, *const u8) {
 unsafe fn long_i64(mut at: *const u8) -> (i64, *const u8) {
     let (mut value, mut shift) = (0i64, 0);
     loop {
-        // SAFETY: the previous byte, if any, said that another follows.
+        // SAFETY: the previous byte, if any, has the continuation bit.
         let byte = unsafe { *at };
         // SAFETY: at most the end of the module.
         at = unsafe { at.add(1) };
@@ -58,30 +58,30 @@ unsafe fn long_i64(mut at: *const u8) -> (i64, *const u8) {
     }
 }
 
-/// Behind a LEB128 that nobody needs: the depth of a branch not taken, a heap type.
+/// Skips a LEB128 whose value is not needed: the depth of a branch not taken, a heap type.
 #[inline(always)]
 pub(super) unsafe fn skip(at: *const u8) -> *const u8 {
     // SAFETY: the caller's.
     unsafe { u32(at).1 }
 }
 
-/// Behind a block type.
+/// Skips a block type.
 #[inline(always)]
 pub(super) unsafe fn skip_block_type(at: *const u8) -> *const u8 {
-    /// The block type of most blocks: no parameters and no results.
+    /// The most frequent block type: no parameters and no results.
     const EMPTY: u8 = 0x40;
     // SAFETY: the caller's.
     unsafe { if *at == EMPTY { at.add(1) } else { skip_type(at) } }
 }
 
-/// Behind a value type, or a block type that is a value type or a type index.
+/// Skips a value type, or a block type that is a value type or a type index.
 #[inline(never)]
 pub(super) unsafe fn skip_type(at: *const u8) -> *const u8 {
-    // SAFETY: behind the one byte of `(ref null ht)` and `(ref ht)` follows the heap type.
+    // SAFETY: the heap type follows the first byte of `(ref null ht)` and `(ref ht)`.
     unsafe { if matches!(*at, 0x63 | 0x64) { skip(at.add(1)) } else { skip(at) } }
 }
 
-/// Behind the types of a typed select, of which there is one.
+/// Skips the types of a typed select; there is one.
 #[inline(always)]
 pub(super) unsafe fn skip_types(at: *const u8) -> *const u8 {
     // SAFETY: the caller's.

@@ -1,9 +1,8 @@
-//! The loop: one arm per opcode of TABLE 1.
+//! The interpreter's loop, with one arm per opcode of TABLE 1.
 //!
-//! It is compiled for slots of one word and for slots of two, each time plain, with profiling, and with profiling and metering:
-//! in the plain form, which `--tier interp` runs, neither is there. The hot part of the
-//! state lives in registers. So nothing here takes the address of `state`: what is too big to be inline takes a copy
-//! and gives one back.
+//! It is compiled for slots of one word and of two, each plain, with profiling, and with profiling and metering. The
+//! plain form, which `--tier interp` runs, has no code for the other two. The hot part of the state is in registers. So
+//! nothing here takes the address of `state`: out-of-line functions take a copy and return a copy.
 
 use super::calls::{self, Callee};
 use super::control::{self, Meter};
@@ -17,8 +16,8 @@ use weir_bytecode::Trap;
 use weir_bytecode::fusion;
 use weir_bytecode::semantics::{self, Slot};
 
-/// Runs a function from a state in which its slots have `WORDS` words, and those that it calls and that it returns to while
-/// theirs have too.
+/// Runs a function from a state in which its slots have `WORDS` words. Also runs its callees and its callers, as long
+/// as their slots have the same width.
 ///
 /// # Safety
 /// As for [`super::run()`](super::run::run); `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
@@ -29,8 +28,8 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
     meter: Meter,
     table: Option<&x64::Table>,
 ) -> End {
-    // SAFETY: all of the loop relies on the code being validated, as the head of `super` says, and on `state` being
-    // what its fields' comments say. Each arm keeps that up.
+    // SAFETY: all of the loop relies on validated code, as the head of `super` says, and on the invariants in the
+    // comments on the fields of `state`. Each arm preserves them.
     unsafe {
         let stack = (*(*state.scope).ctx).stack;
 
@@ -43,7 +42,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                     }
                 };
             }
-            // Control has come to the head of a segment, or to where one might begin.
+            // Control has reached the head of a segment, or an instruction that may be one.
             macro_rules! enter_segment {
                 () => {
                     if METERED {
@@ -79,7 +78,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                     enter_segment!();
                 }};
             }
-            // The branch at `state` is one that might not be taken: it is.
+            // A conditional branch is taken.
             macro_rules! take {
                 () => {{
                     if PROFILED {
@@ -88,7 +87,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                     branch!();
                 }};
             }
-            // It is not.
+            // A conditional branch is not taken.
             macro_rules! pass {
                 ($next:expr) => {{
                     if PROFILED {
@@ -161,14 +160,14 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
             }
 
             if METERED {
-                // Calls come back behind themselves, never to the entry.
+                // A return from a call continues after the call, never at the entry.
                 if state.pc == (*state.body).entry {
                     poll!();
                 }
                 check!(meter.enter((*state.scope).bytes, state.body, state.pc));
             }
             'next: loop {
-                // It may go on elsewhere, or not at all.
+                // Continues with another state, or ends.
                 macro_rules! follow {
                     ($step:expr) => {
                         match $step {
@@ -231,7 +230,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                 }
                             }
                             code::BrTable => {
-                                // The entries are side by side, the default's last: no label need be decoded.
+                                // The entries are adjacent and the default's is the last, so no label is decoded.
                                 let (labels, _) = decode::u32(at);
                                 let label = (pop!() as u32).min(labels);
                                 state.stp = state.stp.add(label as usize);
@@ -579,12 +578,12 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                         continue 'next;
                     }
 
-                    // The running function returns.
+                    // Return of the running function.
                     let caller = *frame::header(state.fp, state.body, WORDS);
                     follow!(calls::leave::<WORDS>(state, caller));
                 };
 
-                // The running function calls `callee` and continues at `next`.
+                // The running function calls `callee` and then continues at `next`.
                 let (body, scope) = match callee {
                     Callee::Wasm { body, scope } => {
                         let native = calls::tick(body, scope);

@@ -1,22 +1,23 @@
-//! How an activation ends.
+//! The ways in which an activation ends.
 
 use weir_contract::InstanceCtx;
 
-/// How an activation ends.
+/// The way in which an activation ends.
 #[derive(Debug)]
 pub(crate) enum Exit {
-    /// The results are at the `fp` that [`run`](super::run()) was given.
+    /// The results are at the `fp` that was passed to [`run`](super::run()).
     Return,
     /// The reason is in [`StoreRecord::failure`](crate::records::store::StoreRecord::failure).
     Trap,
-    /// With native code, which whoever called [`run`](super::run()) now has to enter, with nothing of this activation left behind.
-    /// Its results, which are those that [`run`](super::run()) was asked for, belong at `args`, which is the `fp` that [`run`](super::run()) was given.
+    /// Native code continues: the caller of [`run`](super::run()) has to enter it. Nothing of this activation is left
+    /// on the stack. The results of the code are those of this activation, and belong at `args`, which is the `fp` that
+    /// was passed to [`run`](super::run()).
     Dispatch {
-        /// The function it belongs to.
+        /// The function of the code.
         func: u32,
-        /// What to run it in.
+        /// The instance in which it runs.
         instance: *mut InstanceCtx,
-        /// Its address.
+        /// The address of the code.
         code: *const u8,
         /// The arguments; for an OSR body, the frame.
         args: *mut u64,

@@ -1,4 +1,4 @@
-//! How an activation ends without results.
+//! Ends of activations without results.
 
 use super::exit::Exit;
 use super::state::{End, State};
@@ -7,7 +7,7 @@ use crate::records::instance::instance_of;
 use crate::records::store::{store_of, take_failure};
 use weir_bytecode::Trap;
 
-/// Ends the activation, because what the instruction at `pc` called failed.
+/// Ends the activation because the instruction at `pc` called something that failed.
 ///
 /// # Safety
 /// `state` is valid, and the reason is in the store.

@@ -1,4 +1,4 @@
-//! The interpreter's frames. A frame on the value stack is
+//! The interpreter's frames. The layout of a frame on the value stack is
 //!
 //! ```text
 //! fp → local 0 … local n-1 | Header | operand 0 … operand max-1
@@ -45,7 +45,7 @@ pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header, words
     }
 }
 
-/// The first word after the frame of `body`, whose slots have `words` words, at `fp`.
+/// Returns the address after the frame of `body` at `fp`, whose slots have `words` words.
 ///
 /// # Safety
 /// There is such a frame.

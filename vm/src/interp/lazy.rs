@@ -1,8 +1,9 @@
 //! Functions that are validated before their first execution.
 //!
-//! Until it is validated, a function's [`Body`] has no code, no ticks, and a frame too big for any stack. Its first call takes the
-//! path for exhausted ticks, which leads to [`prepare`]. If validation fails, the call then takes the path for a stack overflow, which
-//! asks [`refused`] for the reason. So calls of validated functions cost nothing more.
+//! The [`Body`] of a function that is not validated has no code, no ticks, and a frame size larger than any stack. Its
+//! first call takes the path for exhausted ticks, which calls [`prepare`]. If validation fails, the call then takes the
+//! path for a stack overflow, which calls [`refused`] for the reason. So lazy validation adds no cost to calls of
+//! validated functions.
 
 use super::failing::failed;
 use super::state::{State, Step};
@@ -15,8 +16,8 @@ use crate::records::scope::Scope;
 use crate::records::store::store_of;
 use weir_bytecode::module::FuncBody;
 
-/// Validates function `func`, which is called, if that has not been done. Returns whether to ask the tier policy about it now: not if it
-/// is invalid, or has just got its first ticks.
+/// Validates function `func`, which is being called, if necessary. Returns whether to call `tier_up` now: not if the
+/// function is invalid, or has just received its first ticks.
 pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     let mut ticks = 0;
     let publish = |source: &FuncBody| {
@@ -30,7 +31,7 @@ pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     }
 }
 
-/// Why function `func` is invalid, if it has been found so.
+/// Returns the reason why function `func` is invalid, if it has been validated and is.
 pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
     if !module.record().bodies.is_lazy() {
         return None;
@@ -39,7 +40,7 @@ pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
     Some(Error::new(error.clone()))
 }
 
-/// Ends the activation, at a call of `body` whose frame does not fit, if that is because the function is invalid.
+/// Ends the activation at a call of `body` whose frame does not fit, if the reason is that the function is invalid.
 ///
 /// # Safety
 /// The state is valid, `body` is a function of the instance of `scope`.

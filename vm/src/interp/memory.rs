@@ -1,6 +1,7 @@
-//! Loads and stores, and the instructions on memories and tables that [`bulk`] executes.
+//! Loads and stores, and instructions on memories and tables that [`bulk`] implements.
 //!
-//! A load or store with one-byte immediates, which means memory 0 and an offset below 128, is inline; others are out of line.
+//! Loads and stores with one-byte immediates, that is memory 0 and an offset below 128, are inline; others are out of
+//! line.
 
 use super::{code, decode};
 use crate::records::bulk;
@@ -10,7 +11,7 @@ use weir_bytecode::semantics::{Access, access};
 use weir_bytecode::{Opcode, Trap};
 use weir_contract::InstanceCtx;
 
-/// What the opcode with code `code` does to memory.
+/// Returns the memory access of the opcode with code `code`.
 const fn access_of(code: u16) -> Access {
     match Opcode::from_code(code) {
         Some(op) => access(op).expect("a load or a store"),
@@ -18,18 +19,18 @@ const fn access_of(code: u16) -> Access {
     }
 }
 
-/// Memory 0 as the loop knows it.
+/// Memory 0 as the loop uses it.
 #[derive(Clone, Copy)]
 pub(super) struct View {
     pub base: *mut u8,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// What to keep of a slot that is an address: the upper half of one for a 32-bit memory is unspecified.
+    /// Mask for a slot that holds an address: the upper half of an address of a 32-bit memory is unspecified.
     pub address_mask: u64,
 }
 
 impl View {
-    /// The bytes at `address + offset`, computed without wrap-around.
+    /// Returns the address of the bytes at `address + offset`, computed without wrap-around.
     #[inline(always)]
     pub fn at(self, address: u64, offset: u64, width: u32) -> Result<*mut u8, Trap> {
         let width = u64::from(width);
@@ -38,7 +39,8 @@ impl View {
     }
 }
 
-/// Executes the load `CODE` whose immediates are at `at`, on the address below `sp`; the address of the next instruction.
+/// Executes the load `CODE` whose immediates are at `at`, on the address below `sp`. Returns the address of the next
+/// instruction.
 ///
 /// # Safety
 /// Validated code, in an instance with context `ctx`, whose memory 0 is `view`.
@@ -139,7 +141,7 @@ unsafe fn store_at<const CODE: u16, const WORDS: usize>(view: View, offset: u64,
     Ok(())
 }
 
-/// The offset, if alignment and offset have one byte each and no memory index follows the alignment.
+/// Returns the offset, if alignment and offset have one byte each and no memory index follows the alignment.
 #[inline(always)]
 unsafe fn short_offset(at: *const u8) -> Option<u64> {
     // SAFETY: immediates have two bytes at least.
@@ -147,7 +149,8 @@ unsafe fn short_offset(at: *const u8) -> Option<u64> {
     (u16::from_le_bytes([align, offset]) & 0x80C0 == 0).then_some(u64::from(offset))
 }
 
-/// A memory argument: the memory, which is `view` if it is memory 0, the offset, and the address of the next byte.
+/// Decodes a memory argument: the memory, which is `view` if it is memory 0, the offset, and the address of the next
+/// byte.
 ///
 /// # Safety
 /// Validated code in an instance with context `ctx`.
@@ -161,7 +164,7 @@ pub(super) unsafe fn mem_arg(at: *const u8, view: View, ctx: *mut InstanceCtx) -
     }
 }
 
-/// Any memory argument: the memory, the offset, and the address of the next instruction.
+/// Decodes any memory argument: the memory, the offset, and the address of the next instruction.
 ///
 /// The offset is clamped so that adding an access's width does not overflow: no memory is that long.
 unsafe fn long_mem_arg(at: *const u8, ctx: *mut InstanceCtx) -> (View, u64, *const u8) {
@@ -176,7 +179,8 @@ unsafe fn long_mem_arg(at: *const u8, ctx: *mut InstanceCtx) -> (View, u64, *con
     }
 }
 
-/// Executes `memory.size`, whose immediate is at `at`; `at` behind it. The caller pushes the result.
+/// Executes `memory.size`, whose immediate is at `at`. Returns the size, which the caller pushes, and the address after
+/// the immediate.
 ///
 /// # Safety
 /// Validated code in an instance with context `ctx`.
@@ -188,8 +192,8 @@ pub(super) unsafe fn size(at: *const u8, ctx: *mut InstanceCtx) -> (u64, *const 
     }
 }
 
-/// Executes `memory.grow`, whose immediate is at `at`, on the operand in slot `top`; `at` behind it, or `None` to end
-/// execution for the reason in the store.
+/// Executes `memory.grow`, whose immediate is at `at`, on the operand in slot `top`. Returns the address after the
+/// immediate, or `None` to end execution for the reason in the store.
 ///
 /// # Safety
 /// As for [`size`].
@@ -204,8 +208,8 @@ pub(super) unsafe fn grow(at: *const u8, top: *mut u64, ctx: *mut InstanceCtx) -
     }
 }
 
-/// Executes `table.grow`, whose immediate is at `at`, on the operands in slots `below` and `top`; `at` behind it, or `None` as
-/// for [`grow`].
+/// Executes `table.grow`, whose immediate is at `at`, on the operands in slots `below` and `top`. Returns the address
+/// after the immediate, or `None` as for [`grow`].
 ///
 /// # Safety
 /// As for [`size`].
@@ -255,7 +259,8 @@ impl BulkOp {
     }
 }
 
-/// Executes the [`BulkOp`] with code `code`. Its immediates are at `at`, its operands below `sp`. Returns both as they are after it.
+/// Executes the [`BulkOp`] with code `code`. Its immediates are at `at`, its operands below `sp`. Returns the values of
+/// both after it.
 ///
 /// # Safety
 /// As for [`size`].
@@ -340,7 +345,7 @@ fn memory_mask(instance: &InstanceRecord, memory: u32) -> u64 {
     address_mask(&instance.module.bytecode().memories[memory as usize])
 }
 
-/// What to keep of a slot that is an index into table `table`.
+/// Returns the mask for a slot that holds an index into table `table`.
 fn index_mask(instance: &InstanceRecord, table: u32) -> u64 {
     if instance.module.bytecode().tables[table as usize].ty.table64 { u64::MAX } else { u64::from(u32::MAX) }
 }

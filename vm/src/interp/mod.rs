@@ -1,5 +1,5 @@
-//! The in-place interpreter. It executes the bytes of the module itself, with the side table of branches that validation made. Its only
-//! set-up is one [`Body`](crate::records::body::Body) per function.
+//! The in-place interpreter. It executes the bytes of the module directly, with the side table of branches that
+//! validation wrote. Its only set-up is one [`Body`](crate::records::body::Body) per function.
 //!
 //! [`dispatch`] is the loop. Its arms are implemented in [`numeric`], [`vector`], [`memory`], [`calls`] and [`control`]. [`frame`]
 //! lays out the value stack, [`x64`] has the fast paths in assembly, [`decode`] reads immediates, and [`lazy`] validates functions at
@@ -10,7 +10,7 @@
 //!
 //! # What `unsafe` relies on here
 //!
-//! The bytes were validated and are immutable. So at every pc that is reached
+//! The bytes have been validated and are immutable. At every pc that is reached:
 //!
 //! - there is an opcode of TABLE 1, with complete immediates and indices in range, before the end of the body;
 //! - its operands are on the stack and have the right types, and its results are below the frame's end;

@@ -1,4 +1,5 @@
-//! Numeric instructions: operands from their slots, the meaning from [`weir_bytecode::semantics`], the result to its slot.
+//! Numeric instructions: they read operands from slots, apply [`weir_bytecode::semantics`], and write the result to a
+//! slot.
 
 use super::code;
 use super::decode;
@@ -6,7 +7,8 @@ use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::semantics::{Outcome, Slot};
 use weir_bytecode::{Opcode, Trap};
 
-/// Replaces the `N` operands below `sp`, in slots of `WORDS` words, by the two results of `meaning`; the new `sp`.
+/// Replaces the `N` operands below `sp`, in slots of `WORDS` words, by the two results of `meaning`. Returns the new
+/// `sp`.
 ///
 /// # Safety
 /// There are `N` operands below `sp`, two or more, all i64.
@@ -40,7 +42,7 @@ pub(super) unsafe fn unary<A: Slot, R: Outcome>(words: usize, sp: *mut u64, mean
     Ok(())
 }
 
-/// Replaces the two operands below `sp` by `meaning` of them; the new `sp`. Slots have `words` words.
+/// Replaces the two operands below `sp` by `meaning` of them. Returns the new `sp`. Slots have `words` words.
 ///
 /// # Safety
 /// There are operands of types `A` and `B` below `sp`.
@@ -58,11 +60,11 @@ pub(super) unsafe fn binary<A: Slot, B: Slot, R: Outcome>(
     }
 }
 
-/// Replaces NaNs in the result, below `sp` in a slot of so many words, of the instruction at `at`, which was just executed,
-/// if it is one whose NaNs have open bits.
+/// Replaces NaNs in the result of the instruction at `at`, which has just been executed, by canonical ones, if the
+/// specification leaves the NaNs of that instruction open. The result is below `sp`, in a slot of `words` words.
 ///
 /// # Safety
-/// As said.
+/// The instruction at `at` has just been executed, and `sp` is the value after it.
 pub(super) unsafe fn canonicalise_nans(at: *const u8, sp: *mut u64, words: usize) {
     // SAFETY: such an instruction has a result, and one on vectors is in a function whose slots have two words.
     unsafe {

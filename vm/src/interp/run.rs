@@ -1,4 +1,4 @@
-//! An activation: from its base frame's entry to its end.
+//! An activation, from the entry of its base frame to its end.
 
 use super::control::Meter;
 use super::exit::Exit;
@@ -13,13 +13,12 @@ use crate::records::walk::Activation;
 use weir_bytecode::Trap;
 use weir_contract::InstanceCtx;
 
-/// Runs function `func` of `instance`, with its arguments in slots at `fp`. `StackCtx::value_sp` is as it was
-/// afterwards.
+/// Runs function `func` of `instance`, with its arguments in slots at `fp`. Restores `StackCtx::value_sp`.
 ///
 /// # Safety
 /// `instance` is the context of an instance of a live store that no other thread uses, and into whose records no
-/// reference is held; `func` is defined in its module. `fp` points into the value stack, at or below `value_limit`,
-/// where `value_sp` is or below, and the function's arguments are there.
+/// reference is held; `func` is defined in its module. `fp` points to the function's arguments on the value stack, at
+/// or below `value_limit`; `value_sp` is not above `fp`.
 pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) -> Exit {
     // SAFETY: the caller's promise.
     unsafe {
@@ -35,7 +34,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
             let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
             let mut failure = refusal.unwrap_or_else(|| Failure::trap(Trap::StackOverflow));
-            // The function is entered, but has no frame.
+            // The function has been entered, but has no frame.
             if let Some(frames) = failure.missing_backtrace() {
                 let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start;
                 frames.push(&record.module, func, start);
@@ -61,14 +60,14 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
     }
 }
 
-/// Runs an activation, in the loop for one width of slots after the other.
+/// Runs an activation, alternating between the loops for the two widths of slots.
 unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
     mut state: State,
     meter: Meter,
     table: Option<&x64::Table>,
 ) -> Exit {
     loop {
-        // SAFETY: the caller's promise; the width is that of the function that is to run.
+        // SAFETY: the caller's promise; the width is that of the function that runs next.
         let end = unsafe {
             match (*state.body).words() {
                 1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, table),
@@ -82,7 +81,7 @@ unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
     }
 }
 
-/// What the store's engine meters.
+/// Returns the metering settings of the store's engine.
 unsafe fn meter(store: *mut StoreRecord) -> Meter {
     // SAFETY: the store is live.
     unsafe {

@@ -1,4 +1,4 @@
-//! The state of the loop between two instructions, and how the loop goes on or ends.
+//! The state of the loop between two instructions, and the ways in which the loop continues or ends.
 
 use super::exit::Exit;
 use super::frame::{self, Header};
@@ -19,15 +19,15 @@ pub(super) struct State {
     pub sp: *mut u64,
     /// Local 0.
     pub fp: *mut u64,
-    /// The function that runs.
+    /// The running function.
     pub body: *const Body,
-    /// The instance it runs in.
+    /// The instance in which it runs.
     pub scope: *const Scope,
     /// The next branch entry.
     pub stp: *const BranchEntry,
-    /// Memory 0's first byte.
+    /// Address of memory 0.
     pub base: *mut u8,
-    /// Memory 0's length: read again after whatever may grow it.
+    /// Length of memory 0; reloaded after anything that may grow it.
     pub len: u64,
 }
 
@@ -40,19 +40,20 @@ const _: () = assert!(
         && offset_of!(State, scope) == offset_of!(Position, scope)
 );
 
-/// How it goes on after what was too big to be inline.
+/// How the loop continues after an out-of-line function.
 pub(super) enum Step {
     /// With this state, at the head of a segment.
     Continue(State),
-    /// Not in this loop.
+    /// It ends.
     Leave(End),
 }
 
 /// How the loop ends.
 pub(super) enum End {
-    /// With the activation.
+    /// The activation ends.
     Exit(Exit),
-    /// With this state, in the loop for the other width of slots: at a function's entry, or at the head of a segment.
+    /// The loop for the other width of slots continues with this state, at a function's entry or at the head of a
+    /// segment.
     Switch(State),
 }
 
@@ -65,17 +66,17 @@ impl State {
         (self.base, self.len) = unsafe { (*self.scope).memory() };
     }
 
-    /// Records this as the position of the activation, before something is called that may walk the stack.
+    /// Records this as the position of the activation, before a call that may walk the stack.
     ///
     /// # Safety
-    /// The state is valid, and is not changed until that call is over.
+    /// The state is valid, and does not change during that call.
     #[inline(always)]
     pub unsafe fn record_position(&self) {
         // SAFETY: the caller's promise; the loop runs in an activation.
         unsafe { walk::record_position((*(*self.scope).ctx).stack, ptr::from_ref(self).cast()) };
     }
 
-    /// Goes to an instance, this one or another.
+    /// Switches to an instance, which may be the current one.
     ///
     /// # Safety
     /// It is live.
@@ -88,10 +89,10 @@ impl State {
         }
     }
 
-    /// Goes to the caller; `sp` is left to do.
+    /// Restores the caller's state, except `sp`.
     ///
     /// # Safety
-    /// `caller` comes from the frame that returns.
+    /// `caller` is the header of the frame that returns.
     #[inline(always)]
     pub unsafe fn return_to(&mut self, caller: Header) {
         // SAFETY: the caller's promise.
@@ -103,7 +104,7 @@ impl State {
         }
     }
 
-    /// What a frame called from here has to keep, to return to `next`.
+    /// Returns the header of a frame called from here, which returns to `next`.
     ///
     /// # Safety
     /// The state is valid, `next` is in the same body.
@@ -117,7 +118,8 @@ impl State {
         }
     }
 
-    /// At the entry of `body` in the instance of `scope`, as the base frame of an activation, its parameters at `fp`.
+    /// Returns the state at the entry of `body` in the instance of `scope`, as the base frame of an activation, with
+    /// its parameters at `fp`.
     ///
     /// # Safety
     /// Both are live, and the frame does not overflow the value stack.

@@ -1,5 +1,5 @@
-//! Vector instructions: operands from their slots of two words, the meaning from [`weir_bytecode::semantics::vector`], the
-//! result to its slot. All in one function, outside the loop, whose own code so stays small.
+//! Vector instructions: they read operands from slots of two words, apply [`weir_bytecode::semantics::vector`], and
+//! write the result to a slot. All are in one function outside the loop, so that the loop's code stays small.
 
 use super::code;
 use super::decode;
@@ -12,7 +12,7 @@ use weir_contract::InstanceCtx;
 const WORDS: usize = 2;
 
 unsafe fn read<T: Wide>(slot: *const u64) -> T {
-    // SAFETY: the caller's slot is an operand; it has two words, of which a number only sets the first.
+    // SAFETY: the caller's slot is an operand; it has two words, of which a number sets only the first.
     let [low, high] = unsafe { *slot.cast::<[u64; WORDS]>() };
     T::from_wide(u128::from(low) | u128::from(high) << 64)
 }
@@ -23,7 +23,8 @@ unsafe fn write(slot: *mut u64, value: impl Wide) {
     unsafe { *slot.cast::<[u64; WORDS]>() = [value as u64, (value >> 64) as u64] };
 }
 
-/// Executes the instruction whose code behind the prefix is at `at`, on the operands below `sp`; both as they are behind it.
+/// Executes the instruction whose code after the prefix is at `at`, on the operands below `sp`. Returns the values of
+/// both after it.
 ///
 /// # Safety
 /// Validated code in an instance with context `ctx`, whose memory 0 is `view`, in a function whose slots have two words.
@@ -63,7 +64,7 @@ pub(super) unsafe fn execute(
     }
 }
 
-/// Takes the operands of a function off the stack and pushes its result; the new `sp`.
+/// Pops the operands of a function and pushes its result. Returns the new `sp`.
 macro_rules! apply {
     ($sp:expr, $name:ident, $($arg:ident: $ty:ty),* $(; $lane:expr)?) => {{
         let base = $sp.sub(WORDS * [$(stringify!($arg)),*].len());
@@ -78,7 +79,7 @@ macro_rules! apply {
     }};
 }
 
-/// Executes an instruction that has neither immediates nor access to memory; `None` if it is another.
+/// Executes an instruction that has neither immediates nor access to memory; returns `None` for another.
 #[inline(always)]
 unsafe fn plain(code: u16, sp: *mut u64) -> Option<*mut u64> {
     macro_rules! arms {
@@ -116,7 +117,7 @@ unsafe fn with_immediates(
     }
 }
 
-/// Executes an instruction on a lane; `None` if it is another.
+/// Executes an instruction on a lane; returns `None` for another.
 #[inline(always)]
 unsafe fn on_lane(code: u16, sp: *mut u64, lane: usize) -> Option<*mut u64> {
     macro_rules! arms {
@@ -132,7 +133,8 @@ unsafe fn on_lane(code: u16, sp: *mut u64, lane: usize) -> Option<*mut u64> {
     Some(unsafe { for_each_lane!(arms) })
 }
 
-/// Replaces the address in slot `top` by the vector loaded from there; `None` if it is no load of a whole vector.
+/// Replaces the address in slot `top` by the vector loaded from there; returns `None` for an instruction that does not
+/// load a whole vector.
 #[inline(always)]
 unsafe fn load(code: u16, top: *mut u64, view: View, offset: u64) -> Option<Result<(), Trap>> {
     macro_rules! arms {
@@ -153,7 +155,7 @@ unsafe fn load(code: u16, top: *mut u64, view: View, offset: u64) -> Option<Resu
     Some(for_each_vector_load!(arms))
 }
 
-/// Loads or stores a lane of the vector below `sp`, the address being below that; the new `sp`.
+/// Loads or stores a lane of the vector below `sp`; the address is below that. Returns the new `sp`.
 #[inline(always)]
 unsafe fn access_lane(code: u16, sp: *mut u64, view: View, offset: u64, lane: usize) -> Result<*mut u64, Trap> {
     let (address, value) = (sp.wrapping_sub(2 * WORDS), sp.wrapping_sub(WORDS));
@@ -184,11 +186,11 @@ unsafe fn access_lane(code: u16, sp: *mut u64, view: View, offset: u64, lane: us
     Ok(for_each_lane_access!(arms))
 }
 
-/// `N` bytes as a little-endian number.
+/// Returns `N` bytes as a little-endian number.
 #[inline(always)]
 unsafe fn read_bytes<const N: usize>(bytes: *const u8) -> u128 {
     let mut all = [0; 16];
-    // SAFETY: the caller has so many.
+    // SAFETY: the caller has `N` bytes.
     all[..N].copy_from_slice(unsafe { &*bytes.cast::<[u8; N]>() });
     u128::from_le_bytes(all)
 }

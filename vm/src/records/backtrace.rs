@@ -1,4 +1,4 @@
-//! Backtraces: the guest's functions that were active when something failed.
+//! Backtraces: the guest functions that were active when an error occurred.
 
 use crate::records::error::{Attachment, Error};
 use crate::records::module::Module;
@@ -6,10 +6,10 @@ use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Frames beyond this many are counted, not kept.
+/// Frames beyond this number are counted but not kept.
 pub(crate) const MAX_FRAMES: usize = 64;
 
-/// The guest's functions that were active when something failed, innermost first.
+/// The guest functions that were active when an error occurred, innermost first.
 ///
 /// ```
 /// use weir::{Engine, Instance, Module, Store, WasmBacktrace};
@@ -39,18 +39,18 @@ pub struct WasmBacktrace {
 impl Attachment for WasmBacktrace {}
 
 impl Error {
-    /// Which functions of which modules were active, if the guest was running.
+    /// Returns the backtrace, if the guest was running.
     pub fn wasm_backtrace(&self) -> Option<&WasmBacktrace> {
         (self.attachment()? as &dyn Any).downcast_ref()
     }
 
-    /// The backtrace, empty if there was none.
+    /// Returns the backtrace, made empty if there was none.
     pub(crate) fn backtrace_mut(&mut self) -> &mut WasmBacktrace {
         let attachment: &mut dyn Any = self.attachment_or(|| Box::new(WasmBacktrace::default()));
         attachment.downcast_mut().expect("nothing else is attached to errors")
     }
 
-    /// The error with this backtrace.
+    /// Returns the error with this backtrace.
     pub(crate) fn with_backtrace(mut self, backtrace: WasmBacktrace) -> Error {
         *self.backtrace_mut() = backtrace;
         self
@@ -58,17 +58,18 @@ impl Error {
 }
 
 impl WasmBacktrace {
-    /// The frames, innermost first; only the innermost few dozen are kept.
+    /// Returns the frames, innermost first; only the innermost few dozen are kept.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
     }
 
-    /// How many outer frames were not kept.
+    /// Returns the number of outer frames that were not kept.
     pub fn omitted(&self) -> u64 {
         self.omitted
     }
 
-    /// Adds the frame that called the last one. Beyond [`MAX_FRAMES`] only the number of frames matters, and `pc` is not called.
+    /// Adds the caller of the last frame. Beyond [`MAX_FRAMES`] only the number of frames matters, and `pc` is not
+    /// called.
     pub(crate) fn push(&mut self, module: &Module, func: u32, pc: impl FnOnce() -> u32) {
         if self.frames.len() < MAX_FRAMES {
             self.frames.push(FrameInfo { module: module.clone(), func, pc: pc() });
@@ -99,7 +100,7 @@ impl fmt::Debug for WasmBacktrace {
 
 impl StdError for WasmBacktrace {}
 
-/// One active function.
+/// A frame of a backtrace: one active function.
 #[derive(Clone)]
 pub struct FrameInfo {
     module: Module,
@@ -108,27 +109,27 @@ pub struct FrameInfo {
 }
 
 impl FrameInfo {
-    /// The module whose function it is.
+    /// Returns the module that defines the function.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// The function's index in its module.
+    /// Returns the function's index in its module.
     pub fn func_index(&self) -> u32 {
         self.func
     }
 
-    /// The function's name, if the module's name section gives one.
+    /// Returns the function's name, if the module's name section gives one.
     pub fn func_name(&self) -> Option<&str> {
         self.module.bytecode().func_name(self.func)
     }
 
-    /// Where it was: offset of the instruction in bytes from the start of the module.
+    /// Returns the position: the offset of the instruction in bytes from the start of the module.
     pub fn module_offset(&self) -> Option<usize> {
         Some(self.pc as usize)
     }
 
-    /// Where it was: offset of the instruction in bytes from the function's first instruction.
+    /// Returns the position: the offset of the instruction in bytes from the function's first instruction.
     pub fn func_offset(&self) -> Option<usize> {
         let body = self.module.bytecode().body(self.func)?;
         Some(self.pc.saturating_sub(body.entry) as usize)

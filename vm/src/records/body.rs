@@ -1,4 +1,4 @@
-//! Functions as the interpreter sees them: data that it, the tiers and the calls between them share.
+//! Functions as the interpreter sees them: data shared by the interpreter, the tiers and calls between them.
 
 use crate::records::func_code::FuncCode;
 use crate::records::stack::MAX_VALUE_WORDS;
@@ -11,8 +11,8 @@ use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{Module as Bytecode, Opcode};
 use weir_contract::{FRAME_HEADER, slot_words};
 
-/// What calls, loops and returns need of a function, side by side in one cache line. It points into the module's
-/// record, which owns it.
+/// The fields of a function that calls, loops and returns read, together in one cache line. They point into the
+/// module's record, which owns this.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Body {
@@ -24,20 +24,20 @@ pub(crate) struct Body {
     pub branches: *const BranchEntry,
     /// Ticks and native code.
     pub code: *const FuncCode,
-    /// What validation found out.
+    /// The result of validation.
     pub source: *const FuncBody,
-    /// How many slots are parameters.
+    /// Number of slots that are parameters.
     pub params: u16,
-    /// How many slots are results.
+    /// Number of slots that are results.
     pub results: u16,
-    /// Words of a parameter's slot where the function is entered or left other than by the interpreter.
+    /// Words of a parameter's slot when the caller is not the interpreter.
     pub param_words: u8,
-    /// Words of a result's slot there.
+    /// Words of a result's slot when the caller is not the interpreter.
     pub result_words: u8,
-    /// How many slots are locals, parameters included.
+    /// Number of slots that are locals, parameters included.
     pub locals: u32,
-    /// Words of the whole frame, with slots of one word and of two. For the width that is not the function's own it is a
-    /// size that no value stack has: so the check for overflow, which every call makes, also finds the calls
+    /// Words of the whole frame with slots of one word and of two. For the width that the function does not use, this
+    /// is larger than any value stack. The check for overflow, which every call makes, therefore also detects calls
     /// between functions of different widths.
     pub sizes: [u32; 2],
     /// The function's index.
@@ -51,14 +51,14 @@ const OTHER_WIDTH: u32 = u32::MAX;
 
 const _: () = assert!(OTHER_WIDTH as usize > MAX_VALUE_WORDS);
 
-// SAFETY: the pointers are to data that is immutable, or atomic, and owned by the record that owns this.
+// SAFETY: the pointers are to data that is immutable or atomic, and owned by the record that owns this.
 unsafe impl Send for Body {}
 
-/// The sizes of a function that is not validated: bigger than any value stack.
+/// The sizes of a function that is not validated: larger than any value stack.
 const NO_FRAME: [u32; 2] = [OTHER_WIDTH; 2];
 
 impl Body {
-    /// Function `func` of `module`, ready if it is validated.
+    /// Creates the body of function `func` of `module`; it is ready if the function is validated.
     fn new(module: &Bytecode, func: u32, code: &FuncCode) -> Body {
         let ty = module.func_type(func);
         let mut body = Body {
@@ -76,19 +76,19 @@ impl Body {
             func,
         };
         if let Some(source) = module.body(func) {
-            // SAFETY: nobody else has it.
+            // SAFETY: there is no other reference to it.
             unsafe { Body::make_ready(&raw mut body, module, source) };
         }
         body
     }
 
-    /// Words of a slot; of no meaning before it is ready.
+    /// Returns the number of words of a slot; meaningless before it is ready.
     #[inline(always)]
     pub fn words(&self) -> usize {
         if self.sizes[0] == OTHER_WIDTH { 2 } else { 1 }
     }
 
-    /// Whether it is validated, so that it can run.
+    /// Returns whether the function is validated and can run.
     fn is_ready(&self) -> bool {
         self.sizes != NO_FRAME
     }
@@ -96,7 +96,7 @@ impl Body {
     /// Makes a function ready that has been validated.
     ///
     /// # Safety
-    /// `body` is that of `source` in `module`, and nobody reads the fields that are written here.
+    /// `body` is that of `source` in `module`, and no other thread reads the fields that are written here.
     unsafe fn make_ready(body: *mut Body, module: &Bytecode, source: &FuncBody) {
         let locals = source.locals.len() as u32;
         let slots = locals + source.max_operands;
@@ -115,26 +115,27 @@ impl Body {
     }
 }
 
-/// A module's own functions.
+/// The functions defined in a module.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     bodies: Box<[UnsafeCell<Body>]>,
-    /// For the handlers in assembly of an engine that consumes fuel, else empty: at the offset of each segment's first byte what
-    /// it costs to come there, 255 if it costs that or more, elsewhere 0. A `loop` charges for itself, so its cost stands at its second byte.
+    /// The cost of entering each segment, at the offset of the segment's first byte: 255 for 255 or more, 0 at other
+    /// offsets. A `loop` opcode charges for itself, so the cost of its segment is at its second byte. Empty unless the
+    /// interpreter's assembly runs and the engine consumes fuel.
     costs: Box<[UnsafeCell<u8>]>,
-    /// Held while a body is validated and made ready; `None` if all are.
+    /// Held while a body is validated and made ready; `None` if all are ready.
     lazy: Option<Mutex<()>>,
 }
 
-// SAFETY: a body that is not ready, and what its segments cost, is written by one thread at a time, under the lock, and read by
-// others only after they have read what that thread stored, with release order, in the function's ticks. One that is ready is not
-// written any more.
+// SAFETY: a body that is not ready, and the costs of its segments, are written by one thread at a time, under the lock.
+// Other threads read them only after they have read the function's ticks, which that thread stored with release order.
+// A ready body is not written again.
 unsafe impl Sync for Bodies {}
 
 impl Bodies {
-    /// The bodies of `module`, and if `fuel` is set, what segments cost.
+    /// Creates the bodies of `module` and, if `fuel` is set, the costs of segments.
     ///
-    /// They point to `module`'s boxes and to `code`: the record that owns all three must not replace any of them.
+    /// They point into `module`'s boxes and to `code`: the record that owns all three must not replace any of them.
     pub fn new(module: &Bytecode, code: &[FuncCode], fuel: bool) -> Bodies {
         assert_eq!(module.bodies.len(), code.len());
         let bodies = code.iter().zip(module.imported_funcs..).map(|(code, func)| Body::new(module, func, code));
@@ -143,16 +144,16 @@ impl Bodies {
         // SAFETY: zeros are bytes.
         let bodies = Bodies { bodies: bodies.map(UnsafeCell::new).collect(), costs: unsafe { costs.assume_init() }, lazy };
         for source in module.bodies.iter().filter_map(|body| body.get()) {
-            // SAFETY: nobody else has the costs.
+            // SAFETY: there is no other reference to the costs.
             unsafe { bodies.write_costs(module, source) };
         }
         bodies
     }
 
-    /// Writes what the segments of a function cost, if that is wanted.
+    /// Writes the costs of a function's segments, if there is a table of costs.
     ///
     /// # Safety
-    /// The function is of `module`, whose bodies these are, and nobody reads these costs now.
+    /// The function is of `module`, whose bodies these are, and no other thread reads these costs now.
     unsafe fn write_costs(&self, module: &Bytecode, source: &FuncBody) {
         if self.costs.is_empty() {
             return;
@@ -165,34 +166,34 @@ impl Bodies {
         }
     }
 
-    /// Where the costs are.
+    /// Returns the address of the costs.
     pub fn costs(&self) -> *const u8 {
         self.costs.as_ptr().cast()
     }
 
-    /// The first of them.
+    /// Returns the address of the first body.
     pub fn as_ptr(&self) -> *const Body {
         self.bodies.as_ptr().cast()
     }
 
-    /// Whether some of them may not be validated yet.
+    /// Returns whether some functions may not be validated yet.
     pub fn is_lazy(&self) -> bool {
         self.lazy.is_some()
     }
 
-    /// Sees to it that function `func` of `module`, whose bodies these are, is validated and ready. `publish` stores, with
-    /// release order, what lets other threads call a function that has just become ready.
+    /// Validates function `func` of `module`, whose bodies these are, if necessary, and makes it ready. `publish`
+    /// stores, with release order, the word that lets other threads call a function that has just become ready.
     pub fn prepare(&self, module: &Bytecode, func: u32, publish: impl FnOnce(&FuncBody)) -> Readiness {
         let Some(lock) = &self.lazy else { return Readiness::Before };
         let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let body = self.bodies[(func - module.imported_funcs) as usize].get();
-        // SAFETY: the lock is held, so nobody writes it.
+        // SAFETY: the lock is held, so no other thread writes it.
         if unsafe { (*body).is_ready() } {
             return Readiness::Before;
         }
         let Some(Ok(source)) = module.validated_body(func) else { return Readiness::Invalid };
-        // SAFETY: the lock is held. A thread without it reads nothing of the body that this writes before it has seen what
-        // `publish` stores, and none of the costs before it has seen that or the frame's size.
+        // SAFETY: the lock is held. A thread without it reads the fields written here only after the word that
+        // `publish` stores, and the costs only after that or the frame's size.
         unsafe {
             self.write_costs(module, source);
             fence(Ordering::Release);
@@ -203,12 +204,12 @@ impl Bodies {
     }
 }
 
-/// See [`Bodies::prepare`].
+/// The result of [`Bodies::prepare`].
 pub(crate) enum Readiness {
-    /// The function was ready.
+    /// The function was ready before.
     Before,
-    /// It has just become ready.
+    /// The function has become ready now.
     Now,
-    /// It is invalid.
+    /// The function is invalid.
     Invalid,
 }

@@ -1,12 +1,12 @@
-//! The instructions that the engines leave to the runtime: growing, filling, copying and initialising memories and
-//! tables. The interpreter and the helpers of compiled code both call these.
+//! Instructions that the engines leave to the runtime: they grow, fill, copy and initialise memories and tables. The
+//! interpreter and the helpers of compiled code call these functions.
 //!
-//! Bounds are checked first, then length / 64 units of fuel are charged, then the effect happens: a trap changes
-//! nothing.
+//! Bounds are checked first, then length / 64 units of fuel are charged, then the instruction has its effect: a trap
+//! changes nothing.
 //!
 //! # Safety
-//! All are unsafe for one reason: the instance must belong to a live store that no other thread uses and into whose
-//! memories and tables no reference is held. Indices are those of validated code.
+//! All functions are unsafe for one reason: the instance must belong to a live store that no other thread uses, and no
+//! reference into its memories and tables may be held. Indices are those of validated code.
 
 use crate::Error;
 use crate::records::failure::Failure;
@@ -19,19 +19,20 @@ use weir_bytecode::Trap;
 /// What growing returns when it fails: -1 in either index type.
 pub(crate) const GROW_FAILED: u64 = u64::MAX;
 
-/// `memory.grow`: the old size in pages, or [`GROW_FAILED`]; `None` to end execution for the reason in the store.
+/// `memory.grow`: returns the previous size in pages, or [`GROW_FAILED`]; `None` to end execution for the reason in the
+/// store.
 pub(crate) unsafe fn memory_grow(instance: &InstanceRecord, memory: u32, delta: u64) -> Option<u64> {
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
         let store = &mut *store_of(instance.ctx);
         let memory = &mut *instance.memory(memory);
         let grown = memory.grow(delta, store.limiter.as_mut(), store.data);
-        answer(store, grown)
+        grow_result(store, grown)
     }
 }
 
-/// What growing answers; an error of the limiter's is left in the store.
-fn answer(store: &mut StoreRecord, grown: Result<Option<u64>, Error>) -> Option<u64> {
+/// Converts the result of growing. An error of the limiter is stored in the store.
+fn grow_result(store: &mut StoreRecord, grown: Result<Option<u64>, Error>) -> Option<u64> {
     match grown {
         Ok(old) => Some(old.unwrap_or(GROW_FAILED)),
         Err(error) => {
@@ -89,7 +90,7 @@ pub(crate) unsafe fn memory_init(
     Ok(())
 }
 
-/// Writes a whole active data segment; instantiation is free of charge.
+/// Writes a whole active data segment. Instantiation is free of charge.
 pub(crate) unsafe fn write_data(instance: &InstanceRecord, memory: u32, segment: u32, to: u64, len: u32) -> Result<(), Trap> {
     // SAFETY: as above.
     unsafe {
@@ -99,7 +100,7 @@ pub(crate) unsafe fn write_data(instance: &InstanceRecord, memory: u32, segment:
     Ok(())
 }
 
-/// Where `len` bytes go to in a memory and come from in a data segment.
+/// Returns the destination in a memory and the source in a data segment of `len` bytes.
 unsafe fn data_ranges(
     instance: &InstanceRecord,
     memory: u32,
@@ -134,14 +135,14 @@ pub(crate) unsafe fn table_set(instance: &InstanceRecord, table: u32, index: u64
     unsafe { (*instance.table(table)).set(index, reference) }
 }
 
-/// `table.grow`: the old size, or [`GROW_FAILED`]; `None` as for [`memory_grow`].
+/// `table.grow`: returns the previous size, or [`GROW_FAILED`]; `None` as for [`memory_grow`].
 pub(crate) unsafe fn table_grow(instance: &InstanceRecord, table: u32, reference: u64, delta: u64) -> Option<u64> {
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
         let store = &mut *store_of(instance.ctx);
         let table = &mut *instance.table(table);
         let grown = table.grow(delta, reference, store.limiter.as_mut(), store.data);
-        answer(store, grown)
+        grow_result(store, grown)
     }
 }
 
@@ -188,7 +189,7 @@ pub(crate) unsafe fn table_init(
     }
 }
 
-/// The elements of a segment, none if it was dropped.
+/// Returns the elements of a segment, none if it was dropped.
 fn elems(instance: &InstanceRecord, segment: u32) -> &[u64] {
     match (instance.elems.get(), instance.elem_live[segment as usize].get()) {
         (Some(elems), true) => &elems[segment as usize],
@@ -201,13 +202,13 @@ pub(crate) fn elem_drop(instance: &InstanceRecord, segment: u32) {
     instance.elem_live[segment as usize].set(false);
 }
 
-/// `ref.func`: the reference to function `func`.
+/// `ref.func`: returns the reference to function `func`.
 #[inline]
 pub(crate) fn ref_func(instance: &InstanceRecord, func: u32) -> u64 {
     instance.func_ref(func) as u64
 }
 
-/// The address of `len` bytes at `at`, all of which exist.
+/// Returns the address of `len` bytes at `at`, all of which exist.
 pub(crate) unsafe fn bytes(memory: *mut MemoryRecord, at: u64, len: u64) -> Result<*mut u8, Trap> {
     // SAFETY: see the head of this file.
     let ctx = unsafe { &(*memory).ctx };

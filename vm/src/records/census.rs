@@ -1,13 +1,13 @@
-//! An engine's modules, as far as its statistics ask: those that live, and what those counted that do not.
+//! The modules of an engine, for its statistics: living ones, and the sums of dropped ones.
 
 use crate::records::stats::Stats;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
-/// A module that counts what happens in it.
+/// A module that contributes to the statistics.
 pub(crate) trait Counts: Send + Sync {
-    /// Adds its functions, and the time that validating them took.
+    /// Adds the module's statistics to `stats`.
     fn count(&self, stats: &mut Stats);
 }
 
@@ -17,9 +17,9 @@ pub(crate) struct Census(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// By identity.
+    /// Living modules, by identity.
     live: HashMap<u64, Weak<dyn Counts>>,
-    /// The sums of those that were dropped.
+    /// The sums of dropped modules.
     dropped: Stats,
 }
 
@@ -33,14 +33,14 @@ impl Census {
         self.inner().live.insert(id, module);
     }
 
-    /// A module is dropped: keeps its counts.
+    /// Removes a module that is being dropped, and keeps its counts.
     pub fn remove(&self, id: u64, module: &dyn Counts) {
         let mut inner = self.inner();
         inner.live.remove(&id);
         module.count(&mut inner.dropped);
     }
 
-    /// The sums over all modules.
+    /// Adds the sums over all modules to `stats`.
     pub fn count(&self, stats: &mut Stats) {
         let live = {
             let inner = self.inner();
@@ -50,7 +50,7 @@ impl Census {
             stats.functions.interpreted += inner.dropped.functions.interpreted;
             inner.live.values().filter_map(Weak::upgrade).collect::<Vec<_>>()
         };
-        // Outside the lock: the last owner may be among these, whose drop takes it.
+        // Outside the lock: one of these may be the last reference to its module, whose drop takes the lock.
         live.iter().for_each(|module| module.count(stats));
     }
 }

@@ -1,4 +1,4 @@
-//! What an engine is told before it starts, and what follows from it.
+//! The settings of an engine, and decisions that follow directly from them.
 
 use crate::records::events::{Callback, Profiler};
 use weir_bytecode::{Module as Bytecode, validate};
@@ -6,7 +6,7 @@ use weir_bytecode::{Module as Bytecode, validate};
 use weir_contract::code::MachineText;
 use weir_contract::code::Padding;
 
-/// Threads that compile in the background, if nothing else is said.
+/// Default number of background compiler threads.
 const COMPILER_THREADS: usize = 1;
 /// Default of [`Config::max_wasm_stack`](crate::Config::max_wasm_stack).
 const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
@@ -14,34 +14,36 @@ const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
 /// default native stack gives compiled code.
 const DEFAULT_VALUE_STACK: usize = 4 << 20;
 
-/// Which engines run functions.
+/// Selects the engines that run functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Tier {
-    /// All of them: every function starts in the interpreter, hot ones are compiled.
+    /// All engines: every function starts in the interpreter, hot ones are compiled.
     #[default]
     Auto,
-    /// The interpreter alone. No executable memory is made.
+    /// The interpreter only. No executable memory is made.
     Interpreter,
-    /// Weir's own back end compiles every function at its first call; what it refuses, Cranelift compiles.
+    /// Weir's native back end compiles every function at its first call. Functions that it refuses are compiled by
+    /// Cranelift.
     Native,
     /// Cranelift compiles every function at its first call.
     Cranelift,
-    /// Nothing is compiled: every function becomes optimised SSA at its first call, and that is evaluated. It is what
-    /// back ends start from, run as it stands, to find who is wrong: if it is right and native code is not, the back end is
-    /// at fault; if it is wrong, [`Config::rewrite_fuel`] tells which rewrite is, and with none at all, construction is.
+    /// The SSA evaluator: every function is translated to optimised SSA at its first call and evaluated, and nothing is
+    /// compiled. Back ends start from the same SSA, so this tier shows which part of the compiler is at fault. If it is
+    /// right and native code is not, the back end is; if it is wrong, [`Config::rewrite_fuel`] finds the faulty
+    /// rewrite, and if it is wrong with no rewrites, construction is.
     ///
-    /// Everything works as in other tiers, fuel and deadlines included, but slower than in the interpreter. Each call within the
-    /// guest takes about a kilobyte of the native stack (three in a debug build): deep recursion may need a higher
-    /// [`Config::max_wasm_stack`], and ends with [`Trap::StackOverflow`](crate::Trap::StackOverflow) where that does.
+    /// All features work as in other tiers, fuel and deadlines included, but slower than in the interpreter. Each call
+    /// within the guest takes about a kilobyte of the native stack (three in a debug build): deep recursion may need a
+    /// higher [`Config::max_wasm_stack`], and otherwise traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow).
     Ssa,
 }
 
-/// This build or host does not have what the settings ask for.
+/// The settings ask for something that this build or host does not have.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unavailable(pub(crate) &'static str);
 
-/// Who allocates registers in Weir's own back end.
+/// The register allocator of Weir's native back end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Allocator {
     /// Weir's own allocator.
@@ -92,16 +94,16 @@ pub struct Config {
     pub(crate) tier_events: Option<Callback>,
 }
 
-/// The form of the interpreter's loop that an engine runs.
+/// The variant of the interpreter's loop that an engine runs. Each includes the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LoopKind {
-    /// It counts ticks only.
+    /// Counts ticks only.
     Plain,
-    /// It also counts what warm functions do, for their profiles.
+    /// Also counts branches and calls for the profiles of warm functions.
     Profiling,
-    /// It also polls, or canonicalises NaNs, whether it profiles or not.
+    /// Also polls, or canonicalises NaNs, with or without profiling.
     Polling,
-    /// It also charges fuel, and may do all of the above.
+    /// Also charges fuel, with or without the rest.
     Fuelled,
 }
 
@@ -140,7 +142,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How to validate a module, lazily or not as `lazy` says.
+    /// Returns the options for validating a module.
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         validate::Options {
@@ -151,12 +153,12 @@ impl Config {
         }
     }
 
-    /// Whether the interpreter's fast paths in assembly run.
+    /// Returns whether the interpreter's fast paths in assembly run.
     pub(crate) fn has_assembly(&self) -> bool {
         cfg!(target_arch = "x86_64") && !self.portable_interpreter
     }
 
-    /// The form of the interpreter's loop.
+    /// Returns the variant of the interpreter's loop.
     pub(crate) fn loop_kind(&self) -> LoopKind {
         match self {
             Config { consume_fuel: true, .. } => LoopKind::Fuelled,
@@ -166,17 +168,17 @@ impl Config {
         }
     }
 
-    /// Whether memories have guard regions.
+    /// Returns whether memories have guard regions.
     pub(crate) fn guards_memory(&self) -> bool {
         self.guard_regions && self.signals_based_traps
     }
 
-    /// Whether the interpreter counts.
+    /// Returns whether the interpreter counts branches and calls.
     pub(crate) fn profiles(&self) -> bool {
         self.profile.unwrap_or(self.tier == Tier::Auto)
     }
 
-    /// Whether calls of function `func` always enter the interpreter.
+    /// Returns whether calls of function `func` always enter the interpreter.
     pub(crate) fn interprets(&self, module: &Bytecode, func: u32) -> bool {
         let named = |name: &str| self.interpret_calls.iter().any(|other| other == name);
         !self.interpret_calls.is_empty() && module.func_name(func).is_some_and(named)

@@ -1,26 +1,27 @@
-//! What happens at a store's deadline.
+//! Handles a guest that has reached its store's deadline.
 
 use crate::records::failure::Failure;
 use crate::records::store::{StoreRecord, UpdateDeadline};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_bytecode::Trap;
 
-/// Decides about the guest, which has reached its deadline: whether it may go on.
+/// Decides whether a guest that has reached its deadline continues.
 ///
 /// # Errors
-/// It may not.
+/// It does not continue.
 ///
 /// # Safety
-/// The guest of this live store runs, and no reference is held into the store's records or the embedder's data. What is
-/// in use of the value stack is below `value_sp`.
+/// The guest of this live store runs, and no reference is held into the store's records or the embedder's data. The
+/// part of the value stack in use is below `value_sp`.
 #[cold]
 pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Failure> {
-    // SAFETY: the caller's promise. While the callback runs it is nobody else's: it may give the store another.
+    // SAFETY: the caller's promise. The callback is taken out of the store while it runs, because it may set another
+    // one.
     unsafe {
         let Some(mut callback) = (*store).on_deadline.take() else { return Err(Failure::trap(Trap::Interrupt)) };
-        let answer = catch_unwind(AssertUnwindSafe(|| callback(store)));
+        let decision = catch_unwind(AssertUnwindSafe(|| callback(store)));
         (*store).on_deadline.get_or_insert(callback);
-        match answer {
+        match decision {
             Ok(Ok(UpdateDeadline::Continue(ticks))) => {
                 (*store).set_deadline(ticks);
                 Ok(())

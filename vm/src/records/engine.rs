@@ -1,4 +1,4 @@
-//! What stores and modules share: settings, signature identities, the epoch.
+//! The engine: data that stores and modules share.
 
 use crate::records::census::Census;
 use crate::records::config::{Config, LoopKind};
@@ -10,53 +10,53 @@ use crate::records::stack::Stacks;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-/// Settings and the state that modules and stores of a process share. Cheap to clone; clones are the same engine.
+/// Settings and the state that modules and stores of a process share. Cheap to clone; clones refer to the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine(Arc<EngineRecord>);
 
-/// An engine that is not kept alive: what a clock thread holds that is to end with it.
+/// A weak reference to an engine, for a clock thread that is to end with the engine.
 #[derive(Clone, Debug)]
 pub struct EngineWeak(Weak<EngineRecord>);
 
-/// What an [`Engine`] is a handle of.
+/// The record of an [`Engine`].
 #[derive(Debug)]
 pub(crate) struct EngineRecord {
     pub config: Config,
-    /// That of the settings: every activation of the interpreter reads it.
+    /// The variant of the interpreter's loop, which each activation of the interpreter reads.
     pub loop_kind: LoopKind,
     pub signatures: Signatures,
     pub epoch: AtomicU64,
-    /// Value stacks for its next stores,
+    /// Value stacks of dropped stores, for new ones.
     pub stacks: Stacks,
-    /// and address space for their memories.
+    /// Address space of dropped memories, for new ones.
     pub reservations: Reservations,
     /// The quiescence words of its stores.
     pub quiescence: Arc<Domain>,
-    /// What makes code, if anything does.
+    /// The engine that makes code.
     pub engines: Box<dyn Engines>,
-    /// What its modules count.
+    /// The statistics of its modules.
     pub census: Census,
 }
 
 impl EngineWeak {
-    /// The engine, if anything still keeps it alive.
+    /// Returns the engine, if it is still alive.
     pub fn upgrade(&self) -> Option<Engine> {
         self.0.upgrade().map(Engine)
     }
 }
 
 impl Engine {
-    /// The handle of a new engine.
+    /// Creates the handle of a new engine.
     pub(crate) fn of(record: EngineRecord) -> Engine {
         Engine(Arc::new(record))
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
 
-    /// A handle that does not keep the engine alive.
+    /// Returns a handle that does not keep the engine alive.
     ///
     /// ```
     /// let engine = weir::Engine::default();
@@ -69,7 +69,7 @@ impl Engine {
         EngineWeak(Arc::downgrade(&self.0))
     }
 
-    /// Whether both are clones of one engine.
+    /// Returns whether both are clones of one engine.
     pub fn same(a: &Engine, b: &Engine) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }

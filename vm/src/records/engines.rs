@@ -1,9 +1,9 @@
-//! The connection between layers: what the records and the interpreter ask of the engine that makes code.
+//! The trait through which the records and the interpreter use the engine that makes code.
 //!
-//! There is one implementation for each way of running: `tier` compiles, `exec::ssa` evaluates SSA, `exec::alone` does neither.
-//! `exec::engines` chooses. All arguments are contexts and plain values, so that this file knows no record.
+//! It has three implementations: `tier` compiles, `exec::ssa` evaluates SSA, `exec::alone` does neither.
+//! `exec::engines` chooses one. All arguments are contexts and plain values, so that this file depends on no record.
 //!
-//! None of it is on the path of a call between engines: that reads [`FuncCode`](crate::records::func_code::FuncCode).
+//! None of it is used in a call between engines, which reads [`FuncCode`](crate::records::func_code::FuncCode).
 
 use crate::records::error::Result;
 use crate::records::func_code::Enter;
@@ -14,12 +14,12 @@ use std::ptr;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
-/// What the interpreter does next, after [`Engines::tier_up`].
+/// What the interpreter does after [`Engines::tier_up`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// Go on.
+    /// Continue interpreting.
     Interpret,
-    /// Leave for this code: a function's entry when asked at a call, an OSR body when asked at a loop.
+    /// Enter this code: a function's entry if the request came from a call, an OSR body if it came from a loop.
     Enter(*const u8),
 }
 
@@ -36,16 +36,17 @@ pub(crate) struct NativeSite {
 
 /// An engine that makes code, or none. The default methods are those of an engine without native code.
 pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
-    /// What it keeps per module, in [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).
+    /// Creates the data that it keeps per module, in
+    /// [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).
     fn module_state(&self) -> Box<dyn Any + Send + Sync>;
 
-    /// Ticks of a function with `bytes` of code before [`Engines::tier_up`] is called about it.
+    /// Returns the ticks of a function with `bytes` of code before [`Engines::tier_up`] is called for it.
     fn first_ticks(&self, bytes: u32) -> i32;
 
-    /// Makes what native code of the instance's module needs, before the instance's first function runs.
+    /// Prepares native code of the instance's module, before the instance's first function runs.
     ///
     /// # Errors
-    /// There is no native code where the settings allow nothing else.
+    /// Native code cannot be made, and the settings do not allow interpreting instead.
     ///
     /// # Safety
     /// `instance` is an instance of a live store.
@@ -53,20 +54,22 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Decides about function `func` of `instance`, because its ticks ran out: at a call of it (`at` is `None`), or at the
+    /// Decides about function `func` of `instance`, whose ticks ran out at a call of it (`at` is `None`) or at the
     /// `loop` opcode of its loop `at`. Resets the ticks. May compile, synchronously or by queueing.
     ///
     /// # Safety
     /// The guest of a live store runs in `instance`, whose module defines `func`, and the function is validated.
     unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next;
 
-    /// The stub that enters OSR code of function `func`: `args` is then the interpreter's frame, where the results go too.
+    /// Returns the stub that enters OSR code of function `func`. Its `args` are the interpreter's frame, to which the
+    /// results are written.
     ///
     /// # Safety
     /// [`Engines::tier_up`] has returned OSR code for the function.
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter;
 
-    /// The permanent entry stub of function `func`: asked for when a reference to it is made. Null without native code.
+    /// Returns the permanent entry stub of function `func`. Called when a reference to the function is made. Null
+    /// without native code.
     ///
     /// # Safety
     /// `instance` is an instance of a live store, and its module defines `func`.
@@ -74,20 +77,21 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         ptr::null()
     }
 
-    /// The entry stub of host functions of type `ty`: asked for when one is given to a store. Null without native code.
+    /// Returns the entry stub of host functions of type `ty`. Called when one is added to a store. Null without native
+    /// code.
     fn host_stub(&self, _ty: &FuncType) -> *const u8 {
         ptr::null()
     }
 
-    /// What [`InstanceCtx::helpers`] of the engine's instances points to. Null without native code.
+    /// Returns the value of [`InstanceCtx::helpers`] for the engine's instances. Null without native code.
     fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
         ptr::null()
     }
 
-    /// Makes sure that this thread can take a trap: called when Rust enters the guest from outside.
+    /// Prepares this thread to take a trap. Called when Rust enters the guest from outside.
     ///
     /// # Errors
-    /// The system refuses an alternate signal stack.
+    /// The system does not provide an alternate signal stack.
     fn prepare_thread(&self) -> Result<()> {
         Ok(())
     }
@@ -98,6 +102,6 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// As for [`walk`](crate::records::walk::walk): there is such a segment on this thread's stack.
     unsafe fn native_frames(&self, _exit_fp: usize, _visit: &mut dyn FnMut(NativeSite)) {}
 
-    /// Adds what it did in all modules to `stats`, or in the one with this [`Engines::module_state`].
+    /// Adds its statistics to `stats`: of all modules, or of the one with this [`Engines::module_state`].
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats);
 }

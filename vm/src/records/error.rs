@@ -1,7 +1,7 @@
-//! The one error type of the public API: any cause, what was being done, and where the guest was.
+//! The one error type of the public API: a cause of any type, context, and a backtrace of the guest.
 //!
-//! The backtrace names modules, and modules are made of records that fail with this error. So this file knows a backtrace
-//! only as an [`Attachment`]; `backtrace` has the type.
+//! The backtrace refers to modules, and operations on modules fail with this error. To avoid that cycle, this file
+//! knows a backtrace only as an [`Attachment`]; `backtrace` has the type.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -11,11 +11,11 @@ use weir_bytecode::Trap;
 /// The result of an operation that may fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation of this crate, or a host function, failed.
+/// The error of an operation of this crate, or of a host function.
 ///
-/// It wraps a cause of any error type, to be recovered with [`Error::downcast_ref`]: a [`Trap`], a
-/// [`LinkError`](crate::LinkError), an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest was running it also
-/// holds a [`WasmBacktrace`](crate::WasmBacktrace).
+/// It wraps a cause of any error type, which [`Error::downcast_ref`] recovers: a [`Trap`], a
+/// [`LinkError`](crate::LinkError), an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest
+/// was running it also holds a [`WasmBacktrace`](crate::WasmBacktrace).
 ///
 /// `Display` writes the outermost context or, without one, the cause; `{:#}` writes the chain on one line; `Debug`
 /// writes the chain and the backtrace.
@@ -37,7 +37,7 @@ struct Inner {
     backtrace: Option<Box<dyn Attachment>>,
 }
 
-/// What an error carries beside its chain.
+/// Data that an error carries beside its chain.
 pub(crate) trait Attachment: fmt::Display + Any + Send + Sync {}
 
 /// A link of the chain: as an error to be shown, and as the value to be recovered.
@@ -48,7 +48,7 @@ trait Part: Send + Sync {
     fn into_value(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The methods of a [`Part`] whose value is this field.
+/// Implements the methods of a [`Part`] whose value is this field.
 macro_rules! recovered_as {
     ($field:tt) => {
         fn value(&self) -> &dyn Any {
@@ -101,7 +101,7 @@ impl<M: fmt::Display + Send + Sync + 'static> Part for Message<M> {
     recovered_as!(0);
 }
 
-/// A trap, and what it was about if that is known. It is recovered as the [`Trap`].
+/// A trap with its details, if known. It is recovered as the [`Trap`].
 #[derive(Debug)]
 struct Trapped {
     trap: Trap,
@@ -125,12 +125,12 @@ impl Part for Trapped {
 }
 
 impl Error {
-    /// An error with this cause.
+    /// Creates an error with this cause.
     pub fn new<E: StdError + Send + Sync + 'static>(cause: E) -> Error {
         Error::of(Box::new(Cause(cause)))
     }
 
-    /// An error that is only a message.
+    /// Creates an error from a message.
     pub fn msg<M: fmt::Display + fmt::Debug + Send + Sync + 'static>(message: M) -> Error {
         Error::of(Box::new(Message(message)))
     }
@@ -139,7 +139,7 @@ impl Error {
         Error(Box::new(Inner { cause, contexts: Vec::new(), backtrace: None }))
     }
 
-    /// A trap, with what it was about if there is more to say than its name does.
+    /// Creates an error from a trap, with details if there are any.
     pub(crate) fn trapped(trap: Trap, detail: Option<Box<str>>) -> Error {
         match detail {
             Some(detail) => Error::of(Box::new(Trapped { trap, detail })),
@@ -147,21 +147,22 @@ impl Error {
         }
     }
 
-    /// Says what was being done.
+    /// Adds context: what was being done.
     #[must_use]
     pub fn context<C: fmt::Display + Send + Sync + 'static>(mut self, context: C) -> Error {
         self.0.contexts.push(Box::new(Message(context)));
         self
     }
 
-    /// The outermost context or cause that is an `E`; or the backtrace, if `E` is [`WasmBacktrace`](crate::WasmBacktrace).
+    /// Returns the outermost context or cause that is an `E`; or the backtrace, if `E` is
+    /// [`WasmBacktrace`](crate::WasmBacktrace).
     pub fn downcast_ref<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> Option<&E> {
         let backtrace = self.attachment().and_then(|attachment| (attachment as &dyn Any).downcast_ref());
         let context = || self.0.contexts.iter().rev().find_map(|part| part.value().downcast_ref());
         backtrace.or_else(context).or_else(|| self.0.cause.value().downcast_ref())
     }
 
-    /// The same, to change it.
+    /// As [`Error::downcast_ref`], mutably.
     pub fn downcast_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
         let Inner { cause, contexts, backtrace } = &mut *self.0;
         let backtrace = backtrace.as_deref_mut().and_then(|attachment| (attachment as &mut dyn Any).downcast_mut());
@@ -169,15 +170,15 @@ impl Error {
         backtrace.or_else(|| parts.into_iter().find_map(|part| part.downcast_mut()))
     }
 
-    /// Whether [`Error::downcast_ref`] would find an `E`.
+    /// Returns whether [`Error::downcast_ref`] finds an `E`.
     pub fn is<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> bool {
         self.downcast_ref::<E>().is_some()
     }
 
-    /// The outermost context or cause that is an `E`, by value.
+    /// Returns the outermost context or cause that is an `E`, by value.
     ///
     /// # Errors
-    /// The error itself, if there is none.
+    /// The error itself, if there is no `E`.
     pub fn downcast<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(mut self) -> std::result::Result<E, Error> {
         let parts = &mut self.0.contexts;
         let part = match parts.iter().rposition(|part| part.value().is::<E>()) {
@@ -188,7 +189,7 @@ impl Error {
         Ok(*part.into_value().downcast().expect("its type was checked"))
     }
 
-    /// Context, outermost first, then the cause and its sources.
+    /// Returns the contexts, outermost first, then the cause and its sources.
     pub fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
         let contexts = self.0.contexts.iter().rev().map(|context| context.error());
         let mut next = Some(self.0.cause.error());
@@ -199,22 +200,22 @@ impl Error {
         }))
     }
 
-    /// The innermost cause: the last of the chain.
+    /// Returns the innermost cause, which is the last of the chain.
     pub fn root_cause(&self) -> &(dyn StdError + 'static) {
         self.chain().last().unwrap_or(self.0.cause.error())
     }
 
-    /// What the error carries beside its chain.
+    /// Returns the attachment.
     pub(crate) fn attachment(&self) -> Option<&dyn Attachment> {
         self.0.backtrace.as_deref()
     }
 
-    /// The same, to change it, attached now if nothing is.
+    /// Returns the attachment, mutably; attaches `new` if there is none.
     pub(crate) fn attachment_or(&mut self, new: impl FnOnce() -> Box<dyn Attachment>) -> &mut dyn Attachment {
         &mut **self.0.backtrace.get_or_insert_with(new)
     }
 
-    /// The error as one of the standard library's.
+    /// Converts to an error of the standard library.
     pub fn into_boxed_dyn_error(self) -> Box<dyn StdError + Send + Sync + 'static> {
         self.into()
     }
@@ -263,8 +264,8 @@ impl From<Error> for Box<dyn StdError> {
     }
 }
 
-/// An [`Error`] where `std::error::Error` is asked for: [`Error`] itself cannot be one, because it converts from all of
-/// them.
+/// An [`Error`] as a `std::error::Error`. [`Error`] itself cannot implement that trait, because it converts from all
+/// types that do.
 struct Opaque(Error);
 
 impl fmt::Display for Opaque {
@@ -291,7 +292,7 @@ impl AsRef<dyn StdError + 'static> for Error {
     }
 }
 
-/// Adds context to the error of a `Result`, or makes an error of `None`.
+/// Adds context to the error of a `Result`, or converts `None` to an error.
 ///
 /// ```
 /// use weir::error::Context;
@@ -302,16 +303,16 @@ impl AsRef<dyn StdError + 'static> for Error {
 /// assert_eq!(first.unwrap_err().to_string(), "nothing there");
 /// ```
 pub trait Context<T> {
-    /// Says what was being done, if it failed.
+    /// Adds context to an error: what was being done.
     ///
     /// # Errors
-    /// The same, with context.
+    /// The original error, with context.
     fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T>;
 
-    /// The same, computed only if it failed.
+    /// Adds context that is only computed for an error.
     ///
     /// # Errors
-    /// The same, with context.
+    /// The original error, with context.
     fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T>;
 }
 
@@ -335,7 +336,7 @@ impl<T> Context<T> for Option<T> {
     }
 }
 
-/// An [`Error`] with a message, formatted as by `format!`.
+/// Creates an [`Error`] with a message, formatted as by `format!`.
 ///
 /// ```
 /// assert_eq!(weir::format_err!("{} of {}", 1, 2).to_string(), "1 of 2");

@@ -1,4 +1,4 @@
-//! What the tiers report as it happens, before the API gives it the types that embedders know.
+//! Events of the tiers, before the API converts them to public types.
 
 use std::any::Any;
 use std::fmt;
@@ -6,64 +6,66 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_bytecode::Module as Bytecode;
 
-/// For which profiler compiled code is named: see [`Config::profiler`](crate::Config::profiler).
+/// The profiler for which compiled code is named: see [`Config::profiler`](crate::Config::profiler).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profiler {
-    /// `perf report`, through `/tmp/perf-PID.map`: names and nothing else, and no work afterwards.
+    /// `perf report`, through `/tmp/perf-PID.map`: names only. No further step is needed.
     PerfMap,
-    /// `perf inject --jit`, through `jit-PID.dump` in the working directory: `perf annotate` then shows the machine code. Record with
-    /// `perf record -k mono`.
+    /// `perf inject --jit`, through `jit-PID.dump` in the working directory. `perf annotate` then shows the machine
+    /// code. Record with `perf record -k mono`.
     JitDump,
 }
 
-/// What happened to a function.
+/// The kind of a tier event.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TierEventKind<'a> {
-    /// It was compiled, and its code is in place.
+    /// The function was compiled, and its code is in place.
     #[non_exhaustive]
     Compiled {
-        /// By Weir's own back end, and not by Cranelift.
+        /// Whether the native back end compiled it; otherwise Cranelift did.
         native: bool,
-        /// The code. It stays where it is until it is retired or the module is dropped; what is retired may stay in use for a while.
+        /// The code. It does not move until it is retired or the module is dropped; retired code may stay in use for a
+        /// while.
         code: &'a [u8],
-        /// What compiling took.
+        /// Time spent compiling.
         time: Duration,
     },
-    /// Its code is not used any more, but by those who are in it. What is compiled next may stand in its place.
+    /// The code was retired. Running stores may still be in it. Its memory may be used for other code later.
     #[non_exhaustive]
     Retired {
-        /// How many bytes of code that is.
+        /// Size of the code in bytes.
         bytes: usize,
     },
-    /// The compiler panicked over it, which is a fault of Weir's. Another back end may have compiled it nevertheless.
+    /// The compiler panicked, which is a bug in Weir. Another back end may still have compiled the function.
     #[non_exhaustive]
     Panicked {
-        /// What the panic says.
+        /// The message of the panic.
         message: &'a str,
     },
-    /// There is no code: it stays in the interpreter, or if only room was wanting, for a while.
+    /// The function could not be compiled and stays in the interpreter; for a while only, if the reason is a lack of
+    /// room for code.
     #[non_exhaustive]
     Refused {
-        /// What each back end said, or that there is no room.
+        /// The reason of each back end, or that there is no room.
         reasons: &'a [String],
     },
 }
 
-/// Something that a tier did.
+/// An event of a tier.
 ///
-/// The module's record is type-erased: it has a type that holds the engine's settings, and those hold the callback.
+/// The module's record is type-erased, because its type contains the engine's settings, which contain the callback.
 pub(crate) struct Event<'a> {
     /// An `Arc<ModuleRecord>`.
     pub module: &'a Arc<dyn Any + Send + Sync>,
     /// Index of the function.
     pub func: u32,
-    /// The offset in the module of the `loop` at which OSR code begins; `None` for code that is called.
+    /// For an OSR body, the offset in the module of the `loop` at which it begins; `None` for code that is called.
     pub osr: Option<u32>,
     pub kind: TierEventKind<'a>,
 }
 
-/// The function's name in the module's name section, or `function N`; with the loop's offset for code of a loop.
+/// Returns the function's name in the module's name section, or `function N`; with the loop's offset for an OSR body.
 pub(crate) fn name(module: &Bytecode, func: u32, osr: Option<u32>) -> String {
     let name = module.func_name(func).map_or(format!("function {func}"), String::from);
     osr.map_or(name.clone(), |pc| format!("{name} loop {pc:#x}"))

@@ -1,4 +1,4 @@
-//! Why execution ended, on its way out of the guest.
+//! The reason why execution of the guest ended abnormally.
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::error::Error;
@@ -7,28 +7,28 @@ use crate::records::mismatch;
 use std::any::Any;
 use weir_bytecode::Trap;
 
-/// Why execution ended abnormally, on its way up through engines to whoever called.
+/// The reason why execution ended abnormally, passed from the failing engine to the Rust code that called the guest.
 ///
-/// Its backtrace is taken once, where it arises, by the engine whose code failed or called what failed.
+/// Its backtrace is taken once, by the engine whose code failed or called a function that failed.
 pub(crate) enum Failure {
-    /// A trap, and what it was about if there is more to say than the backtrace does.
+    /// A trap, with details if there are any beyond the backtrace.
     Trap { trap: Trap, detail: Option<Box<str>>, frames: Option<WasmBacktrace> },
-    /// A host function's error. Its backtrace is in it.
+    /// A host function's error, which includes its backtrace.
     Host(Error),
     /// A host function's panic, to be resumed in the Rust code that entered the guest.
     Panic(Box<dyn Any + Send>),
 }
 
 impl Failure {
-    /// A trap without frames yet.
+    /// Creates a trap without frames.
     pub fn trap(trap: Trap) -> Failure {
         Failure::Trap { trap, detail: None, frames: None }
     }
 
-    /// A trap of the instruction at `pc` of `instance`, without frames yet.
+    /// Creates a trap of the instruction at `pc` of `instance`, without frames.
     ///
     /// # Safety
-    /// The instance's code has just trapped there, in a store that lives.
+    /// The instance's code has just trapped there, in a live store.
     pub unsafe fn trap_at(trap: Trap, instance: &InstanceRecord, pc: u32) -> Failure {
         let detail = match trap {
             // SAFETY: the caller's promise.
@@ -38,7 +38,7 @@ impl Failure {
         Failure::Trap { trap, detail, frames: None }
     }
 
-    /// The empty backtrace of a failure that had none until now; a panic has none.
+    /// Returns the backtrace to be filled in, if the failure has none yet. A panic has none.
     pub fn missing_backtrace(&mut self) -> Option<&mut WasmBacktrace> {
         match self {
             Failure::Trap { frames: frames @ None, .. } => Some(frames.insert(WasmBacktrace::default())),

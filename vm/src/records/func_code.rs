@@ -1,4 +1,4 @@
-//! Per-function execution counters and code pointers, shared by all instances of a module and by all engines.
+//! The execution counters and code pointers of a function, shared by all instances of a module and by all engines.
 
 use crate::records::profile::{Counters, Directions};
 use std::mem;
@@ -8,35 +8,36 @@ use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_contract::profile::Profile;
 use weir_contract::{InstanceCtx, StackCtx, Status};
 
-/// Enters code: calls `code` with the arguments in slots at `args`, and leaves the results there. For native code it is a stub
-/// of the function's type, in the System V convention, which is C's on hosts with native code.
+/// Enters code: calls `code` with the arguments in slots at `args`, and writes the results there. For native code it is
+/// a stub for the function's type, in the System V convention, which is C's on hosts with native code.
 pub(crate) type Enter =
     unsafe extern "C" fn(code: *const u8, args: *mut u64, instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status;
 
 /// Execution state of one function of a module.
 #[derive(Debug)]
 pub(crate) struct FuncCode {
-    /// Ticks left until the tier policy is asked. The interpreter subtracts the work of a call at every call and that of an iteration
-    /// at every `loop` opcode, not atomically (lost ticks are harmless), and asks when the result is negative.
+    /// Ticks left until [`Engines::tier_up`](crate::records::engines::Engines::tier_up) is called. The interpreter
+    /// subtracts the work of a call at every call, and that of an iteration at every `loop` opcode, and calls it when
+    /// the result is negative. The subtraction is not atomic; losing ticks is harmless.
     pub ticks: AtomicI32,
     /// The work of a call: see [`FuncBody::work`].
     pub work: AtomicU32,
-    /// What `ticks` was last set to,
+    /// The last value to which `ticks` was reset.
     given: AtomicI32,
-    /// and how many ticks were taken before.
+    /// Ticks spent before the last reset.
     spent: AtomicU64,
     /// Code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
-    /// An [`Enter`] for that code. Null until there is code, of a call or of a loop; after that always the same.
+    /// The [`Enter`] for that code. Null until there is code for a call or a loop; after that it does not change.
     enter: AtomicPtr<u8>,
-    /// What is counted beside the ticks, from when the function is warm.
+    /// Counts of branches and calls, allocated when the function is warm.
     profile: OnceLock<Box<Counters>>,
-    /// The same counts' [`Counters::directions`], where the interpreter's assembly finds them; null before.
+    /// [`Counters::directions`] of the profile, for the interpreter's assembly; null before.
     pub directions: AtomicPtr<Directions>,
 }
 
 impl FuncCode {
-    /// That of a function that is interpreted and asks after `ticks` ticks, of which a call takes `work`.
+    /// Creates the record of an interpreted function with `ticks` ticks, of which a call takes `work`.
     pub fn new(ticks: i32, work: u32) -> FuncCode {
         FuncCode {
             ticks: AtomicI32::new(ticks),
@@ -50,7 +51,8 @@ impl FuncCode {
         }
     }
 
-    /// Gives a function that has just been validated, because of a call, the rest of its first ticks. Releases what was written.
+    /// Sets the ticks of a function that has just been validated because of a call, less that call's, and returns them.
+    /// Releases earlier writes.
     pub fn begin(&self, ticks: i32, work: u32) -> i32 {
         let left = ticks.saturating_sub_unsigned(work);
         self.given.store(ticks, Ordering::Relaxed);
@@ -59,61 +61,62 @@ impl FuncCode {
         left
     }
 
-    /// Sets the ticks, after the policy was asked. With 0 the next call asks.
+    /// Resets the ticks. With 0 the next call runs out of ticks.
     pub fn reset_ticks(&self, ticks: i32) {
         self.spent.store(self.ticks_taken(), Ordering::Relaxed);
         self.given.store(ticks, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
     }
 
-    /// The work of calls and loop iterations so far, in the interpreter. Not exact when threads share the module.
+    /// Returns the work of calls and loop iterations in the interpreter so far. Not exact when threads share the
+    /// module.
     pub fn ticks_taken(&self) -> u64 {
         let since = self.given.load(Ordering::Relaxed).wrapping_sub(self.ticks.load(Ordering::Relaxed));
         self.spent.load(Ordering::Relaxed).saturating_add(u64::from(since as u32))
     }
 
-    /// Whether it was ever called.
+    /// Returns whether the function has been called.
     pub fn was_called(&self) -> bool {
         self.ticks_taken() > 0
     }
 
-    /// Whether there ever was code for it, of its call or of a loop.
+    /// Returns whether the function has ever had code, for its calls or for a loop.
     pub fn was_compiled(&self) -> bool {
         !self.enter.load(Ordering::Relaxed).is_null()
     }
 
-    /// Says how code of this function is entered, when there is some for the first time.
+    /// Sets the stub that enters code of this function, before the first code is published.
     pub fn set_enter(&self, enter: Enter) {
         self.enter.store(enter as *mut u8, Ordering::Release);
     }
 
-    /// Calls code of this function, arguments and results in slots at `args`, above which `value_sp` must lie.
+    /// Calls code of this function. Arguments and results are in slots at `args`; `value_sp` must be above them.
     ///
     /// # Safety
-    /// `code` was read from [`FuncCode::native`] with acquire order, or came from the policy, for a call. `args` has room for the
-    /// arguments and the results. The function is one of `instance`, whose guest runs.
+    /// `code` was read from [`FuncCode::native`] with acquire order, or came from the policy, for a call. `args` has
+    /// room for the arguments and the results. The function is one of `instance`, whose guest runs.
     #[inline(always)]
     pub unsafe fn call(&self, instance: *mut InstanceCtx, code: *const u8, args: *mut u64) -> Status {
-        // SAFETY: whoever makes code known has stored the stub before, so it is an `Enter`.
+        // SAFETY: the stub is stored before code is published, so this is an `Enter`.
         unsafe {
             let enter: Enter = mem::transmute::<*mut u8, Enter>(self.enter.load(Ordering::Relaxed));
             enter(code, args, instance, (*instance).stack)
         }
     }
 
-    /// The function's counts, if it has begun to count.
+    /// Returns the function's counters, if its profile has begun.
     #[inline(always)]
     pub fn counters(&self) -> Option<&Counters> {
         self.profile.get().map(|counters| &**counters)
     }
 
-    /// Begins to count, if it has not: the function is this one.
+    /// Begins the profile of the function, which is `body` of `module`, if it has not begun.
     pub fn begin_profile(&self, module: &Bytecode, body: &FuncBody) {
         let counters = self.profile.get_or_init(|| Box::new(Counters::new(module, body)));
         self.directions.store(counters.directions().cast_mut(), Ordering::Release);
     }
 
-    /// What was counted so far, if it has begun to count.
+    /// Returns the counts so far, if the profile has begun.
     pub fn profile(&self) -> Option<Profile> {
         Some(self.counters()?.snapshot())
     }
@@ -129,7 +132,7 @@ mod tests {
         assert_eq!(code.ticks_taken(), 0);
         code.reset_ticks(0);
         assert!(!code.was_called(), "nobody called it");
-        // As the interpreter does: it asks when the ticks are gone.
+        // The interpreter's check: a negative result calls `tier_up`.
         let take = || code.ticks.fetch_sub(1, Ordering::Relaxed);
         take();
         assert!(code.was_called());

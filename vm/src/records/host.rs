@@ -1,4 +1,4 @@
-//! Host functions as records: what engines and compiled code need to call them.
+//! Records of host functions: the data that engines and compiled code need to call them.
 
 use std::mem::offset_of;
 use std::ptr;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status};
 
-/// A host function as one importer sees it. It has a context of its own, so that it can be called like any function: its
-/// index is 0 there.
+/// A host function as one importer sees it. It has a context of its own, in which its index is 0, so that it can be
+/// called like any function.
 ///
-/// Each instance that imports the function gets a record of its own, which knows that instance: so [`crate::Caller`]
-/// finds the exports of the caller without anybody passing it along, in every tier.
+/// Each instance that imports the function has a record of its own with a pointer to that instance. So
+/// [`crate::Caller`] finds the caller's exports in every tier without passing the caller in each call.
 #[repr(C)]
 pub(crate) struct HostRecord {
     /// First, so that a pointer to it points to the whole.
     pub ctx: HostCtx,
     pub func_ref: FuncRef,
     pub func: Arc<HostFunc>,
-    /// The instance that imports it; null for the record that is nobody's import.
+    /// The instance that imports it; null if the function was not added as an import.
     pub importer: *mut InstanceCtx,
 }
 
-/// A host function, in no store yet.
+/// A host function that is in no store.
 pub(crate) struct HostFunc {
     pub ty: FuncType,
-    /// Calls the closure, whose type it knows.
+    /// Calls the closure; generic over the closure's type.
     pub call: HostCall,
     pub closure: Box<dyn Send + Sync>,
 }
@@ -33,12 +33,13 @@ pub(crate) struct HostFunc {
 pub(crate) type HostCall = unsafe extern "C" fn(host: *mut InstanceCtx, args: *mut u64) -> Status;
 
 impl HostRecord {
-    /// Calls the function, its arguments and results in slots at `args`. After [`Status::Trap`] the reason is in the store.
+    /// Calls the function. Arguments and results are in slots at `args`. After [`Status::Trap`] the reason is in the
+    /// store.
     ///
     /// # Safety
     /// The host function belongs to a live store that no other thread uses, and no reference is held into the store's
-    /// records or the embedder's data. The slots at `args` are on the value stack, at `value_sp` or below, hold the
-    /// parameters, and there are as many as a call needs.
+    /// records or the embedder's data. The slots at `args` are on the value stack, at `value_sp` or below, and hold the
+    /// parameters; there are as many slots as a call needs.
     #[inline]
     pub unsafe fn call(&self, args: *mut u64) -> Status {
         // SAFETY: the caller's promise.

@@ -1,7 +1,8 @@
-//! What the data segments of a module make of its memories, in files that instances map instead of copying: a page that an
-//! instance only reads is shared, one that it writes is copied then, and one that it never touches costs nothing.
+//! Images of a module's memories after its data segments, in files that instances map instead of copying the data.
+//! Pages that an instance only reads are shared; pages that it writes are copied at that time; pages that it never
+//! touches cost nothing.
 //!
-//! A file is made for the second instance of a module, so that a module which is instantiated once pays for none.
+//! An image is made for the second instance of a module, because a module that is instantiated once would not profit.
 
 use crate::Result;
 use crate::records::error::Context;
@@ -14,19 +15,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::{ConstExpr, ConstOp};
 
-/// Less data than this is copied: mapping costs a system call and a fault for what is touched, copying a fault for each page.
+/// Less data than this is copied: mapping costs a system call and a fault for each page touched, copying a fault for
+/// each page.
 const MIN_BYTES: usize = 16 << 10;
 
 /// The images of a module's memories.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
-    /// Whether there was an instance.
+    /// Whether the module has been instantiated.
     instantiated: AtomicBool,
     made: OnceLock<Option<Box<[Image]>>>,
 }
 
 impl Images {
-    /// What a new instance maps in the place of writing its data segments; `None` if it is to write them.
+    /// Returns the images that a new instance maps instead of writing its data segments; `None` if it writes them.
     pub fn for_instance(&self, bytecode: &Bytecode) -> Option<&[Image]> {
         if !self.instantiated.load(Ordering::Relaxed) {
             self.instantiated.store(true, Ordering::Relaxed);
@@ -42,27 +44,28 @@ pub(crate) struct Image {
     /// The memory.
     pub memory: u32,
     file: MemoryFile,
-    /// Where in the memory they begin.
+    /// Where they begin in the memory.
     start: usize,
     len: usize,
 }
 
 impl Image {
-    /// Puts the pages where the zeros of a new memory are.
+    /// Maps the pages over the zeros of a new memory.
     ///
     /// # Errors
-    /// The system has no room for another mapping.
+    /// The system cannot make another mapping.
     ///
     /// # Safety
     /// `base` is the base of a memory of the module, which has at least its minimal size and into which no reference is held.
     pub unsafe fn map(&self, base: *mut u8) -> Result<()> {
-        // SAFETY: whole pages within what is accessible of the memory's own reservation, and the file keeps its length.
+        // SAFETY: whole pages within the accessible part of the memory's own reservation, and the file keeps its
+        // length.
         unsafe { map_file_over(base.add(self.start), self.len, &self.file) }.context("mapping a module's data")
     }
 }
 
-/// The images of all memories, if that is all that the active segments do: they cannot fail, and reach only memories that the
-/// module defines.
+/// Returns the images of all memories, if mapping them replaces instantiation's writes entirely: the active segments
+/// cannot fail, and write only memories that the module defines.
 fn images(bytecode: &Bytecode) -> Option<Box<[Image]>> {
     let mut segments: Vec<(u32, u64, &[u8])> = Vec::new();
     for segment in &bytecode.data {
@@ -86,7 +89,7 @@ fn images(bytecode: &Bytecode) -> Option<Box<[Image]>> {
     memories.filter_map(|memory| image(memory).transpose()).collect::<io::Result<_>>().ok()
 }
 
-/// The value of an offset that is known without an instance.
+/// Returns the value of an offset that does not depend on the instance.
 fn constant(offset: &ConstExpr) -> Option<u64> {
     match *offset.0 {
         [ConstOp::I32(value)] => Some(u64::from(value as u32)),
@@ -95,10 +98,11 @@ fn constant(offset: &ConstExpr) -> Option<u64> {
     }
 }
 
-/// The image of a memory; none if nothing is written to it.
+/// Creates the image of a memory; `None` if no segment writes to it.
 ///
 /// # Errors
-/// The system refuses such a file, or it had more holes than data: a page of a hole that is read would stay in memory.
+/// The system cannot make such a file; or the image would have more holes than data, and reading a page of a hole would
+/// allocate memory for it.
 fn image(memory: u32, segments: &[(u64, &[u8])]) -> io::Result<Option<Image>> {
     let first = segments.iter().map(|&(at, _)| at as usize).min();
     let Some(end) = segments.iter().map(|&(at, bytes)| at as usize + bytes.len()).max() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Instances, and how a context leads to its record.
+//! Instances, and the way from a context to its record.
 
 use crate::records::host::HostRecord;
 use crate::records::memory::MemoryRecord;
@@ -16,24 +16,23 @@ pub(crate) enum Owner {
 
 /// An instance of a module.
 pub(crate) struct InstanceRecord {
-    /// The context, with its tails; allocated with it and freed with it.
+    /// The context, with its tails; allocated and freed with this record.
     pub ctx: *mut InstanceCtx,
     pub module: Module,
-    /// The same as the interpreter sees it.
+    /// The instance as the interpreter sees it.
     pub scope: Scope,
-    /// One per function of the module's index space, made when it is first asked for: until then its instance is null.
-    /// Those of imported functions are unused (the context's import tail points to the exporter's).
+    /// One reference for each function of the module's index space, made at the first use; until then its instance is
+    /// null. Those of imported functions are unused (the context's import tail points to the exporter's).
     pub func_refs: Box<[Cell<FuncRef>]>,
-    /// Which data segments `memory.init` may still use: not those that were active or dropped. A segment that is not
-    /// live has length 0.
+    /// Data segments that `memory.init` may still use: neither active nor dropped. Other segments have length 0.
     pub data_live: Box<[Cell<bool>]>,
     /// Values of every element segment; set once, before any code runs.
     pub elems: OnceCell<Box<[Box<[u64]>]>>,
-    /// Which element segments `table.init` may still use. A segment that is not live has length 0.
+    /// Element segments that `table.init` may still use. Other segments have length 0.
     pub elem_live: Box<[Cell<bool>]>,
 }
 
-/// The record behind a context.
+/// Returns the owner of a context.
 ///
 /// # Safety
 /// `instance` is the context of an instance or host function of a store that lives for `'a`.
@@ -43,7 +42,7 @@ pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
     unsafe { &*(*instance).owner.cast::<Owner>() }
 }
 
-/// The record behind the context of an instance, which is not that of a host function.
+/// Returns the record of an instance's context, which is not that of a host function.
 ///
 /// # Safety
 /// `instance` is the context of an instance of a store that lives for `'a`.
@@ -57,7 +56,7 @@ pub(crate) unsafe fn instance_of<'a>(instance: *mut InstanceCtx) -> &'a Instance
 }
 
 impl InstanceRecord {
-    /// Memory `i`.
+    /// Returns memory `i`.
     ///
     /// # Panics
     /// The module has no such memory.
@@ -66,7 +65,7 @@ impl InstanceRecord {
         self.tail::<MemoryRecord>(self.layout().memory(i))
     }
 
-    /// Table `i`.
+    /// Returns table `i`.
     ///
     /// # Panics
     /// The module has no such table.
@@ -75,7 +74,7 @@ impl InstanceRecord {
         self.tail::<TableRecord>(self.layout().table(i))
     }
 
-    /// The slot that has the value of global `i`, wherever it is defined.
+    /// Returns the slot of global `i`, which may be that of another instance.
     ///
     /// # Panics
     /// The module has no such global.
@@ -88,7 +87,7 @@ impl InstanceRecord {
         }
     }
 
-    /// The reference to function `func`, imported or not. Null for an import that is not linked yet.
+    /// Returns the reference to function `func`, imported or not. Null for an import that is not linked yet.
     ///
     /// # Panics
     /// The module has no such function.
@@ -97,7 +96,7 @@ impl InstanceRecord {
         self.find_func_ref(func, self.module.bytecode().imported_funcs)
     }
 
-    /// The references to these functions.
+    /// Returns the references to these functions.
     ///
     /// # Panics
     /// The module does not have one of them.
@@ -107,14 +106,14 @@ impl InstanceRecord {
         funcs.iter().map(move |&func| self.find_func_ref(func, imported))
     }
 
-    /// `func_ref`, of a module that imports so many functions.
+    /// `func_ref`, of a module with `imported` imported functions.
     #[inline]
     fn find_func_ref(&self, func: u32, imported: u32) -> *const FuncRef {
         if func < imported {
             return self.tail(self.layout().import(func));
         }
         let func_ref = &self.func_refs[func as usize];
-        // SAFETY: nobody else reads it now, and nobody writes it a second time.
+        // SAFETY: no other thread uses the store, and the field is written once.
         if unsafe { (*func_ref.as_ptr()).instance.is_null() } {
             func_ref.set(self.make_func_ref(func));
         }
@@ -134,7 +133,7 @@ impl InstanceRecord {
         &self.module.record().layout
     }
 
-    /// The pointer at `offset` in the context, which the layout gave.
+    /// Returns the pointer at `offset` in the context, an offset of the layout.
     fn tail<T>(&self, offset: u32) -> *mut T {
         let slot = self.ctx.cast::<u8>().wrapping_add(offset as usize).cast::<*mut T>();
         // SAFETY: the layout's offsets lie within the context, which lives as long as this record.

@@ -1,4 +1,4 @@
-//! Who decides what a store may use.
+//! Limits on what a store may use.
 
 use crate::records::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,11 +32,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// # Ok::<(), weir::Error>(())
 /// ```
 pub trait ResourceLimiter {
-    /// Asked when a memory is made (`current` is then 0) or is to grow, in bytes. On `Ok(false)`, `memory.grow`
+    /// Called before a memory is made (`current` is then 0) or grows. Sizes are in bytes. On `Ok(false)`, `memory.grow`
     /// returns -1.
     ///
     /// # Errors
-    /// Making the memory fails with the error; at `memory.grow` it ends the guest's execution. A panic is such an error.
+    /// The error of making the memory; at `memory.grow` it ends the guest's execution. A panic is treated as an error.
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
     /// The same for a table, in elements.
@@ -45,10 +45,10 @@ pub trait ResourceLimiter {
     /// As for memories.
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
-    /// Told that a memory cannot grow for another reason: its maximum, or what the host has.
+    /// Called when a memory cannot grow for another reason: its maximum, or a lack of memory.
     ///
     /// # Errors
-    /// To end the guest's execution. By default `memory.grow` returns -1.
+    /// Ends the guest's execution. By default `memory.grow` returns -1.
     fn memory_grow_failed(&mut self, _error: Error) -> Result<()> {
         Ok(())
     }
@@ -61,73 +61,73 @@ pub trait ResourceLimiter {
         Ok(())
     }
 
-    /// How many instances the store may have.
+    /// Returns the maximum number of instances of the store.
     fn instances(&self) -> usize {
         10_000
     }
 
-    /// How many tables the store may have.
+    /// Returns the maximum number of tables of the store.
     fn tables(&self) -> usize {
         10_000
     }
 
-    /// How many memories the store may have.
+    /// Returns the maximum number of memories of the store.
     fn memories(&self) -> usize {
         10_000
     }
 }
 
-/// A [`ResourceLimiter`] somewhere in the embedder's data, found anew at each question.
+/// A [`ResourceLimiter`] in the embedder's data. It is found anew for each call.
 pub(crate) struct Limiter(Box<Find>);
 
-/// Given the embedder's data, calls back with the limiter in it.
+/// Calls a closure with the limiter in the embedder's data.
 type Find = dyn FnMut(*mut (), &mut dyn FnMut(&mut dyn ResourceLimiter)) + Send + Sync;
 
 impl Limiter {
-    /// Finds the limiter by `find`.
+    /// Creates a limiter that `find` finds.
     ///
     /// # Safety
-    /// The pointers given to the methods point to a live `T` to which nobody holds a reference.
+    /// The pointers passed to the methods point to a live `T` to which no reference is held.
     pub unsafe fn new<T>(mut find: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static) -> Limiter {
-        Limiter(Box::new(move |data, ask| {
+        Limiter(Box::new(move |data, call| {
             // SAFETY: the promise to this function.
-            ask(find(unsafe { &mut *data.cast::<T>() }));
+            call(find(unsafe { &mut *data.cast::<T>() }));
         }))
     }
 
     /// [`ResourceLimiter::memory_growing`]
     pub fn memory_growing(&mut self, data: *mut (), current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
-        self.ask(data, |limiter| limiter.memory_growing(current, desired, maximum))
+        self.query(data, |limiter| limiter.memory_growing(current, desired, maximum))
     }
 
     /// [`ResourceLimiter::table_growing`]
     pub fn table_growing(&mut self, data: *mut (), current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
-        self.ask(data, |limiter| limiter.table_growing(current, desired, maximum))
+        self.query(data, |limiter| limiter.table_growing(current, desired, maximum))
     }
 
     /// [`ResourceLimiter::memory_grow_failed`]
     pub fn memory_grow_failed(&mut self, data: *mut (), error: Error) -> Result<()> {
         let mut error = Some(error);
-        self.ask(data, |limiter| error.take().map_or(Ok(()), |error| limiter.memory_grow_failed(error)))
+        self.query(data, |limiter| error.take().map_or(Ok(()), |error| limiter.memory_grow_failed(error)))
     }
 
     /// [`ResourceLimiter::table_grow_failed`]
     pub fn table_grow_failed(&mut self, data: *mut (), error: Error) -> Result<()> {
         let mut error = Some(error);
-        self.ask(data, |limiter| error.take().map_or(Ok(()), |error| limiter.table_grow_failed(error)))
+        self.query(data, |limiter| error.take().map_or(Ok(()), |error| limiter.table_grow_failed(error)))
     }
 
-    /// The most instances, memories and tables.
+    /// Returns the maximum numbers of instances, memories and tables.
     pub fn counts(&mut self, data: *mut ()) -> Result<(usize, usize, usize)> {
-        self.ask(data, |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())))
+        self.query(data, |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())))
     }
 
-    /// Asks, with compiled code possibly below on the stack, through which no panic may pass.
-    fn ask<R>(&mut self, data: *mut (), mut question: impl FnMut(&mut dyn ResourceLimiter) -> Result<R>) -> Result<R> {
-        let mut answer = None;
-        let asked = catch_unwind(AssertUnwindSafe(|| (self.0)(data, &mut |limiter| answer = Some(question(limiter)))));
-        match (asked, answer) {
-            (Ok(()), Some(answer)) => answer,
+    /// Calls `query` with the limiter. A panic is caught, because compiled code may be below on the stack.
+    fn query<R>(&mut self, data: *mut (), mut query: impl FnMut(&mut dyn ResourceLimiter) -> Result<R>) -> Result<R> {
+        let mut result = None;
+        let called = catch_unwind(AssertUnwindSafe(|| (self.0)(data, &mut |limiter| result = Some(query(limiter)))));
+        match (called, result) {
+            (Ok(()), Some(result)) => result,
             _ => Err(Error::msg("the resource limiter panicked")),
         }
     }

@@ -8,8 +8,8 @@ use std::io;
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
-/// A memory without guard regions reserves its maximum, but at most this much (or its minimum, if that is more), and
-/// cannot grow beyond.
+/// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), and
+/// cannot grow beyond its reservation.
 const UNGUARDED_RESERVATION_MAX: usize = 8 << 30;
 
 /// A linear memory.
@@ -18,15 +18,15 @@ pub(crate) struct MemoryRecord {
     pub ctx: MemoryCtx,
     pub ty: MemoryType,
     reservation: Reservation,
-    /// What the reservation can hold, of what the type allows.
+    /// The maximum length in bytes that fits both the type and the reservation.
     max_len: usize,
 }
 
 impl MemoryRecord {
-    /// A zeroed memory of the type's minimal size.
+    /// Creates a zeroed memory of the type's minimum size.
     ///
     /// # Errors
-    /// The size exceeds what this host can address or has, or a limit.
+    /// The size exceeds a limit, or the memory or address space of the host.
     pub fn new(
         ty: MemoryType,
         guard_regions: bool,
@@ -64,26 +64,26 @@ impl MemoryRecord {
         Ok(memory)
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> usize {
         self.ctx.len as usize
     }
 
-    /// Size in pages.
+    /// Returns the size in pages.
     pub fn pages(&self) -> u64 {
         self.ctx.len >> self.ty.page_size_log2
     }
 
-    /// Its type, the size that it has now in the place of the minimal size.
+    /// Returns the type, with the current size as the minimum.
     pub fn current_type(&self) -> MemoryType {
         MemoryType { limits: Limits { min: self.pages(), ..self.ty.limits }, ..self.ty }
     }
 
-    /// Adds `delta` zeroed pages, and answers how many there were; `None` and no change if that exceeds the memory's
-    /// maximum, the store's limits or what the host has.
+    /// Adds `delta` zeroed pages and returns the previous number of pages; `None` without any change if that exceeds
+    /// the memory's maximum, the store's limits or the memory of the host.
     ///
     /// # Errors
-    /// The limiter's.
+    /// The error of the limiter.
     pub fn grow(&mut self, delta: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
         let old = self.pages();
         let allowed = |pages: &u64| self.ty.limits.max.is_none_or(|max| *pages <= max);
@@ -102,7 +102,7 @@ impl MemoryRecord {
         }
     }
 
-    /// Makes the first `len` bytes, of which there are no fewer now, accessible.
+    /// Makes the first `len` bytes accessible; `len` is not less than the current size.
     fn commit(&mut self, len: usize) -> Result<()> {
         self.reservation.expose(len)?;
         self.ctx.len = len as u64;
@@ -110,31 +110,31 @@ impl MemoryRecord {
     }
 }
 
-/// Address space of our own, inaccessible but for its beginning.
+/// Reserved address space of which the beginning is accessible.
 #[derive(Debug)]
 struct Reservation {
     space: Mapping,
-    /// Bytes at the beginning that are accessible, whole pages.
+    /// Number of accessible bytes at the beginning, in whole pages.
     exposed: usize,
 }
 
-/// Address space of an engine for memories with guard regions, of no memory now and zero where it is accessible: what the next
-/// memory is of the same size needs no more system calls.
+/// Reservations of an engine's dropped memories with guard regions, all zero where accessible. The next memory of the
+/// same size reuses one without system calls.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations(Spare<Reservation, KEPT_RESERVATIONS>);
 
-/// How many are kept.
+/// Maximum number of kept reservations.
 const KEPT_RESERVATIONS: usize = 16;
 
 impl Reservations {
-    /// One of `len` bytes, of which no more than the first `exposed` are accessible.
+    /// Takes a reservation of `len` bytes of which at most the first `exposed` are accessible.
     fn take(&self, len: usize, exposed: usize) -> Option<Reservation> {
         let mut reservation = if len == GUARDED_RESERVATION { self.0.take()? } else { return None };
         reservation.hide(exposed).ok()?;
         Some(reservation)
     }
 
-    /// Keeps the reservation of a memory that nobody has a pointer into any more, or unmaps it.
+    /// Keeps the reservation of a memory to which no pointers are left, or unmaps it.
     pub fn put(&self, memory: MemoryRecord) {
         let reservation = memory.reservation;
         if reservation.space.len() == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
@@ -153,40 +153,40 @@ impl Reservation {
         Ok(())
     }
 
-    /// Makes what is beyond the first `len` bytes inaccessible.
+    /// Makes the bytes after the first `len` inaccessible.
     fn hide(&mut self, len: usize) -> io::Result<()> {
         let exposed = len.next_multiple_of(page_size()).min(self.exposed);
-        // SAFETY: the reservation is of no memory, so nothing refers to what is there.
+        // SAFETY: the reservation belongs to no memory, so nothing refers to its bytes.
         unsafe { self.space.protect(exposed..self.exposed, Access::None)? };
         self.exposed = exposed;
         Ok(())
     }
 
-    /// Makes what is accessible zero, whatever was mapped there.
+    /// Zeroes the accessible bytes, whatever was mapped there.
     fn clear(&self) -> io::Result<()> {
         // SAFETY: as for `hide`.
         unsafe { self.space.zero(0..self.exposed) }
     }
 }
 
-/// What one page table maps. Linux puts what is a multiple of it on such a boundary, where it shares no page table with its
-/// neighbours, which unmapping it would have to look through.
+/// Bytes that one page table maps. Linux aligns a reservation that is a multiple of this to such a boundary, so that it
+/// shares no page table with its neighbours, which unmapping it would have to scan.
 const PAGE_TABLE: usize = 2 << 20;
 
-/// Inaccessible address space.
+/// Reserves inaccessible address space.
 fn reserve(len: usize) -> io::Result<Reservation> {
     let unit = if len < PAGE_TABLE { page_size() } else { PAGE_TABLE };
-    // An empty mapping is an error, and a memory of no size still needs a base.
+    // An empty mapping is an error, and a memory of size 0 still needs a base.
     let len = len.max(1).checked_next_multiple_of(unit).ok_or(io::ErrorKind::OutOfMemory)?;
     Ok(Reservation { space: Mapping::reserve(len)?, exposed: 0 })
 }
 
-/// `pages` in bytes, if a `usize` holds it.
+/// Returns `pages` in bytes, if a `usize` holds it.
 pub(super) fn byte_len(ty: &MemoryType, pages: u64) -> Option<usize> {
     usize::try_from(u128::from(pages) << ty.page_size_log2).ok()
 }
 
-/// The most bytes that addresses of the memory reach.
+/// Returns the maximum number of bytes that the memory's addresses can reach.
 fn max_addressable(ty: &MemoryType) -> usize {
     if ty.memory64 { isize::MAX as usize } else { 1 << 32 }
 }

@@ -1,11 +1,11 @@
-//! What a mismatching `call_indirect` was about.
+//! Describes a signature mismatch of `call_indirect`.
 
 use crate::records::instance::InstanceRecord;
 use weir_bytecode::instrs::{Imm, Instrs};
 use weir_contract::{NULL_SIG, TableEntry};
 
-/// Which element of which table the instruction at `pc` found to be of which type, and the type that it asks for. `None`
-/// if there is no such instruction.
+/// Describes a mismatch at `pc`: the table, the element, its type and the expected type. `None` if there is no such
+/// instruction.
 ///
 /// # Safety
 /// The instance's code has just trapped there because of the element whose address is in the store's `operand`.

@@ -1,7 +1,7 @@
-//! The records behind the public handles. They never move while their store lives, and engines reach them by raw
+//! The records that public handles refer to. They do not move while their store lives. Engines reach them by raw
 //! pointers from the contexts of [`weir_contract`]; the public API reaches them through the store.
 //!
-//! Records are data: no file here knows an engine, a tier or code memory.
+//! Records are data: no file here depends on an engine, a tier or code memory.
 
 pub(crate) mod backtrace;
 pub(crate) mod body;

@@ -1,4 +1,4 @@
-//! Modules: the record, and its handle, which is public because the frames of backtraces name it.
+//! Modules: the record, and its handle, which is public because frames of backtraces return it.
 
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
@@ -13,7 +13,7 @@ use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::ExternIndex;
 use weir_contract::{Layout, call_words};
 
-/// A loaded and validated module. Cheap to clone; clones are the same module.
+/// A loaded and validated module. Cheap to clone; clones refer to the same module.
 ///
 /// ```
 /// use weir::{Engine, Module};
@@ -27,37 +27,37 @@ use weir_contract::{Layout, call_words};
 pub struct Module(Arc<ModuleRecord>);
 
 impl Module {
-    /// A handle of a record.
+    /// Creates the handle of a record.
     pub(crate) fn of(record: Arc<ModuleRecord>) -> Module {
         Module(record)
     }
 
-    /// The name that the module's name section gives it.
+    /// Returns the name from the module's name section.
     pub fn name(&self) -> Option<&str> {
         self.bytecode().name.as_deref()
     }
 
-    /// Its engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// Whether both are clones of one module.
+    /// Returns whether both are clones of one module.
     pub fn same(a: &Module, b: &Module) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }
 
-    /// The module as plain data: what validation found out, by index.
+    /// Returns the result of validation, as plain data.
     pub fn bytecode(&self) -> &Bytecode {
         &self.0.bytecode
     }
 
-    /// A handle to the module whose record this is.
+    /// Creates a handle of the module with this record.
     ///
     /// # Safety
     /// `record` came out of a `Module`'s `Arc`, and an instance of that module lives.
     pub(crate) unsafe fn from_running(record: *const ModuleRecord) -> Module {
-        // SAFETY: the caller's promise: the count is at least one, and becomes one more.
+        // SAFETY: the caller's promise: the count is at least one and is incremented.
         unsafe {
             Arc::increment_strong_count(record);
             Module(Arc::from_raw(record))
@@ -69,7 +69,7 @@ impl Module {
     }
 }
 
-/// A loaded module: shared by its handles, its instances and the compiler threads.
+/// A loaded module, shared by its handles, its instances and the compiler threads.
 #[derive(Debug)]
 pub(crate) struct ModuleRecord {
     pub engine: Engine,
@@ -79,36 +79,36 @@ pub(crate) struct ModuleRecord {
     pub sig_ids: Box<[u32]>,
     /// One per function defined in the module, in order.
     pub code: Box<[FuncCode]>,
-    /// The same functions as the interpreter sees them. Points into `bytecode` and `code`.
+    /// The same functions as the interpreter sees them. They point into `bytecode` and `code`.
     pub bodies: Bodies,
     /// Indices of the exports, ascending by name.
     pub exports: Box<[u32]>,
-    /// What its data segments make of its memories.
+    /// Images of its memories.
     pub images: Images,
-    /// If [`Config::keep_profiles`](crate::Config::keep_profiles) asks for it.
+    /// The kept profile, with [`Config::keep_profiles`](crate::Config::keep_profiles).
     pub kept_profile: Option<KeptProfile>,
     /// Nanoseconds that decoding and validating took.
     pub validate_ns: u64,
-    /// What [`Engines`](crate::records::engines::Engines) keeps per module.
+    /// The data that [`Engines`](crate::records::engines::Engines) keeps per module.
     pub tier: Box<dyn Any + Send + Sync>,
-    /// Unique in the process, where an address is not: it may be another module's later.
+    /// Unique in the process. An address is not: another module may have it later.
     pub id: u64,
 }
 
 impl ModuleRecord {
-    /// What is exported under `name`.
+    /// Returns the item exported under `name`.
     pub fn export(&self, name: &str) -> Option<ExternIndex> {
         let exports = &self.bytecode.exports;
         let i = self.exports.binary_search_by_key(&name, |&i| &exports[i as usize].name).ok()?;
         Some(exports[self.exports[i] as usize].item)
     }
 
-    /// Words that a call of function `func` needs: for its arguments, which become its results.
+    /// Returns the number of words that a call of function `func` needs for its arguments, which its results replace.
     pub fn words(&self, func: u32) -> usize {
         call_words(self.bytecode.func_type(func))
     }
 
-    /// The code pointers and ticks of function `func`, which is defined in the module.
+    /// Returns the code pointers and ticks of function `func`, which is defined in the module.
     #[inline]
     pub fn func_code(&self, func: u32) -> &FuncCode {
         &self.code[(func - self.bytecode.imported_funcs) as usize]

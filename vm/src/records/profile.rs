@@ -1,10 +1,11 @@
-//! What the interpreter counts of a function that has grown warm: see [`weir_contract::profile`], which is what comes out.
+//! The interpreter's counters of a warm function. A snapshot of them is a [`weir_contract::profile`].
 //!
-//! Branches count by the index of their entry in the side table, which the interpreter has at hand; indirect calls, which own
-//! none, are found by pc, which costs a short search beside a call through a table. The counts stand apart from the side
-//! table: it stays immutable, and functions that never grow warm pay no memory for them.
+//! Branches are counted by the index of their entry in the side table, which the interpreter has in a register.
+//! Indirect calls have no entry and are found by pc; that search is cheap compared with a call through a table. The
+//! counters are separate from the side table, so that it stays immutable and cold functions need no memory for
+//! counters.
 //!
-//! Nothing here is exact when threads share a module: a count that another thread overwrites is lost.
+//! Counts are not exact when threads share a module: an increment that races with another may be lost.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +13,10 @@ use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
 use weir_contract::profile::{BranchProfile, CallProfile, Counted, Profile};
 
-/// How many functions an indirect call tells apart: more than speculation could use.
+/// Number of targets of an indirect call that are counted separately. Speculation would use no more.
 const TARGETS: usize = 3;
 
-/// A count that stops at the highest.
+/// A saturating counter.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Count(AtomicU32);
@@ -31,18 +32,19 @@ impl Count {
     }
 }
 
-/// A function's counts.
+/// The counters of a function.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// One per entry of the side table. Those of `br`, `else` and `loop` count nothing.
+    /// One for each entry of the side table. Those of `br`, `else` and `loop` stay zero.
     branches: Box<[Directions]>,
-    /// Whose the others are, ascending by pc: a snapshot, taken for each compilation, decodes nothing.
+    /// The branches to which the counters belong, ascending by pc, so that a snapshot, which each compilation takes,
+    /// decodes nothing.
     owners: Box<[Owner]>,
     /// Indirect calls, ascending by pc.
     calls: Box<[Site]>,
 }
 
-/// How often a branch was taken, and was not.
+/// The number of times a branch was taken, and was not taken.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Directions {
@@ -62,21 +64,21 @@ struct Owner {
 #[derive(Debug)]
 struct Site {
     pc: u32,
-    /// Function index, [`ELSEWHERE`] or [`NOBODY`], and calls of it: in the order in which they were first called.
+    /// Function index, [`OTHER_INSTANCE`] or [`UNUSED`], and the number of its calls, in the order of the first call.
     targets: [(AtomicU32, Count); TARGETS],
     others: Count,
 }
 
-/// Not an index: functions of other instances and of the host.
-const ELSEWHERE: u32 = u32::MAX;
-/// Not an index: no function yet.
-const NOBODY: u32 = u32::MAX - 1;
+/// In the place of an index: a function of another instance or of the host.
+const OTHER_INSTANCE: u32 = u32::MAX;
+/// In the place of an index: no function yet.
+const UNUSED: u32 = u32::MAX - 1;
 
 impl Counters {
-    /// Those of a function of `module`, at 0.
+    /// Creates the counters of a function of `module`, all 0.
     pub fn new(module: &Bytecode, body: &FuncBody) -> Counters {
         let site = |pc| {
-            let targets = std::array::from_fn(|_| (NOBODY.into(), Count::default()));
+            let targets = std::array::from_fn(|_| (UNUSED.into(), Count::default()));
             Site { pc, targets, others: Count::default() }
         };
         let (mut owners, mut calls, mut next) = (Vec::new(), Vec::new(), 0);
@@ -94,12 +96,12 @@ impl Counters {
         Counters { branches, owners: owners.into(), calls: calls.into() }
     }
 
-    /// The counts of the branch that owns entry 0, and behind them those of the others.
+    /// Returns the counters of entry 0, followed by those of the other entries.
     pub fn directions(&self) -> *const Directions {
         self.branches.as_ptr()
     }
 
-    /// Counts that the branch which owns entry `entry` was taken, or was not.
+    /// Counts an execution of the branch that owns entry `entry`.
     ///
     /// # Safety
     /// The function has that entry.
@@ -111,13 +113,13 @@ impl Counters {
         if taken { directions.taken.bump() } else { directions.passed.bump() }
     }
 
-    /// Counts a call at `pc` of a function of the same instance, or of any other for `None`.
+    /// Counts a call at `pc` of a function of the same instance, or with `None` of any other function.
     pub fn call(&self, pc: u32, target: Option<u32>) {
         let Ok(i) = self.calls.binary_search_by_key(&pc, |site| site.pc) else { return };
-        let called = target.unwrap_or(ELSEWHERE);
+        let called = target.unwrap_or(OTHER_INSTANCE);
         for (target, count) in &self.calls[i].targets {
             match target.load(Ordering::Relaxed) {
-                NOBODY => target.store(called, Ordering::Relaxed),
+                UNUSED => target.store(called, Ordering::Relaxed),
                 target if target != called => continue,
                 _ => (),
             }
@@ -126,7 +128,7 @@ impl Counters {
         self.calls[i].others.bump();
     }
 
-    /// What was counted.
+    /// Returns the counts so far.
     pub fn snapshot(&self) -> Profile {
         let branch = |owner: &Owner| {
             let own = &self.branches[owner.entries.start as usize..owner.entries.end as usize];
@@ -148,8 +150,8 @@ impl Site {
         let mut targets = Vec::new();
         for (target, count) in &self.targets {
             match target.load(Ordering::Relaxed) {
-                NOBODY => break,
-                target => targets.push(((target != ELSEWHERE).then_some(target), count.get())),
+                UNUSED => break,
+                target => targets.push(((target != OTHER_INSTANCE).then_some(target), count.get())),
             }
         }
         targets.sort_by_key(|&(_, count)| std::cmp::Reverse(count));

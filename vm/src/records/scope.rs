@@ -8,36 +8,37 @@ use weir_bytecode::Trap;
 use weir_bytecode::types::MemoryType;
 use weir_contract::{FuncRef, InstanceCtx, MemoryCtx, NULL_SIG, StoreCtx};
 
-/// An instance as the loop needs it: made with the instance, immutable.
+/// The data of an instance that the interpreter's loop reads: made with the instance, immutable.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Scope {
     pub ctx: *mut InstanceCtx,
     pub store: *mut StoreCtx,
-    /// How far the costs of segments are from the bytes that they stand for: see [`crate::records::body::Bodies`].
+    /// Difference between the address of a segment's cost and that of its first byte: see
+    /// [`crate::records::body::Bodies`].
     pub costs: usize,
     /// The module's bytes.
     pub bytes: *const u8,
-    /// The module's own functions.
+    /// The functions defined in the module.
     pub bodies: *const Body,
     pub imported_funcs: u32,
     pub imported_globals: u32,
     /// The slot of global 0.
     pub globals: *mut u8,
-    /// Where the context has memory 0; null if there is none.
+    /// Address of the context's pointer to memory 0; null if there is none.
     memory: *const *const MemoryCtx,
-    /// What to keep of a slot that is an address in memory 0.
+    /// Mask for a slot that holds an address in memory 0.
     pub address_mask: u64,
-    /// Where the context has table 0.
+    /// Address of the context's pointer to table 0.
     pub tables: *const *const TableRecord,
-    /// Whether no table's indices have 64 bits.
+    /// Whether all tables have 32-bit indices.
     pub narrow_tables: bool,
     /// The identity of the module's type 0.
     pub sig_ids: *const u32,
 }
 
 impl Scope {
-    /// The scope of the instance of `module` with context `ctx` in the store with context `store`.
+    /// Creates the scope of the instance of `module` with context `ctx` in the store with context `store`.
     pub fn new(ctx: *mut InstanceCtx, store: *mut StoreCtx, module: &ModuleRecord) -> Scope {
         let ModuleRecord { bytecode, layout, bodies, sig_ids, .. } = module;
         let tail = |offset: u32| ctx.cast::<u8>().wrapping_add(offset as usize);
@@ -59,17 +60,17 @@ impl Scope {
         }
     }
 
-    /// Table `index`.
+    /// Returns table `index`.
     ///
     /// # Safety
-    /// The module has such a table, and no reference to it that is not shared is held.
+    /// The module has such a table, and no exclusive reference to it is held.
     #[inline(always)]
     pub unsafe fn table(&self, index: u32) -> &TableRecord {
         // SAFETY: the layout has a pointer per table; records live as long as the store.
         unsafe { &**self.tables.add(index as usize) }
     }
 
-    /// The engine-wide identity of type `index`.
+    /// Returns the engine-wide identity of type `index`.
     ///
     /// # Safety
     /// The module has such a type.
@@ -79,7 +80,7 @@ impl Scope {
         unsafe { *self.sig_ids.add(index as usize) }
     }
 
-    /// The function of type `ty` that is element `index` of a table.
+    /// Returns the function of type `ty` that is element `index` of a table.
     ///
     /// # Errors
     /// The trap of `call_indirect`. For [`Trap::BadSignature`] the element's address is in the store's `operand`.
@@ -106,7 +107,7 @@ impl Scope {
         }
     }
 
-    /// The slot that has the value of global `index`, wherever it is defined.
+    /// Returns the slot of global `index`, which may be that of another instance.
     ///
     /// # Safety
     /// The module has such a global.
@@ -119,7 +120,7 @@ impl Scope {
         }
     }
 
-    /// Base and length of memory 0, as they are now; the base never changes.
+    /// Returns base and current length of memory 0; the base never changes.
     ///
     /// # Safety
     /// The instance is live.
@@ -136,7 +137,7 @@ impl Scope {
     }
 }
 
-/// What to keep of a slot that is an address in a memory of this type.
+/// Returns the mask for a slot that holds an address in a memory of this type.
 pub(crate) fn address_mask(ty: &MemoryType) -> u64 {
     if ty.memory64 { u64::MAX } else { u64::from(u32::MAX) }
 }

@@ -1,11 +1,11 @@
-//! Engine-wide identities of function types: two functions have equal types if and only if their numbers are equal.
+//! Engine-wide identities of function types: two functions have equal types if and only if their identities are equal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_bytecode::FuncType;
 use weir_bytecode::types::{HeapType, RefType, TableType, ValType};
 
-/// The registry. It only grows: by one entry per distinct type that any module of the engine ever named.
+/// The registry. It grows by one entry for each distinct type that a module of the engine names, and never shrinks.
 #[derive(Debug, Default)]
 pub(crate) struct Signatures(Mutex<Registry>);
 
@@ -16,7 +16,8 @@ struct Registry {
 }
 
 impl Signatures {
-    /// The identity of a type that refers to no other type by index, or to types by their identities.
+    /// Returns the identity of a type that refers to no other type by module index, but may refer to types by their
+    /// identities.
     pub fn intern(&self, ty: &FuncType) -> u32 {
         let mut registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&id) = registry.ids.get(ty) {
@@ -29,7 +30,7 @@ impl Signatures {
         id
     }
 
-    /// The identities of a module's types, which may refer to earlier ones by index.
+    /// Returns the identities of a module's types, which may refer to earlier ones by index.
     pub fn intern_all(&self, types: &[FuncType]) -> Box<[u32]> {
         let mut ids = Vec::with_capacity(types.len());
         for ty in types {
@@ -38,19 +39,19 @@ impl Signatures {
         ids.into()
     }
 
-    /// The type with this identity.
+    /// Returns the type with this identity.
     pub fn get(&self, id: u32) -> Arc<FuncType> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).types[id as usize].clone()
     }
 }
 
-/// A module's type with the identities of the types it refers to in place of their indices.
+/// Replaces the module indices in a type by identities.
 fn canonical(ty: &FuncType, ids: &[u32]) -> FuncType {
     let map = |types: &[ValType]| types.iter().map(|&ty| canonical_value(ty, ids)).collect();
     FuncType { params: map(&ty.params), results: map(&ty.results) }
 }
 
-/// The same for a value type.
+/// Replaces a module index in a value type by an identity.
 pub(crate) fn canonical_value(ty: ValType, ids: &[u32]) -> ValType {
     match ty {
         ValType::Ref(RefType { nullable, heap: HeapType::Concrete(index) }) => {
@@ -60,7 +61,7 @@ pub(crate) fn canonical_value(ty: ValType, ids: &[u32]) -> ValType {
     }
 }
 
-/// The same for a table's element type.
+/// Replaces a module index in a table's element type by an identity.
 pub(crate) fn canonical_table(ty: TableType, ids: &[u32]) -> TableType {
     match canonical_value(ValType::Ref(ty.element), ids) {
         ValType::Ref(element) => TableType { element, ..ty },

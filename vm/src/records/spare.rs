@@ -1,8 +1,8 @@
-//! What stores leave behind for the next ones.
+//! Resources of dropped stores, kept for new ones.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Up to `N` things that nobody uses now.
+/// Up to `N` unused resources.
 #[derive(Debug)]
 pub(super) struct Spare<T, const N: usize>(Mutex<Vec<T>>);
 
@@ -13,12 +13,12 @@ impl<T, const N: usize> Default for Spare<T, N> {
 }
 
 impl<T, const N: usize> Spare<T, N> {
-    /// The one that was put in last.
+    /// Takes the one that was added last.
     pub fn take(&self) -> Option<T> {
         self.things().pop()
     }
 
-    /// Keeps it, or gives it back if there are enough.
+    /// Keeps a resource, or returns it if there are `N`.
     pub fn put(&self, thing: T) -> Option<T> {
         let mut things = self.things();
         if things.len() == N {
@@ -32,7 +32,7 @@ impl<T, const N: usize> Spare<T, N> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are.
+    /// Returns the number of resources.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.things().len()

@@ -1,4 +1,4 @@
-//! A stack: the value stack that interpreted frames live on, and the limits of the native stack beside it.
+//! A stack: the value stack that holds interpreted frames, and the limits of the native stack beside it.
 
 use super::spare::Spare;
 use crate::Result;
@@ -9,32 +9,32 @@ use std::cell::Cell;
 use std::ptr;
 use weir_contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
-/// The longest value stack, in words of 8 bytes.
+/// Maximum length of the value stack, in words of 8 bytes.
 pub(crate) const MAX_VALUE_WORDS: usize = 1 << 31;
 
 /// A stack of a store.
 #[repr(C)]
 pub(crate) struct StackRecord {
     pub ctx: StackCtx,
-    /// The overflow slots, then the values: what `ctx` points into.
+    /// The overflow slots, then the values; `ctx` points into it.
     slots: Mapping,
 }
 
-/// Value stacks of an engine that no store has now: mapping one and removing it would be half of what a small instance costs.
-/// What is in them has no meaning to who gets them: nothing reads a slot that it has not written.
+/// Value stacks of an engine's dropped stores. Mapping and unmapping one would be half of the cost of a small instance.
+/// Their old contents have no meaning: a slot is never read before it is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    /// One with all the memory that it took: giving memory back costs more than all else that is done here.
+    /// One that keeps all its memory: returning memory to the system costs more than all other work here.
     whole: Spare<Mapping, 1>,
-    /// Some that keep [`KEPT_BYTES`] of it.
+    /// Some that keep [`KEPT_BYTES`] of theirs.
     trimmed: Spare<Mapping, KEPT_STACKS>,
 }
 
-/// How many trimmed stacks are kept.
+/// Maximum number of trimmed stacks.
 const KEPT_STACKS: usize = 16;
-/// How much of a trimmed stack stays in memory.
+/// Bytes that a trimmed stack keeps in memory.
 const KEPT_BYTES: usize = 64 << 10;
-/// How large a stack may be to be kept whole.
+/// Maximum size of a stack that is kept whole.
 const KEPT_WHOLE: usize = 8 << 20;
 
 impl Stacks {
@@ -42,7 +42,7 @@ impl Stacks {
         self.whole.take().or_else(|| self.trimmed.take())
     }
 
-    /// Keeps a stack whose store is gone, or unmaps it.
+    /// Keeps the stack of a dropped store, or unmaps it.
     pub fn put(&self, stack: StackRecord) {
         let slots = stack.slots;
         let rest = if slots.len() <= KEPT_WHOLE { self.whole.put(slots) } else { Some(slots) };
@@ -52,18 +52,18 @@ impl Stacks {
     }
 }
 
-/// Gives back what was touched beyond [`KEPT_BYTES`].
+/// Returns memory beyond [`KEPT_BYTES`] to the system.
 fn trim(slots: &Mapping) -> bool {
     // SAFETY: nothing points into the stack any more.
     slots.len() <= KEPT_BYTES || unsafe { slots.discard(KEPT_BYTES..slots.len()).is_ok() }
 }
 
 impl StackRecord {
-    /// A stack whose frames may fill `bytes` of values, or 16 GiB; [`VALUE_STACK_RESERVE`] slots come on top. It takes memory
-    /// only where it is touched. One of the `kept`, which are all for as many bytes, if there is one.
+    /// Creates a stack with `bytes` for values, at most 16 GiB, and [`VALUE_STACK_RESERVE`] slots more. Memory is used
+    /// only where it is touched. Reuses one of `kept`, which all have the same size, if there is one.
     ///
     /// # Errors
-    /// No address space.
+    /// The system has no address space.
     pub fn new(bytes: usize, kept: &Stacks) -> Result<StackRecord> {
         let words = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
         let all = words.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
@@ -84,7 +84,7 @@ impl StackRecord {
     }
 }
 
-/// Writes a value to a slot of so many words; one of a single word takes the low half.
+/// Writes a value to a slot of `words` words; a slot of one word holds the low half.
 ///
 /// # Safety
 /// The slot is on the value stack.
@@ -99,7 +99,7 @@ pub(crate) unsafe fn write_slot(slot: *mut u64, words: usize, bits: u128) {
     }
 }
 
-/// What a slot of so many words holds; of a number or a reference, the upper bits are unspecified.
+/// Reads a slot of `words` words. The upper bits of a number or a reference are unspecified.
 ///
 /// # Safety
 /// The slot is on the value stack.
@@ -112,21 +112,21 @@ pub(crate) unsafe fn read_slot(slot: *const u64, words: usize) -> u128 {
     }
 }
 
-/// How much of a native stack is used of which the system tells nothing. The threads of common systems have more.
+/// Bytes to use of a native stack whose bounds the system does not report. Threads of common systems have more.
 const UNKNOWN_STACK: usize = 512 << 10;
 
-/// How far down compiled code may take the native stack, which is now at about `here`: so that it takes no more than
-/// `max` bytes, and leaves [`NATIVE_STACK_RESERVE`] of what the thread has.
+/// Returns the lowest address to which compiled code may take the native stack, which is now at about `here`. It takes
+/// at most `max` bytes, and leaves [`NATIVE_STACK_RESERVE`] of the thread's stack.
 #[inline]
 pub(crate) fn native_limit(here: usize, max: usize) -> usize {
     let (lowest, end) = thread_stack();
     let limit = here.saturating_sub(if end == 0 { max.min(UNKNOWN_STACK) } else { max });
-    // Code may run on a stack that is not its thread's, of which nothing is known.
+    // Code may run on a stack that is not the thread's, whose bounds are unknown.
     if (lowest..end).contains(&here) { limit.max(lowest + NATIVE_STACK_RESERVE) } else { limit }
 }
 
-/// Runs something of the host that takes much native stack, where the guest may have left little: on this thread if `bytes`
-/// are free, else on a thread of its own. `None` if there can be no such thread.
+/// Runs host code that needs much native stack, of which the guest may have left little: on this thread if `bytes` are
+/// free, else on a new thread. `None` if no thread can be started.
 pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     let local = 0u8;
     let here = std::hint::black_box(&raw const local).addr();
@@ -137,21 +137,21 @@ pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -
     thread::run_on_stack(bytes, run).ok()
 }
 
-/// The lowest usable address of the thread's own stack, and its end. Both 0 if they are not known.
+/// Returns the lowest usable address of the thread's own stack, and its end. Both 0 if they are not known.
 #[inline]
 fn thread_stack() -> (usize, usize) {
-    // A constant without a destructor costs a load, a value that is made at its first use a call besides.
+    // A constant without a destructor costs a load; lazy initialisation would cost a call as well.
     thread_local!(static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) });
     BOUNDS.get().unwrap_or_else(|| {
-        // Where the system does not tell now, it may at another time.
+        // A failure may be temporary, so it is not remembered.
         let Ok(bounds) = thread::stack_bounds() else { return (0, 0) };
         BOUNDS.set(Some((bounds.start, bounds.end)));
         (bounds.start, bounds.end)
     })
 }
 
-/// Whether the native stack has no room for an activation: host functions that call the guest again, and code
-/// that calls interpreted functions, nest activations.
+/// Returns whether the native stack has no room for an activation. Activations nest when host functions call the guest,
+/// or native code calls interpreted functions.
 ///
 /// # Safety
 /// The stack is live.
@@ -178,7 +178,7 @@ mod tests {
         (first.ctx.value_sp, first.ctx.boundary) = (limit, 1);
         stacks.put(second);
         stacks.put(first);
-        // The other is the one that is kept whole.
+        // One stack is kept whole; the other is trimmed.
         let (_other, again) = (stack(), stack());
         assert_eq!((again.ctx.value_sp, again.ctx.value_limit, again.ctx.boundary), (base, limit, 0));
         // SAFETY: as above.

@@ -1,4 +1,5 @@
-//! What a store owns: instances, host functions, memories, tables, and what code of them points to.
+//! The store's record: it owns instances, host functions, memories, tables, and everything that code refers to by
+//! pointer.
 //!
 //! # Invariants
 //!
@@ -30,17 +31,18 @@ use weir_bytecode::Trap;
 use weir_bytecode::types::{MemoryType, TableType};
 use weir_contract::{InstanceCtx, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry};
 
-/// What to do about running code that has reached its deadline: see [`Store::epoch_deadline_callback`](crate::Store::epoch_deadline_callback).
+/// The response to reaching a deadline: see [`Store::epoch_deadline_callback`](crate::Store::epoch_deadline_callback).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UpdateDeadline {
     /// Let it trap with [`Trap::Interrupt`].
     Interrupt,
-    /// Let it go on until the engine's epoch has advanced by this much from now.
+    /// Continue until the engine's epoch has advanced by this much from now.
     Continue(u64),
 }
 
-/// See [`crate::Store::epoch_deadline_callback`]. It is given the store, into which no reference is held. May panic.
+/// The callback of [`crate::Store::epoch_deadline_callback`]. It receives the store, into which no reference is held.
+/// May panic.
 pub(crate) type OnDeadline = dyn FnMut(*mut StoreRecord) -> Result<UpdateDeadline> + Send + Sync;
 
 /// A global that no instance defines.
@@ -49,7 +51,7 @@ pub(crate) struct GlobalRecord {
     pub slot: [u64; 2],
 }
 
-/// Everything of a store but the embedder's data.
+/// All of a store but the embedder's data.
 #[repr(C)]
 pub(crate) struct StoreRecord {
     /// First, so that [`InstanceCtx::store`] points to the whole: see [`store_of`].
@@ -57,26 +59,26 @@ pub(crate) struct StoreRecord {
     pub engine: Engine,
     /// The stack that runs now.
     pub stack: *mut StackRecord,
-    /// Set by whoever returns `Exit::Trap` or [`weir_contract::Status::Trap`], before native frames are unwound,
-    /// and taken by whoever hands the failure to a caller in Rust: [`take_failure`].
+    /// The reason of `Exit::Trap` or [`weir_contract::Status::Trap`]. The code that returns either sets it before
+    /// native frames are unwound, and [`take_failure`] takes it when the failure is returned to Rust.
     pub failure: Option<Failure>,
-    /// How many invocations of the guest by Rust (`exec::entry`) are on the native stack.
+    /// Number of invocations of the guest by Rust (`exec::entry`) on the native stack.
     pub invocations: u32,
-    /// Whether there are any: tells when code may be reclaimed.
+    /// Whether there are any invocations, for the reclamation of code.
     pub quiescence: Word,
     /// The embedder's data, type-erased.
     pub data: *mut (),
     /// Frees `data`.
     pub drop_data: unsafe fn(*mut ()),
     pub limiter: Option<Limiter>,
-    /// Asked at the deadline; `None` while it runs, and if the deadline is a trap.
+    /// Called at the deadline; `None` while it runs, and if the deadline is a trap.
     pub on_deadline: Option<Box<OnDeadline>>,
     /// Unique in the process; handles carry it.
     pub id: u64,
     pub owned: Owned,
 }
 
-/// What is freed with the store. Every pointer comes from `Box::into_raw`.
+/// Everything that is freed with the store. Every pointer comes from `Box::into_raw`.
 #[derive(Default)]
 pub(crate) struct Owned {
     pub owners: Vec<*mut Owner>,
@@ -84,16 +86,16 @@ pub(crate) struct Owned {
     pub tables: Vec<*mut TableRecord>,
     pub globals: Vec<*mut GlobalRecord>,
     pub externs: Vec<*mut ExternRecord>,
-    /// How many of the owners are instances.
+    /// Number of the owners that are instances.
     pub instances: usize,
 }
 
-/// What an `externref` points to.
+/// The record of an `externref`.
 pub(crate) struct ExternRecord {
     pub value: Box<dyn Any + Send + Sync>,
 }
 
-/// The store that an instance belongs to.
+/// Returns the store that an instance belongs to.
 ///
 /// # Safety
 /// `instance` is the context of an instance or host function of a live store.
@@ -103,7 +105,7 @@ pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
     unsafe { (*instance).store.cast() }
 }
 
-/// The fixed part of a context.
+/// Creates the fixed part of a context.
 ///
 /// # Safety
 /// `store` is live.
@@ -113,7 +115,7 @@ pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> Inst
     InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast() }
 }
 
-/// Takes the reason out of a store whose guest has just trapped.
+/// Takes the failure of a store whose guest has just trapped.
 ///
 /// # Safety
 /// `store` is live, and an engine has just returned a trap from it.
@@ -123,7 +125,7 @@ pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
     failure.expect("whoever returns a trap leaves its reason, native code by way of the landing pad")
 }
 
-/// Takes `cost` from `fuel`, which stays negative once it ran out.
+/// Subtracts `cost` from `fuel`, which stays negative once it has run out.
 ///
 /// # Errors
 /// [`Trap::OutOfFuel`]
@@ -134,15 +136,15 @@ pub(crate) fn charge(fuel: &mut i64, cost: i64) -> Result<(), Trap> {
 }
 
 impl StoreRecord {
-    /// Sets the deadline to so many ticks from now.
+    /// Sets the deadline to `ticks` from now.
     pub fn set_deadline(&mut self, ticks: u64) {
         self.ctx.deadline = self.engine.record().epoch.load(Ordering::Relaxed).saturating_add(ticks);
     }
 
-    /// Makes a memory.
+    /// Creates a memory in the store.
     ///
     /// # Errors
-    /// See [`MemoryRecord::new`]; or the store may have no more.
+    /// The errors of [`MemoryRecord::new`]; or the store's limit is reached.
     pub fn add_memory(&mut self, ty: MemoryType) -> Result<*mut MemoryRecord> {
         self.check_counts(0, 1, 0)?;
         let guard_regions = self.engine.config().guards_memory();
@@ -152,10 +154,10 @@ impl StoreRecord {
         Ok(memory)
     }
 
-    /// Makes a table filled with a reference. A concrete element type is given by its engine-wide identity.
+    /// Creates a table filled with a reference. A concrete element type is given by its engine-wide identity.
     ///
     /// # Errors
-    /// See [`TableRecord::new`]; or the store may have no more.
+    /// The errors of [`TableRecord::new`]; or the store's limit is reached.
     pub fn add_table(&mut self, ty: TableType, reference: u64) -> Result<*mut TableRecord> {
         self.check_counts(0, 0, 1)?;
         let table = TableRecord::new(ty, reference, self.limiter.as_mut(), self.data)?;
@@ -164,26 +166,26 @@ impl StoreRecord {
         Ok(table)
     }
 
-    /// Whether the store's limits allow so many more instances, memories and tables.
+    /// Checks that the store's limits allow this many more instances, memories and tables.
     ///
     /// # Errors
-    /// They do not.
+    /// They exceed a limit.
     pub fn check_counts(&mut self, instances: usize, memories: usize, tables: usize) -> Result<()> {
         let Some(limiter) = &mut self.limiter else { return Ok(()) };
         let limits = limiter.counts(self.data)?;
-        let asked = [
+        let counts = [
             ("instances", self.owned.instances + instances, limits.0),
             ("memories", self.owned.memories.len() + memories, limits.1),
             ("tables", self.owned.tables.len() + tables, limits.2),
         ];
-        match asked.into_iter().find(|(_, count, limit)| count > limit) {
+        match counts.into_iter().find(|(_, count, limit)| count > limit) {
             Some((what, _, limit)) => Err(Error::msg(format!("the store's limit of {limit} {what} is exceeded"))),
             None => Ok(()),
         }
     }
 }
 
-// What the pointers in the contexts rely on.
+// Assumptions of the pointers in contexts.
 const _: () = {
     assert!(offset_of!(StoreRecord, ctx) == 0 && size_of::<StoreCtx>() <= size_of::<StoreRecord>());
     assert!(offset_of!(StackRecord, ctx) == 0 && size_of::<StackCtx>() <= size_of::<StackRecord>());

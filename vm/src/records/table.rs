@@ -1,4 +1,4 @@
-//! Tables: growable arrays of references, each with what `call_indirect` needs beside it.
+//! Tables: growable arrays of references. Each element also holds the fields that `call_indirect` reads.
 
 use crate::records::limiter::Limiter;
 use crate::{Error, Result};
@@ -7,7 +7,7 @@ use weir_bytecode::Trap;
 use weir_bytecode::types::{HeapType, Limits, TableType};
 use weir_contract::{FuncRef, NULL_SIG, TableCtx, TableEntry};
 
-/// No table may have more elements: 320 MB of entries, and what other engines allow.
+/// Maximum number of elements of a table (320 MB of entries), the same as in other engines.
 pub(crate) const MAX_TABLE_ELEMENTS: u64 = 10_000_000;
 
 /// A table.
@@ -16,12 +16,12 @@ pub(crate) struct TableRecord {
     /// Points into `entries`.
     pub ctx: TableCtx,
     pub ty: TableType,
-    /// Only ever used to grow; everything else goes through `ctx`.
+    /// Used to grow only; all other accesses go through `ctx`.
     entries: Vec<TableEntry>,
 }
 
 impl TableRecord {
-    /// A table of the type's minimal size, filled with a reference.
+    /// Creates a table of the type's minimum size, filled with a reference.
     ///
     /// # Errors
     /// The size exceeds [`MAX_TABLE_ELEMENTS`] or the store's limits.
@@ -40,15 +40,15 @@ impl TableRecord {
         }
     }
 
-    /// Its type, the size that it has now in the place of the minimal size.
+    /// Returns the type, with the current size as the minimum.
     pub fn current_type(&self) -> TableType {
         TableType { limits: Limits { min: self.ctx.len, ..self.ty.limits }, ..self.ty }
     }
 
-    /// The element at `index`.
+    /// Returns the element at `index`.
     ///
     /// # Errors
-    /// Out of bounds.
+    /// The index is out of bounds.
     pub fn get(&self, index: u64) -> Result<u64, Trap> {
         let entry = self.range(index, 1)?;
         // SAFETY: `range` has checked that the element exists.
@@ -58,7 +58,7 @@ impl TableRecord {
     /// Writes one element.
     ///
     /// # Errors
-    /// Out of bounds.
+    /// The index is out of bounds.
     pub fn set(&mut self, index: u64, reference: u64) -> Result<(), Trap> {
         self.fill(index, reference, 1)
     }
@@ -66,7 +66,7 @@ impl TableRecord {
     /// Writes `len` elements.
     ///
     /// # Errors
-    /// Out of bounds, before anything is written.
+    /// The range is out of bounds; nothing is written.
     pub fn fill(&mut self, index: u64, reference: u64, len: u64) -> Result<(), Trap> {
         self.put(index, std::iter::repeat_n(self.entry(reference), len as usize))
     }
@@ -74,21 +74,21 @@ impl TableRecord {
     /// Writes these elements.
     ///
     /// # Errors
-    /// Out of bounds, before anything is written.
+    /// The range is out of bounds; nothing is written.
     pub fn write(&mut self, index: u64, references: impl ExactSizeIterator<Item = u64>) -> Result<(), Trap> {
         self.put(index, references.map(|reference| self.entry(reference)))
     }
 
-    /// Writes references to these functions, of the table's store; its elements are functions.
+    /// Writes references to these functions, which belong to the table's store. The table's elements are functions.
     ///
     /// # Errors
-    /// Out of bounds, before anything is written.
+    /// The range is out of bounds; nothing is written.
     pub fn write_funcs(&mut self, index: u64, funcs: impl ExactSizeIterator<Item = *const FuncRef>) -> Result<(), Trap> {
         // SAFETY: they exist.
         self.put(index, funcs.map(|func| unsafe { func_entry(func) }))
     }
 
-    /// Writes these entries. Inlined, so that the loop is one over what the entries come from.
+    /// Writes these entries. Inlined into each caller, so that the loop is specialised for its iterator.
     #[inline]
     fn put(&self, index: u64, entries: impl ExactSizeIterator<Item = TableEntry>) -> Result<(), Trap> {
         let first = self.range(index, entries.len() as u64)?;
@@ -99,10 +99,10 @@ impl TableRecord {
         Ok(())
     }
 
-    /// Appends `delta` elements, and answers how many there were; `None` and no change if that exceeds a limit.
+    /// Adds `delta` elements and returns the previous number; `None` without any change if that exceeds a limit.
     ///
     /// # Errors
-    /// The limiter's.
+    /// The error of the limiter.
     pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
         let old = self.ctx.len;
         let max = self.ty.limits.max.unwrap_or(u64::MAX).min(MAX_TABLE_ELEMENTS);
@@ -134,10 +134,10 @@ impl TableRecord {
         Some(())
     }
 
-    /// The first of `len` elements from `index` on, all of which exist.
+    /// Returns the address of the first of `len` elements from `index`, all of which exist.
     ///
     /// # Errors
-    /// Some do not.
+    /// The range is out of bounds.
     pub fn range(&self, index: u64, len: u64) -> Result<*mut TableEntry, Trap> {
         match index.checked_add(len) {
             Some(end) if end <= self.ctx.len => Ok(self.ctx.entries.wrapping_add(index as usize)),
@@ -145,7 +145,7 @@ impl TableRecord {
         }
     }
 
-    /// What stands in the table for a reference of its element type.
+    /// Creates the entry for a reference of the table's element type.
     fn entry(&self, reference: u64) -> TableEntry {
         if reference == 0 || self.ty.element.heap == HeapType::Extern {
             return TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
@@ -155,10 +155,10 @@ impl TableRecord {
     }
 }
 
-/// What stands in a table for a function.
+/// Creates the entry for a function.
 ///
 /// # Safety
-/// It exists.
+/// The function exists.
 #[inline]
 unsafe fn func_entry(func: *const FuncRef) -> TableEntry {
     // SAFETY: the caller's promise.

@@ -11,8 +11,8 @@
 //! Both kinds of link lie on the native stack, which grows downwards: of two links the one at the lower address is the inner one. So
 //! the walker merges the chains by address, and no link needs to know the other kind.
 //!
-//! The walk is for the thread that runs the guest, wherever that is in Rust: in a host function, in a helper that may grow something,
-//! in a callback at the deadline, or at a trap. It is not for signal handlers or other threads.
+//! Only the thread that runs the guest can walk, from any Rust code: a host function, a helper that may grow a memory
+//! or table, a callback at the deadline, or at a trap. Signal handlers and other threads cannot.
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
@@ -39,7 +39,7 @@ pub(crate) struct Position {
     pub fp: *mut u64,
     /// The function.
     pub body: *const Body,
-    /// The instance it runs in.
+    /// The instance in which it runs.
     pub scope: *const Scope,
 }
 
@@ -51,7 +51,8 @@ pub(crate) struct Activation {
 }
 
 impl Activation {
-    /// An activation inside the innermost one of `stack`, to be linked where it stays.
+    /// Creates an activation inside the innermost one of `stack`. It must be linked after it has been moved to its
+    /// final place.
     ///
     /// # Safety
     /// `stack` is live.
@@ -61,7 +62,7 @@ impl Activation {
         Activation { prev: unsafe { (*stack).activation }, position: Cell::new(ptr::null()) }
     }
 
-    /// Makes it the innermost one, until [`Activation::unlink`].
+    /// Makes this activation the innermost one, until [`Activation::unlink`].
     ///
     /// # Safety
     /// `stack` is that of [`Activation::new`]. This does not move until it is unlinked.
@@ -71,10 +72,10 @@ impl Activation {
         unsafe { (*stack).activation = ptr::from_ref(self).cast() };
     }
 
-    /// Makes the one around it the innermost one.
+    /// Makes the next outer activation the innermost one.
     ///
     /// # Safety
-    /// It is the innermost one of `stack`.
+    /// This is the innermost activation of `stack`.
     #[inline(always)]
     pub unsafe fn unlink(&self, stack: *mut StackCtx) {
         // SAFETY: the caller's promise.
@@ -95,18 +96,20 @@ pub(crate) unsafe fn record_position(stack: *const StackCtx, position: *const Po
 /// A frame of the guest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Frame<'a> {
-    /// Of native code. Code with inlined calls has several for one frame of the machine; the compiler inlines none yet.
+    /// A frame of native code. Code with inlined calls has several for one machine frame; the compiler does not inline
+    /// yet.
     Native(NativeFrame<'a>),
-    /// Of the interpreter, or of the evaluator of SSA.
+    /// A frame of the interpreter, or of the evaluator of SSA.
     Interp {
         module: &'a Module,
         func: u32,
-        /// Offset in the module of the instruction: the call, but for the innermost frame at a trap.
+        /// Offset in the module of the instruction: the call, or at a trap the trapping instruction for the innermost
+        /// frame.
         pc: Pc,
     },
 }
 
-/// See [`Frame::Native`].
+/// A frame of native code: see [`Frame::Native`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NativeFrame<'a> {
     pub module: &'a Module,
@@ -119,18 +122,18 @@ pub(crate) struct NativeFrame<'a> {
 /// function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pc {
-    /// At this instruction.
+    /// The offset of the instruction.
     At(u32),
-    /// At the call that returns to this instruction.
+    /// The offset of the instruction after the call.
     Before(u32),
 }
 
 impl Pc {
-    /// The offset in the module of the instruction of function `func`.
+    /// Returns the offset in the module of the instruction of function `func`.
     fn find(self, module: &Module, func: u32) -> u32 {
         match self {
             Pc::At(pc) => pc,
-            // Code cannot be read backwards.
+            // Code cannot be decoded backwards.
             Pc::Before(pc) => {
                 let bytecode = module.bytecode();
                 let entry = bytecode.body(func).map_or(pc, |body| body.entry);
@@ -143,8 +146,9 @@ impl Pc {
 /// Calls `visit` with every frame of the guest of `store`, innermost first.
 ///
 /// # Safety
-/// This thread runs no guest of the live store, or is in Rust code that its guest called at a place that has recorded where the guest
-/// stands: a stub that sets `exit_fp`, or the interpreter after [`record_position`]. The helpers for bulk operations do neither.
+/// This thread runs no guest of the live store, or is in Rust code called by its guest from a place that records the
+/// guest's position: a stub that sets `exit_fp`, or the interpreter after [`record_position`]. The helpers for bulk
+/// operations do neither.
 pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>)) {
     // SAFETY: the caller's promise: both chains are those of frames that are still there.
     unsafe {
@@ -171,7 +175,7 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
     }
 }
 
-/// The frames of one activation, innermost first.
+/// Visits the frames of one activation, innermost first.
 ///
 /// # Safety
 /// `position` is the recorded position of that activation.
@@ -212,7 +216,8 @@ impl WasmBacktrace {
 }
 
 impl Failure {
-    /// Takes the backtrace, unless the failure has one: that of a host function's error that came from a guest.
+    /// Takes the backtrace, unless the failure already has one: the error of a host function that called the guest
+    /// does.
     ///
     /// # Safety
     /// As for [`walk`].

@@ -3,10 +3,10 @@
 use super::calls::Call;
 use std::sync::LazyLock;
 
-/// Makes every thread of the process execute a memory barrier and a serialising instruction: each has then seen what this thread wrote
-/// before, has made its own writes visible, and fetches instructions anew. Returns whether this happened: not every system can
-/// do it, and on those that can't it never happens. Costs some microseconds, but ten milliseconds and more the first time, because the
-/// system waits then until all threads know of it.
+/// Makes every thread of the process execute a memory barrier and a serialising instruction. After it, each thread has
+/// seen the earlier writes of this thread, has made its own writes visible, and fetches instructions anew. Returns
+/// whether this happened; on a system without such a barrier it always returns false. Takes some microseconds, but ten
+/// milliseconds or more the first time, because the kernel then waits until all threads are registered.
 pub(crate) fn all_threads() -> bool {
     static REGISTERED: LazyLock<bool> = LazyLock::new(register);
     *REGISTERED && barrier()
@@ -24,7 +24,7 @@ fn barrier() -> bool {
 
 #[cfg(target_os = "linux")]
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: it touches no memory of ours.
+    // SAFETY: it accesses none of the process's memory.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 

@@ -1,4 +1,4 @@
-//! Makes functions of the operating-system layer fail, for tests of what happens then.
+//! Makes functions of the operating-system layer fail, to test how failures are handled.
 //!
 //! ```
 //! use weir::fault_injection::{FaultInjection, functions};
@@ -16,8 +16,8 @@
 //! # Ok::<(), weir::Error>(())
 //! ```
 //!
-//! Functions belong to the process: all threads count and fail. What a process has done once and keeps, such as installed
-//! signal handlers, is not done again, so a test of these needs a process of its own.
+//! Counts and failures apply to the whole process, to all threads. A test of something that a process does once, such
+//! as installing signal handlers, needs a process of its own.
 
 pub use super::calls::functions;
 pub use super::faults::{FaultInjection, Function};

@@ -1,4 +1,4 @@
-//! Functions that count their calls and fail when a test says so.
+//! Functions that count their calls and fail when a test requests it.
 
 use std::io;
 use std::ops::{Bound, RangeBounds};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Function {
     name: &'static str,
-    /// Whether the other fields have a meaning.
+    /// Whether the other fields are in use.
     armed: AtomicBool,
     calls: AtomicU64,
     failed: AtomicU64,
@@ -20,7 +20,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// A function that nothing makes fail yet. Names are unique: package, module and function.
+    /// Creates a function that does not fail. Names are unique: package, module and function.
     #[must_use]
     pub const fn new(name: &'static str) -> Function {
         Function {
@@ -34,19 +34,19 @@ impl Function {
         }
     }
 
-    /// Package, module and function, such as `weir::mapping::reserve`.
+    /// Returns the name: package, module and function, such as `weir::mapping::reserve`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// How often it was called since [`FaultInjection::fail`].
+    /// Returns the number of calls since [`FaultInjection::fail`].
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// How often it was made to fail since [`FaultInjection::fail`].
+    /// Returns the number of injected failures since [`FaultInjection::fail`].
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::SeqCst)
@@ -55,7 +55,7 @@ impl Function {
     /// Counts a call. The function calls this first, and returns the error.
     ///
     /// # Errors
-    /// The one to inject.
+    /// The error to inject.
     pub fn enter(&self) -> io::Result<()> {
         if !self.armed.load(Ordering::SeqCst) {
             return Ok(());
@@ -69,7 +69,7 @@ impl Function {
     }
 }
 
-/// The right to make functions fail, which one test at a time has in a process. Dropped, all work again.
+/// The permission to make functions fail. One test of a process has it at a time. Dropping it ends all failures.
 #[derive(Debug)]
 pub struct FaultInjection {
     armed: Vec<&'static Function>,
@@ -84,7 +84,7 @@ impl FaultInjection {
         FaultInjection { armed: Vec::new(), _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    /// From now on `function` counts its calls anew, from 1, and those in `calls` fail with `errno`.
+    /// Makes `function` fail: its calls are counted from 1 again, and those in `calls` fail with `errno`.
     pub fn fail(&mut self, function: &'static Function, calls: impl RangeBounds<u64>, errno: i32) {
         let first = match calls.start_bound() {
             Bound::Included(&call) => call,

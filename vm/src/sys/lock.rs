@@ -1,5 +1,5 @@
-//! Locks whose order is checked. Each has a rank; in debug builds, taking a lock while the thread holds one that may not be held
-//! around it panics, whether or not another thread waits. Release builds keep no ranks.
+//! Locks whose order is checked. Each has a rank. In debug builds, taking a lock while the thread holds one whose rank
+//! forbids it panics, whether or not another thread waits. Release builds keep no ranks.
 //!
 //! The order is a tree, and a thread that holds a lock takes only locks below it:
 //!
@@ -10,13 +10,14 @@
 //!   └ Retired ─ Words
 //! ```
 //!
-//! Other locks have no rank. Some are held while another one without rank is taken: the compile queue's around the list of its
-//! threads, that of the evaluator's functions around the account of compilations. None is held around one that has a rank.
+//! Other locks have no rank. Two of them are held while another lock without a rank is taken: the lock of the compile
+//! queue around that of its list of threads, and the lock of the evaluator's functions around that of the compilation
+//! statistics. None is held while a ranked lock is taken.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a lock protects, which decides the locks around it.
+/// The data that a lock protects, which determines its place in the order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rank {
     /// The entries of a module: `ModuleState::entries`.
@@ -34,7 +35,7 @@ pub(crate) enum Rank {
 }
 
 impl Rank {
-    /// The locks that a thread may hold when it takes one of this rank.
+    /// Returns the ranks that a thread may hold when it takes one of this rank.
     #[cfg(debug_assertions)]
     fn outer(self) -> &'static [Rank] {
         match self {
@@ -55,7 +56,7 @@ pub(crate) struct Lock<T> {
 }
 
 impl<T> Lock<T> {
-    /// An unlocked lock.
+    /// Creates an unlocked lock.
     pub fn new(rank: Rank, value: T) -> Lock<T> {
         #[cfg(not(debug_assertions))]
         let _ = rank;
@@ -69,7 +70,7 @@ impl<T> Lock<T> {
     /// Waits for the lock and takes it.
     ///
     /// # Panics
-    /// In debug builds, if the thread holds a lock around which this one may not be taken.
+    /// In debug builds, if the thread holds a lock that must not be held around this one.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         #[cfg(debug_assertions)]
@@ -81,13 +82,13 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The value, which no other thread can reach.
+    /// Returns the value, which no other thread can reach.
     pub fn get_mut(&mut self) -> &mut T {
         self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A lock that is held, until this is dropped.
+/// A held lock; released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard<'a, T> {
     guard: MutexGuard<'a, T>,

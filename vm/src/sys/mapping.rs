@@ -1,4 +1,4 @@
-//! Memory mappings. A mapping only gives out raw pointers: what is read, written and run there is the affair of its owner.
+//! Memory mappings. A mapping only provides raw pointers; its owner is responsible for reads, writes and execution.
 
 use super::calls::Call;
 use super::memory_file::MemoryFile;
@@ -8,20 +8,20 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 
-/// Bytes of a page.
+/// Returns the bytes of a page.
 #[inline]
 pub(crate) fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// What the processor may do with memory.
+/// Access rights of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// Nothing: every access faults.
+    /// None: every access faults.
     None,
-    /// Read and write it.
+    /// Read and write.
     ReadWrite,
-    /// Read and execute it.
+    /// Read and execute.
     ReadExecute,
 }
 
@@ -50,25 +50,25 @@ pub(crate) struct Mapping {
     len: usize,
 }
 
-// SAFETY: an address range. Every access to it is unsafe and says why it is right.
+// SAFETY: an address range. Every access to it is unsafe and has its own justification.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `len` bytes of inaccessible address space, more than 0.
+    /// Reserves `len` bytes of inaccessible address space; `len` is not 0.
     ///
     /// # Errors
-    /// The system has no room for it.
+    /// The system has no address space left.
     pub fn reserve(len: usize) -> io::Result<Mapping> {
         Call::Reserve.enter()?;
         Mapping::anonymous(len, Access::None, MapFlags::PRIVATE)
     }
 
-    /// `len` bytes of zeros, more than 0, readable and writable, which take memory where they are touched.
+    /// Maps `len` bytes of zeros, readable and writable, which use memory where they are touched; `len` is not 0.
     ///
     /// # Errors
-    /// The system has no room for it.
+    /// The system has no memory or address space left.
     pub fn zeroed(len: usize) -> io::Result<Mapping> {
         Call::MapZeroed.enter()?;
         Mapping::anonymous(len, Access::ReadWrite, MapFlags::PRIVATE)
@@ -80,7 +80,7 @@ impl Mapping {
         Ok(Mapping::own(start.cast(), len))
     }
 
-    /// `len` bytes of a file from its start, shared with all who have it.
+    /// Maps `len` bytes of a file from `offset`, shared with all users of the file.
     pub(super) fn of_file(file: impl AsFd, offset: u64, len: usize, access: Access) -> io::Result<Mapping> {
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: a new mapping, wherever the system puts it.
@@ -92,25 +92,25 @@ impl Mapping {
         Mapping { start: NonNull::new(start).expect("the system maps nothing at address 0"), len }
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     #[inline]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// Bytes that were asked for.
+    /// Returns the length in bytes, as requested.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Lets the processor do with the pages in `range` what `access` says. An empty range costs nothing.
+    /// Sets the access rights of the pages in `range`. An empty range costs nothing.
     ///
     /// # Errors
     /// The system refuses, or has no memory to make accessible.
     ///
     /// # Safety
-    /// Nothing uses the pages in another way from now on.
+    /// From now on the pages are only used as `access` allows.
     pub unsafe fn protect(&self, range: Range<usize>, access: Access) -> io::Result<()> {
         if range.is_empty() {
             return Ok(());
@@ -120,13 +120,13 @@ impl Mapping {
         unsafe { Ok(mprotect(self.part(&range).cast(), range.len(), access.for_mprotect())?) }
     }
 
-    /// Replaces the pages in `range` by readable and writable pages of zeros, whatever was mapped there. An empty range costs nothing.
+    /// Replaces the pages in `range` by readable and writable pages of zeros. An empty range costs nothing.
     ///
     /// # Errors
-    /// The system has no room for another mapping.
+    /// The system cannot make another mapping.
     ///
     /// # Safety
-    /// Nothing refers to what is there.
+    /// Nothing refers to the old contents.
     pub unsafe fn zero(&self, range: Range<usize>) -> io::Result<()> {
         if range.is_empty() {
             return Ok(());
@@ -138,13 +138,13 @@ impl Mapping {
         Ok(())
     }
 
-    /// Gives the memory of the pages in `range` back. They read as zeros afterwards.
+    /// Returns the memory of the pages in `range` to the system. They read as zeros afterwards.
     ///
     /// # Errors
     /// The system refuses.
     ///
     /// # Safety
-    /// Nothing refers to what is there.
+    /// Nothing refers to the old contents.
     #[cfg(target_os = "linux")]
     pub unsafe fn discard(&self, range: Range<usize>) -> io::Result<()> {
         Call::Discard.enter()?;
@@ -153,7 +153,7 @@ impl Mapping {
         unsafe { Ok(rustix::mm::madvise(self.part(&range).cast(), range.len(), advice)?) }
     }
 
-    /// Other systems give no such promise of zeros.
+    /// Other systems do not guarantee zeros.
     #[cfg(not(target_os = "linux"))]
     pub unsafe fn discard(&self, _range: Range<usize>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
@@ -167,36 +167,38 @@ impl Mapping {
 
 #[cfg(target_os = "linux")]
 impl Mapping {
-    /// `len` bytes of zeros, more than 0, readable and writable, of which [`Mapping::alias`] can make another view.
+    /// Maps `len` bytes of zeros, readable and writable, of which [`Mapping::alias`] can make another view; `len` is
+    /// not 0.
     ///
     /// # Errors
-    /// The system has no room for it.
+    /// The system has no memory or address space left.
     pub fn shared(len: usize) -> io::Result<Mapping> {
         Call::MapShared.enter()?;
         Mapping::anonymous(len, Access::ReadWrite, MapFlags::SHARED)
     }
 
-    /// `len` bytes of a file from `offset`, readable and writable; what is written can be seen in all other views of the file.
+    /// Maps `len` bytes of a file from `offset`, readable and writable. Writes are visible in all other views of the
+    /// file.
     ///
     /// # Errors
-    /// The system has no room for it.
+    /// The system has no memory or address space left.
     pub fn shared_file(file: &MemoryFile, offset: u64, len: usize) -> io::Result<Mapping> {
         Call::MapSharedFile.enter()?;
         Mapping::of_file(file, offset, len, Access::ReadWrite)
     }
 
-    /// A second view of the pages in `range`, which must be of a shared mapping.
+    /// Makes a second view of the pages in `range`, which must belong to a shared mapping.
     ///
     /// # Errors
-    /// The system has no room for it, or cannot do this: Valgrind's does not.
+    /// The system has no address space left, or does not support this, such as Valgrind.
     pub fn alias(&self, range: Range<usize>) -> io::Result<Mapping> {
         Call::MapAlias.enter()?;
-        // SAFETY: an old length of 0 leaves a shared mapping where it is, and is refused for another (mremap(2)).
+        // SAFETY: with an old length of 0, mremap(2) does not move a shared mapping, and fails for a private one.
         let start = unsafe { rustix::mm::mremap(self.part(&range).cast(), 0, range.len(), rustix::mm::MremapFlags::MAYMOVE)? };
         Ok(Mapping::own(start.cast(), range.len()))
     }
 
-    /// Leaves the mapping out of processes that this one forks.
+    /// Excludes the mapping from forked child processes.
     ///
     /// # Errors
     /// The system refuses.
@@ -207,13 +209,14 @@ impl Mapping {
     }
 }
 
-/// Maps the first `len` bytes of a file, copied on writing, over the pages at `start`.
+/// Maps the first `len` bytes of a file, copy-on-write, over the pages at `start`.
 ///
 /// # Errors
-/// The system has no room for another mapping.
+/// The system cannot make another mapping.
 ///
 /// # Safety
-/// The pages belong to a mapping of the caller, and nothing refers to what is there. The file does not become shorter.
+/// The pages belong to a mapping of the caller, and nothing refers to the old contents. The file does not become
+/// shorter.
 pub(crate) unsafe fn map_file_over(start: *mut u8, len: usize, file: &MemoryFile) -> io::Result<()> {
     Call::MapFileOver.enter()?;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
@@ -224,9 +227,9 @@ pub(crate) unsafe fn map_file_over(start: *mut u8, len: usize, file: &MemoryFile
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // A process at its limit of mappings cannot unmap what would split one. Then the address space stays taken.
+        // A process at its limit of mappings cannot unmap the middle of one. The address space then remains reserved.
         if Call::Unmap.enter().is_ok() {
-            // SAFETY: a mapping of ours, to which nothing refers any more, as its owner says.
+            // SAFETY: a mapping of ours, to which no references are left, as its owner guarantees.
             let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
         }
     }

@@ -1,4 +1,4 @@
-//! Files that are only memory.
+//! Files in memory.
 
 use super::calls::Call;
 use std::io;
@@ -14,28 +14,29 @@ impl AsFd for MemoryFile {
     }
 }
 
-/// What a [`MemoryFile`] is for.
+/// The purpose of a [`MemoryFile`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// To be sealed, and mapped as data.
+    /// Sealed, then mapped as data.
     Data,
-    /// To be mapped as code.
+    /// Mapped as code.
     Code,
 }
 
 #[cfg(target_os = "linux")]
 impl MemoryFile {
-    /// An empty file, which `/proc` shows by `name`.
+    /// Creates an empty file. `/proc` shows it as `name`.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new(name: &str, purpose: Purpose) -> io::Result<MemoryFile> {
         use rustix::fs::{MemfdFlags, memfd_create};
         use rustix::io::Errno;
         Call::FileInMemory.enter()?;
         let file = match purpose {
             Purpose::Data => memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING),
-            // Kernels since 6.3 can be told to deny executable memfds by default; older ones do not know the flag.
+            // Kernels from 6.3 on can be configured to deny executable memfds by default; older ones do not know the
+            // flag.
             Purpose::Code => match memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::EXEC) {
                 Err(Errno::INVAL) => memfd_create(name, MemfdFlags::CLOEXEC),
                 other => other,
@@ -44,10 +45,10 @@ impl MemoryFile {
         Ok(MemoryFile(file?))
     }
 
-    /// Makes the file `len` bytes long; new ones are 0.
+    /// Sets the length of the file; new bytes are 0.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         Call::FileSetLen.enter()?;
         Ok(rustix::fs::ftruncate(&self.0, len)?)
@@ -56,7 +57,7 @@ impl MemoryFile {
     /// Writes all of `bytes` from offset `at`.
     ///
     /// # Errors
-    /// The system's; some of it may have been written.
+    /// The system's error; some bytes may have been written.
     pub fn write_all_at(&self, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             Call::FileWriteAt.enter()?;
@@ -68,10 +69,10 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Makes length and contents final.
+    /// Makes length and contents immutable.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn seal(&self) -> io::Result<()> {
         use rustix::fs::{SealFlags, fcntl_add_seals};
         Call::FileSeal.enter()?;

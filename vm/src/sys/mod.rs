@@ -1,9 +1,9 @@
 //! The operating system: memory mappings, files, signals, threads, locks, barriers and clocks.
 //!
-//! No other module of the library names libc, rustix, `std::fs` or the parts of `std::thread` that start or query threads. This one
-//! holds no policy and knows nothing of the rest of the library: it makes system calls, turns their failures into [`std::io::Error`],
-//! and owns what must be given back. Each function that may fail begins with [`calls::Call::enter`], so that a test can
-//! make it fail.
+//! No other module of the library names libc, rustix, `std::fs` or the parts of `std::thread` that start or query
+//! threads. This module has no policy and depends on no other part of the library: it makes system calls, returns their
+//! failures as [`std::io::Error`], and owns system resources. Each function that may fail begins with
+//! [`calls::Call::enter`], so that a test can make it fail.
 
 pub(crate) mod barrier;
 mod call_table;

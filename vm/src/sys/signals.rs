@@ -1,4 +1,4 @@
-//! Synchronous signals: the process's handler of faults, and the stack on which a thread takes them.
+//! Synchronous signals: the process's fault handler, and the alternate stack on which a thread handles them.
 
 use super::calls::Call;
 use super::mapping::{Access, Mapping, page_size};
@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// A processor's register in [`Fault`]'s general registers.
+/// A register, as an index into the general registers of a [`Fault`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub(crate) enum Register {
@@ -21,25 +21,26 @@ pub(crate) enum Register {
     R15 = libc::REG_R15,
 }
 
-/// An instruction that faulted: the registers of the thread, with which it goes on when the handler returns.
+/// A faulting instruction: the registers of the thread, which it has again when the handler returns.
 #[derive(Debug)]
 pub(crate) struct Fault<'a> {
     registers: &'a mut [libc::greg_t; 23],
 }
 
 impl Fault<'_> {
-    /// What a register holds.
+    /// Returns the value of a register.
     pub fn get(&self, register: Register) -> usize {
         self.registers[register as usize] as usize
     }
 
-    /// Changes what a register holds when the thread goes on.
+    /// Sets the value that a register has when the thread continues.
     pub fn set(&mut self, register: Register, value: usize) {
         self.registers[register as usize] = value as libc::greg_t;
     }
 }
 
-/// Decides about a fault: returns true if the thread is to go on with the registers as they are now, and false if the fault is another's.
+/// Decides about a fault. Returns true if the thread continues with the registers as they are now, and false to forward
+/// the fault.
 ///
 /// Called in a signal handler: it allocates nothing, takes no lock and does not panic.
 pub(crate) type Claim = fn(&mut Fault<'_>) -> bool;
@@ -48,14 +49,14 @@ const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, li
 
 static CLAIM: OnceLock<Claim> = OnceLock::new();
 
-/// What each of [`SIGNALS`] did before; all set before the first handler is installed.
+/// The previous actions of [`SIGNALS`]; all set before the first handler is installed.
 static PREVIOUS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// Installs the process's handlers of SIGSEGV, SIGBUS, SIGILL and SIGFPE, if that has not been done. They ask `claim`, which is
-/// always the same function; a fault that it does not claim goes to the handler that was there before.
+/// Installs the process's handlers of SIGSEGV, SIGBUS, SIGILL and SIGFPE, if they are not installed. They call `claim`,
+/// which is always the same function. A fault that it does not claim is forwarded to the previous handler.
 ///
 /// # Errors
-/// The system denies them. Some may be installed; the rest is at the next try.
+/// The system's error. Some handlers may be installed; the next call installs the rest.
 pub(crate) fn install_fault_handlers(claim: Claim) -> io::Result<()> {
     static INSTALLED: Mutex<bool> = Mutex::new(false);
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,12 +73,12 @@ pub(crate) fn install_fault_handlers(claim: Claim) -> io::Result<()> {
     PREVIOUS.get_or_init(|| previous);
     let mut action = empty_action();
     action.sa_sigaction = handle as *const () as usize;
-    // NODEFER: a fault while handling one must kill, not hang; and the mask stays right when the handler does not return
-    // to where it was.
+    // NODEFER: a fault in the handler must kill, not hang; and the signal mask stays right although the handler may
+    // resume elsewhere.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
     for signal in SIGNALS {
         Call::SignalInstall.enter()?;
-        // SAFETY: `handle` is async-signal-safe and passes on what is not ours.
+        // SAFETY: `handle` is async-signal-safe and forwards other faults.
         check(unsafe { libc::sigaction(signal, &action, null_mut()) })?;
     }
     *installed = true;
@@ -94,9 +95,9 @@ fn check(result: libc::c_int) -> io::Result<()> {
 }
 
 unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel passes both, for our use until we return.
+    // SAFETY: the kernel passes both, valid until the handler returns.
     let (code, registers) = unsafe { ((*info).si_code, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
-    // A code of 0 or less means that a process sent the signal: then it is not about the instruction at pc.
+    // A code of 0 or less means that a process sent the signal; then the instruction at pc did not cause it.
     let claimed = code > 0 && CLAIM.get().is_some_and(|claim| claim(&mut Fault { registers }));
     if !claimed {
         // SAFETY: the arguments are the kernel's.
@@ -104,19 +105,19 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
     }
 }
 
-/// Does what would have been done without our handler.
+/// Performs the previous action of the signal.
 ///
 /// # Safety
-/// For a signal handler to call with its own arguments.
+/// Called by a signal handler with its own arguments.
 unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let position = SIGNALS.iter().position(|&ours| ours == signal);
     let Some(previous) = PREVIOUS.get().zip(position).map(|(previous, i)| &previous[i]) else { return };
-    // SAFETY: the arguments are the kernel's, and what was installed as a handler is one.
+    // SAFETY: the arguments are the kernel's, and the previous action is a handler.
     unsafe {
         match previous.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
-                // The faulting instruction runs again when we return, and then takes effect; a signal that was sent must be
-                // sent again.
+                // The faulting instruction runs again when the handler returns, and the signal then takes effect; a
+                // signal that was sent must be sent again.
                 libc::sigaction(signal, previous, null_mut());
                 if (*info).si_code <= 0 {
                     libc::raise(signal);
@@ -135,8 +136,9 @@ unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut l
     }
 }
 
-/// Gives this thread an alternate signal stack if it has none: threads that Rust made have one, those of a C program need
-/// not have. It has `bytes` for the handler; the kernel's own frame comes on top. Costs a thread-local read after the first time.
+/// Provides this thread with an alternate signal stack if it has none: threads that Rust made have one, those of a C
+/// program may have none. It has `bytes` for the handler; the kernel's own frame comes on top. After the first time it
+/// costs a thread-local read.
 ///
 /// # Errors
 /// There is no memory for it, or the system refuses.
@@ -146,7 +148,7 @@ pub(crate) fn ensure_stack(bytes: usize) -> io::Result<()> {
 }
 
 thread_local! {
-    /// Whether this thread has an alternate stack. Without a destructor, so that asking costs one load.
+    /// Whether this thread has an alternate stack. Without a destructor, so that reading it costs one load.
     static READY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -160,11 +162,11 @@ fn install_stack(bytes: usize) -> io::Result<()> {
         READY.set(true);
         Ok(())
     };
-    // A thread that ends has given its stack back, if it had one of ours.
+    // A thread that is ending has removed its stack, if it had one of ours.
     OWN.try_with(install).unwrap_or_else(|_| Err(io::Error::other("the thread has no signal stack any more")))
 }
 
-/// This thread's alternate stack, if we made it; removed when the thread ends.
+/// This thread's alternate stack, if it was made here; removed when the thread ends.
 #[derive(Debug)]
 struct AltStack {
     memory: Option<Mapping>,
@@ -179,7 +181,7 @@ impl AltStack {
         if current.ss_flags & libc::SS_DISABLE == 0 {
             return Ok(None);
         }
-        // SAFETY: it only asks.
+        // SAFETY: it reads a constant.
         let kernel_frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
         let guard = page_size();
         let memory = Mapping::zeroed(guard + bytes + kernel_frame)?;
@@ -188,7 +190,7 @@ impl AltStack {
         let ss_sp = memory.as_mut_ptr().wrapping_add(guard).cast();
         let stack = libc::stack_t { ss_sp, ss_flags: 0, ss_size: memory.len() - guard };
         Call::SignalStackInstall.enter()?;
-        // SAFETY: the memory stays until `drop` has taken the stack out of use.
+        // SAFETY: the memory stays mapped until `drop` has removed the stack.
         check(unsafe { libc::sigaltstack(&stack, null_mut()) })?;
         Ok(Some(AltStack { memory: Some(memory) }))
     }
@@ -200,7 +202,7 @@ impl Drop for AltStack {
         // SAFETY: this is the thread that installed it, and it is not handling a signal.
         let removed = check(unsafe { libc::sigaltstack(&disabled(), null_mut()) });
         if removed.is_err() {
-            // A signal would still be taken there.
+            // The stack is still in use, so its memory must stay.
             std::mem::forget(self.memory.take());
         }
     }

@@ -5,19 +5,19 @@ use std::io;
 use std::ops::Range;
 use std::thread::{Builder, JoinHandle};
 
-/// Starts a thread that `run`s.
+/// Starts a thread that calls `run`.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub(crate) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     Call::Spawn.enter()?;
     Builder::new().name(name.into()).spawn(run)
 }
 
-/// Runs something on a thread with a stack of `stack` bytes and waits for it. A panic goes on in the caller.
+/// Runs a closure on a new thread with `stack` bytes of stack and waits for it. A panic is resumed in the caller.
 ///
 /// # Errors
-/// The system's, for which there is no such thread.
+/// The system's error if the thread cannot be started.
 pub(crate) fn run_on_stack<R: Send>(stack: usize, run: impl FnOnce() -> R + Send) -> io::Result<R> {
     Call::SpawnScoped.enter()?;
     std::thread::scope(|scope| {
@@ -26,38 +26,39 @@ pub(crate) fn run_on_stack<R: Send>(stack: usize, run: impl FnOnce() -> R + Send
     })
 }
 
-/// How many threads can run at the same time.
+/// Returns the number of threads that can run at the same time.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not report it.
 pub(crate) fn parallelism() -> io::Result<usize> {
     Call::Parallelism.enter()?;
     Ok(std::thread::available_parallelism()?.get())
 }
 
-/// The system's number for this thread.
+/// Returns the system's identifier of this thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// Other systems' numbers are of no use to us.
+/// Identifiers of other systems are not used.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn id() -> u32 {
     0
 }
 
-/// The usable addresses of the calling thread's own stack. Costs some microseconds, of the main thread some tens.
+/// Returns the usable addresses of the calling thread's own stack. Takes some microseconds, for the main thread some
+/// tens.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not report them.
 #[cfg(target_os = "linux")]
 pub(crate) fn stack_bounds() -> io::Result<Range<usize>> {
     Call::StackBounds.enter()?;
     let check = |error| if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) };
     let (mut lowest, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
-    // SAFETY: the calls fill in what they are given the addresses of, if they return 0; attributes that were filled
-    // in are destroyed once.
+    // SAFETY: the calls initialise the objects whose addresses they get, if they return 0; initialised attributes are
+    // destroyed once.
     unsafe {
         let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
         check(libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes))?;
@@ -68,11 +69,11 @@ pub(crate) fn stack_bounds() -> io::Result<Range<usize>> {
         libc::pthread_attr_destroy(&raw mut attributes);
         failed.into_iter().try_for_each(check)?;
     }
-    // Whether the guard is part of the size depends on the C library: assume that it is.
+    // The C library decides whether the size includes the guard: assume that it does.
     Ok(lowest.addr() + guard..lowest.addr() + size)
 }
 
-/// Other systems are not asked.
+/// Not implemented for other systems.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn stack_bounds() -> io::Result<Range<usize>> {
     Err(io::ErrorKind::Unsupported.into())

@@ -1,16 +1,16 @@
-//! The macros of which handlers are made: each gives lines of assembly. The head of [`super`] says what the registers and labels
-//! are.
+//! The macros that handlers consist of; each expands to lines of assembly. The head of [`super`] describes registers
+//! and labels.
 
 use crate::records::scope::Scope;
 use std::mem::offset_of;
 use weir_contract::StoreCtx;
 
-// The displacements from `scope` and from the store's context that the macros below use.
+// The displacements in `scope` and in the store's context that the macros below use.
 const _: () = assert!(offset_of!(Scope, store) == 8 && offset_of!(Scope, costs) == 16);
 const _: () =
     assert!(offset_of!(StoreCtx, fuel) == 0 && offset_of!(StoreCtx, epoch) == 8 && offset_of!(StoreCtx, deadline) == 16);
 
-/// Leaves if the deadline is reached. `$scratch` and `r13` are overwritten.
+/// Leaves if the deadline is reached. Overwrites `$scratch` and `r13`.
 macro_rules! poll {
     ($scratch:literal) => {
         concat!(
@@ -27,8 +27,9 @@ macro_rules! poll {
     };
 }
 
-/// Loads the cost of the segment at the address `$pc` into `$cost`, whose lower half is `$low`, and the address of the fuel into `r13`.
-/// Leaves if there is not enough fuel, or if the byte is 255, which stands for any cost from 255 on: the portable loop then looks it up.
+/// Loads the cost of the segment at the address `$pc` into `$cost`, whose lower half is `$low`, and the address of the
+/// fuel into `r13`. Leaves if there is not enough fuel, or if the byte is 255, which means a cost of at least 255 that
+/// the portable loop looks up.
 macro_rules! cost {
     ($low:literal, $cost:literal, $pc:expr) => {
         concat!(
@@ -45,7 +46,7 @@ macro_rules! cost {
     };
 }
 
-/// The poll and the charge of an engine that is not metered: nothing.
+/// The poll and the charge of an engine without metering: nothing.
 macro_rules! free {
     ($($place:tt)*) => {
         ""
@@ -73,16 +74,16 @@ macro_rules! leave {
     };
 }
 
-/// Decodes the immediate, an unsigned LEB128 of at most 32 bits at displacement `$at` from `pc`, into `ecx`, and loads the address
-/// after it into `$next`. `leb_long!` is the other half.
+/// Decodes the immediate, an unsigned LEB128 of at most 32 bits at displacement `$at` from `pc`, into `ecx`, and loads
+/// the address after it into `$next`. `leb_long!` is the out-of-line half.
 macro_rules! leb {
     ($at:literal, $behind:literal, $next:literal) => {
         concat!("movzx ecx, byte ptr [rsi + ", $at, "]\ntest cl, cl\njs 8f\nlea ", $next, ", [rsi + ", $behind, "]\n7:")
     };
 }
 
-/// The rest of [`leb!`], with the displacements from `pc` of the second to the fifth byte and of the byte after them. Leaves if the
-/// immediate is longer, as an offset into a 64-bit memory may be.
+/// The out-of-line half of [`leb!`], with the displacements from `pc` of the second to the fifth byte and of the byte
+/// after them. Leaves if the immediate is longer, as an offset into a 64-bit memory may be.
 macro_rules! leb_long {
     ($next:literal, $b:literal, $c:literal, $d:literal, $e:literal, $end:literal) => {
         concat!(
@@ -119,8 +120,8 @@ macro_rules! push_pair {
     };
 }
 
-/// The left operand of an instruction if both are on the stack, the right one being in `rax`, too; the lines that replace both
-/// by the result in `rax`, and the lines that pop both.
+/// For an instruction with both operands on the stack (the right one is in `rax`, too): the left operand, the lines
+/// that replace both by the result in `rax`, and the lines that pop both.
 macro_rules! on_stack {
     (i32) => {
         "[rdi - 16]"
@@ -136,7 +137,7 @@ macro_rules! on_stack {
     };
 }
 
-/// The same if they are a pair.
+/// The same for operands that are a pair.
 macro_rules! in_pair {
     (i32) => {
         "edx"
@@ -162,8 +163,8 @@ macro_rules! code_of {
     };
 }
 
-/// Defines handlers, each as `NAME = Opcode: lines of assembly`, and the list of them. The first words say whether the codes are
-/// opcodes or superinstructions, and how the handlers leave.
+/// Defines handlers, each as `NAME = Opcode: lines of assembly`, and the list of them. The first words say whether the
+/// codes are opcodes or superinstructions, and how the handlers leave.
 macro_rules! handlers {
     ($list:ident; $($handlers:tt)*) => {
         handlers!(@opcode leave $list; $($handlers)*);

@@ -1,4 +1,4 @@
-//! Calls of functions of the same instance that are interpreted too.
+//! Calls of interpreted functions of the same instance.
 
 use crate::records::header::Header;
 
@@ -11,21 +11,21 @@ use crate::records::table::TableRecord;
 use std::mem::offset_of;
 use weir_contract::{FuncRef, TableEntry};
 
-/// The body of function `ecx`, if it is the instance's own, in `rcx`.
+/// Loads the body of function `ecx` into `rcx`, if the function is defined in the module.
 macro_rules! body {
     () => {
         "sub ecx, [r11 + {imported}]\njb 9f\nshl rcx, 6\nadd rcx, [r11 + {bodies}]\n"
     };
 }
 
-/// The frame of `rcx`, whose arguments are `$pop` bytes below `sp`, in `rax`.
+/// Loads the address of the frame of `rcx`, whose arguments are `$pop` bytes below `sp`, into `rax`.
 macro_rules! frame {
     ($pop:literal) => {
         concat!("movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\n")
     };
 }
 
-/// Polls where a call checks whether it leaves.
+/// Polls before the point from which a call does not leave.
 macro_rules! polled {
     (check $pop:literal) => {
         concat!(poll!("rax"), frame!($pop), "mov r13, [rcx + {code}]\n")
@@ -35,7 +35,7 @@ macro_rules! polled {
     };
 }
 
-/// Polls, too, and charges the callee's first segment where the call no longer leaves.
+/// Also polls, and charges the callee's first segment after the point from which a call does not leave.
 macro_rules! charged {
     (check $pop:literal) => {
         concat!(poll!("rax"), "mov rax, [rcx + {entry}]\n", cost!("eax", "rax", "rax"), "mov r13, [rcx + {code}]\n")
@@ -45,8 +45,9 @@ macro_rules! charged {
     };
 }
 
-/// Calls `rcx`, to continue at `rdx`, the arguments being `$pop` bytes below `sp`. It leaves where [`super::super::calls`] has
-/// more to do: there is native code, no tick is left, the frame overflows the stack or has another width.
+/// Calls `rcx`, with the arguments `$pop` bytes below `sp`, and continues at `rdx`. Leaves in cases that
+/// [`super::super::calls`] handles: there is native code, the ticks have run out, the frame overflows the stack or has
+/// another width.
 macro_rules! enter {
     ($pop:literal, $meter:ident) => {
         concat!(
@@ -56,7 +57,7 @@ macro_rules! enter {
             $meter!(check $pop),
             "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njl 6f\n",
             $meter!(commit $pop),
-            // The locals that are no parameters are 0.
+            // Locals that are not parameters are 0.
             "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ",
             $pop,
             "\ncmp rdi, r13\njae 4f\n3:\n",
@@ -102,7 +103,7 @@ macro_rules! handlers_of_calls {
     };
 }
 
-/// Calls, metered in a way or not.
+/// The handlers of calls, for each kind of metering.
 macro_rules! calls {
     ($module:ident: $meter:ident) => {
         pub(super) mod $module {
@@ -121,7 +122,7 @@ macro_rules! calls {
 
             handlers_of_calls! { COUNTING;
                 counting_call_indirect = CallIndirect:
-                    // Who is called is counted by the portable loop.
+                    // The portable loop counts the targets of calls.
                     concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!($meter)),
                     directions = offset_of!(FuncCode, directions),
                     narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),

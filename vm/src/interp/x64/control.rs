@@ -9,13 +9,13 @@ use crate::records::profile::Directions;
 use std::mem::offset_of;
 use weir_bytecode::sidetable::BranchEntry;
 
-// What the displacements from `stp` below are.
+// The displacements from `stp` below.
 const _: () = assert!(offset_of!(BranchEntry, pc) == 0 && offset_of!(BranchEntry, stp) == 4);
 const _: () = assert!(offset_of!(BranchEntry, keep) == 8 && offset_of!(BranchEntry, drop) == 12);
 
-/// Charges a segment: the one where the branch that owns the entry at `$entry` goes, the one that begins `$length` bytes behind
-/// `pc`, the one behind an instruction with a LEB128, that of a `loop`, the one to which a frame with its header at `rdx` returns.
-/// What leaves, nothing being changed, is what [`cost!`] leaves. `rdx` and `rax` stay as they are.
+/// Charges a segment: that of the target of the branch that owns the entry at `$entry`; the one that begins `$length`
+/// bytes after `pc`; the one after an instruction with a LEB128; that of a `loop`; or the one to which a frame with its
+/// header at `rdx` returns. Leaves where [`cost!`] does, before anything has changed. `rdx` and `rax` are preserved.
 macro_rules! charged {
     (entry $entry:literal) => {
         concat!("mov ecx, [", $entry, "]\nadd rcx, rbp\n", charged!(at "rcx"))
@@ -41,8 +41,8 @@ macro_rules! charged {
     };
 }
 
-/// Takes the branch that owns the entry at `stp`, after `$charge` and `$commit`. Few branches drop operands; of these, those that
-/// keep more than one leave.
+/// Takes the branch that owns the entry at `stp`, after `$charge` and `$commit`. Few branches drop operands; those of
+/// them that keep more than one leave.
 macro_rules! take {
     ($charge:expr, $commit:expr) => {
         concat!(
@@ -60,7 +60,7 @@ macro_rules! take {
     };
 }
 
-/// Does not take it, but passes it and the instruction, whose immediate is a LEB128.
+/// Does not take the branch: skips its entry and the instruction, whose immediate is a LEB128.
 macro_rules! pass {
     () => {
         concat!("add r14, 16\n3:\ninc rsi\ncmp byte ptr [rsi], 0\njl 3b\ninc rsi\n", dispatch!())
@@ -73,7 +73,7 @@ macro_rules! pop {
     };
 }
 
-/// Does `$then` and passes a block type, if it is of one byte: of several, or a type that may go on, leaves.
+/// Does `$then` and skips a block type of one byte. Leaves at a longer one, and at a type that may be longer.
 macro_rules! block_type {
     ($then:expr) => {
         concat!(
@@ -86,8 +86,8 @@ macro_rules! block_type {
     };
 }
 
-/// Counts a direction of the branch that owns the entry at `stp`, if the function has begun to count; no further than to the
-/// highest number.
+/// Counts a direction of the branch that owns the entry at `stp`, if the function's profile has begun. The count
+/// saturates.
 macro_rules! count {
     ($direction:literal) => {
         concat!(
@@ -101,7 +101,7 @@ macro_rules! count {
     };
 }
 
-// What the displacements in the counts are, and the factor between them and branch entries.
+// The displacements in the counts, and the ratio of their size to that of branch entries.
 const _: () = assert!(offset_of!(Directions, taken) == 0 && offset_of!(Directions, passed) == 4);
 const _: () = assert!(2 * size_of::<Directions>() == size_of::<BranchEntry>());
 
@@ -156,12 +156,12 @@ macro_rules! br_table {
     };
 }
 
-// What the displacements from a frame's header below are.
+// The displacements from a frame's header below.
 const _: () = assert!(offset_of!(Header, pc) == 8 && offset_of!(Header, stp) == 12);
 const _: () = assert!(offset_of!(Header, body) == 16 && offset_of!(Header, scope) == 24);
 
-/// Returns to a caller in the same instance, with at most one result; from a base frame, and to slots of another width, it
-/// leaves.
+/// Returns to a caller in the same instance, with at most one result. Leaves from a base frame, and at a return to
+/// slots of another width.
 macro_rules! ret {
     ($charge:ident) => {
         concat!(
@@ -181,7 +181,7 @@ handlers! { HANDLERS;
     block = Block: block_type!("");
 }
 
-/// What goes on elsewhere without a condition: it charges, and loops poll.
+/// Unconditional control flow: it charges, and loops poll.
 macro_rules! flow {
     ($module:ident: $charge:ident, $poll:expr) => {
         pub(super) mod $module {
@@ -219,8 +219,8 @@ handlers! { fused BLOCKS;
     blocks16 = Blocks16: "add rsi, 32", dispatch!();
 }
 
-/// Branches by the condition `$cond` of the flags that `$test` sets, and takes away its operands with `$pop`. The instructions
-/// take `$length` bytes.
+/// Branches by the condition `$cond` of the flags that `$test` sets, after removing its operands with `$pop`. The
+/// instructions have `$length` bytes.
 macro_rules! fused_br_if {
     ($test:expr, $cond:literal, $pop:expr, $length:literal, $charge:ident, $taken:expr, $passed:expr) => {
         concat!(
@@ -248,7 +248,7 @@ macro_rules! br_on {
     };
 }
 
-/// Branches by a local.
+/// Branches by the value of a local.
 macro_rules! get_br_if {
     ($charge:ident, $taken:expr, $passed:expr) => {
         concat!(
@@ -258,7 +258,7 @@ macro_rules! get_br_if {
     };
 }
 
-/// What branches by a comparison of two operands, which are where `$place` says.
+/// Branches by a comparison of two operands, which are where `$place` says.
 macro_rules! comparisons {
     (
         $module:ident: ($place:ident) $($of_pairs:ident)?, $charge:ident, $taken:expr, $passed:expr
@@ -283,7 +283,7 @@ macro_rules! comparisons {
     };
 }
 
-/// What branches on a condition: it charges, and does `$taken` or `$passed` too.
+/// Conditional branches: they charge, and also do `$taken` or `$passed`.
 macro_rules! branches {
     ($module:ident: $charge:ident, $taken:expr, $passed:expr $(=> $($operand:ident = $offset:expr),+)?) => {
         pub(super) mod $module {

@@ -2,23 +2,23 @@
 
 use super::asm::{dispatch, handlers, in_pair, leb_byte, leb_long, on_stack};
 
-/// The offset goes to `rcx`, the address of the next instruction to `rdx`. The alignment has one byte if it names
-/// memory 0 and nobody is perverse: else it leaves.
+/// Loads the offset into `rcx` and the address of the next instruction into `rdx`. Leaves unless the alignment has one
+/// byte, which means memory 0 except in unusual encodings.
 macro_rules! offset {
     () => {
         "movzx ecx, word ptr [rsi + 1]\ntest ecx, 0x80c0\njne 5f\nshr ecx, 8\nlea rdx, [rsi + 3]\n7:\n"
     };
 }
 
-/// The rest of [`offset!`].
+/// The out-of-line half of [`offset!`].
 macro_rules! offset_long {
     () => {
         concat!("5:\ntest cl, 0xc0\njne 9f\nshr ecx, 8\n", leb_long!("rdx", "3", "4", "5", "6", "7"))
     };
 }
 
-/// `r13` becomes the end of the access of so many bytes at the address in `r13`, which is within memory: all of this
-/// fits into 64 bits.
+/// Computes the end of an access in `r13`: the 32-bit address there, plus the offset in `rcx`, plus `$width`. The sum fits
+/// in 64 bits. Leaves if the end is out of bounds.
 macro_rules! check {
     ($width:literal) => {
         concat!("lea r13, [r13 + rcx + ", $width, "]\ncmp r13, r9\nja 9f\n")
@@ -43,7 +43,7 @@ macro_rules! load {
     };
 }
 
-/// A store of `$value`. That of a pair leaves if the offset has more than one byte.
+/// A store of `$value`. The one of a pair leaves if the offset has more than one byte.
 macro_rules! store {
     (on_stack, $value:literal, $width:literal) => {
         concat!(

@@ -1,4 +1,5 @@
-//! The interpreter in assembly: threaded handlers for the instructions that matter, in functions whose slots have one word.
+//! The interpreter's fast paths in assembly: threaded handlers for the most frequent instructions, for functions whose
+//! slots have one word.
 //!
 //! A handler executes its instruction and jumps to the handler of the next one through a [`Table`]. A handler *leaves* in the cases
 //! that it does not implement (a trap, a call of native code or of the host, a rare value): before it has changed anything it jumps
@@ -19,13 +20,14 @@
 //! The slot below `sp` is in `rax` *and* in memory. Instructions find their right operand in a register, and leaving needs no store.
 //! An empty operand stack is no special case: the frame's header is below it. When a handler leaves, the value of `rax` is undefined.
 //!
-//! Superinstructions ([`weir_bytecode::fusion`]) that produce two operands put them into `rdx` and `rax`, the *pair*, with `sp` below
-//! both, and dispatch through the table's other half, `pairs`. An opcode without a handler there has [`push`], which pushes the pair.
+//! Superinstructions ([`weir_bytecode::fusion`]) that produce two operands put them in `rdx` and `rax`, the *pair*,
+//! with `sp` below both, and dispatch through the table's other half, `pairs`. An opcode that has no handler for pairs
+//! uses [`push`], which pushes the pair.
 //!
-//! Metered engines have tables whose handlers of control flow poll and charge. These handlers, too, leave before they have changed
-//! anything: at the deadline, without enough fuel, and with a result that is NaN.
+//! Metered engines have tables whose handlers of control flow poll and charge. They also leave before they have changed
+//! anything: at the deadline, without enough fuel, and if a result is NaN.
 //!
-//! Labels: 7 an immediate is decoded, 8 an immediate of several bytes is decoded, 9 the handler leaves.
+//! Labels: 7 after decoding an immediate, 8 for decoding an immediate of several bytes, 9 to leave the handler.
 
 mod asm;
 mod calls;
@@ -48,7 +50,7 @@ use std::mem::offset_of;
 use table::{Handler, Handlers, PREFIXED, with};
 use weir_bytecode::sidetable::BranchEntry;
 
-/// For an engine whose interpreter counts ticks only.
+/// For engines whose interpreter only counts ticks.
 static PLAIN: Table = table(
     &[
         control::plain::BRANCHES,
@@ -60,7 +62,7 @@ static PLAIN: Table = table(
     ],
     &[control::plain::pair::FUSED, numeric::any::PAIRS],
 );
-/// For one that profiles warm functions.
+/// For engines that profile warm functions.
 static PROFILING: Table = table(
     &[
         control::counting::BRANCHES,
@@ -73,7 +75,8 @@ static PROFILING: Table = table(
     ],
     &[control::counting::pair::FUSED, numeric::any::PAIRS],
 );
-/// For one that polls or canonicalises NaNs, whether it profiles or not: the deadline of a store that has none is never reached.
+/// For engines that poll or canonicalise NaNs, with or without profiling. A store without a deadline has one that is
+/// never reached.
 static POLLING: Table = table(
     &[
         control::counting::BRANCHES,
@@ -86,7 +89,7 @@ static POLLING: Table = table(
     ],
     &[control::counting::pair::FUSED, numeric::exact::PAIRS],
 );
-/// For one that consumes fuel, and may do all of the above.
+/// For engines that consume fuel, with or without the rest.
 static FUELLED: Table = table(
     &[
         control::charging::BRANCHES,
@@ -100,7 +103,7 @@ static FUELLED: Table = table(
     &[control::charging::pair::FUSED, numeric::exact::PAIRS],
 );
 
-/// The handlers that all tables share with those in `lists` and, for pairs, in `of_pairs`.
+/// The common handlers, and those in `lists` and, for pairs, in `of_pairs`.
 const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
     let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [push as Handler; 256] };
     let opcodes = [
@@ -118,7 +121,7 @@ const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
     with(with(table, &pairs, true), of_pairs, true)
 }
 
-/// The table for a form of the loop.
+/// Returns the table for a form of the loop.
 #[inline(always)]
 pub(super) fn table_for(kind: LoopKind) -> Option<&'static Table> {
     Some(match kind {
@@ -129,15 +132,15 @@ pub(super) fn table_for(kind: LoopKind) -> Option<&'static Table> {
     })
 }
 
-/// Executes instructions up to one that needs the portable loop, and returns the state before it.
+/// Executes instructions until one needs the portable loop, and returns the state before it.
 ///
 /// # Safety
 /// As for [`super::dispatch::run`] with slots of one word; `table` is that of the engine's configuration, `limit` the end of the
 /// value stack.
 #[inline(always)]
 pub(super) unsafe fn advance(mut state: State, table: &Table, limit: *mut u64) -> State {
-    // SAFETY: the caller's promise; `run` writes nothing but the state and the value stack, memory and globals that
-    // the instructions write.
+    // SAFETY: the caller's promise; `run` only writes the state, and the value stack, memory and globals that the
+    // instructions write.
     unsafe { run(&raw mut state, table, limit) };
     state
 }
@@ -213,7 +216,7 @@ unsafe extern "sysv64" fn exit() {
 
 const _: () = assert!(size_of::<BranchEntry>() == 16 && size_of::<Body>() == 64);
 
-/// Pushes the pair for an instruction that wants it there.
+/// Pushes the pair for an instruction that expects its operands on the stack.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn push() {
     naked_asm!(push_pair!())

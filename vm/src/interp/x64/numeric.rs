@@ -2,56 +2,56 @@
 
 use super::asm::{dispatch, handlers, in_pair, on_stack};
 
-/// Makes `rax` the operand in the place of the one below `sp`.
+/// Replaces the operand below `sp` by `rax`.
 macro_rules! replace {
     () => {
         concat!("mov [rdi - 8], rax\ninc rsi\n", dispatch!())
     };
 }
 
-/// The result in `rax` replaces operands that are where `$place` says.
+/// Replaces the operands, which are where `$place` says, by the result in `rax`.
 macro_rules! result {
     ($place:ident) => {
         concat!($place!(result), "inc rsi\n", dispatch!())
     };
 }
 
-/// Makes `rax` the operand in the place of the two below `sp`.
+/// Replaces the two operands below `sp` by `rax`.
 macro_rules! fold {
     () => {
         result!(on_stack)
     };
 }
 
-/// Does `$op` to the operands, of which the right one is `$right`; it does not matter which of them is the left one.
+/// Applies the commutative `$op` to the operands, of which the right one is `$right`.
 macro_rules! commute {
     ($place:ident, $type:ident, $op:literal, $right:literal) => {
         concat!($op, " ", $right, ", ", $place!($type), "\n", result!($place))
     };
 }
 
-/// The left operand minus the right one.
+/// Subtracts the right operand from the left one.
 macro_rules! subtract {
     ($place:ident, $type:ident, $right:literal) => {
         concat!("neg ", $right, "\nadd ", $right, ", ", $place!($type), "\n", result!($place))
     };
 }
 
-/// The operands compared.
+/// Compares the operands.
 macro_rules! compare {
     ($place:ident, $type:ident, $right:literal, $cond:literal) => {
         concat!("xor ecx, ecx\ncmp ", $place!($type), ", ", $right, "\nset", $cond, " cl\nmov eax, ecx\n", result!($place))
     };
 }
 
-/// Shifts the left operand by the other.
+/// Shifts the left operand by the right one.
 macro_rules! shift {
     ($place:ident, $type:ident, $right:literal, $op:literal) => {
         concat!("mov ecx, eax\nmov ", $right, ", ", $place!($type), "\n", $op, " ", $right, ", cl\n", result!($place))
     };
 }
 
-/// Divides by `rax`. 0 may trap, and -1 may overflow: these leave.
+/// Divides by `rax`. Leaves at 0, which traps, and at -1, which may overflow.
 macro_rules! divide {
     ("signed", $divisor:literal, $plus:literal, $size:literal, $extend:literal, $result:literal) => {
         concat!(
@@ -95,22 +95,22 @@ macro_rules! divide {
     };
 }
 
-/// Any NaN will do.
+/// Any NaN is allowed as a result.
 macro_rules! any_nan {
     ($kind:literal) => {
         ""
     };
 }
 
-/// A NaN in `xmm0` leaves: which one it is to be is the portable loop's to say.
+/// Leaves if `xmm0` is NaN: the portable loop determines which NaN the result is.
 macro_rules! no_nan {
     ($kind:literal) => {
         concat!("ucomi", $kind, " xmm0, xmm0\njp 9f\n")
     };
 }
 
-/// Float arithmetic: the operand below, an instruction, the operand on top. The upper half of an f32's register is 0, as of
-/// every load's.
+/// Floating-point arithmetic: the operand below, an instruction, the operand on top. The upper half of the register of
+/// an f32 is 0, as after every load.
 macro_rules! float {
     ($nan:ident, $kind:literal, $op:literal) => {
         concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", fold!())
@@ -124,21 +124,22 @@ macro_rules! float_pair {
     };
 }
 
-/// The square root of the operand, moved to `rax` with `$move`: the upper half of an f32's is not 0.
+/// The square root of the operand, moved to `rax` with `$move`, because the upper half of an f32's register is not 0.
 macro_rules! sqrt {
     ($nan:ident, $kind:literal, $move:literal) => {
         concat!("sqrt", $kind, " xmm0, [rdi - 8]\n", $nan!($kind), $move, ", xmm0\n", replace!())
     };
 }
 
-/// The operand in the other width.
+/// Converts the operand to the other width.
 macro_rules! resize {
     ($nan:ident, $kind:literal, $op:literal, $size:literal) => {
         concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $size, " ptr [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
     };
 }
 
-/// `min` and `max`: NaNs leave; operands that compare equal differ in the sign of zero at most, which `$zero` combines.
+/// `min` and `max`. Leaves if an operand is NaN. Operands that compare equal can differ only in the sign of zero, which
+/// `$zero` combines.
 macro_rules! extremum {
     ($kind:literal, $op:literal, $zero:literal) => {
         concat!(
@@ -159,7 +160,7 @@ macro_rules! extremum {
     };
 }
 
-/// Whether the operand at `$greater` is greater than the other, or greater or equal: false if one is NaN.
+/// Whether the operand at `$greater` is greater than the other, or greater or equal; false if one is NaN.
 macro_rules! float_order {
     ($kind:literal, $greater:literal, $less:literal, $cond:literal) => {
         concat!(
@@ -179,7 +180,7 @@ macro_rules! float_order {
     };
 }
 
-/// Whether the operands are equal, or not: unordered is unequal.
+/// Whether the operands are equal, or not equal; NaN is not equal to anything.
 macro_rules! float_equal {
     ($kind:literal, $cond:literal, $parity:literal, $combine:literal) => {
         concat!(
@@ -199,15 +200,15 @@ macro_rules! float_equal {
     };
 }
 
-/// Converts the operand with `$op` to a float.
+/// Converts the operand to a float with `$op`.
 macro_rules! to_float {
     ($kind:literal, $op:literal, $operand:literal) => {
         concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $operand, "\nmovq rax, xmm0\n", replace!())
     };
 }
 
-/// Truncates the operand to 64 bits in `rcx`, makes sure with `$check` that this is the result, which goes to `rax`; what is not
-/// exact leaves.
+/// Truncates the operand to 64 bits in `rcx`, checks with `$check` that this is the result, and moves it to `rax`.
+/// Leaves if it is not.
 macro_rules! truncate {
     ($kind:literal, $check:literal, $result:literal, $length:literal) => {
         concat!(
@@ -229,7 +230,7 @@ macro_rules! truncate {
     ($kind:literal, "i32_u", $length:literal) => {
         truncate!($kind, "mov edx, ecx\ncmp rdx, rcx\njne 9f", "mov eax, ecx", $length)
     };
-    // What is out of range gives the lowest number.
+    // Operands that are out of range give the lowest number.
     ($kind:literal, "i64_s", $length:literal) => {
         truncate!($kind, "mov rdx, rcx\nneg rdx\njo 9f", "mov rax, rcx", $length)
     };
@@ -255,7 +256,7 @@ handlers! { HANDLERS;
     f64_le = F64Le: float_order!("sd", "8", "16", "ae");
     f64_ge = F64Ge: float_order!("sd", "16", "8", "ae");
 
-    // Of 0 `bsr` and `bsf` say nothing but that it is 0.
+    // For an operand of 0 the results of `bsr` and `bsf` are undefined and only the zero flag is set.
     i32_clz = I32Clz: "mov ecx, 63", "bsr edx, eax", "cmovne ecx, edx", "xor ecx, 31", "mov eax, ecx", replace!();
     i32_ctz = I32Ctz: "mov ecx, 32", "bsf edx, eax", "cmovne ecx, edx", "mov eax, ecx", replace!();
     i32_div_s = I32DivS: divide!("signed", "ecx", "edx", "eax", "cdq", "");
@@ -321,7 +322,8 @@ handlers! { HANDLERS;
     i64_extend32_s = I64Extend32S: "cdqe", replace!();
 }
 
-/// The instructions on two integers that need no care, with those that write their sum to a local, too.
+/// Integer instructions on two operands that need no special case, with the variants that also write their sum to a
+/// local.
 macro_rules! binary {
     ($module:ident: ($place:ident) $($of_pairs:ident)?) => {
         pub(super) mod $module {
@@ -387,7 +389,7 @@ macro_rules! binary {
 binary!(stack: (on_stack));
 binary!(pair: (in_pair) pairs);
 
-/// The instructions whose result may be a NaN of open bits.
+/// Instructions whose result may be a NaN that the specification leaves open.
 macro_rules! floats {
     ($module:ident: $nan:ident) => {
         pub(super) mod $module {

@@ -1,4 +1,4 @@
-//! Constants, locals, globals, and what moves operands.
+//! Constants, locals, globals, and instructions that move operands.
 
 use super::asm::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
 use crate::records::scope::Scope;
@@ -11,15 +11,15 @@ macro_rules! push {
     };
 }
 
-/// An index, in `rcx`, `pc` being behind it.
+/// Decodes an index into `rcx`, and moves `pc` after it.
 macro_rules! index {
     ($($line:expr),+) => {
         concat!(leb!("1", "2", "rsi"), "\n", $($line, "\n",)+ leb_long!("rsi", "2", "3", "4", "5", "6"))
     };
 }
 
-/// A signed constant, of which the displacements from `pc` of its bytes and of what is behind are given, goes to `rax`; then
-/// `$then`, at what is behind. One of more than five bytes leaves.
+/// Decodes a signed constant into `rax`, given the displacements from `pc` of its bytes and of the byte after it; then
+/// does `$then`. Leaves if it has more than five bytes.
 macro_rules! constant {
     ($a:literal, $b:literal, $c:literal, $d:literal, $e:literal, $end:literal, $then:expr) => {
         concat!(
@@ -38,8 +38,8 @@ macro_rules! constant {
     };
 }
 
-/// A further byte of a constant, with its displacement, its place, how many bits remain unused if it is the last, and
-/// what is behind.
+/// Decodes a further byte of a constant, given its displacement, its shift, the number of unused bits if it is the
+/// last, and the displacement of the byte after it.
 macro_rules! constant_byte {
     ($at:literal, $shift:literal, $unused:literal, $behind:literal) => {
         concat!(
@@ -58,7 +58,7 @@ macro_rules! constant_byte {
     };
 }
 
-/// The address of global `rcx` in `rdx`: 16 bytes each, those that are imported holding a pointer.
+/// Loads the address of global `rcx` into `rdx`. A global has 16 bytes, which hold a pointer if it is imported.
 macro_rules! global {
     () => {
         concat!("mov edx, ecx\nshl rdx, 4\nadd rdx, [r11 + {globals}]\ncmp ecx, [r11 + {imported}]\njae 2f\nmov rdx, [rdx]\n2:")
@@ -93,7 +93,7 @@ macro_rules! left {
     };
 }
 
-/// Goes on with a pair whose right operand is a constant of 32 bits.
+/// Continues with a pair whose right operand is a constant of 32 bits.
 macro_rules! narrow_pair {
     () => {
         concat!("mov eax, eax\n", dispatch_pair!())

@@ -1,4 +1,4 @@
-//! Tables of handlers. A handler jumps to the next instruction's handler through one.
+//! Tables of handlers, through which a handler jumps to that of the next instruction.
 
 #[cfg(doc)]
 use crate::interp::code;
@@ -12,11 +12,11 @@ pub(super) type Handler = unsafe extern "sysv64" fn();
 #[derive(Debug)]
 pub(in crate::interp) struct Table {
     pub(super) opcodes: [Handler; 256],
-    /// At the displacement of `leave!`.
+    /// At the displacement in `leave!`.
     pub(super) exit: Handler,
-    /// By the opcode after [`code::Prefix`], at the displacement that the handler of the prefix names.
+    /// By the opcode after [`code::Prefix`], at the displacement in the handler of the prefix.
     pub(super) prefixed: [Handler; PREFIXED],
-    /// For an instruction whose operands are a pair, by opcode, at the displacement of `dispatch_pair!`.
+    /// By opcode, for operands that are a pair, at the displacement in `dispatch_pair!`.
     pub(super) pairs: [Handler; 256],
 }
 
@@ -26,10 +26,10 @@ pub(super) const PREFIXED: usize = 8;
 const _: () = assert!(offset_of!(Table, exit) == 2048 && offset_of!(Table, prefixed) == 2056);
 const _: () = assert!(offset_of!(Table, pairs) == 2120);
 
-/// The handlers with the code of each.
+/// Handlers, each with its code.
 pub(in crate::interp) type Handlers = &'static [(u16, Handler)];
 
-/// `table` with the handlers of `lists` added, to its half for pairs if `pairs` holds.
+/// Adds the handlers of `lists` to `table`, or with `pairs` to its half for pairs.
 pub(super) const fn with(mut table: Table, lists: &[Handlers], pairs: bool) -> Table {
     let mut i = 0;
     while i < lists.len() {
