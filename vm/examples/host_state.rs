@@ -1,20 +1,19 @@
-//! Host functions that work on the embedder's own data and on the guest's memory:
-//! `cargo run -p weir-vm --example host_state`.
+//! Host functions that use the embedder's data and the guest's memory: `cargo run -p weir-vm --example host_state`.
 
 use std::collections::BTreeMap;
 use weir::error::Context;
 use weir::{Caller, Engine, Extern, Linker, Module, Result, Store, bail};
 
-/// What the guest's words are counted in.
+/// Counts of the words in the guest's text.
 #[derive(Default)]
 struct Words {
     counts: BTreeMap<String, u32>,
 }
 
-/// Counts the word that the guest has at `offset` of its memory.
+/// Counts the word at `offset` of the guest's memory.
 fn count(mut caller: Caller<'_, Words>, offset: u32, len: u32) -> Result<u32> {
     let Some(Extern::Memory(memory)) = caller.get_export("memory") else { bail!("the guest exports no memory") };
-    // The guest's numbers are not to be trusted: `get` checks them.
+    // The guest's numbers are untrusted: `get` checks them.
     let (data, words) = memory.data_and_store_mut(&mut caller);
     let bytes = data.get(offset as usize..).and_then(|rest| rest.get(..len as usize)).context("a word outside of the memory")?;
     let word = std::str::from_utf8(bytes)?.to_lowercase();
@@ -49,7 +48,7 @@ fn main() -> Result<()> {
     println!("{:?}", store.data().counts);
     assert_eq!((store.data().counts["the"], store.data().counts["sat"], store.data().counts.len()), (3, 2, 8));
 
-    // An error of a host function ends the guest and comes out of the call that began it.
+    // An error of a host function ends the guest and is returned by the call into the guest.
     let error = instance.get_typed_func::<(), ()>(&mut store, "lie")?.call(&mut store, ()).unwrap_err();
     println!("{error}");
     assert_eq!(error.to_string(), "a word outside of the memory");

@@ -1,5 +1,5 @@
-//! A host for plug-ins that nobody trusts: each gets so much memory, so much fuel and so much time, fails alone, and is
-//! replaced while the host runs: `cargo run -p weir-vm --example plugins`.
+//! A host for untrusted plug-ins. Each has limits on memory, fuel and time, fails alone, and can be replaced while the
+//! host runs: `cargo run -p weir-vm --example plugins`.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use weir::error::Context;
 use weir::{Config, Engine, InstancePre, Linker, Module, Result, Store, StoreLimits, StoreLimitsBuilder, Trap};
 
-/// What a plug-in may use in one call.
+/// The limits of a plug-in in one call.
 const MEMORY: usize = 1 << 20;
 const FUEL: u64 = 10_000_000;
 /// In ticks of the host's clock.
 const TIME: u64 = 5;
 const TICK: Duration = Duration::from_millis(20);
 
-/// What the host keeps per plug-in while it runs.
+/// The host's state for one call of a plug-in.
 struct Sandbox {
     limits: StoreLimits,
     log: Vec<i64>,
@@ -36,7 +36,7 @@ impl Host {
         Ok(Host { engine, linker, plugins: BTreeMap::new() })
     }
 
-    /// Loads a plug-in, in the place of the one that had the name: calls that are under way finish with the old one.
+    /// Loads a plug-in, in the place of an earlier one with the same name. Running calls finish with the old one.
     fn load(&mut self, name: &str, code: &str) -> Result<()> {
         let module = Module::new(&self.engine, code).with_context(|| format!("loading {name}"))?;
         let plugin = self.linker.instantiate_pre(&module).with_context(|| format!("linking {name}"))?;
@@ -44,7 +44,7 @@ impl Host {
         Ok(())
     }
 
-    /// Calls a plug-in in a store of its own, which goes with whatever the plug-in made of it.
+    /// Calls a plug-in in a new store, which is dropped with everything that the plug-in made in it.
     fn call(&self, name: &str, argument: i64) -> Result<(i64, Vec<i64>)> {
         let plugin = self.plugins.get(name).with_context(|| format!("no plug-in {name}"))?;
         let limits = StoreLimitsBuilder::new().memory_size(MEMORY).table_elements(1000).instances(1).build();
@@ -72,7 +72,7 @@ const DEEP: &str =
 
 fn main() -> Result<()> {
     let mut host = Host::new()?;
-    // The clock by which plug-ins are stopped, whatever they do.
+    // The clock by which plug-ins are stopped.
     let (stop, stopped) = mpsc::channel::<()>();
     let engine = host.engine.clone();
     let clock = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Loads a module and calls functions whose types Rust knows: `cargo run -p weir-vm --example typed_call`.
+//! Loads a module and calls functions whose types are known to Rust: `cargo run -p weir-vm --example typed_call`.
 
 use weir::{Engine, Instance, Module, Result, Store};
 
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     println!("gcd {common}, 100 = 7 · {quotient} + {remainder}");
     assert_eq!((common, quotient, remainder), (61_232, 14, 2));
 
-    // What goes wrong in the guest comes back as an error that says where it was.
+    // A trap in the guest is returned as an error with its position.
     let error = divide.call(&mut store, (1, 0)).unwrap_err();
     println!("{error:?}");
     Ok(())

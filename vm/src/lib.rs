@@ -1,15 +1,15 @@
 //! Weir: a WebAssembly virtual machine for Rust programs to embed.
 //!
-//! An interpreter starts any module at once; what proves hot is compiled in the background while it runs. The API has
-//! the shape that the ecosystem knows from wasmtime:
+//! An interpreter starts every module without delay; hot functions are compiled in the background while the program
+//! runs. The API resembles that of wasmtime:
 //!
-//! - an [`Engine`] holds settings ([`Config`]) and what modules share;
+//! - an [`Engine`] holds settings ([`Config`]) and the data that modules share;
 //! - a [`Module`] is loaded and validated once, and instantiated any number of times;
-//! - a [`Store`] owns instances, and the embedder's data that host functions work on;
-//! - a [`Linker`] finds a module's imports by name: host functions over Rust types ([`Linker::func_wrap`]), other instances'
-//!   exports, memories, tables and globals;
-//! - an [`Instance`] gives its exports as handles: [`Func`] or [`TypedFunc`], [`Memory`], [`Table`], [`Global`]. A handle
-//!   is `Copy`, and used together with the store it belongs to; with any other store it panics.
+//! - a [`Store`] owns instances, and the embedder's data that host functions use;
+//! - a [`Linker`] resolves a module's imports by name: host functions over Rust types ([`Linker::func_wrap`]), exports
+//!   of other instances, memories, tables and globals;
+//! - an [`Instance`] provides its exports as handles: [`Func`] or [`TypedFunc`], [`Memory`], [`Table`], [`Global`]. A
+//!   handle is `Copy` and is used together with its store; with another store it panics.
 //!
 //! ```
 //! use weir::{Caller, Config, Engine, Linker, Module, Store, Trap};
@@ -45,22 +45,22 @@
 //!
 //! # Failure
 //!
-//! Whatever ends the guest's execution comes back as an [`Error`] that downcasts to its cause: a [`Trap`], or the
-//! error of a host function. It carries a [`WasmBacktrace`]. The store stays usable. A panic in a host function
-//! passes through the guest and goes on in the Rust code that called it.
+//! When the guest's execution ends abnormally, the call returns an [`Error`] that downcasts to its cause: a [`Trap`],
+//! or the error of a host function. It carries a [`WasmBacktrace`]. The store remains usable. A panic in a host
+//! function passes through the guest and is resumed in the Rust code that called it.
 //!
 //! # Limits
 //!
-//! [`Config::consume_fuel`] bounds the work, exactly and alike in every tier; [`Config::epoch_interruption`] bounds the
-//! time; [`Store::limiter`] the memory; [`Config::max_wasm_stack`] the depth of recursion.
+//! [`Config::consume_fuel`] limits the work, exactly and equally in every tier; [`Config::epoch_interruption`] limits
+//! the time, [`Store::limiter`] the memory, and [`Config::max_wasm_stack`] the depth of recursion.
 //!
 //! # Cargo features
 //!
-//! On by default: `jit`: native code; without it no executable memory is ever made. `cranelift`: the second back end. `wat`:
-//! [`Module::new`] accepts the text format. Off by default: `fault-injection`: tests can make the library's calls of the
-//! operating system fail, by the module `fault_injection`.
+//! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
+//! end. `wat`: [`Module::new`] accepts the text format. Off by default: `fault-injection`: tests can make system calls
+//! of the library fail, with the module `fault_injection`.
 
-// What only native code asks for has no caller where there is none.
+// On hosts without native code, some functions have no caller.
 #![cfg_attr(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
 
 mod api;

@@ -1,5 +1,5 @@
-//! Every function of the operating-system layer fails once, at its first call, its second and so on, and then always, while modules
-//! are loaded, compiled, run and freed. What comes of it is an error that names the system's, or the right result all the same:
+//! Every function of the operating-system layer fails, at its first call, its second and so on, and then always, while
+//! modules are loaded, compiled, run and freed. The result is an error that names the system's, or the right value:
 //! never a panic, never the end of the process. Afterwards everything works.
 
 use std::fmt::Debug;

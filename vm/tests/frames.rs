@@ -1,6 +1,6 @@
-//! The stack walker from where embedders may use it: in host functions, also nested ones, and in callbacks at the deadline; and the
-//! backtraces of errors: of traps, and of resource limiters, whose callbacks have no store to walk. Each test runs in every tier and
-//! expects the same frames.
+//! The stack walker, called from where embedders may call it: in host functions, also nested ones, and in callbacks at
+//! the deadline; and the backtraces of errors: of traps, and of resource limiters, whose callbacks have no store to
+//! walk. Each test runs in every tier and expects the same frames.
 
 #![cfg(feature = "wat")]
 

@@ -1,4 +1,4 @@
-//! Fuel is exact, the same in every tier, and goes on after it ran out.
+//! Fuel is exact and the same in every tier, and execution can continue after it has run out.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn every_tier_charges_the_same_for_the_same_work() {
     assert_eq!(found[0][2], found[0][4]);
 }
 
-/// However little fuel there is, all tiers stop at the same place, and go on with what they are given then.
+/// With any amount of fuel, all tiers stop at the same place, and continue with the fuel that they are then given.
 #[test]
 fn every_tier_runs_out_at_the_same_place() {
     let mut found = Vec::new();
@@ -119,8 +119,8 @@ fn a_host_function_may_refill_what_its_caller_burns() {
     });
 }
 
-/// Fuel may be set anew in the middle of a call, to whatever amount: what is charged before and after adds up to what the
-/// whole costs, in every tier, wherever the cut is.
+/// Fuel may be set to any amount during a call: the charges before and after add up to the cost of the whole, in every
+/// tier and at every point.
 #[test]
 fn accounting_goes_on_exactly_wherever_fuel_is_set() {
     const LOT: u64 = 1 << 40;

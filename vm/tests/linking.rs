@@ -451,8 +451,8 @@ fn stores_have_limits() {
     );
 }
 
-/// From the second instance on, the data is mapped: each begins with what the segments say, in their order, whatever others have
-/// written.
+/// From the second instance on, the data is mapped: each instance begins with the contents of the segments, in their
+/// order, whatever other instances have written.
 #[test]
 fn every_instance_begins_with_the_module_s_data() {
     let (ones, tens) = ("\\01".repeat(20_000), "\\0a".repeat(100));
@@ -496,7 +496,7 @@ fn every_instance_begins_with_the_module_s_data() {
     );
 }
 
-/// Segments that may fail, or that write to somebody else's memory, are written by every instance.
+/// Segments that may fail, or that write to another instance's memory, are written by every instance.
 #[test]
 fn data_that_cannot_be_mapped_is_written() {
     let engine = Engine::default();

@@ -1,4 +1,4 @@
-//! What the interpreter counts: which way branches go, what indirect calls call.
+//! The interpreter's counts: directions of branches and targets of indirect calls.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn counts(module: &Module, func: u32) -> Option<Counts> {
 
 const RUN: u32 = 7;
 
-/// Under lazy validation too, and in the loop that meters.
+/// The same under lazy validation, and in the loop that meters.
 #[test]
 fn an_interpreter_that_profiles_counts_everything() {
     for (lazy, fuel) in [(false, false), (true, false), (false, true)] {
@@ -97,7 +97,7 @@ fn a_profile_is_found_by_pc() {
     assert_eq!(profile.call(pcs(Opcode::BrIf).next().unwrap()), None);
 }
 
-/// What is not yet warm has no counters, and compiled code counts nothing.
+/// Cold functions have no counters, and compiled code counts nothing.
 #[cfg(feature = "jit")]
 #[test]
 fn functions_that_are_compiled_are_profiled_before() {

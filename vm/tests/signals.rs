@@ -1,5 +1,5 @@
-//! `Config::signals_based_traps(false)`: no handlers are installed, and every trap is one all the same. All engines of this
-//! process are without: handlers would stay.
+//! `Config::signals_based_traps(false)`: no handlers are installed, and every trap still occurs. All engines of this
+//! process use this setting, because handlers are never removed.
 
 mod common;
 

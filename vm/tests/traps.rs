@@ -1,4 +1,4 @@
-//! Everything that ends execution abnormally, and that the store can be used afterwards.
+//! Everything that ends execution abnormally; the store can be used afterwards.
 
 mod common;
 
@@ -313,7 +313,7 @@ fn a_call_of_the_wrong_type_is_described() {
     );
 }
 
-/// The host may use everything at a poll: call the guest, grow its memory, take its time.
+/// The host may do anything at a poll: call the guest, grow its memory, block.
 #[test]
 fn at_the_deadline_the_host_is_asked() {
     each_engine(

@@ -1,5 +1,5 @@
-//! Options of a subcommand that are declared when the subcommand is used: those of all five together take longer to declare than a
-//! small module takes to validate.
+//! Options of a subcommand that are declared only when the subcommand is used. Declaring those of all five subcommands
+//! takes longer than validating a small module.
 
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
@@ -11,7 +11,7 @@ pub(crate) struct Deferred<T>(pub T);
 impl<T: Args> Args for Deferred<T> {
     fn augment_args(command: Command) -> Command {
         command.defer(|command| {
-            // Declaring options takes the text of `T` for that of the subcommand.
+            // Declaring options replaces the subcommand's own help text by that of `T`; keep the former.
             let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
             let mut command = T::augment_args(command);
             if let Some(about) = about {

@@ -1,8 +1,8 @@
-//! What changed between two texts, line by line.
+//! Line-by-line difference of two texts.
 //!
-//! Lines that stand once in each text anchor the comparison, in the longest sequence that both have in the same order;
-//! between two anchors the same is tried again (Cohen's "patience diff"). Lines of SSA mostly name a value, and so stand
-//! once. Cost: O(n log n) for each level of anchors.
+//! Lines that occur once in each text are the anchors of the comparison: the longest sequence of them with the same
+//! order in both texts. The texts between two anchors are compared in the same way (Cohen's "patience diff"). Most
+//! lines of SSA define a value, so they occur once. Cost: O(n log n) for each level of anchors.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(crate) enum Edit<'t> {
     Removed(&'t str),
 }
 
-/// The lines of `new` in order, and where they were, those of `old` that are gone.
+/// Returns the lines of `new` in order and, in their old places, the lines of `old` that were removed.
 pub(crate) fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Edit<'t>> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut edits = Vec::new();
@@ -47,9 +47,9 @@ fn compare<'t>(old: &[&'t str], new: &[&'t str], edits: &mut Vec<Edit<'t>>) {
     edits.extend(kept_tail.iter().map(|line| Edit::Kept(line)));
 }
 
-/// Places in both texts of lines that stand once in each, the longest sequence of them that ascends in both.
+/// Returns the positions in both texts of lines that occur once in each: the longest sequence that ascends in both.
 fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
-    /// How often a line was seen in each text, and where last.
+    /// How often a line occurs in each text, and its last position.
     #[derive(Default)]
     struct Seen([usize; 2], [usize; 2]);
     let mut seen: HashMap<&str, Seen> = HashMap::new();
@@ -66,9 +66,9 @@ fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     longest_ascending(&once)
 }
 
-/// Of pairs that ascend in their first number, the longest sequence that ascends in the second, too.
+/// Of pairs that ascend in their first number, returns the longest sequence that also ascends in the second.
 fn longest_ascending(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The last of the best sequence of each length, and what comes before each pair in its best sequence.
+    // The last element of the best sequence of each length, and the predecessor of each pair in its best sequence.
     let mut last: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (i, &(_, b)) in pairs.iter().enumerate() {
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(show("a b c d e", "d a b c e"), "+d  a  b  c -d  e");
     }
 
-    /// Either text can be read from the result, whatever they are.
+    /// Both texts can be reconstructed from the result.
     #[test]
     fn nothing_is_lost() {
         let mut seed = 1u32;

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Dump) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where each section's contents are.
+/// Prints the offsets of each section's contents.
 fn sections(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
     writeln!(out, "sections")?;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -65,7 +65,7 @@ fn section_name(id: u8) -> &'static str {
     NAMES.get(id as usize).copied().unwrap_or("unknown")
 }
 
-/// Everything but code.
+/// Prints everything but code.
 fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
     writeln!(out, "types")?;
     for (i, ty) in module.types.iter().enumerate() {
@@ -100,7 +100,7 @@ fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
     segments(out, module)
 }
 
-/// The items of an index space that are not imported.
+/// Prints the items of an index space that are not imported.
 fn defined(out: &mut impl Write, title: &str, imported: u32, items: impl Iterator<Item = String>) -> io::Result<()> {
     writeln!(out, "{title}")?;
     for (i, item) in items.enumerate().skip(imported as usize) {

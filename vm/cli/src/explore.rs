@@ -1,4 +1,4 @@
-//! `weir explore`: what every stage of the compiler makes of a function.
+//! `weir explore`: prints a function after every stage of the compiler.
 
 use crate::args::{Explore, Tier};
 use crate::failure::{Done, Failure};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use weir::{Engine, Module, Section};
 use weir_bytecode::module::{ExternIndex, Module as Bytecode};
 
-/// Prints the stages of the functions asked for, each under a line `;; stage`, or writes a page that shows them.
+/// Prints the stages of the requested functions, each after a line `;; stage`, or writes a page that shows them.
 pub(crate) fn run(args: &Explore) -> Done {
     let engine = Engine::new(&args.code.config(false)).map_err(Failure::of_engine)?;
     let module = Module::from_file(&engine, &args.module).map_err(Failure::Module)?;
@@ -58,7 +58,7 @@ fn write_page(file: &Path, args: &Explore, module: &Bytecode, func: u32, section
     written.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
-/// The function of this index, this name in the name section, or this export.
+/// Returns the function with this index, this name in the name section, or this export.
 pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
     let exported = || {
         module.exports.iter().find_map(|export| match export.item {
@@ -75,7 +75,7 @@ pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
     }
 }
 
-/// The offset of the loop with this number or this offset.
+/// Returns the offset of the loop with this number or this offset.
 fn find_loop(wanted: &str, module: &Bytecode, func: u32) -> Result<u32, Failure> {
     let body = module.validated_body(func).transpose().map_err(|error| Failure::Module(error.clone().into()))?;
     let loops = body.map_or(&[][..], |body| &body.loops);

@@ -1,4 +1,4 @@
-//! Failures of the command: message and exit status.
+//! Failures of the command: messages and exit statuses.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,10 +8,10 @@ use weir_wasi::{BrokenPipe, I32Exit};
 /// The result of a subcommand.
 pub(crate) type Done = Result<ExitCode, Failure>;
 
-/// Why a subcommand did not run to its end.
+/// The reason why a subcommand failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The arguments are wrong, or do not fit the module.
+    /// The arguments are wrong, or do not match the module.
     Usage(String),
     /// A module cannot be read, is malformed or invalid, or cannot be linked.
     Module(Error),
@@ -29,12 +29,13 @@ const ABORTED: u8 = 134;
 const PIPE_CLOSED: u8 = 141;
 
 impl Failure {
-    /// Why there is no engine: settings that this build or host does not have are wrong usage.
+    /// Classifies an error of creating an engine: settings that this build or host does not support are wrong usage.
     pub fn of_engine(error: Error) -> Failure {
         if error.is::<Unavailable>() { Failure::Usage(error.to_string()) } else { Failure::Module(error) }
     }
 
-    /// The message for standard error; `None` for an exit and for a closed pipe, which ends pipelines regularly.
+    /// Returns the message for standard error; `None` for an exit, and for a closed pipe, which is the regular end of a
+    /// pipeline.
     pub fn message(&self) -> Option<String> {
         Some(match self {
             Failure::Usage(message) | Failure::Profile(message) => format!("weir: {message}"),
@@ -50,12 +51,12 @@ impl Failure {
         })
     }
 
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         self.status().into()
     }
 
-    /// The exit status as a number.
+    /// Returns the exit status as a number.
     pub fn status(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
@@ -70,10 +71,10 @@ impl Failure {
     }
 }
 
-/// How many frames are printed, so that the message stays on the screen.
+/// Maximum number of frames that are printed, so that the message fits on the screen.
 const MAX_FRAMES: usize = 20;
 
-/// The guest's frames, one line each.
+/// Formats the guest's frames, one line each.
 fn backtrace(backtrace: &WasmBacktrace) -> String {
     let frames = backtrace.frames();
     let mut text = String::from("\nwasm backtrace (innermost first):");

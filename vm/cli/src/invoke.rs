@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use weir::{FuncType, V128, Val, ValType};
 
-/// The arguments of a function of type `ty`.
+/// Parses the arguments of a function of type `ty`.
 ///
 /// # Errors
 /// A message that states what was expected.
@@ -44,7 +44,8 @@ fn integer(text: &str, bits: u32) -> Option<u64> {
     (magnitude <= limit).then(|| if negative { magnitude.wrapping_neg() } else { magnitude })
 }
 
-/// `0x` and the vector as one number, lane 0 lowest; or its lanes from lane 0 on, as in `i32x4:1,2,3,4`.
+/// Parses a vector: `0x` and the vector as one number, lane 0 lowest; or its lanes from lane 0 on, as in
+/// `i32x4:1,2,3,4`.
 fn vector(text: &str) -> Option<u128> {
     if let Some(digits) = text.strip_prefix("0x") {
         return if digits.starts_with('+') { None } else { u128::from_str_radix(digits, 16).ok() };
@@ -69,7 +70,7 @@ fn vector(text: &str) -> Option<u128> {
     (lanes.len() == count).then_some(bits)
 }
 
-/// A result as text.
+/// Formats a result.
 pub(crate) fn show(value: &Val) -> String {
     match value {
         Val::I32(x) => x.to_string(),

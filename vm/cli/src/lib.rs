@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                // If standard error is closed, too, the message is lost.
+                // If standard error is closed as well, the message is lost.
                 let _ = writeln!(std::io::stderr(), "{message}");
             }
             failure.exit_code()

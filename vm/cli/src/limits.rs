@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use std::time::Duration;
 use weir::{Engine, Error, ResourceLimiter, Trap};
 
-/// How long a program may run on after its time is over. Guest code notices at the next loop or call; a blocking host function, such
-/// as a read of standard input, does not.
+/// How long a program may continue after its time limit. Guest code stops at its next loop iteration or call; a
+/// blocking host function, such as a read of standard input, does not.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Limits the total size of a store's memories.

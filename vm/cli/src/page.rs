@@ -1,16 +1,16 @@
-//! The stages of a function's compilation as one HTML page: panes side by side, linked by bytecode offset. The page needs
-//! nothing but itself; its looks and behaviour are in `page.html`, what stands in it is made here and readable
-//! without scripts.
+//! The stages of a function's compilation as one HTML page: panes side by side, linked by bytecode offset. The page is
+//! self-contained. Its appearance and behaviour are in `page.html`; the content is made here and is readable without
+//! scripts.
 
 use crate::diff::{self, Edit};
 use std::fmt::Write;
 use weir_jit::explore::Section;
 use weir_jit::opt::passes;
 
-/// The page around the stages. `{{name}}` is where a text goes.
+/// The page around the stages. `{{name}}` marks the place of a text.
 const TEMPLATE: &str = include_str!("page.html");
 
-/// A page with these stages, under a title and a line that says more.
+/// Creates a page with these stages, a title and a subtitle.
 pub(crate) fn page(title: &str, subtitle: &str, sections: &[Section]) -> String {
     let (mut stages, mut panes) = (String::new(), String::new());
     for (i, section) in sections.iter().enumerate() {
@@ -22,7 +22,8 @@ pub(crate) fn page(title: &str, subtitle: &str, sections: &[Section]) -> String 
     fill(TEMPLATE, &texts)
 }
 
-/// `template` with each `{{name}}` replaced by the text of that name; what the texts contain is not looked at.
+/// Returns `template` with each `{{name}}` replaced by the text of that name. The texts themselves are not scanned for
+/// names.
 fn fill(template: &str, texts: &[(&str, String)]) -> String {
     let mut parts = template.split("{{");
     let mut filled = parts.next().unwrap_or_default().to_string();
@@ -35,7 +36,7 @@ fn fill(template: &str, texts: &[(&str, String)]) -> String {
     filled
 }
 
-/// What is compared with its like: the SSA after one pass with the SSA before it, gates with gates.
+/// Determines which stages are compared: the SSA after a pass with the SSA before it, gates with gates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Ssa,
@@ -54,12 +55,12 @@ impl Kind {
     }
 }
 
-/// One stage.
+/// A stage.
 struct Pane<'s> {
-    /// Names the stage once only: there may be gates, and there may one day be passes, several times.
+    /// Unique among the panes, although a stage may occur several times.
     name: String,
     edits: Vec<Edit<'s>>,
-    /// Whether there was something to compare with.
+    /// Whether it is compared with an earlier stage.
     compared: bool,
 }
 
@@ -81,12 +82,12 @@ impl<'s> Pane<'s> {
         Pane { name, edits, compared: previous.is_some() }
     }
 
-    /// The stage's name in the address of the page.
+    /// Returns the fragment identifier of the pane.
     fn slug(&self) -> String {
         self.name.replace(' ', "-")
     }
 
-    /// What the stage did, as far as it can be said in two numbers.
+    /// Returns a summary of the changes, as numbers of added and removed lines.
     fn changes(&self) -> String {
         if !self.compared {
             return String::new();
@@ -108,7 +109,7 @@ impl<'s> Pane<'s> {
             "" => String::new(),
             changes => format!(" <button type=\"button\" title=\"to the next changed line\">{}</button>", changes.trim_start()),
         };
-        // Lines of the bytecode begin with their offset, others end with it.
+        // Lines of bytecode begin with their offset; lines of other stages end with it.
         let class = if leads(stage) { "code" } else { "code ends" };
         let mut html = format!(
             "<section id=\"stage-{slug}\" data-stage=\"{slug}\">\n<h2>{name}{next}</h2>\n\
@@ -133,12 +134,12 @@ impl<'s> Pane<'s> {
     }
 }
 
-/// Whether the first number of a line is the offset that it belongs to; else those behind `@` at its end are.
+/// Returns whether the first number of a line is its bytecode offset. Otherwise the offsets follow `@` at its end.
 fn leads(stage: &str) -> bool {
     matches!(stage, "bytecode" | "sidetable")
 }
 
-/// A line as HTML, and the offsets in the bytecode that it belongs to, in hexadecimal.
+/// Returns a line as HTML, and the bytecode offsets that it belongs to, in hexadecimal.
 fn show(stage: &str, line: &str) -> (String, Vec<String>) {
     if leads(stage) {
         let Some(start) = line.find("0x") else { return (escape(line), Vec::new()) };
@@ -150,7 +151,7 @@ fn show(stage: &str, line: &str) -> (String, Vec<String>) {
     let Some(at) = line.find(" @0x") else { return (escape(line), Vec::new()) };
     let (text, behind) = line.split_at(at);
     let offsets = behind.split_whitespace().filter_map(|word| word.strip_prefix("@0x")).map(ToString::to_string);
-    // Their column is the page's affair.
+    // The page aligns this column.
     (format!("{} <i>{}</i>", escape(text.trim_end()), escape(behind.trim_start())), offsets.collect())
 }
 
@@ -198,7 +199,8 @@ mod tests {
         let html = page(name, name, &[section("bytecode", name), section("build", name), section("dce", "<b>")]);
         assert!(!html.contains("<script>alert") && !html.contains("<b>") && !html.contains('\u{7}'), "{html}");
         let escaped = "&lt;script&gt;alert(&#39;&quot;&amp;\\u{7}{{panes}}&#39;)&lt;/script&gt;";
-        // Title twice, subtitle, and a line of the first stage, of the second, and one that the third has no more.
+        // Twice in the title, once in the subtitle, in a line of the first and of the second stage, and in one that the
+        // third removed.
         assert_eq!(html.matches(escaped).count(), 6, "{html}");
     }
 

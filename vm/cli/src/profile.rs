@@ -8,7 +8,7 @@ use std::path::Path;
 use weir::{Module, Profile};
 use weir_bytecode::{Instrs, Opcode};
 
-/// Lets `module` use the profile in `file`, if there is one to use.
+/// Makes `module` use the profile in `file`, if one is given.
 pub(crate) fn use_from(file: Option<&Path>, module: &Module) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let unusable = |reason: String| Failure::Usage(format!("--profile-use {}: {reason}", file.display()));
@@ -20,7 +20,7 @@ pub(crate) fn use_from(file: Option<&Path>, module: &Module) -> Result<(), Failu
     module.use_profile(&text).map_err(|error| unusable(error.to_string()))
 }
 
-/// Writes the profile of `module` to `file`. A profile that is there already is replaced as a whole or not at all.
+/// Writes the profile of `module` to `file`. An existing file is replaced entirely or not at all.
 pub(crate) fn save(file: &Path, module: &Module) -> Result<(), Failure> {
     let profile = module.saved_profile().map_err(Failure::Module)?;
     let mut name = file.as_os_str().to_owned();
@@ -57,7 +57,7 @@ fn name(module: &Module, func: u32) -> String {
     }
 }
 
-/// The counts of an instruction, if it was executed.
+/// Formats the counts of an instruction, if it was executed.
 fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<String> {
     if let Some(call) = profile.call(pc) {
         let target = |&(func, count): &(Option<u32>, u32)| {

@@ -48,7 +48,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
     }
     let engine = Engine::new(&config).map_err(Failure::of_engine)?;
     if args.profile.is_none() {
-        // Dropping an engine waits for its compiler threads; a finished program need not.
+        // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());
     }
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
@@ -83,7 +83,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
     }
     let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
     match (done, saved) {
-        // What the program came to is more than that its profile is lost.
+        // The program's own failure takes precedence over that of writing its profile.
         (Err(failure), Err(lost)) if failure.status() != 0 => {
             lost.message().map_or(Ok(()), |message| writeln!(std::io::stderr(), "{message}"))?;
             Err(failure)
@@ -132,7 +132,7 @@ fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker
     }
 }
 
-/// The function to call; `None` if instantiation alone runs the module.
+/// Returns the function to call; `None` if instantiation alone runs the module.
 fn entry<'a>(args: &'a Run, module: &Module) -> Result<Option<&'a str>, Failure> {
     if let Some(name) = &args.invoke {
         return if is_function(module, name) { Ok(Some(name)) } else { Err(no_function(module, name)) };
@@ -147,7 +147,7 @@ fn is_function(module: &Module, name: &str) -> bool {
     matches!(module.get_export(name), Some(ExternType::Func(_)))
 }
 
-/// The error for a missing function; it lists the functions that exist.
+/// Creates the error for a missing function; it lists the functions that exist.
 fn no_function(module: &Module, name: &str) -> Failure {
     let functions = module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_)));
     let names: Vec<String> = functions.map(|export| format!("`{}`", export.name())).collect();

@@ -1,4 +1,4 @@
-//! `--stats`: what interpreter and compilers did, on standard error.
+//! `--stats`: prints statistics of the interpreter and the compilers on standard error.
 
 use crate::args::StatsFormat;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 use weir::Stats;
 
-/// Prints it.
+/// Prints the statistics.
 pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped: bool) -> std::io::Result<()> {
     let text = match format {
         StatsFormat::Text => text(stats, wall),
@@ -15,7 +15,7 @@ pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped:
     writeln!(std::io::stderr(), "{text}")
 }
 
-/// A few lines: who ran what, what compiling cost, what the optimiser found.
+/// Formats a summary: which engines ran functions, the cost of compiling, and the results of the optimiser.
 fn text(stats: &Stats, wall: Duration) -> String {
     let functions = &stats.functions;
     let mut compiled = Vec::new();
@@ -57,23 +57,23 @@ fn text(stats: &Stats, wall: Duration) -> String {
         text.push_str(&format!(
             "\nweir: retired {} bytes of code in {}, of which {} bytes are free again; {} compiled again",
             stats.retired_bytes,
-            pieces(stats.retired),
+            bodies(stats.retired),
             stats.freed_bytes,
-            pieces(stats.recompiled),
+            bodies(stats.recompiled),
         ));
     }
     text
 }
 
-/// How many bodies of functions and loops.
-fn pieces(count: u64) -> String {
+/// Formats a number of compiled bodies, which are functions and loops.
+fn bodies(count: u64) -> String {
     if count == 1 { "1 body".into() } else { format!("{count} bodies") }
 }
 
-/// This many functions are listed with the reason for which a back end refused them; the others are counted.
+/// Maximum number of refused functions that are listed with the reason; the others are counted.
 const LISTED: usize = 10;
 
-/// What kept functions from being compiled as asked, one line each.
+/// Formats the reasons why functions were not compiled as requested, one line each.
 fn unusual(stats: &Stats) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(reason) = &stats.no_native_code {
@@ -90,7 +90,7 @@ fn unusual(stats: &Stats) -> Vec<String> {
     lines
 }
 
-/// A line on what the optimiser found.
+/// Formats a line about the optimiser.
 fn optimised(stats: &Stats) -> String {
     let rewrites: u64 = stats.opt.iter().map(|(_, changes)| changes).sum();
     let numbering: u64 = stats.opt.iter().filter(|(pass, _)| pass == "gvn").map(|(_, changes)| changes).sum();
@@ -140,7 +140,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
         "traps": u32::from(trapped),
         "peak_memory": peak_memory(),
     });
-    // What the compiler counted, under the names that its declaration gives.
+    // The compiler's counters, named as in their declaration.
     for (name, count) in stats.compiler.each() {
         match name.split_once('.') {
             Some((group, name)) => report[group][name] = json!(count),
@@ -150,7 +150,7 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
     report
 }
 
-/// The most bytes that this process has had in memory, where the system says so.
+/// Returns the peak memory of this process in bytes, where the system reports it.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;

@@ -431,7 +431,7 @@ fn every_access_can_be_checked() {
     }
 }
 
-/// Shells say 130 of what ends by signal 2.
+/// Shells report 130 for a process that ends by signal 2.
 #[test]
 fn interruption_ends_the_program() {
     let text = format!(
@@ -440,7 +440,7 @@ fn interruption_ends_the_program() {
                 (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))
                 (loop $forever (br $forever))))"#
     );
-    // The signal may be ignored where the tests run.
+    // The signal may be ignored in the process that runs the tests.
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_weir"), "--timeout", "60"]).arg(file("interrupted.wat", text));
     let mut child = command.stdout(Stdio::piped()).spawn().expect("env starts");
@@ -484,7 +484,7 @@ fn modules_are_dumped() {
     assert!(stdout(&weir(["dump".as_ref(), program("picture").as_os_str()])).lines().count() > 1000);
 }
 
-/// Reads a little of what a program writes for ever, then closes the pipe.
+/// Reads a little of the output of a program that writes for ever, then closes the pipe.
 #[test]
 fn a_closed_pipe_ends_the_program_quietly() {
     let text = format!(
@@ -679,7 +679,7 @@ fn explore_writes_a_page() {
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), ""), "{}", stderr(&output));
     let html = std::fs::read_to_string(&out).expect("the page was written");
 
-    // It needs nothing but itself, and takes nothing from the module for HTML.
+    // The page is self-contained, and text of the module is escaped.
     for foreign in ["http:", "https:", "src=", "href=", "url(", "@import", "{{", "a<b>", "<b>"] {
         assert!(!html.contains(foreign), "`{foreign}` in the page");
     }

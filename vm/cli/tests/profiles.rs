@@ -9,7 +9,7 @@ fn weir(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().expect("weir starts")
 }
 
-/// An empty folder for a test.
+/// Creates an empty folder for a test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// It failed with this status and one line that says all of this.
+/// Asserts that the command failed with this status and one line that contains all of these texts.
 fn assert_fails(output: &Output, status: i32, says: &[&str]) {
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{message}");
@@ -39,8 +39,8 @@ fn assert_fails(output: &Output, status: i32, says: &[&str]) {
     }
 }
 
-/// The code in a file of `--profile jitdump`, by name, in the order in which it was installed. The format is Linux's, of
-/// `tools/perf/Documentation/jitdump-specification.txt`.
+/// Returns the code in a file of `--profile jitdump`, by name, in the order of installation. The format is Linux's,
+/// described in `tools/perf/Documentation/jitdump-specification.txt`.
 fn jitdump(dump: &[u8]) -> Vec<(String, Vec<u8>)> {
     let u32_at = |at: usize| u32::from_le_bytes(dump[at..at + 4].try_into().expect("four bytes")) as usize;
     let mut at = u32_at(8);
@@ -57,7 +57,7 @@ fn jitdump(dump: &[u8]) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Whether the stage `bytes` of the output of `explore` is this code, but for what relocations fill in.
+/// Returns whether the stage `bytes` in the output of `explore` is this code, except for relocated bytes.
 fn shows(output: &str, code: &[u8]) -> bool {
     let stage = output.split_once(";; bytes\n").expect("the stage `bytes`").1;
     let lines = stage.lines().take_while(|line| !line.starts_with("reloc"));

@@ -6,22 +6,22 @@ use crate::sys::clock::Clock;
 pub(crate) const REALTIME: u32 = 0;
 pub(crate) const MONOTONIC: u32 = 1;
 
-/// The host's clocks, or one that only the program's own doings move.
+/// The host's clocks, or virtual ones that only the program's own calls advance.
 #[derive(Debug, Default)]
 pub(crate) enum Clocks {
     #[default]
     Host,
-    /// Nanoseconds since the program's start. The wall clock showed [`START`] then.
+    /// Nanoseconds since the program's start, when the wall clock was at [`START`].
     Virtual(u64),
 }
 
 /// 2000-01-01 00:00 UTC, in nanoseconds.
 const START: u64 = 946_684_800_000_000_000;
-/// How far looking at a virtual clock moves it, so that a program that waits by looking sees time pass.
+/// Each reading of a virtual clock advances it by this, so that a program that polls the clock sees time pass.
 const TICK: u64 = 1_000;
 
 impl Clocks {
-    /// The time of a clock in nanoseconds. `EOVERFLOW` for a time before 1970 or after 2554.
+    /// Returns the time of a clock in nanoseconds. `EOVERFLOW` for a time before 1970 or after 2554.
     pub fn now(&mut self, clock: u32) -> Result<u64, Errno> {
         let host = host_clock(clock)?;
         match self {
@@ -33,7 +33,7 @@ impl Clocks {
         }
     }
 
-    /// The least difference that a clock shows, in nanoseconds.
+    /// Returns the resolution of a clock in nanoseconds.
     pub fn resolution(&self, clock: u32) -> Result<u64, Errno> {
         let host = host_clock(clock)?;
         match self {
@@ -42,7 +42,7 @@ impl Clocks {
         }
     }
 
-    /// Lets virtual clocks show at least this time of the monotonic one; whether they are virtual.
+    /// Advances virtual clocks to at least this time of the monotonic clock. Returns whether the clocks are virtual.
     pub fn skip_to(&mut self, deadline: u64) -> bool {
         match self {
             Clocks::Host => false,

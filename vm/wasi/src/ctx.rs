@@ -1,4 +1,4 @@
-//! What one program sees of the world: arguments, environment, descriptors.
+//! The state of one program: arguments, environment, descriptors.
 
 use crate::clocks::Clocks;
 use crate::descriptor::{Descriptor, Object, Table};
@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use weir::{Instance, Memory};
 
-/// One program's view of the world. Made by a [`WasiCtxBuilder`].
+/// The view that a program has of the host. Made by a [`WasiCtxBuilder`].
 #[derive(Debug)]
 pub struct WasiCtx {
     pub(crate) args: Vec<Vec<u8>>,
@@ -27,13 +27,13 @@ pub struct WasiCtx {
 }
 
 impl WasiCtx {
-    /// A builder of a context without arguments, environment, input and files, whose output is discarded.
+    /// Creates a builder of a context without arguments, environment, input and files, whose output is discarded.
     pub fn builder() -> WasiCtxBuilder {
         WasiCtxBuilder::default()
     }
 }
 
-/// A string handed to a guest contained a NUL byte, which would end it there.
+/// A string for the guest contains a NUL byte, which would end it there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a NUL byte in an argument or environment variable")]
 pub struct NulError;
@@ -41,10 +41,10 @@ pub struct NulError;
 /// The access of a program to a preopened directory and everything below it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Access {
-    /// Everything that the host lets the process do.
+    /// Everything that the host permits the process.
     #[default]
     ReadWrite,
-    /// Only what changes nothing.
+    /// Only operations that change nothing.
     ReadOnly,
 }
 
@@ -95,7 +95,7 @@ impl Default for WasiCtxBuilder {
 }
 
 impl WasiCtxBuilder {
-    /// The same as [`WasiCtx::builder`].
+    /// Creates a builder: see [`WasiCtx::builder`].
     pub fn new() -> WasiCtxBuilder {
         WasiCtxBuilder::default()
     }
@@ -177,11 +177,11 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Opens the host's directory `host` to the program, which sees it as `guest`. No path and no symbolic link leads it
-    /// out of there.
+    /// Preopens the host's directory `host`, which the program sees as `guest`. No path and no symbolic link leads
+    /// outside it.
     ///
     /// # Errors
-    /// It cannot be opened, or is no directory.
+    /// It cannot be opened, or is not a directory.
     pub fn preopened_dir(mut self, host: impl AsRef<Path>, guest: impl Into<String>, access: Access) -> io::Result<Self> {
         let mut descriptor = Descriptor::new(Object::Dir(Directory::preopened(host.as_ref(), guest.into())?));
         if access == Access::ReadOnly {
@@ -192,42 +192,42 @@ impl WasiCtxBuilder {
         Ok(self)
     }
 
-    /// Gives the program a socket that it can accept connections from, such as a [`TcpListener`](std::net::TcpListener). It
-    /// is the next descriptor from 3 on, in the order of all that is opened for the program.
+    /// Gives the program a listening socket, such as a [`TcpListener`](std::net::TcpListener), from which it can accept
+    /// connections. Preopened sockets and directories are numbered from 3 in the order in which they are added.
     #[must_use]
     pub fn preopened_listener(mut self, listener: impl Into<OwnedFd>) -> Self {
         self.preopened.push(Descriptor::new(Object::Listener(listener.into())));
         self
     }
 
-    /// Gives the program a connected socket, such as a [`TcpStream`](std::net::TcpStream), as
-    /// [`preopened_listener`](Self::preopened_listener) does.
+    /// Gives the program a connected socket, such as a [`TcpStream`](std::net::TcpStream), in the same way as
+    /// [`preopened_listener`](Self::preopened_listener).
     #[must_use]
     pub fn preopened_socket(mut self, socket: impl Into<OwnedFd>) -> Self {
         self.preopened.push(Descriptor::new(Object::Socket(socket.into())));
         self
     }
 
-    /// Makes a write to a pipe without a reader end the program with the error [`BrokenPipe`](crate::BrokenPipe), as the
-    /// signal does with native programs. Otherwise the call fails with the error number for it, which most programs ignore.
+    /// Makes a write to a pipe without a reader end the program with the error [`BrokenPipe`](crate::BrokenPipe), as
+    /// the signal does with native programs. Without this the call fails with an error number, which most programs
+    /// ignore.
     #[must_use]
     pub fn broken_pipe_ends(mut self, enable: bool) -> Self {
         self.broken_pipe_ends = enable;
         self
     }
 
-    /// Leaves nothing to chance: random bytes are a sequence that `seed` determines, and time passes only by the program's own doing.
-    /// Its clocks begin at 2000-01-01 00:00 UTC, and at zero; each look at one moves them all by a microsecond, and waiting
-    /// for a time moves them there at once. Descriptors count as ready whenever they are waited for, so that only the
-    /// call that follows waits. What is in files and folders, their times and numbers included, and what comes through
-    /// streams and sockets is as the host has it.
+    /// Makes the program deterministic. Random bytes are a sequence that `seed` determines, and time is virtual. Clocks
+    /// begin at 2000-01-01 00:00 UTC and at zero; each reading advances all of them by a microsecond, and waiting for a
+    /// time advances them to it at once. Polled descriptors always count as ready, so that only the call that follows
+    /// waits. The contents and metadata of files and directories, and the data of streams and sockets, are the host's.
     #[must_use]
     pub fn deterministic(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// The finished context.
+    /// Returns the finished context.
     pub fn build(self) -> WasiCtx {
         let standard = [self.stdin, self.stdout, self.stderr].map(|stream| Descriptor::new(Object::Stream(stream)));
         let table = standard.into_iter().chain(self.preopened).collect();

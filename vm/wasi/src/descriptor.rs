@@ -1,4 +1,4 @@
-//! Descriptors: the objects behind the guest's numbers, with their rights.
+//! Descriptors: the objects to which the guest's numbers refer, with their rights.
 
 use crate::directory::Directory;
 use crate::errno::Errno;
@@ -23,11 +23,11 @@ pub(crate) mod flags {
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     pub object: Object,
-    /// The `fdflags` it was opened with or the guest has set.
+    /// The `fdflags` with which it was opened, or that the guest has set.
     pub flags: u16,
-    /// What may be done with it.
+    /// The operations that it allows.
     pub rights: u64,
-    /// The rights that files opened in it may have.
+    /// The maximum rights of files opened in it.
     pub inheriting: u64,
 }
 
@@ -47,13 +47,14 @@ pub(crate) enum Object {
 }
 
 impl Descriptor {
-    /// With all rights that apply.
+    /// Creates a descriptor with all rights that apply to the object.
     pub fn new(object: Object) -> Descriptor {
         let (rights, inheriting) = object.natural_rights();
         Descriptor { object, flags: 0, rights, inheriting }
     }
 
-    /// `ENOTCAPABLE` unless it has this right, or all of these; `EBADF` if nothing of its kind could have.
+    /// Checks that it has all of these rights. `ENOTCAPABLE` if not; `EBADF` if no descriptor of its type can have
+    /// them.
     pub fn require(&self, rights: u64) -> Result<(), Errno> {
         if self.rights & rights == rights {
             Ok(())
@@ -64,7 +65,8 @@ impl Descriptor {
         }
     }
 
-    /// The file, for an operation that needs this right; an error for objects without a position.
+    /// Returns the file, for an operation that needs this right. Objects without a position give the error
+    /// `no_position`.
     pub fn file(&self, right: u64, no_position: Errno) -> Result<&File, Errno> {
         match &self.object {
             Object::File(file) => self.require(right).map(|()| file),
@@ -73,7 +75,7 @@ impl Descriptor {
         }
     }
 
-    /// The directory, for an operation that needs these rights.
+    /// Returns the directory, for an operation that needs these rights.
     pub fn dir(&self, rights: u64) -> Result<&Directory, Errno> {
         match &self.object {
             Object::Dir(dir) => self.require(rights).map(|()| dir),
@@ -83,7 +85,7 @@ impl Descriptor {
 }
 
 impl Object {
-    /// The rights that apply to the object, and those that apply to files opened in it.
+    /// Returns the rights that apply to the object, and those that apply to files opened in it.
     pub fn natural_rights(&self) -> (u64, u64) {
         match self {
             Object::Stream(stream) if stream.readable() => (rights::STREAM | rights::FD_READ, 0),
@@ -95,7 +97,7 @@ impl Object {
         }
     }
 
-    /// Its `filetype`, so far as it can be said without asking the file system.
+    /// Returns its `filetype`, as far as it is known without a call to the file system.
     pub fn file_type(&self) -> u8 {
         match self {
             // Libraries buffer output to a terminal by line.
@@ -107,7 +109,7 @@ impl Object {
         }
     }
 
-    /// The host's descriptor, of what may have to be waited for.
+    /// Returns the host's descriptor of an object for which a call may have to wait.
     pub fn waited_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Object::Stream(stream) => stream.host_fd(),
@@ -116,7 +118,7 @@ impl Object {
         }
     }
 
-    /// What `poll` is to wait for so that the guest can read, or write; `EBADF` where it never can.
+    /// Returns the event for which `poll` waits so that the guest can read or write; `EBADF` if it never can.
     pub fn interest(&self, read: bool) -> Result<Interest, Errno> {
         let possible = match self {
             Object::Stream(stream) => stream.readable() == read,
@@ -145,7 +147,7 @@ impl Table {
         self.0.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::Badf)
     }
 
-    /// Gives it the lowest number that is free. The host's limit on open files bounds the table.
+    /// Adds a descriptor with the lowest free number. The host's limit on open files bounds the table.
     pub fn insert(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
         let free = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
         let fd = u32::try_from(free).map_err(|_| Errno::Mfile)?;
@@ -162,7 +164,7 @@ impl Table {
         Ok(())
     }
 
-    /// Makes `to`, which must be open and is closed, what `from` is, and frees `from`.
+    /// Closes `to`, which must be open, makes it refer to the object of `from`, and frees `from`.
     pub fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
         self.get(from)?;
         self.get(to)?;
@@ -174,7 +176,7 @@ impl Table {
 }
 
 impl FromIterator<Descriptor> for Table {
-    /// Numbered from 0 on.
+    /// Numbers the descriptors from 0.
     fn from_iter<I: IntoIterator<Item = Descriptor>>(descriptors: I) -> Table {
         Table(descriptors.into_iter().map(Some).collect())
     }

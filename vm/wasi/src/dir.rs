@@ -1,11 +1,11 @@
 //! `fd_readdir` and `fd_prestat_*`.
 
-use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::Object;
 use crate::directory::Directory;
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
+use crate::outcome::Outcome;
 use crate::rights;
 
 /// Size of a `dirent`, which the name follows.
@@ -13,8 +13,8 @@ const DIRENT_SIZE: usize = 24;
 /// The one type of `prestat`: a directory.
 const PREOPENED_DIRECTORY: u32 = 0;
 
-/// As many entries as fit from the one with number `cookie` on, the last one cut off. A buffer that is not filled says that
-/// there are no more. Cookie 0 looks at the directory anew.
+/// Writes as many entries as fit, from the one with number `cookie` on; the last one may be truncated. A buffer that is
+/// not full means that there are no more. Cookie 0 lists the directory anew.
 pub(crate) fn fd_readdir(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn fd_readdir(
     len: u32,
     cookie: u64,
     used: u32,
-) -> Answer {
+) -> Outcome {
     let descriptor = ctx.table.get_mut(fd)?;
     descriptor.dir(rights::FD_READDIR)?;
     let Object::Dir(directory) = &mut descriptor.object else { return Err(Errno::Notdir.into()) };
@@ -52,7 +52,7 @@ pub(crate) fn fd_readdir(
     Ok(guest.write_u32(used, filled as u32)?)
 }
 
-/// The path of a directory that is opened for the program. `EBADF` tells its library that it has seen the last of them.
+/// Returns the guest's path of a preopened directory. The C library of a guest stops enumerating them at `EBADF`.
 fn preopened_as(ctx: &WasiCtx, fd: u32) -> Result<&str, Errno> {
     match &ctx.table.get(fd)?.object {
         Object::Dir(Directory { preopened_as: Some(path), .. }) => Ok(path),
@@ -60,13 +60,13 @@ fn preopened_as(ctx: &WasiCtx, fd: u32) -> Result<&str, Errno> {
     }
 }
 
-pub(crate) fn fd_prestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, prestat: u32) -> Answer {
+pub(crate) fn fd_prestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, prestat: u32) -> Outcome {
     let length = preopened_as(ctx, fd)?.len() as u32;
     let record = [PREOPENED_DIRECTORY.to_le_bytes(), length.to_le_bytes()].concat();
     Ok(guest.write(prestat, &record)?)
 }
 
-pub(crate) fn fd_prestat_dir_name(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, name: u32, len: u32) -> Answer {
+pub(crate) fn fd_prestat_dir_name(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, name: u32, len: u32) -> Outcome {
     let path = preopened_as(ctx, fd)?.as_bytes();
     if path.len() > len as usize {
         return Err(Errno::Nametoolong.into());

@@ -12,10 +12,10 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub dir: Dir,
-    /// Its path in the program's eyes, of one that is opened for it at the start.
+    /// The guest's path, if the directory is preopened.
     pub preopened_as: Option<Box<str>>,
-    /// The entries when the guest began to list the directory. Cookies are indices into them, so that a listing shows every entry
-    /// once whatever is created and removed meanwhile.
+    /// The entries at the time when the guest began to list the directory. Cookies are indices into them, so that a
+    /// listing shows every entry once, whatever is created and removed in the meantime.
     pub listing: Vec<Entry>,
 }
 
@@ -28,19 +28,19 @@ pub(crate) struct Entry {
 }
 
 impl Directory {
-    /// Opened by the guest.
+    /// Wraps a directory that the guest has opened.
     pub fn new(dir: Dir) -> Directory {
         Directory { dir, preopened_as: None, listing: Vec::new() }
     }
 
-    /// The host's directory `host`, which the guest knows as `guest`.
+    /// Opens the host's directory `host`, which the guest sees as `guest`.
     pub fn preopened(host: &Path, guest: String) -> io::Result<Directory> {
         let fd = sys::dir::open(host)?;
         Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into())) })
     }
 
-    /// The current entries by name, after `.` and `..`; the identity of `..` is hidden from the guest.
-    /// The host's order might differ from one look to the next.
+    /// Returns the current entries by name, after `.` and `..`; the identity of `..` is hidden from the guest. They are
+    /// sorted because the host's order may change between calls.
     pub fn list(&self) -> io::Result<Vec<Entry>> {
         let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
         let mut entries = vec![entry(self.dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
@@ -53,7 +53,7 @@ impl Directory {
         Ok(entries)
     }
 
-    /// Some file systems say what type an entry has only when they are asked for it.
+    /// Returns the type of an entry. Some file systems report it only in the metadata of the file.
     fn type_of(&self, entry: &sys::dir::Entry) -> u8 {
         match entry.file_type {
             FileType::Unknown => {

@@ -3,12 +3,12 @@
 use crate::errno::Errno;
 use crate::sys;
 
-/// Where random bytes come from.
+/// The source of random bytes.
 #[derive(Debug, Default)]
 pub(crate) enum Random {
     #[default]
     Host,
-    /// A sequence that its state determines: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    /// A sequence determined by its state: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     Sequence(u64),
 }
 

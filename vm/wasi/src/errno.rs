@@ -1,11 +1,11 @@
-//! The error numbers of WASI preview 1, and the host's for each.
+//! The error numbers of WASI preview 1, and the corresponding ones of the host.
 
 use crate::sys::errno::{HostErrno, number};
 use std::io;
 
 macro_rules! errnos {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal $(<- $host:ident)?;)*) => {
-        /// The reason of a failed call, which is the function's result for the guest.
+        /// The reason of a failed call, which the function returns to the guest.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u16)]
         pub(crate) enum Errno {

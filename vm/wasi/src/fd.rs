@@ -1,10 +1,10 @@
 //! `fd_*` calls on any descriptor: type, flags, rights and number.
 
-use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;
 use crate::guest::Guest;
+use crate::outcome::Outcome;
 use crate::rights;
 use crate::stat::{bare_filestat, file_type, filestat, new_times};
 use crate::sys::dir::FileType;
@@ -12,15 +12,15 @@ use crate::sys::file;
 use cap_std::fs::MetadataExt;
 use std::os::fd::{AsFd, BorrowedFd};
 
-pub(crate) fn fd_close(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
+pub(crate) fn fd_close(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
     Ok(ctx.table.close(fd)?)
 }
 
-pub(crate) fn fd_renumber(ctx: &mut WasiCtx, _: &mut Guest<'_>, from: u32, to: u32) -> Answer {
+pub(crate) fn fd_renumber(ctx: &mut WasiCtx, _: &mut Guest<'_>, from: u32, to: u32) -> Outcome {
     Ok(ctx.table.renumber(from, to)?)
 }
 
-pub(crate) fn fd_fdstat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Answer {
+pub(crate) fn fd_fdstat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
     let descriptor = ctx.table.get(fd)?;
     let mut record = [0; 24];
     record[0] = match &descriptor.object {
@@ -33,9 +33,9 @@ pub(crate) fn fd_fdstat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, s
     Ok(guest.write(stat, &record)?)
 }
 
-/// Only `append` and `nonblock` can be changed. `nonblock` is refused for standard streams: it would change them for every
-/// process that shares them. `append` is what they do.
-pub(crate) fn fd_fdstat_set_flags(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, new: u32) -> Answer {
+/// Only `append` and `nonblock` can be changed. `nonblock` is refused for standard streams, because it would change
+/// them for every process that shares them. `append` is accepted, because they always append.
+pub(crate) fn fd_fdstat_set_flags(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, new: u32) -> Outcome {
     const CHANGEABLE: u16 = flags::APPEND | flags::NONBLOCK;
     let descriptor = ctx.table.get_mut(fd)?;
     descriptor.require(rights::FD_FDSTAT_SET_FLAGS)?;
@@ -60,8 +60,8 @@ fn set_host_flags(fd: BorrowedFd<'_>, new: u16) -> Result<(), Errno> {
     Ok(file::set_flags(fd, host)?)
 }
 
-/// Rights can only be given up.
-pub(crate) fn fd_fdstat_set_rights(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, base: u64, inheriting: u64) -> Answer {
+/// Rights can only be removed.
+pub(crate) fn fd_fdstat_set_rights(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, base: u64, inheriting: u64) -> Outcome {
     let descriptor = ctx.table.get_mut(fd)?;
     if base & !descriptor.rights != 0 || inheriting & !descriptor.inheriting != 0 {
         return Err(Errno::Notcapable.into());
@@ -71,7 +71,7 @@ pub(crate) fn fd_fdstat_set_rights(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32
     Ok(())
 }
 
-pub(crate) fn fd_filestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Answer {
+pub(crate) fn fd_filestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
     let descriptor = ctx.table.get(fd)?;
     descriptor.require(rights::FD_FILESTAT_GET)?;
     let record = match &descriptor.object {
@@ -89,21 +89,21 @@ pub(crate) fn fd_filestat_set_times(
     access: u64,
     modification: u64,
     flags: u32,
-) -> Answer {
+) -> Outcome {
     let host = stored(ctx.table.get(fd)?, rights::FD_FILESTAT_SET_TIMES)?;
     let [access, modification] = new_times(access, modification, flags)?;
     Ok(file::set_times(host, access, modification)?)
 }
 
-pub(crate) fn fd_sync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
+pub(crate) fn fd_sync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
     Ok(file::sync(stored(ctx.table.get(fd)?, rights::FD_SYNC)?)?)
 }
 
-pub(crate) fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Answer {
+pub(crate) fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
     Ok(file::sync_data(stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?)?)
 }
 
-/// The host's descriptor of a file or directory, for an operation that needs this right.
+/// Returns the host's descriptor of a file or directory, for an operation that needs this right.
 fn stored(descriptor: &Descriptor, right: u64) -> Result<BorrowedFd<'_>, Errno> {
     match &descriptor.object {
         Object::File(file) => descriptor.require(right).map(|()| file.as_fd()),

@@ -1,16 +1,16 @@
 //! `fd_*` calls that read, write and seek.
 
-use crate::answer::{Answer, BrokenPipe, Failure};
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, flags};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
+use crate::outcome::{BrokenPipe, Failure, Outcome};
 use crate::rights;
 use crate::sys::file::{self, Advice, Flags};
 use cap_std::fs::File;
 use std::io::{IoSlice, SeekFrom};
 
-pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Answer {
+pub(crate) fn fd_read(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, read: u32) -> Outcome {
     let descriptor = ctx.table.get_mut(fd)?;
     guest.check_u32(read)?;
     let buffers = guest.buffers(buffers, count)?;
@@ -35,7 +35,7 @@ pub(crate) fn fd_pread(
     count: u32,
     at: u64,
     read: u32,
-) -> Answer {
+) -> Outcome {
     let descriptor = ctx.table.get(fd)?;
     let file = descriptor.file(rights::FD_READ | rights::FD_SEEK, Errno::Spipe)?;
     guest.check_u32(read)?;
@@ -47,8 +47,8 @@ pub(crate) fn fd_pread(
     Ok(guest.write_u32(read, bytes)?)
 }
 
-/// Reads into one buffer after the other until one is not filled; how many bytes. `read` is told how many came before. What
-/// has been read before an error counts: the next call will meet the error.
+/// Reads into one buffer after the other until one is not filled. Returns the number of bytes. `read` receives the
+/// number of bytes read before. If some bytes have been read, an error is dropped: the next call will get it.
 fn fill(
     guest: &mut Guest<'_>,
     buffers: &[Buffer],
@@ -70,7 +70,7 @@ fn fill(
     Ok(total)
 }
 
-/// Reads into the first buffer only, because to read again might be to wait. Fewer bytes than asked for are no error.
+/// Reads only into the first buffer, because reading again might block. Fewer bytes than requested are no error.
 pub(crate) fn fill_first(
     guest: &mut Guest<'_>,
     buffers: &[Buffer],
@@ -82,7 +82,7 @@ pub(crate) fn fill_first(
     }
 }
 
-pub(crate) fn fd_write(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, written: u32) -> Answer {
+pub(crate) fn fd_write(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, buffers: u32, count: u32, written: u32) -> Outcome {
     let broken_pipe_ends = ctx.broken_pipe_ends;
     let descriptor = ctx.table.get_mut(fd)?;
     if let Object::Dir(_) = descriptor.object {
@@ -112,7 +112,7 @@ pub(crate) fn fd_pwrite(
     count: u32,
     at: u64,
     written: u32,
-) -> Answer {
+) -> Outcome {
     let descriptor = ctx.table.get_mut(fd)?;
     let file = descriptor.file(rights::FD_WRITE | rights::FD_SEEK, Errno::Spipe)?;
     guest.check_u32(written)?;
@@ -131,8 +131,9 @@ pub(crate) fn fd_pwrite(
     Ok(guest.write_u32(written, u32::try_from(bytes).map_err(|_| Errno::Overflow)?)?)
 }
 
-/// Linux appends to a file with `O_APPEND` even if a position is given; POSIX and WASI do not. The open file is not shared, so the
-/// missing flag is not observable. Returns what `write` returns, and whether the file has the flag again.
+/// Linux appends to a file with `O_APPEND` even if a position is given; POSIX and WASI do not. So the flag is removed
+/// during the write; the open file is not shared, so this is not observable. Returns the result of `write`, and whether
+/// the flag could be restored.
 ///
 /// # Errors
 /// The flag cannot be changed, and nothing was written.
@@ -154,11 +155,11 @@ pub(crate) fn slices<'g>(guest: &'g Guest<'_>, buffers: u32, count: u32) -> Resu
     buffers.into_iter().map(|buffer| guest.slice(buffer).map(IoSlice::new)).collect()
 }
 
-pub(crate) fn fd_seek(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, by: i64, whence: u32, at: u32) -> Answer {
+pub(crate) fn fd_seek(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, by: i64, whence: u32, at: u32) -> Outcome {
     const SET: u32 = 0;
     const CURRENT: u32 = 1;
     const END: u32 = 2;
-    // To ask where one is, and no more, the right to tell is enough.
+    // Reading the current position only requires the right to tell.
     let right = if by == 0 && whence == CURRENT { rights::FD_TELL } else { rights::FD_SEEK | rights::FD_TELL };
     let file = ctx.table.get(fd)?.file(right, Errno::Spipe)?;
     let to = match whence {
@@ -171,12 +172,12 @@ pub(crate) fn fd_seek(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, by: i64
     Ok(guest.write_u64(at, file::seek(file, to)?)?)
 }
 
-pub(crate) fn fd_tell(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, at: u32) -> Answer {
+pub(crate) fn fd_tell(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, at: u32) -> Outcome {
     let file = ctx.table.get(fd)?.file(rights::FD_TELL, Errno::Spipe)?;
     Ok(guest.write_u64(at, file::seek(file, SeekFrom::Current(0))?)?)
 }
 
-pub(crate) fn fd_advise(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64, advice: u32) -> Answer {
+pub(crate) fn fd_advise(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64, advice: u32) -> Outcome {
     let file = ctx.table.get(fd)?.file(rights::FD_ADVISE, Errno::Spipe)?;
     let advice = match advice {
         0 => Advice::Normal,
@@ -190,12 +191,12 @@ pub(crate) fn fd_advise(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, 
     Ok(file::advise(file, at, len, advice)?)
 }
 
-pub(crate) fn fd_allocate(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64) -> Answer {
+pub(crate) fn fd_allocate(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, at: u64, len: u64) -> Outcome {
     let file = ctx.table.get(fd)?.file(rights::FD_ALLOCATE, Errno::Spipe)?;
     Ok(file::allocate(file, at, len)?)
 }
 
-pub(crate) fn fd_filestat_set_size(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, size: u64) -> Answer {
+pub(crate) fn fd_filestat_set_size(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, size: u64) -> Outcome {
     let file = ctx.table.get(fd)?.file(rights::FD_FILESTAT_SET_SIZE, Errno::Inval)?;
     Ok(file::set_len(file, size)?)
 }

@@ -1,4 +1,4 @@
-//! The guest's memory as the calls see it: every pointer is checked, and one that reaches past the end is `EFAULT`.
+//! The guest's memory as the calls see it: every pointer is checked, and one that is out of bounds gives `EFAULT`.
 
 use crate::errno::Errno;
 
@@ -14,7 +14,7 @@ pub(crate) struct Buffer {
     pub len: u32,
 }
 
-/// As many buffers as one call takes at most; POSIX's usual `IOV_MAX`.
+/// Maximum number of buffers of a call; POSIX's usual `IOV_MAX`.
 const MAX_BUFFERS: u32 = 1024;
 
 impl<'a> Guest<'a> {
@@ -59,7 +59,7 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    /// Checks that a result can be written there before the call has effects, because these could not be undone.
+    /// Checks that a result can be written at `at`, before the call has effects that could not be undone.
     pub fn check_u32(&self, at: u32) -> Result<(), Errno> {
         self.read_u32(at).map(|_| ())
     }
@@ -77,12 +77,12 @@ impl<'a> Guest<'a> {
         self.write(at, &value.to_le_bytes())
     }
 
-    /// A path, which is UTF-8.
+    /// Reads a path, which is UTF-8.
     pub fn path(&self, at: u32, len: u32) -> Result<&str, Errno> {
         str::from_utf8(self.slice(Buffer { at, len })?).map_err(|_| Errno::Ilseq)
     }
 
-    /// The buffers that an array of `count` `iovec`s at `at` describes, each within memory.
+    /// Reads the array of `count` `iovec`s at `at`, and checks that each buffer is within memory.
     pub fn buffers(&self, at: u32, count: u32) -> Result<Vec<Buffer>, Errno> {
         if count > MAX_BUFFERS {
             return Err(Errno::Inval);
@@ -97,12 +97,12 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// `at + by`, still an address.
+/// Returns `at + by`, if it is an address.
 pub(crate) fn offset(at: u32, by: u32) -> Result<u32, Errno> {
     at.checked_add(by).ok_or(Errno::Fault)
 }
 
-/// The address of element `i` of an array at `at`.
+/// Returns the address of element `i` of an array at `at`.
 pub(crate) fn element(at: u32, i: u32, size: u32) -> Result<u32, Errno> {
     i.checked_mul(size).and_then(|by| at.checked_add(by)).ok_or(Errno::Fault)
 }

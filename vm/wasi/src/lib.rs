@@ -1,5 +1,5 @@
-//! WASI preview 1 for Weir: all of it, as a thin layer on cap-std, which confines a program to the directories that are
-//! opened for it, and on the host's own calls.
+//! WASI preview 1 for Weir: all of its functions, as a thin layer on cap-std, which confines a program to its preopened
+//! directories, and on the host's system calls.
 //!
 //! ```
 //! use weir::{Engine, Linker, Module, Store};
@@ -26,7 +26,6 @@
 //! # Ok::<(), weir::Error>(())
 //! ```
 
-mod answer;
 mod args;
 mod clock;
 mod clocks;
@@ -39,6 +38,7 @@ mod errno;
 mod fd;
 mod file;
 mod guest;
+mod outcome;
 mod path;
 mod poll;
 mod process;
@@ -52,27 +52,28 @@ mod sys;
 #[cfg(feature = "fault-injection")]
 pub use sys::fault_injection;
 
-pub use answer::{BrokenPipe, I32Exit};
 pub use ctx::{Access, NulError, WasiCtx, WasiCtxBuilder};
+pub use outcome::{BrokenPipe, I32Exit};
 pub use stream::OutputBuffer;
 
-use answer::{Answer, Failure};
 use guest::Guest;
+use outcome::{Failure, Outcome};
 use weir::{Caller, Instance, Linker, Memory};
 
-/// The module that a program imports these functions from.
+/// The module from which a program imports these functions.
 pub const MODULE: &str = "wasi_snapshot_preview1";
 
-/// The result that the guest receives.
-fn result(answer: Answer) -> weir::Result<u32> {
-    match answer {
+/// Converts the result of a call for the guest.
+fn result(outcome: Outcome) -> weir::Result<u32> {
+    match outcome {
         Ok(()) => Ok(0),
         Err(Failure::Errno(errno)) => Ok(errno as u32),
         Err(Failure::End(error)) => Err(error),
     }
 }
 
-/// The caller's memory and its context. The memory of a caller that exports none is empty, so that calls without pointers succeed.
+/// Returns the caller's memory and its context. The memory of a caller that exports none is empty, so that calls
+/// without pointers succeed.
 #[inline]
 fn split<'a, T: 'static>(caller: &'a mut Caller<'_, T>, get: impl Fn(&mut T) -> &mut WasiCtx) -> (Guest<'a>, &'a mut WasiCtx) {
     let cached = get(caller.data_mut()).memory;
@@ -89,8 +90,8 @@ fn split<'a, T: 'static>(caller: &'a mut Caller<'_, T>, get: impl Fn(&mut T) -> 
     }
 }
 
-/// The memory that the calling instance exports. The next call by the same instance finds it in the context: a look-up by name took
-/// most of the time of a short call.
+/// Looks up the memory that the calling instance exports. The context keeps it for the next call by the same instance,
+/// because the look-up by name took most of the time of a short call.
 #[cold]
 fn find_memory<T: 'static>(caller: &mut Caller<'_, T>, get: impl Fn(&mut T) -> &mut WasiCtx) -> Option<Memory> {
     let instance = caller.instance()?;
@@ -111,7 +112,7 @@ macro_rules! define {
 /// Defines all functions of WASI preview 1 in a linker. `get` finds the [`WasiCtx`] in a store's data.
 ///
 /// # Errors
-/// The linker has a function of one of the names already.
+/// The linker already has a function with one of the names.
 pub fn add_to_linker<T: 'static>(
     linker: &mut Linker<T>,
     get: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,

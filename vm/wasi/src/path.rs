@@ -1,11 +1,11 @@
-//! `path_*`: files by name, relative to an open directory. That no path and no link leads out of it is cap-std's work.
+//! `path_*`: files by name, relative to an open directory. cap-std ensures that no path and no link leads outside it.
 
-use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
 use crate::directory::Directory;
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
+use crate::outcome::Outcome;
 use crate::sys::file::Flags;
 use crate::{rights, stat};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
@@ -29,7 +29,7 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
     }
 }
 
-/// The directory, for an operation that needs these rights.
+/// Returns the directory, for an operation that needs these rights.
 fn dir(ctx: &WasiCtx, fd: u32, rights: u64) -> Result<&Dir, Errno> {
     ctx.table.get(fd)?.dir(rights).map(|directory| &directory.dir)
 }
@@ -47,7 +47,7 @@ pub(crate) fn path_open(
     inheriting: u64,
     fd_flags: u32,
     opened: u32,
-) -> Answer {
+) -> Outcome {
     let parent = ctx.table.get(fd)?;
     let request = Request {
         follow: follows(lookup)?,
@@ -80,7 +80,7 @@ impl Request {
         self.how & oflag != 0
     }
 
-    /// Which rights the directory must have.
+    /// Returns the rights that the directory must have.
     fn rights_needed(&self) -> Result<u64, Errno> {
         if self.how & !(CREATE | DIRECTORY | EXCLUSIVE | TRUNCATE) != 0 {
             return Err(Errno::Inval);
@@ -104,8 +104,8 @@ impl Request {
         Ok(Descriptor { object, flags: self.flags, rights: self.base & rights, inheriting: self.inheriting & inheriting })
     }
 
-    /// A file is opened for what the rights allow; one without the right to read or write must still be opened for
-    /// something.
+    /// Opens the file for the operations that the rights allow. A file without the right to read or write must still be
+    /// opened for one of them.
     fn options(&self) -> OpenOptions {
         let write = !self.asks(DIRECTORY) && (self.base & rights::WRITING != 0 || self.asks(TRUNCATE));
         let read = self.base & (rights::FD_READ | rights::FD_READDIR) != 0 || !write;
@@ -126,23 +126,23 @@ impl Request {
         host.set(Flags::APPEND, self.flags & flags::APPEND != 0);
         host.set(Flags::NONBLOCK, self.flags & flags::NONBLOCK != 0);
         host.set(Flags::DSYNC, self.flags & flags::DSYNC != 0);
-        // Linux makes no difference between the two.
+        // Linux does not distinguish the two.
         host.set(Flags::SYNC, self.flags & (flags::SYNC | flags::RSYNC) != 0);
         host
     }
 }
 
-pub(crate) fn path_create_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Answer {
+pub(crate) fn path_create_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_CREATE_DIRECTORY)?;
     Ok(dir.create_dir(guest.path(path, len)?)?)
 }
 
-pub(crate) fn path_remove_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Answer {
+pub(crate) fn path_remove_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_REMOVE_DIRECTORY)?;
     Ok(dir.remove_dir(guest.path(path, len)?)?)
 }
 
-pub(crate) fn path_unlink_file(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Answer {
+pub(crate) fn path_unlink_file(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_UNLINK_FILE)?;
     Ok(dir.remove_file(guest.path(path, len)?)?)
 }
@@ -155,7 +155,7 @@ pub(crate) fn path_filestat_get(
     path: u32,
     len: u32,
     record: u32,
-) -> Answer {
+) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_FILESTAT_GET)?;
     let path = guest.path(path, len)?;
     let metadata = if follows(lookup)? { dir.metadata(path) } else { dir.symlink_metadata(path) };
@@ -174,7 +174,7 @@ pub(crate) fn path_filestat_set_times(
     access: u64,
     modification: u64,
     flags: u32,
-) -> Answer {
+) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_FILESTAT_SET_TIMES)?;
     let [access, modification] = stat::new_times(access, modification, flags)?.map(stat::spec);
     let path = guest.path(path, len)?;
@@ -186,7 +186,7 @@ pub(crate) fn path_filestat_set_times(
     Ok(set?)
 }
 
-/// A symbolic link gets a second name itself: to follow it first is not possible within the sandbox in one step, and is
+/// A symbolic link itself gets a second name: following it first is not possible within the sandbox in one step, and is
 /// refused, as by wasmtime.
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
 pub(crate) fn path_link(
@@ -199,7 +199,7 @@ pub(crate) fn path_link(
     new_fd: u32,
     new_path: u32,
     new_len: u32,
-) -> Answer {
+) -> Outcome {
     let from = dir(ctx, fd, rights::PATH_LINK_SOURCE)?;
     let to = dir(ctx, new_fd, rights::PATH_LINK_TARGET)?;
     if follows(lookup)? {
@@ -218,13 +218,14 @@ pub(crate) fn path_rename(
     new_fd: u32,
     new_path: u32,
     new_len: u32,
-) -> Answer {
+) -> Outcome {
     let from = dir(ctx, fd, rights::PATH_RENAME_SOURCE)?;
     let to = dir(ctx, new_fd, rights::PATH_RENAME_TARGET)?;
     Ok(from.rename(guest.path(path, len)?, to, guest.path(new_path, new_len)?)?)
 }
 
-/// The link's target is not interpreted, but an absolute path is refused, because it would mean something else to the host.
+/// The link's target is not interpreted, but an absolute path is refused, because it would mean something else to the
+/// host.
 pub(crate) fn path_symlink(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
@@ -233,12 +234,13 @@ pub(crate) fn path_symlink(
     fd: u32,
     path: u32,
     len: u32,
-) -> Answer {
+) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_SYMLINK)?;
     Ok(dir.symlink(guest.path(target, target_len)?, guest.path(path, len)?)?)
 }
 
-/// Cut off where the buffer ends. What an absolute link says is the host's secret.
+/// Truncates the path at the end of the buffer. The target of an absolute link is not revealed, because it is a path of
+/// the host.
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
 pub(crate) fn path_readlink(
     ctx: &mut WasiCtx,
@@ -249,7 +251,7 @@ pub(crate) fn path_readlink(
     into: u32,
     into_len: u32,
     used: u32,
-) -> Answer {
+) -> Outcome {
     let dir = dir(ctx, fd, rights::PATH_READLINK)?;
     let target = dir.read_link(guest.path(path, len)?)?;
     let target = target.as_os_str().as_bytes();

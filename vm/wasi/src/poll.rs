@@ -1,11 +1,11 @@
 //! `poll_oneoff`: waiting for clocks and descriptors.
 
-use crate::answer::Answer;
 use crate::clocks::{Clocks, MONOTONIC};
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Object, Table};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest, element, offset};
+use crate::outcome::Outcome;
 use crate::rights;
 use crate::sys::file;
 use crate::sys::poll::{self, Waited};
@@ -17,7 +17,7 @@ const EVENT_SIZE: u32 = 32;
 const CLOCK: u8 = 0;
 const FD_READ: u8 = 1;
 const FD_WRITE: u8 = 2;
-/// The time of a clock subscription is one of the clock, not a distance from now.
+/// The time of a clock subscription is absolute, not relative to now.
 const ABSOLUTE: u16 = 1;
 
 /// The one bit of `eventrwflags`: the other end was closed.
@@ -36,13 +36,13 @@ impl Subscription {
 }
 
 enum What {
-    /// The monotonic clock reaches this.
+    /// The monotonic clock reaches this time.
     Deadline(u64),
     /// The descriptor can be read.
     Readable(u32),
     /// The descriptor can be written.
     Writable(u32),
-    /// It can't be waited for.
+    /// The subscription is invalid.
     Wrong(Errno),
 }
 
@@ -53,11 +53,11 @@ pub(crate) fn poll_oneoff(
     events: u32,
     count: u32,
     ready: u32,
-) -> Answer {
+) -> Outcome {
     if count == 0 {
         return Err(Errno::Inval.into());
     }
-    // Before anything is allocated in proportion to `count`.
+    // Checked before anything is allocated in proportion to `count`.
     let bytes = |size: u32| count.checked_mul(size).ok_or(Errno::Fault);
     guest.slice(Buffer { at: subscriptions, len: bytes(SUBSCRIPTION_SIZE)? })?;
     guest.slice(Buffer { at: events, len: bytes(EVENT_SIZE)? })?;
@@ -98,7 +98,7 @@ fn subscription(guest: &Guest<'_>, clocks: &mut Clocks, at: u32, start: u64) -> 
     Ok(Subscription { userdata: guest.read_u64(at)?, kind, what })
 }
 
-/// When that will be, on the monotonic clock. Only it and the wall clock can be waited for.
+/// Returns the deadline on the monotonic clock. Only that clock and the wall clock are supported.
 fn deadline(clocks: &mut Clocks, clock: u32, time: u64, absolute: bool, start: u64) -> Result<u64, Errno> {
     if clock > MONOTONIC {
         return Err(Errno::Notsup);
@@ -107,7 +107,7 @@ fn deadline(clocks: &mut Clocks, clock: u32, time: u64, absolute: bool, start: u
     Ok(start.saturating_add(from_now))
 }
 
-/// The event, if it has happened. With `virtual_time` the host is not asked whether descriptors are ready: they are.
+/// Returns the event, if it has happened. With `virtual_time` descriptors count as ready without a call to the host.
 fn event(
     table: &Table,
     subscription: &Subscription,
@@ -139,22 +139,22 @@ fn event(
     Ok(Some(event))
 }
 
-/// What there is to say of a descriptor that a call would not wait for.
+/// The state of a ready descriptor.
 #[derive(Default)]
 struct Ready {
-    /// How many can be read, if it is known.
+    /// Number of bytes that can be read, if known.
     bytes: u64,
     hung_up: bool,
 }
 
-/// The object, if it may be waited for.
+/// Returns the object, if it can be waited for.
 fn object(table: &Table, fd: u32) -> Result<&Object, Errno> {
     let descriptor = table.get(fd)?;
     descriptor.require(rights::POLL_FD_READWRITE)?;
     Ok(&descriptor.object)
 }
 
-/// Whether a call would return at once. Only streams of the host and sockets make one wait.
+/// Returns the state of an object if a call would return at once. Only streams of the host and sockets can block.
 fn ready(object: &Object, read: bool, virtual_time: bool) -> Result<Option<Ready>, Errno> {
     let interest = object.interest(read)?;
     let Some(host) = object.waited_for() else {
@@ -169,12 +169,12 @@ fn ready(object: &Object, read: bool, virtual_time: bool) -> Result<Option<Ready
     if !waited.happened() {
         return Ok(None);
     }
-    // What cannot tell, such as a listening socket, has at least something.
+    // Objects that do not report a number, such as listening sockets, have at least something to read.
     let bytes = if read { poll::readable_bytes(host).unwrap_or(1) } else { 0 };
     Ok(Some(Ready { bytes, hung_up: waited.hung_up() }))
 }
 
-/// How many bytes can be read of what never makes a call wait.
+/// Returns how many bytes can be read from an object that never blocks.
 fn buffered(object: &Object) -> Result<u64, Errno> {
     Ok(match object {
         Object::Stream(stream) => stream.buffered(),
@@ -187,7 +187,7 @@ fn buffered(object: &Object) -> Result<u64, Errno> {
     })
 }
 
-/// Waits until something may have happened.
+/// Waits until an event may have happened.
 fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64) -> Result<(), Errno> {
     let mut earliest: Option<u64> = None;
     let mut fds = Vec::new();
@@ -209,7 +209,7 @@ fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64)
     Ok(wait_for(&mut fds, timeout)?)
 }
 
-/// A signal ends the wait early: then nothing has happened.
+/// A signal ends the wait early, as if nothing had happened.
 fn wait_for(fds: &mut [Waited<'_>], timeout: Option<Duration>) -> io::Result<()> {
     match poll::wait(fds, timeout) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),

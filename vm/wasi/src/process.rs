@@ -1,18 +1,18 @@
 //! `proc_*` and `sched_yield`.
 
-use crate::answer::{Answer, Failure, I32Exit};
 use crate::ctx::WasiCtx;
 use crate::errno::Errno;
 use crate::guest::Guest;
+use crate::outcome::{Failure, I32Exit, Outcome};
 use crate::sys;
 
-/// How `proc_exit` ends the guest.
+/// Returns the error with which `proc_exit` ends the guest.
 pub(crate) fn exit(status: u32) -> weir::Error {
     I32Exit(status as i32).into()
 }
 
-/// The default action of a signal: the guest has no handlers, and its signals are not the host's.
-pub(crate) fn proc_raise(_: &mut WasiCtx, _: &mut Guest<'_>, signal: u32) -> Answer {
+/// Performs the default action of a signal: the guest has no handlers, and its signals are not the host's.
+pub(crate) fn proc_raise(_: &mut WasiCtx, _: &mut Guest<'_>, signal: u32) -> Outcome {
     match signal {
         NONE | CHILD | CONTINUE | URGENT | WINDOW_CHANGED => Ok(()),
         // A stopped guest could not be continued.
@@ -35,12 +35,12 @@ const LAST: u32 = 30;
 /// The offset that shells add to the number of the signal that ended a program.
 const ENDED_BY_SIGNAL: i32 = 128;
 
-/// WASI counts on without the signal 16 that Linux reserves.
+/// Converts to the number on Linux, which reserves signal 16; WASI does not.
 fn posix_number(signal: u32) -> i32 {
     if signal < CHILD { signal as i32 } else { signal as i32 + 1 }
 }
 
-pub(crate) fn sched_yield(_: &mut WasiCtx, _: &mut Guest<'_>) -> Answer {
+pub(crate) fn sched_yield(_: &mut WasiCtx, _: &mut Guest<'_>) -> Outcome {
     sys::thread::yield_now();
     Ok(())
 }

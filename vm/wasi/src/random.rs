@@ -1,9 +1,9 @@
 //! `random_get`.
 
-use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::guest::{Buffer, Guest};
+use crate::outcome::Outcome;
 
-pub(crate) fn random_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, at: u32, len: u32) -> Answer {
+pub(crate) fn random_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, at: u32, len: u32) -> Outcome {
     Ok(ctx.random.fill(guest.slice_mut(Buffer { at, len })?)?)
 }

@@ -32,13 +32,13 @@ pub(crate) const POLL_FD_READWRITE: u64 = 1 << 27;
 pub(crate) const SOCK_SHUTDOWN: u64 = 1 << 28;
 pub(crate) const SOCK_ACCEPT: u64 = 1 << 29;
 
-/// All that there are. Guests ask for other bits too, which mean nothing.
+/// All defined rights. Guests request other bits, too, which have no meaning.
 pub(crate) const ALL: u64 = (1 << 30) - 1;
 
-/// For which a file must be open for writing.
+/// Rights that require a file to be open for writing.
 pub(crate) const WRITING: u64 = FD_WRITE | FD_ALLOCATE | FD_FILESTAT_SET_SIZE;
 
-/// What applies to a file.
+/// Rights that apply to a file.
 pub(crate) const FILE: u64 = WRITING
     | FD_DATASYNC
     | FD_READ
@@ -51,7 +51,7 @@ pub(crate) const FILE: u64 = WRITING
     | FD_FILESTAT_SET_TIMES
     | POLL_FD_READWRITE;
 
-/// What changes nothing, of files and directories.
+/// Rights to operations that change nothing, of files and directories.
 pub(crate) const READ_ONLY: u64 = FD_READ
     | FD_SEEK
     | FD_FDSTAT_SET_FLAGS
@@ -64,7 +64,7 @@ pub(crate) const READ_ONLY: u64 = FD_READ
     | FD_FILESTAT_GET
     | POLL_FD_READWRITE;
 
-/// What applies to a directory.
+/// Rights that apply to a directory.
 pub(crate) const DIRECTORY: u64 = FD_DATASYNC
     | FD_FDSTAT_SET_FLAGS
     | FD_SYNC
@@ -89,8 +89,8 @@ pub(crate) const DIRECTORY: u64 = FD_DATASYNC
 /// The rights of every standard stream, besides those of its direction.
 pub(crate) const STREAM: u64 = FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE;
 
-/// What applies to a socket that is connected.
+/// Rights that apply to a connected socket.
 pub(crate) const SOCKET: u64 = STREAM | FD_READ | FD_WRITE | SOCK_SHUTDOWN;
 
-/// What applies to a socket that listens.
+/// Rights that apply to a listening socket.
 pub(crate) const LISTENER: u64 = STREAM | SOCK_ACCEPT;

@@ -1,11 +1,11 @@
-//! `sock_*`: connections on sockets that were opened for the program. It cannot make sockets of its own.
+//! `sock_*`: connections on preopened sockets. The program cannot create sockets.
 
-use crate::answer::Answer;
 use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
 use crate::errno::Errno;
 use crate::file::{fd_write, fill_first};
 use crate::guest::{Buffer, Guest};
+use crate::outcome::Outcome;
 use crate::rights;
 use crate::sys::socket::{self, Receive};
 use std::net::Shutdown;
@@ -19,7 +19,7 @@ const WAIT_ALL: u32 = 2;
 const RECEIVING: u32 = 1;
 const SENDING: u32 = 2;
 
-/// The connected socket, for an operation that needs this right.
+/// Returns the connected socket, for an operation that needs this right.
 fn connected(ctx: &WasiCtx, fd: u32, right: u64) -> Result<&OwnedFd, Errno> {
     let descriptor = ctx.table.get(fd)?;
     match &descriptor.object {
@@ -29,8 +29,8 @@ fn connected(ctx: &WasiCtx, fd: u32, right: u64) -> Result<&OwnedFd, Errno> {
     }
 }
 
-/// The connection's only possible flag is `nonblock`.
-pub(crate) fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, fd_flags: u32, accepted: u32) -> Answer {
+/// The only flag of a connection is `nonblock`.
+pub(crate) fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, fd_flags: u32, accepted: u32) -> Outcome {
     let descriptor = ctx.table.get(fd)?;
     let listener = match &descriptor.object {
         Object::Listener(listener) => listener,
@@ -50,7 +50,7 @@ pub(crate) fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, fd_
     Ok(guest.write_u32(accepted, number)?)
 }
 
-/// With `waitall` too, only the first buffer that is not empty is filled.
+/// Fills only the first buffer that is not empty, also with `waitall`.
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
 pub(crate) fn sock_recv(
     ctx: &mut WasiCtx,
@@ -61,7 +61,7 @@ pub(crate) fn sock_recv(
     flags: u32,
     received: u32,
     out_flags: u32,
-) -> Answer {
+) -> Outcome {
     let socket = connected(ctx, fd, rights::FD_READ)?;
     if flags & !(PEEK | WAIT_ALL) != 0 {
         return Err(Errno::Inval.into());
@@ -72,11 +72,11 @@ pub(crate) fn sock_recv(
     let buffers = guest.buffers(buffers, count)?;
     let bytes = fill_first(guest, &buffers, |into| Ok(socket::receive(socket, into, how)?))?;
     guest.write_u32(received, bytes)?;
-    // A stream has no messages that could be cut off.
+    // A stream has no messages that could be truncated.
     Ok(guest.write(out_flags, &0u16.to_le_bytes())?)
 }
 
-/// There are no flags.
+/// No flags are defined.
 pub(crate) fn sock_send(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
@@ -85,7 +85,7 @@ pub(crate) fn sock_send(
     count: u32,
     flags: u32,
     sent: u32,
-) -> Answer {
+) -> Outcome {
     connected(ctx, fd, rights::FD_WRITE)?;
     if flags != 0 {
         return Err(Errno::Inval.into());
@@ -93,7 +93,7 @@ pub(crate) fn sock_send(
     fd_write(ctx, guest, fd, buffers, count, sent)
 }
 
-pub(crate) fn sock_shutdown(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, how: u32) -> Answer {
+pub(crate) fn sock_shutdown(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32, how: u32) -> Outcome {
     let socket = connected(ctx, fd, rights::SOCK_SHUTDOWN)?;
     let how = match how {
         RECEIVING => Shutdown::Read,

@@ -43,7 +43,7 @@ pub(crate) fn filestat(metadata: &Metadata) -> [u8; 64] {
     record
 }
 
-/// The record `filestat` of an object outside any file system.
+/// Returns the record `filestat` of an object outside any file system.
 pub(crate) fn bare_filestat(file_type: u8) -> [u8; 64] {
     let mut record = [0; 64];
     record[16] = file_type;
@@ -51,12 +51,12 @@ pub(crate) fn bare_filestat(file_type: u8) -> [u8; 64] {
     record
 }
 
-/// Since 1970; a time before is 1970, one after 2554 is 2554.
+/// Returns nanoseconds since 1970, clamped to the years 1970 to 2554.
 fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     u64::try_from(seconds).map_or(0, |seconds| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64))
 }
 
-/// The new times of last access and last modification, by `fstflags`.
+/// Returns the new times of last access and last modification, by `fstflags`.
 pub(crate) fn new_times(access: u64, modification: u64, flags: u32) -> Result<[NewTime; 2], Errno> {
     if flags & !0b1111 != 0 {
         return Err(Errno::Inval);
@@ -70,7 +70,7 @@ pub(crate) fn new_times(access: u64, modification: u64, flags: u32) -> Result<[N
     Ok([new(access, flags)?, new(modification, flags >> 2)?])
 }
 
-/// A time as cap-std wants it.
+/// Converts a time for cap-std.
 pub(crate) fn spec(time: NewTime) -> Option<SystemTimeSpec> {
     match time {
         NewTime::Unchanged => None,

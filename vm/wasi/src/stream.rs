@@ -16,12 +16,12 @@ pub struct OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// An empty buffer. A guest that writes more than `capacity` bytes gets the error of a full disk.
+    /// Creates an empty buffer. A guest that writes more than `capacity` bytes gets the error of a full disk.
     pub fn new(capacity: usize) -> OutputBuffer {
         OutputBuffer { bytes: Arc::default(), capacity }
     }
 
-    /// The bytes written so far.
+    /// Returns the bytes written so far.
     pub fn contents(&self) -> Vec<u8> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -39,7 +39,7 @@ impl OutputBuffer {
     }
 }
 
-/// One of the host process's streams. It is read and written without a buffer in between: the guest has its own.
+/// A stream of the host process. Reads and writes are not buffered, because the guest has its own buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum HostStream {
     Stdin,
@@ -57,14 +57,14 @@ impl HostStream {
     }
 }
 
-/// What a descriptor refers to.
+/// A standard stream.
 #[derive(Debug)]
 pub(crate) enum Stream {
     /// Bytes to be read, then the end.
     Bytes(VecDeque<u8>),
-    /// A sink that forgets.
+    /// A sink that discards everything.
     Discard,
-    /// A sink that remembers.
+    /// A sink that keeps everything.
     Buffer(OutputBuffer),
     /// A stream of the process.
     Host(HostStream),
@@ -82,7 +82,7 @@ impl Stream {
         }
     }
 
-    /// Reads at most `into.len()` bytes; 0 is the end.
+    /// Reads at most `into.len()` bytes and returns the number; 0 at the end.
     pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
         match self {
             Stream::Bytes(bytes) => {
@@ -97,7 +97,7 @@ impl Stream {
         }
     }
 
-    /// Writes some of the bytes; how many.
+    /// Writes some of the bytes and returns the number.
     pub fn write(&mut self, buffers: &[IoSlice<'_>]) -> Result<usize, Errno> {
         match self {
             Stream::Discard => Ok(buffers.iter().map(|buffer| buffer.len()).sum()),
@@ -107,7 +107,7 @@ impl Stream {
         }
     }
 
-    /// How many bytes in memory can be read.
+    /// Returns how many bytes in memory can be read.
     pub fn buffered(&self) -> u64 {
         match self {
             Stream::Bytes(bytes) => bytes.len() as u64,
@@ -115,7 +115,7 @@ impl Stream {
         }
     }
 
-    /// The process's descriptor, if it is one of its streams.
+    /// Returns the process's descriptor, if this is one of its streams.
     pub fn host_fd(&self) -> Option<BorrowedFd<'static>> {
         match self {
             Stream::Host(host) => Some(host.fd()),

@@ -1,5 +1,6 @@
-//! Every function of the operating-system layer fails, at its first call, its second and so on, while a guest makes the calls of
-//! WASI. The call returns the error's number, or does without the function; the guest goes on. Interrupted functions begin again.
+//! Every function of the operating-system layer fails, at its first call, its second and so on, while a guest makes
+//! WASI calls. Each call returns the error's number, or succeeds without the function; the guest continues. Interrupted
+//! functions are repeated.
 
 mod common;
 
@@ -29,7 +30,7 @@ fn done(status: i32) -> Result<(), i32> {
     if status == SUCCESS { Ok(()) } else { Err(status) }
 }
 
-/// Reads until there is nothing more, or as much as was asked for: a call that fails after some bytes returns these.
+/// Reads until there is nothing more, or as much as was requested: a call that fails after some bytes returns these.
 fn take_all(guest: &mut Guest, fd: u32, len: usize, at: Option<u64>) -> Result<Vec<u8>, i32> {
     let mut all = Vec::new();
     loop {
@@ -41,7 +42,7 @@ fn take_all(guest: &mut Guest, fd: u32, len: usize, at: Option<u64>) -> Result<V
     }
 }
 
-/// Makes calls that reach every function, until one fails. What succeeds gives the right result.
+/// Makes calls that reach every function, until one fails. The results of calls that succeed are checked.
 fn script(guest: &mut Guest, folder: &Path, client: &mut UnixStream, address: std::net::SocketAddr) -> Result<(), i32> {
     let fd = guest.open(DIR, "a.txt", CREATE, [ALL, 0], 0)?;
     assert_eq!(guest.put(fd, b"hello, world", None)?, 12);
@@ -145,7 +146,7 @@ fn run(function: &'static Function, call: u64, errno: i32) -> (Result<(), i32>, 
 #[test]
 fn every_function_may_fail() {
     for function in functions() {
-        // Without these something less is known, or less is read at a time, and no call of the guest fails.
+        // Without these the guest learns less, or reads less at a time, but no call fails.
         let is_optional = ["poll::readable_bytes", "file::seek", "file::read", "file::read_at"]
             .iter()
             .any(|name| function.name().strip_prefix("weir_wasi::") == Some(name));

@@ -428,7 +428,7 @@ fn numbers_are_reused_from_the_lowest() {
     assert_eq!(guest.open(DIR, "a", 0, [READ, 0], 0), Err(BADF));
 }
 
-/// Nothing that a guest passes makes more than an error number of it, nor changes what lies outside.
+/// Whatever a guest passes, calls return an error number and change nothing outside the directory.
 #[test]
 fn hostile_paths() {
     let outer = scratch("hostile");

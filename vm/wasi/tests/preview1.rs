@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weir::{Engine, Instance, Linker, Module, Store, Trap};
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
-/// The arrays and the strings that `*_get` wrote where `*_sizes_get` said how much there is.
+/// The arrays and strings that `*_get` wrote, with the sizes that `*_sizes_get` returned.
 fn strings(guest: &mut Guest, family: &str) -> Vec<String> {
     assert_eq!(guest.call(&format!("{family}_sizes_get"), &[0, 4]), SUCCESS);
     let (count, size) = (guest.word(0), guest.word(4));
@@ -36,8 +36,8 @@ fn arguments_and_environment() {
     assert!(WasiCtx::builder().env("a", "b\0").is_err());
 }
 
-/// A call reads and writes the memory of the instance that makes it, whichever instance made the last call, and also if the context
-/// has been moved to another store.
+/// A call reads and writes the memory of the instance that makes it, whichever instance made the last call, and also
+/// after the context has been moved to another store.
 #[test]
 fn each_call_uses_the_memory_of_its_instance() {
     let module = |engine: &Engine, text: &str| {
@@ -308,7 +308,7 @@ fn polling() {
     assert_eq!(guest.call("poll_oneoff", &[0, 0xffff_ffff, 1, 8000]), FAULT);
 }
 
-/// What clocks, random numbers and waiting come to in a context of this seed.
+/// The results of clocks, random numbers and waiting in a context with this seed.
 fn observed(seed: u64) -> Vec<Vec<u8>> {
     const HOUR: u64 = 3_600_000_000_000;
     let mut guest = Guest::new(WasiCtx::builder().inherit_stdin().deterministic(seed));
@@ -384,7 +384,7 @@ fn without_a_memory_only_what_takes_no_pointers_works() {
     }
 }
 
-/// Whatever a guest passes, it gets an error number, and no more than that.
+/// Whatever a guest passes, calls return an error number and nothing else happens.
 #[test]
 fn hostile_arguments() {
     const INTERESTING: &[u64] = &[0, 1, 2, 3, 8, 47, 4096, 65528, 65535, 65536, 0x7fff_ffff, 0xffff_fff8, u64::MAX];

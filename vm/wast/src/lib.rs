@@ -33,7 +33,7 @@ pub struct Report {
     pub failures: Vec<DirectiveFailure>,
     /// Indices into [`wordings`] of the wordings that were needed to accept a message.
     pub wordings: BTreeSet<usize>,
-    /// How many functions of the script's modules were called.
+    /// Number of functions of the script's modules that were called.
     pub called: u64,
     /// How many of the called functions have no compiled code.
     pub interpreted: u64,
@@ -42,9 +42,9 @@ pub struct Report {
 /// A directive that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DirectiveFailure {
-    /// Its line in the script, from 1.
+    /// Line in the script, from 1.
     pub line: usize,
-    /// What was expected and what happened.
+    /// What was expected and what was found.
     pub message: String,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for DirectiveFailure {
 /// The text has a token that the text format lacks.
 pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
     let mut lexer = Lexer::new(text);
-    // The specification's tests of names have it.
+    // The specification's tests of names contain such characters.
     lexer.allow_confusing_unicode(true);
     ParseBuffer::new_with_lexer(lexer)
 }
@@ -122,12 +122,12 @@ struct Runner {
     engine: Engine,
     store: Store<()>,
     linker: Linker<()>,
-    /// The latest instance, which directives without a name mean.
+    /// The latest instance, to which directives without a name refer.
     current: Option<Instance>,
     instances: HashMap<String, Option<Instance>>,
     latest_definition: Option<Module>,
     definitions: HashMap<String, Option<Module>>,
-    /// Names that an instance should have been registered under, but it had failed.
+    /// Names under which an instance that failed should have been registered.
     missing: HashSet<String>,
     /// Every module that was loaded.
     modules: Vec<Module>,
@@ -267,7 +267,7 @@ impl Runner {
         Ok(result)
     }
 
-    /// Checks that a module is refused for what is wrong with it: of the kind and with the message that a script expects.
+    /// Checks that a module is rejected with an error of the kind and with the message that the script expects.
     fn refused(&mut self, mut module: QuoteWat<'_>, kind: Kind, message: &str) -> Outcome {
         let (found, text) = match module.encode() {
             Err(error) => (Kind::Text, error.message()),
@@ -276,7 +276,7 @@ impl Runner {
                 Err(error) => match error.downcast_ref::<InvalidModule>() {
                     Some(invalid) if is_well_formed(&bytes) => (Kind::Invalid, invalid.message.clone()),
                     Some(invalid) => (Kind::Malformed, invalid.message.clone()),
-                    // For a limit of this implementation.
+                    // The error is a limit of this implementation.
                     None => return Err(failed(error)),
                 },
             },
@@ -284,7 +284,7 @@ impl Runner {
         self.expect((kind, message), (found, &text))
     }
 
-    /// Checks how a call or an instantiation ended.
+    /// Checks the result of a call or an instantiation that should trap.
     fn trapped(&mut self, result: weir::Result<Vec<Val>>, message: &str) -> Outcome {
         match result {
             Ok(found) => Err(format!("expected \"{message}\", found {found:?}").into()),
@@ -295,7 +295,7 @@ impl Runner {
         }
     }
 
-    /// Checks a kind of failure and its message, and notes the [wording](messages) by which it is the expected one.
+    /// Checks the kind and the message of a failure, and records the [wording](messages) by which it matches.
     fn expect(&mut self, expected: (Kind, &str), found: (Kind, &str)) -> Outcome {
         match messages::compare(expected, found) {
             Verdict::Same => Ok(()),
@@ -374,7 +374,7 @@ fn failed(error: Error) -> Unmet {
     Unmet::Failed(chain(&error))
 }
 
-/// The host module that the specification's scripts import from.
+/// Defines the host module from which the specification's scripts import.
 fn define_spectest(linker: &mut Linker<()>, store: &mut Store<()>) -> weir::Result<()> {
     linker.func_wrap("spectest", "print", || ())?;
     linker.func_wrap("spectest", "print_i32", |_: i32| ())?;

@@ -1,18 +1,18 @@
-//! How the messages that scripts expect are worded by Weir and by the libraries that it decodes with.
+//! The messages that scripts expect, and the wordings of Weir and of the libraries with which it decodes.
 //!
-//! A script expects a message that begins with the one that it names. Where a library words a fault in another way, a
+//! A failure matches if its message begins with the one in the script. Where a library uses other words for a fault, a
 //! [wording](Wording) says that the two messages mean the same, and why they differ.
 
 use std::fmt;
 
-/// What a failure is about.
+/// The kind of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Text that crate `wast` refuses, which is malformed.
+    /// Text that the crate `wast` rejects as malformed.
     Text,
     /// Bytes that cannot be decoded.
     Malformed,
-    /// A module that can be decoded, but not validated.
+    /// A module that can be decoded but is invalid.
     Invalid,
     /// A trap.
     Trap,
@@ -29,15 +29,15 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Messages that mean the same.
+/// Two messages that mean the same.
 struct Wording {
-    /// The message that the specification's scripts name, of a fault that is of kind `expected`; a `*` stands for any text.
+    /// The message in the specification's scripts, for a fault of kind `expected`; `*` matches any text.
     spec: &'static str,
-    /// How the message that is found begins, where a `*` stands for any text.
+    /// The beginning of the message that is found; `*` matches any text.
     found: &'static str,
 }
 
-/// Wordings that differ for one reason.
+/// Wordings that differ for the same reason.
 struct Group {
     reason: &'static str,
     expected: Kind,
@@ -50,8 +50,8 @@ const fn wording(spec: &'static str, found: &'static str) -> Wording {
     Wording { spec, found }
 }
 
-/// Every message that may differ from what the specification's scripts expect. The tests that run the specification's
-/// suite refuse a row that it does not need.
+/// All messages that may differ from those that the specification's scripts expect. The tests that run the
+/// specification's suite fail for a row that they do not need.
 const GROUPS: &[Group] = &[
     Group {
         reason: "Weir's message of a trap names neither an index nor a type",
@@ -221,27 +221,27 @@ const GROUPS: &[Group] = &[
     },
 ];
 
-/// Every wording with its group.
+/// Returns every wording with its group.
 fn all() -> impl Iterator<Item = (&'static Group, &'static Wording)> {
     GROUPS.iter().flat_map(|group| group.wordings.iter().map(move |wording| (group, wording)))
 }
 
-/// What is expected, what is found in its place, and why, as one text for each wording.
+/// Returns for each wording a text with the expected message, the found message and the reason for the difference.
 pub fn wordings() -> impl Iterator<Item = String> {
     all().map(|(group, Wording { spec, found })| {
         format!("{} \"{spec}\" is {} \"{found}\": {}", group.expected, group.found, group.reason)
     })
 }
 
-/// Whether a failure is the expected one.
+/// The result of comparing a failure with the expected one.
 pub(super) enum Verdict {
     Same,
-    /// By the wording with this index.
+    /// They match by the wording with this index.
     Worded(usize),
     Different,
 }
 
-/// Compares a failure with the expected one. An empty message names none.
+/// Compares a failure with the expected one. An empty message matches every message.
 pub(super) fn compare(expected: (Kind, &str), found: (Kind, &str)) -> Verdict {
     let kind = if found.0 == Kind::Text { Kind::Malformed } else { found.0 };
     if kind == expected.0 && !expected.1.is_empty() && found.1.starts_with(expected.1) {
@@ -255,7 +255,7 @@ pub(super) fn compare(expected: (Kind, &str), found: (Kind, &str)) -> Verdict {
     all().position(same).map_or(Verdict::Different, Verdict::Worded)
 }
 
-/// What follows the shortest part at the beginning of `text` that matches `pattern`, in which each `*` stands for any text.
+/// Returns the text after the shortest prefix of `text` that matches `pattern`, in which each `*` matches any text.
 fn matches<'t>(pattern: &str, text: &'t str) -> Option<&'t str> {
     let (first, others) = pattern.split_once('*').unwrap_or((pattern, ""));
     let rest = text.strip_prefix(first)?;

@@ -1,10 +1,10 @@
-//! Whether a value is one that a script expects.
+//! Comparison of a value with the one that a script expects.
 
 use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastRetCore};
 use wast::token::{F32, F64};
 use weir::{Store, Val};
 
-/// Whether `found` is of the type and has the value, or one of the values, that a script expects.
+/// Returns whether `found` has the type and the value, or one of the values, that a script expects.
 pub(super) fn matches(store: &Store<()>, found: Val, expected: &WastRetCore<'_>) -> bool {
     match (expected, found) {
         (WastRetCore::I32(expected), Val::I32(found)) => *expected == found,
@@ -15,7 +15,7 @@ pub(super) fn matches(store: &Store<()>, found: Val, expected: &WastRetCore<'_>)
         (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None)) => true,
         (WastRetCore::RefNull(Some(ty)), Val::FuncRef(None)) => is_func(ty),
         (WastRetCore::RefNull(Some(ty)), Val::ExternRef(None)) => is_extern(ty),
-        // Which function it is a script cannot say; an index has no meaning outside of a module.
+        // A script cannot identify a function: an index has no meaning outside of a module.
         (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
         (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
         (WastRetCore::RefExtern(Some(expected)), Val::ExternRef(Some(found))) => {
@@ -27,8 +27,8 @@ pub(super) fn matches(store: &Store<()>, found: Val, expected: &WastRetCore<'_>)
     }
 }
 
-/// Whether the null of this type is a null function reference. A type with an index is a function type, as Weir has no
-/// other.
+/// Returns whether the null of this type is a null function reference. A type with an index is a function type, because
+/// Weir has no other types.
 fn is_func(ty: &HeapType<'_>) -> bool {
     match ty {
         HeapType::Abstract { shared, ty } => !shared && matches!(ty, AbstractHeapType::Func | AbstractHeapType::NoFunc),
@@ -37,7 +37,7 @@ fn is_func(ty: &HeapType<'_>) -> bool {
     }
 }
 
-/// Whether the null of this type is a null reference to something of the host's.
+/// Returns whether the null of this type is a null host reference.
 fn is_extern(ty: &HeapType<'_>) -> bool {
     match ty {
         HeapType::Abstract { shared, ty } => !shared && matches!(ty, AbstractHeapType::Extern | AbstractHeapType::NoExtern),

@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers of the tests of the command.
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
@@ -11,7 +11,7 @@ pub fn weir(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().expect("weir starts")
 }
 
-/// A file with these contents, its name unique to the test that asks.
+/// Creates a file with these contents; its name is unique to the test that passes `name`.
 pub fn file(name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, contents).expect("a writable folder");
@@ -30,7 +30,8 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// It failed with this status, printed nothing, and one message that says all of this.
+/// Asserts that the command failed with this status and printed nothing but one message, which contains all of these
+/// texts.
 pub fn assert_fails(output: &Output, status: i32, says: &[&str]) {
     let message = stderr(output);
     assert_eq!(output.status.code(), Some(status), "{message}");

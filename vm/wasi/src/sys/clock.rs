@@ -5,13 +5,13 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 /// A clock of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Clock {
-    /// Since 1970.
+    /// Time since 1970.
     Realtime,
-    /// Since some moment, and never set.
+    /// Time since an arbitrary start; never set.
     Monotonic,
-    /// Of the processor, for this process.
+    /// Processor time of this process.
     ProcessCpu,
-    /// Of the processor, for this thread.
+    /// Processor time of this thread.
     ThreadCpu,
 }
 
@@ -25,12 +25,12 @@ impl Clock {
         }
     }
 
-    /// The time in nanoseconds. `None` before 1970 and after 2554.
+    /// Returns the time in nanoseconds. `None` before 1970 and after 2554.
     pub fn now(self) -> Option<u64> {
         nanoseconds(clock_gettime(self.id()))
     }
 
-    /// Its precision, in nanoseconds.
+    /// Returns the resolution in nanoseconds.
     pub fn resolution(self) -> Option<u64> {
         nanoseconds(clock_getres(self.id()))
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// What kind of file something is.
+/// The type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileType {
     Regular,
@@ -16,12 +16,12 @@ pub(crate) enum FileType {
     BlockDevice,
     Socket,
     Fifo,
-    /// Not told, or of a kind that is not listed here.
+    /// Not reported, or a type not listed here.
     Unknown,
 }
 
 impl FileType {
-    /// The type of a file with this mode.
+    /// Returns the type of a file with this mode.
     pub fn of_mode(mode: u32) -> FileType {
         FileType::from(rustix::fs::FileType::from_raw_mode(mode))
     }
@@ -45,7 +45,7 @@ impl From<rustix::fs::FileType> for FileType {
 /// Opens a directory by its path on the host.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
     Call::DirOpen.enter()?;
     Ok(rustix::fs::open(path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
@@ -55,15 +55,15 @@ pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub inode: u64,
-    /// `Unknown` where the file system says it only when it is asked for the file.
+    /// `Unknown` if the file system reports it only in the metadata of the file.
     pub file_type: FileType,
     pub name: Box<[u8]>,
 }
 
-/// All entries of a directory at this moment, itself and its parent included, in the host's order.
+/// Returns all entries of a directory, itself and its parent included, in the host's order.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn entries(dir: impl AsFd) -> io::Result<Vec<Entry>> {
     Call::DirEntries.enter()?;
     let mut entries = Vec::new();

@@ -19,17 +19,17 @@ numbers! {
     TOOBIG, ACCESS, ADDRINUSE, ADDRNOTAVAIL, AFNOSUPPORT, AGAIN, ALREADY, BADF, BADMSG, BUSY, CANCELED, CHILD, CONNABORTED, CONNREFUSED, CONNRESET, DEADLK, DESTADDRREQ, DOM, DQUOT, EXIST, FAULT, FBIG, HOSTUNREACH, IDRM, ILSEQ, INPROGRESS, INTR, INVAL, IO, ISCONN, ISDIR, LOOP, MFILE, MLINK, MSGSIZE, MULTIHOP, NAMETOOLONG, NETDOWN, NETRESET, NETUNREACH, NFILE, NOBUFS, NODEV, NOENT, NOEXEC, NOLCK, NOLINK, NOMEM, NOMSG, NOPROTOOPT, NOSPC, NOSYS, NOTCONN, NOTDIR, NOTEMPTY, NOTRECOVERABLE, NOTSOCK, OPNOTSUPP, NOTTY, NXIO, OVERFLOW, OWNERDEAD, PERM, PIPE, PROTO, PROTONOSUPPORT, PROTOTYPE, RANGE, ROFS, SPIPE, SRCH, STALE, TIMEDOUT, TXTBSY, XDEV
 }
 
-/// The number of an error that came from the host.
+/// Returns the number of an error that came from the host.
 pub(crate) fn number(error: &io::Error) -> Option<HostErrno> {
     error.raw_os_error().map(HostErrno)
 }
 
 #[cfg(test)]
 impl HostErrno {
-    /// One without a counterpart in WASI.
+    /// A number without a counterpart in WASI.
     pub const BADRQC: HostErrno = HostErrno(Errno::BADRQC.raw_os_error());
 
-    /// The error with this number.
+    /// Returns the error with this number.
     pub fn error(self) -> io::Error {
         io::Error::from_raw_os_error(self.0)
     }

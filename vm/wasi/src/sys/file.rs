@@ -1,4 +1,4 @@
-//! Open files: reading, writing, and what else is done by descriptor.
+//! Open files: reading, writing, and other operations on a descriptor.
 
 use super::calls::Call;
 use super::retry::retry;
@@ -8,7 +8,7 @@ use std::io::{self, IoSlice, SeekFrom};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
-/// How a file is opened, and what holds for it as long as it is open.
+/// Flags of opening a file, and of the open file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Flags(OFlags);
 
@@ -23,18 +23,18 @@ impl Flags {
     pub const DSYNC: Flags = Flags(OFlags::DSYNC);
     pub const SYNC: Flags = Flags(OFlags::SYNC);
 
-    /// Sets these, or clears them.
+    /// Sets or clears these flags.
     pub fn set(&mut self, flags: Flags, set: bool) {
         self.0.set(flags.0, set);
     }
 
-    /// As open(2) takes them.
+    /// Returns the bits for open(2).
     pub fn bits(self) -> i32 {
         self.0.bits() as i32
     }
 }
 
-/// How a part of a file will be used.
+/// The expected use of a part of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Advice {
     Normal,
@@ -45,10 +45,10 @@ pub(crate) enum Advice {
     NoReuse,
 }
 
-/// Reads at most `into.len()` bytes where the descriptor is; how many. 0 is the end.
+/// Reads at most `into.len()` bytes at the descriptor's position and returns the number; 0 at the end.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn read(fd: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
     retry(|| {
         Call::FileRead.enter()?;
@@ -56,10 +56,10 @@ pub(crate) fn read(fd: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
     })
 }
 
-/// The same at this offset.
+/// Reads at this offset.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn read_at(fd: impl AsFd, into: &mut [u8], at: u64) -> io::Result<usize> {
     retry(|| {
         Call::FileReadAt.enter()?;
@@ -67,10 +67,10 @@ pub(crate) fn read_at(fd: impl AsFd, into: &mut [u8], at: u64) -> io::Result<usi
     })
 }
 
-/// Writes some of the bytes where the descriptor is; how many.
+/// Writes some of the bytes at the descriptor's position and returns the number.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn write(fd: impl AsFd, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
     retry(|| {
         Call::FileWrite.enter()?;
@@ -78,10 +78,10 @@ pub(crate) fn write(fd: impl AsFd, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
     })
 }
 
-/// The same at this offset. Linux ignores it if the descriptor has [`Flags::APPEND`].
+/// Writes at this offset, which Linux ignores if the descriptor has [`Flags::APPEND`].
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn write_at(fd: impl AsFd, bytes: &[IoSlice<'_>], at: u64) -> io::Result<usize> {
     retry(|| {
         Call::FileWriteAt.enter()?;
@@ -89,28 +89,28 @@ pub(crate) fn write_at(fd: impl AsFd, bytes: &[IoSlice<'_>], at: u64) -> io::Res
     })
 }
 
-/// The flags of an open file.
+/// Returns the flags of an open file.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn flags(fd: impl AsFd) -> io::Result<Flags> {
     Call::FileFlags.enter()?;
     Ok(Flags(rustix::fs::fcntl_getfl(fd)?))
 }
 
-/// Changes those that can be changed.
+/// Sets those flags that can be changed.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn set_flags(fd: impl AsFd, flags: Flags) -> io::Result<()> {
     Call::FileSetFlags.enter()?;
     Ok(rustix::fs::fcntl_setfl(fd, flags.0)?)
 }
 
-/// Moves the descriptor; where it is then.
+/// Sets the position and returns it.
 ///
 /// # Errors
-/// The host's: not every file has a position.
+/// The host's error: not every file has a position.
 pub(crate) fn seek(fd: impl AsFd, to: SeekFrom) -> io::Result<u64> {
     Call::FileSeek.enter()?;
     let to = match to {
@@ -121,10 +121,10 @@ pub(crate) fn seek(fd: impl AsFd, to: SeekFrom) -> io::Result<u64> {
     Ok(rustix::fs::seek(fd, to)?)
 }
 
-/// Says how `len` bytes from `at` will be used; with a length of 0, all from there on.
+/// Declares the expected use of `len` bytes from `at`; with a length of 0, of all bytes from there.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn advise(fd: impl AsFd, at: u64, len: u64, advice: Advice) -> io::Result<()> {
     Call::FileAdvise.enter()?;
     let advice = match advice {
@@ -138,19 +138,19 @@ pub(crate) fn advise(fd: impl AsFd, at: u64, len: u64, advice: Advice) -> io::Re
     Ok(rustix::fs::fadvise(fd, at, NonZeroU64::new(len), advice)?)
 }
 
-/// Takes the disk space for `len` bytes from `at`, and makes the file longer where it must.
+/// Allocates disk space for `len` bytes from `at`, and extends the file if necessary.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn allocate(fd: impl AsFd, at: u64, len: u64) -> io::Result<()> {
     Call::FileAllocate.enter()?;
     Ok(rustix::fs::fallocate(fd, FallocateFlags::empty(), at, len)?)
 }
 
-/// Makes the file this long.
+/// Sets the length of the file.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn set_len(fd: impl AsFd, len: u64) -> io::Result<()> {
     Call::FileSetLen.enter()?;
     Ok(rustix::fs::ftruncate(fd, len)?)
@@ -178,7 +178,7 @@ impl NewTime {
 /// Sets the times of last access and last modification.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn set_times(fd: impl AsFd, access: NewTime, modification: NewTime) -> io::Result<()> {
     Call::FileSetTimes.enter()?;
     let times = Timestamps { last_access: access.timespec(), last_modification: modification.timespec() };
@@ -188,16 +188,16 @@ pub(crate) fn set_times(fd: impl AsFd, access: NewTime, modification: NewTime) -
 /// Waits until the file's contents and metadata are on disk.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn sync(fd: impl AsFd) -> io::Result<()> {
     Call::FileSync.enter()?;
     Ok(rustix::fs::fsync(fd)?)
 }
 
-/// Waits until the contents are on the disk.
+/// Waits until the contents are on disk.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn sync_data(fd: impl AsFd) -> io::Result<()> {
     Call::FileSyncData.enter()?;
     Ok(rustix::fs::fdatasync(fd)?)

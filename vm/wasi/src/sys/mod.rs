@@ -1,9 +1,10 @@
-//! The operating system, where cap-std has no function for it: open files, directories' entries, sockets, waiting, clocks, random bytes.
+//! The operating system, where cap-std has no function for it: open files, directory entries, sockets, polling, clocks,
+//! random bytes.
 //!
-//! No other module of the package calls rustix or `std::thread`. This one knows nothing of WASI. Each function that may fail
-//! begins with [`calls::Call::enter`], so that a test can make it fail; a function that is interrupted by a signal begins again,
-//! unless it says otherwise. Calls of cap-std (opening, removing, renaming and so on below a directory) are made where they are
-//! needed, and cannot be made to fail.
+//! No other module of the package uses rustix or `std::thread`. This module has no knowledge of WASI. Each function
+//! that may fail begins with [`calls::Call::enter`], so that a test can make it fail. A function that is interrupted by
+//! a signal is repeated, unless it says otherwise. Calls of cap-std (opening, removing, renaming and so on below a
+//! directory) are made where they are needed, and cannot be made to fail.
 
 mod calls;
 pub(crate) mod clock;

@@ -5,10 +5,10 @@ use super::retry::retry;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
 
-/// Fills all of it with random bytes of the host.
+/// Fills `rest` with random bytes of the host.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn fill(mut rest: &mut [u8]) -> io::Result<()> {
     while !rest.is_empty() {
         let filled = retry(|| {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Calls again as long as a signal interrupts the call.
+/// Repeats a call while it is interrupted by signals.
 pub(super) fn retry<R>(mut call: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
         match call() {

@@ -1,4 +1,4 @@
-//! Sockets. They are read and written as files are.
+//! Sockets. They are read and written like files.
 
 use super::calls::Call;
 use super::retry::retry;
@@ -7,10 +7,10 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The next connection to a listening socket.
+/// Accepts the next connection of a listening socket.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn accept(listener: impl AsFd, nonblocking: bool) -> io::Result<OwnedFd> {
     let flags = if nonblocking { SocketFlags::CLOEXEC | SocketFlags::NONBLOCK } else { SocketFlags::CLOEXEC };
     retry(|| {
@@ -19,19 +19,19 @@ pub(crate) fn accept(listener: impl AsFd, nonblocking: bool) -> io::Result<Owned
     })
 }
 
-/// How [`receive`] takes bytes.
+/// Options of [`receive`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Receive {
-    /// The bytes stay to be received again.
+    /// The bytes remain, and the next call receives them again.
     pub peek: bool,
     /// Waits until the buffer is full.
     pub wait_all: bool,
 }
 
-/// Receives at most `into.len()` bytes; how many. 0 is the end.
+/// Receives at most `into.len()` bytes and returns the number; 0 at the end.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn receive(socket: impl AsFd, into: &mut [u8], how: Receive) -> io::Result<usize> {
     let mut flags = RecvFlags::empty();
     flags.set(RecvFlags::PEEK, how.peek);
@@ -42,10 +42,10 @@ pub(crate) fn receive(socket: impl AsFd, into: &mut [u8], how: Receive) -> io::R
     })
 }
 
-/// Ends one direction of a connection, or both.
+/// Closes one direction of a connection, or both.
 ///
 /// # Errors
-/// The host's.
+/// The host's error.
 pub(crate) fn shutdown(socket: impl AsFd, how: Shutdown) -> io::Result<()> {
     Call::SocketShutdown.enter()?;
     let how = match how {

@@ -1,24 +1,26 @@
-//! How a call of the guest ends.
+//! The results of WASI calls.
 
 use crate::errno::Errno;
 
-/// The program ended itself, by `proc_exit` with this status. Found in the [`weir::Error`] of the call that ran it.
+/// The program ended itself by `proc_exit` with this status. It is the cause of the [`weir::Error`] of the call that
+/// ran the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("exited with status {0}")]
 pub struct I32Exit(pub i32);
 
-/// The program wrote to a pipe without a reader: see [`WasiCtxBuilder::broken_pipe_ends`](crate::WasiCtxBuilder::broken_pipe_ends).
+/// The program wrote to a pipe without a reader: see
+/// [`WasiCtxBuilder::broken_pipe_ends`](crate::WasiCtxBuilder::broken_pipe_ends).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("broken pipe")]
 pub struct BrokenPipe;
 
-/// How a call ends.
-pub(crate) type Answer = Result<(), Failure>;
+/// The result of a call.
+pub(crate) type Outcome = Result<(), Failure>;
 
 pub(crate) enum Failure {
-    /// With an error number for the guest.
+    /// The call returns an error number to the guest.
     Errno(Errno),
-    /// With the end of the guest.
+    /// The call ends the guest.
     End(weir::Error),
 }
 
