@@ -1,7 +1,8 @@
 //! From WebAssembly bytes to a validated [`Module`] with side tables. This crate knows nothing of execution.
 //!
 //! [`validate::parse`] reads a module; [`opcodes`] is TABLE 1, [`lanes`] the operations on vectors that it names;
-//! [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`mod@print`] shows it;
+//! [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, [`mod@print`]
+//! shows it;
 //! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
 //! evaluator call.
 
@@ -20,6 +21,7 @@ pub mod sidetable;
 pub mod trap;
 pub mod types;
 pub mod validate;
+pub mod verify;
 pub mod walk;
 
 pub use instrs::{Imm, Instr, Instrs};

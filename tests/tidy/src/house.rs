@@ -157,7 +157,7 @@ pub const LAYERS: &[Layer] = &[
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
     Layer {
         name: "examples",
-        places: &["jit/examples/", "vm/examples/", "vm/wasi/examples/", "vm/cli/examples/"],
+        places: &["bytecode/examples/", "jit/examples/", "vm/examples/", "vm/wasi/examples/", "vm/cli/examples/"],
         uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi"],
     },
 ];
