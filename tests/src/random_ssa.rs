@@ -289,7 +289,7 @@ impl Filler<'_> {
         };
         let mut args: Vec<Value> = signature.operands.iter().map(|&ty| self.operand(func, block, ty.into())).collect();
         let lane = match opcode.immediates() {
-            Immediates::Lane => self.rng.below(lanes(opcode)),
+            Immediates::Lane => self.rng.below(opcode.lanes().expect("only instructions on vectors name a lane").shape.lanes()),
             _ => 0,
         };
         if opcode == Opcode::I8x16Shuffle {
@@ -438,11 +438,4 @@ impl Filler<'_> {
         };
         self.emit(func, block, op, Type::Void, (aux, 0), &args);
     }
-}
-
-/// How many lanes the shape in an instruction's name has: `f32x4` 4.
-fn lanes(opcode: Opcode) -> u32 {
-    let (shape, _) = opcode.mnemonic().split_once('.').expect("a shape stands before the point");
-    let (_, lanes) = shape.split_once('x').expect("an instruction with a lane has a shape");
-    lanes.parse().expect("a number stands behind the x")
 }

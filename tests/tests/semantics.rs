@@ -80,10 +80,7 @@ fn cases() -> Vec<Case> {
         let Some(signature) = op.signature().filter(|signature| !signature.operands.is_empty()) else { continue };
         let lanes = match op.immediates() {
             Immediates::None => vec![None],
-            Immediates::Lane => {
-                let lanes = op.mnemonic().split(['x', '.']).nth(1).and_then(|lanes| lanes.parse().ok()).expect("a shape");
-                (0..lanes).map(Some).collect()
-            }
+            Immediates::Lane => (0..op.lanes().unwrap().shape.lanes() as u8).map(Some).collect(),
             _ => continue,
         };
         let (operands, result) = (signature.operands.to_vec(), signature.result);

@@ -222,7 +222,7 @@ fn instructions_do_what_semantics_says() {
     for &op in Opcode::ALL.iter().filter(|op| op.is_vector()) {
         let lanes = match op.immediates() {
             Immediates::None => 0..1,
-            Immediates::Lane => 0..op.mnemonic()[3..5].trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(16),
+            Immediates::Lane => 0..op.lanes().unwrap().shape.lanes() as u8,
             _ => continue,
         };
         let signature = op.signature().unwrap();

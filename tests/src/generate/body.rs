@@ -67,12 +67,6 @@ pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Fu
     body.code
 }
 
-/// How many lanes the shape in an instruction's name has.
-fn lanes_of(op: Opcode) -> u32 {
-    let shape = op.mnemonic().split('.').next().and_then(|shape| shape.split_once('x'));
-    shape.and_then(|(_, lanes)| lanes.parse().ok()).expect("a shape")
-}
-
 struct Body<'a> {
     shape: &'a mut Shape,
     rng: &'a mut Rng,
@@ -320,7 +314,8 @@ impl Body<'_> {
     fn lanes(&mut self, op: Opcode) {
         match op.immediates() {
             Immediates::Lane => {
-                let lane = self.rng.below(lanes_of(op)) as u8;
+                let lanes = op.lanes().expect("only instructions on vectors name a lane").shape.lanes();
+                let lane = self.rng.below(lanes) as u8;
                 self.code.raw([lane]);
             }
             Immediates::Shuffle => {
