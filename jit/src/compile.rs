@@ -1,13 +1,15 @@
-//! The compiler's two entry points: bytecode to machine code, and bytecode to optimised SSA. [`pipeline`] has the phases.
+//! The compiler's entry points: from bytecode, or a later form, to machine code, and from bytecode to optimised SSA. [`pipeline`]
+//! has the phases.
 
-use crate::ir::Func;
+use crate::analysis::verify;
+use crate::ir::{self, Func};
 use crate::mir::{self, MachineCode};
-use crate::pipeline::{self, Form, Unit};
+use crate::pipeline::{self, Finished, Form, Unit};
 use crate::x64;
 use bumpalo::Bump;
 
 pub use crate::request::{
-    Backend, CompileStats, Compiled, Inlining, MachineText, Options, Refusal, Reloc, Request, TrapEntry, add_to,
+    Backend, CompileStats, Compiled, FunctionText, Inlining, Options, Refusal, Reloc, Request, TextForm, TrapEntry, add_to,
 };
 
 /// Scratch memory reused from function to function.
@@ -17,32 +19,35 @@ pub struct Context {
     scratch: Bump,
 }
 
-/// Compiles one function: bytecode → SSA → optimised SSA → machine code.
+/// Compiles one function: bytecode → SSA → optimised SSA → machine code. A text in [`Options::texts`] takes the place of what
+/// comes before it.
 ///
 /// # Errors
-/// A [`Refusal`] when the back end cannot or will not compile it.
+/// A [`Refusal`] when the back end cannot or will not compile it, or when such a text is malformed.
 ///
 /// # Panics
 /// If [`Options::verify`] is on and the result of a phase is malformed.
 pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    let mut replaced = request.options.machine_code.iter();
-    if let Some(found) =
-        replaced.find(|of| (of.func, of.entry, request.backend) == (request.func, request.entry, Backend::Native))
-    {
-        return compile_text(found, request);
-    }
     cx.arena.reset();
-    let mut unit = Unit::new(request, Form::Bytecode, &cx.arena, std::mem::take(&mut cx.scratch));
-    let done = run_front(&mut unit).and_then(|()| run_back(&mut unit, pipeline::back(request.backend)));
-    cx.scratch = unit.into_scratch();
-    done
+    let text = match request.backend {
+        Backend::Native => text_of(request, &[TextForm::Ssa, TextForm::Machine]),
+        Backend::Cranelift => text_of(request, &[TextForm::Ssa]),
+    };
+    let form = text.map_or(Ok(Form::Bytecode(&cx.arena)), |text| read(&cx.arena, text, request))?;
+    let (compiled, scratch) = run_rest(form, request, std::mem::take(&mut cx.scratch));
+    cx.scratch = scratch;
+    let mut compiled = compiled?;
+    if let Some(text) = text {
+        compiled.inlining = Inlining::of_chains(&text.inlined, &compiled.traps, &compiled.calls);
+    }
+    Ok(compiled)
 }
 
 /// The phases before a back end, the same for each: bytecode → SSA → optimised SSA. `scratch` is for the passes and empty
-/// after them.
+/// after them. SSA in [`Options::texts`] is taken as it is.
 ///
 /// # Errors
-/// A [`Refusal`] of code that has no SSA, or too much.
+/// A [`Refusal`] of code that has no SSA, or too much, or when such a text is malformed.
 ///
 /// # Panics
 /// As [`compile`].
@@ -52,13 +57,17 @@ pub fn translate<'a>(
     request: &Request<'_>,
     stats: &mut CompileStats,
 ) -> Result<Func<'a>, Refusal> {
-    let mut unit = Unit::new(request, Form::Bytecode, arena, std::mem::take(scratch));
-    let done = run_front(&mut unit);
-    let form = std::mem::replace(&mut unit.form, Form::Bytecode);
-    *stats = std::mem::take(&mut unit.stats);
-    *scratch = unit.into_scratch();
-    done?;
-    match form {
+    let form = match text_of(request, &[TextForm::Ssa]) {
+        Some(text) => read(arena, text, request)?,
+        None => Form::Bytecode(arena),
+    };
+    let phases = matches!(form, Form::Bytecode(_)).then(pipeline::front);
+    let mut unit = Unit::new(request, form, std::mem::take(scratch));
+    let done = pipeline::run(&mut unit, phases.into_iter().flatten(), &mut ());
+    let finished = unit.finish();
+    (*stats, *scratch) = (finished.stats, finished.scratch);
+    let _ = done?;
+    match finished.form {
         Form::Ssa(func) => Ok(func),
         form => unreachable!("the phases before a back end end with SSA, not with {form:?}"),
     }
@@ -69,14 +78,8 @@ pub fn translate<'a>(
 /// # Errors
 /// # Panics
 /// As [`compile`].
-pub fn compile_ssa(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    match request.backend {
-        Backend::Native => compile_machine(x64::lower(func, request)?, request),
-        #[cfg(feature = "cranelift")]
-        Backend::Cranelift => crate::cranelift::compile(func, request),
-        #[cfg(not(feature = "cranelift"))]
-        Backend::Cranelift => run_back(&mut Unit::new(request, Form::Bytecode, &Bump::new(), Bump::new()), pipeline::CRANELIFT),
-    }
+pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
+    run_rest(Form::Ssa(func), request, Bump::new()).0
 }
 
 /// Compiles machine code from the phase after the last one that it went through.
@@ -85,39 +88,44 @@ pub fn compile_ssa(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, R
 /// # Panics
 /// As [`compile`].
 pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    let done = code.stage() as usize + 1;
-    let arena = Bump::new();
-    let mut unit = Unit::new(request, Form::Machine(code), &arena, Bump::new());
-    run_back(&mut unit, &pipeline::NATIVE[done..])
+    run_rest(Form::Machine(code), request, Bump::new()).0
 }
 
-/// Compiles the text of machine code from the phase after the last one that it went through.
-///
-/// # Errors
-/// [`Refusal::Unsupported`] if it is no text of machine code, or the code is malformed; others as [`compile`].
-///
-/// # Panics
-/// As [`compile`].
-fn compile_text(text: &MachineText, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    let unsupported = |what| Refusal::Unsupported { backend: Backend::Native, what };
-    let code = mir::parse::parse(&text.text).map_err(|error| unsupported(error.to_string()))?;
-    mir::verify::verify(&code).map_err(unsupported)?;
-    let mut compiled = compile_machine(code, request)?;
-    compiled.inlining = Inlining::of_chains(&text.inlined, &compiled.traps, &compiled.calls);
-    Ok(compiled)
+/// The text that takes the place of what is requested, if it is in one of these forms.
+fn text_of<'r>(request: &Request<'r>, forms: &[TextForm]) -> Option<&'r FunctionText> {
+    let is_it = |text: &&FunctionText| (text.func, text.entry) == (request.func, request.entry) && forms.contains(&text.form);
+    request.options.texts.iter().find(is_it)
 }
 
-fn run_front(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let _ = pipeline::run(unit, pipeline::front(), &mut ())?;
-    unit.count_ssa();
-    Ok(())
-}
-
-fn run_back(unit: &mut Unit<'_, '_>, phases: &[pipeline::Phase]) -> Result<Compiled, Refusal> {
-    let _ = pipeline::run(unit, phases.iter().copied(), &mut ())?;
-    let stats = std::mem::take(&mut unit.stats);
-    match std::mem::replace(&mut unit.form, Form::Bytecode) {
-        Form::Bytes(compiled) => Ok(Compiled { stats, ..compiled }),
-        form => unreachable!("a back end ends with bytes, not with {form:?}"),
+/// A function read from its text and checked.
+fn read<'a>(arena: &'a Bump, text: &FunctionText, request: &Request<'_>) -> Result<Form<'a>, Refusal> {
+    let malformed = |what| Refusal::Unsupported { backend: request.backend, what };
+    match text.form {
+        TextForm::Ssa => {
+            let func = ir::parse(arena, &text.text).map_err(|error| malformed(error.to_string()))?;
+            if (func.index, func.entry) != (request.func, request.entry) {
+                return Err(malformed(format!("a text of function {}, {:?}", func.index, func.entry)));
+            }
+            verify(&func, Some(request.module)).map_err(|error| malformed(error.to_string()))?;
+            Ok(Form::Ssa(func))
+        }
+        TextForm::Machine => {
+            let code = mir::parse::parse(&text.text).map_err(|error| malformed(error.to_string()))?;
+            mir::verify::verify(&code).map_err(malformed)?;
+            Ok(Form::Machine(code))
+        }
     }
+}
+
+/// Runs the phases that are left, and returns the code and the scratch memory.
+fn run_rest<'a>(form: Form<'a>, request: &Request<'_>, scratch: Bump) -> (Result<Compiled, Refusal>, Bump) {
+    let phases = pipeline::rest(&form, request.backend);
+    let mut unit = Unit::new(request, form, scratch);
+    let done = pipeline::run(&mut unit, phases, &mut ());
+    let Finished { form, stats, scratch, .. } = unit.finish();
+    let compiled = done.map(|_| match form {
+        Form::Bytes(compiled) => Compiled { stats, ..compiled },
+        form => unreachable!("a back end ends with bytes, not with {form:?}"),
+    });
+    (compiled, scratch)
 }

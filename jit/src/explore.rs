@@ -47,7 +47,7 @@ fn run(request: &Request<'_>, phases: impl Iterator<Item = Phase>) -> Vec<Sectio
     let options = Options { lines: true, ..request.options.clone() };
     let request = &Request { options: &options, ..*request };
     let arena = Bump::new();
-    let mut unit = Unit::new(request, Form::Bytecode, &arena, Bump::new());
+    let mut unit = Unit::new(request, Form::Bytecode(&arena), Bump::new());
     if let Err(refusal) = pipeline::run(&mut unit, phases, &mut sections) {
         sections.push("refusal", format!("{refusal}\n"));
     }
@@ -69,7 +69,7 @@ impl Sections {
 impl Observer for Sections {
     fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()> {
         match form {
-            Form::Bytecode => {}
+            Form::Bytecode(_) => {}
             Form::Ssa(func) => {
                 self.push(phase, func.to_string());
                 let gates = gates::print(func);

@@ -1,15 +1,15 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
-//! `build`, the passes of the optimiser in their order, and those of a back end. [`compile`](mod@crate::compile),
-//! [`explore`](crate::explore) and the filetests of machine code differ in their observers and in the form they begin with. Filetests
-//! of single passes run these through [`opt::run_pass`].
+//! `build`, the passes of the optimiser in their order, and those of a back end. No other driver exists:
+//! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests differ in the [`Form`] that they begin
+//! with, the phases that they name and the [`Observer`].
 
 use crate::construct::{BuildStats, build};
 use crate::ir::Func;
 use crate::mir::{allocate, layout, verify};
 use crate::opt::{self, Changed, Pass, passes};
-use crate::request::{Backend, CompileStats, Compiled, Refusal, Request};
+use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Request};
 use crate::x64;
 use bumpalo::Bump;
 use std::ops::ControlFlow;
@@ -18,8 +18,8 @@ use std::time::Instant;
 /// What a function is while it is compiled.
 #[derive(Debug)]
 pub enum Form<'a> {
-    /// Bytecode of the request's module.
-    Bytecode,
+    /// Bytecode of the request's module, whose SSA is built in this arena.
+    Bytecode(&'a Bump),
     /// SSA.
     Ssa(Func<'a>),
     /// Instructions of the native back end.
@@ -30,34 +30,55 @@ pub enum Form<'a> {
 
 /// A function on its way through the phases.
 pub struct Unit<'r, 'a> {
-    /// What is compiled, and how.
-    pub request: &'r Request<'r>,
     /// What it is now.
     pub form: Form<'a>,
     /// Counts and times so far.
     pub stats: CompileStats,
-    arena: &'a Bump,
+    request: Option<&'r Request<'r>>,
     passes: opt::Context<'r>,
 }
 
+/// What is left of a [`Unit`].
+pub struct Finished<'a> {
+    /// What the function became.
+    pub form: Form<'a>,
+    /// Counts and times.
+    pub stats: CompileStats,
+    /// Rewrites that the passes could still have made; `None` for any number.
+    pub rewrites_left: Option<u64>,
+    /// The memory of the passes, empty.
+    pub scratch: Bump,
+}
+
 impl<'r, 'a> Unit<'r, 'a> {
-    /// The function of `request`, in this form. SSA is built in `arena`; `scratch` is the passes' and empty between them.
-    pub fn new(request: &'r Request<'r>, form: Form<'a>, arena: &'a Bump, scratch: Bump) -> Unit<'r, 'a> {
+    /// The function of `request`, in this form. `scratch` is memory for the passes, empty between them.
+    pub fn new(request: &'r Request<'r>, form: Form<'a>, scratch: Bump) -> Unit<'r, 'a> {
         let passes = opt::Context { module: Some(request.module), scratch, ..opt::Context::new(request.options) };
-        Unit { request, form, stats: CompileStats::default(), arena, passes }
+        Unit { form, stats: CompileStats::default(), request: Some(request), passes }
     }
 
-    /// Counts what a back end begins with.
-    pub fn count_ssa(&mut self) {
+    /// A function in SSA that belongs to no module. Passes run on it; a back end does not.
+    pub fn without_module(func: Func<'a>, options: &'r Options) -> Unit<'r, 'a> {
+        Unit { form: Form::Ssa(func), stats: CompileStats::default(), request: None, passes: opt::Context::new(options) }
+    }
+
+    /// Ends the way through the phases.
+    pub fn finish(mut self) -> Finished<'a> {
+        self.count_ssa();
+        let Unit { form, stats, passes: opt::Context { fuel, scratch, .. }, .. } = self;
+        Finished { form, stats, rewrites_left: fuel.get(), scratch }
+    }
+
+    /// Counts the SSA as it is now, and adds what the passes counted since the last time.
+    fn count_ssa(&mut self) {
         if let Form::Ssa(func) = &self.form {
             self.stats.counters.values = func.blocks().map(|block| func.block(block).insts.len() as u64).sum();
         }
         self.stats.counters += self.passes.counters.take();
     }
 
-    /// The scratch memory again.
-    pub fn into_scratch(self) -> Bump {
-        self.passes.scratch
+    fn request(&self) -> &'r Request<'r> {
+        self.request.expect("the phase is of a function in a module")
     }
 
     fn ssa(&mut self) -> &mut Func<'a> {
@@ -85,6 +106,13 @@ pub struct Phase {
     verify: fn(&Unit<'_, '_>) -> Result<(), String>,
 }
 
+impl Phase {
+    /// A pass as a phase.
+    pub fn of(pass: &'static Pass) -> Phase {
+        Phase { name: pass.name, run: Run::Pass(pass), verify: verify_ssa }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Run {
     Pass(&'static Pass),
@@ -92,7 +120,7 @@ enum Run {
 }
 
 /// Bytecode to SSA with branch probabilities.
-const BUILD: Phase = Phase { name: "build", run: Run::Step(run_build), verify: verify_ssa };
+pub const BUILD: Phase = Phase { name: "build", run: Run::Step(run_build), verify: verify_ssa };
 
 /// SSA to bytes by the native back end.
 pub const NATIVE: &[Phase] = &[
@@ -107,8 +135,7 @@ pub const CRANELIFT: &[Phase] = &[Phase { name: "cranelift", run: Run::Step(run_
 
 /// What comes before a back end.
 pub fn front() -> impl Iterator<Item = Phase> {
-    let pass = |pass: &&'static Pass| Phase { name: pass.name, run: Run::Pass(pass), verify: verify_ssa };
-    std::iter::once(BUILD).chain(passes::ORDER.iter().map(pass))
+    std::iter::once(BUILD).chain(passes::ORDER.iter().copied().map(Phase::of))
 }
 
 /// The phases of a back end.
@@ -132,13 +159,25 @@ impl Observer for () {
     }
 }
 
+/// The phases between a form and the end of a compilation by this back end; for SSA, those of the back end alone.
+pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + use<> {
+    let (front, back) = match form {
+        Form::Bytecode(_) => (Some(front()), back(backend)),
+        Form::Ssa(_) => (None, back(backend)),
+        Form::Machine(code) => (None, &NATIVE[code.stage() as usize + 1..]),
+        Form::Bytes(_) => (None, &[][..]),
+    };
+    front.into_iter().flatten().chain(back.iter().copied())
+}
+
 /// Runs `phases`, one after the other, as far as `observer` lets them.
 ///
 /// # Errors
 /// A [`Refusal`] when a phase cannot or will not compile the function.
 ///
 /// # Panics
-/// If [`Options::verify`](crate::Options::verify) is on and the result of a phase is malformed.
+/// If [`Options::verify`] is on and the result of a phase is malformed; if a phase is not of the form that the function has, or is
+/// one of a module and the function has none.
 pub fn run(
     unit: &mut Unit<'_, '_>,
     phases: impl IntoIterator<Item = Phase>,
@@ -163,7 +202,7 @@ pub fn run(
         if !changed {
             continue;
         }
-        if unit.request.options.verify
+        if unit.passes.options.verify
             && let Err(error) = (phase.verify)(unit)
         {
             panic!("malformed after {}: {error}", phase.name);
@@ -176,9 +215,10 @@ pub fn run(
 }
 
 fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let Request { module, func, entry, profile, options, .. } = *unit.request;
+    let Request { module, func, entry, profile, options, .. } = *unit.request();
+    let Form::Bytecode(arena) = unit.form else { panic!("SSA is built from bytecode, not from {:?}", unit.form) };
     let mut counts = BuildStats::default();
-    let mut func = build(unit.arena, module, func, entry, options, &mut counts)?;
+    let mut func = build(arena, module, func, entry, options, &mut counts)?;
     if let Some(profile) = profile {
         crate::profile::weigh(profile, &mut func);
     }
@@ -189,19 +229,20 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
 
 fn verify_ssa(unit: &Unit<'_, '_>) -> Result<(), String> {
     match &unit.form {
-        Form::Ssa(func) => crate::analysis::verify(func, Some(unit.request.module)).map_err(|error| format!("{error}\n{func}")),
+        Form::Ssa(func) => crate::analysis::verify(func, unit.passes.module).map_err(|error| format!("{error}\n{func}")),
         form => Err(format!("SSA is expected, not {form:?}")),
     }
 }
 
 fn run_lower(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let request = unit.request;
+    let request = unit.request();
+    unit.count_ssa();
     unit.form = Form::Machine(x64::lower(unit.ssa(), request)?);
     Ok(())
 }
 
 fn run_regalloc(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let options = unit.request.options;
+    let options = unit.passes.options;
     let code = unit.machine();
     let allocated = allocate::allocate(code, options.allocator, options.verify);
     allocated.map_err(|error| Refusal::Unsupported { backend: Backend::Native, what: error.to_string() })?;
@@ -224,14 +265,15 @@ fn verify_machine(unit: &Unit<'_, '_>) -> Result<(), String> {
 }
 
 fn run_emit(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let options = unit.request.options;
+    let options = unit.passes.options;
     unit.form = Form::Bytes(x64::emit(unit.machine(), options)?);
     Ok(())
 }
 
 #[cfg(feature = "cranelift")]
 fn run_cranelift(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let request = unit.request;
+    let request = unit.request();
+    unit.count_ssa();
     unit.form = Form::Bytes(crate::cranelift::compile(unit.ssa(), request)?);
     Ok(())
 }
@@ -249,7 +291,7 @@ fn verify_bytes(unit: &Unit<'_, '_>) -> Result<(), String> {
     let relocs = compiled.relocs.iter().map(|reloc| reloc.offset + 4);
     let traps = compiled.traps.iter().map(|trap| trap.offset + 1);
     let calls = compiled.calls.iter().map(|call| call.0);
-    match sorted && relocs.chain(traps).chain(calls).all(|behind| behind <= end) {
+    match sorted && relocs.chain(traps).chain(calls).all(|after| after <= end) {
         true => Ok(()),
         false => Err("relocations or traps are not sorted, or an entry of a table is outside of the code".into()),
     }
@@ -281,13 +323,13 @@ mod tests {
             Request { module: &module, func: 0, entry: Entry::Call, sig_ids: &[0], backend, profile: None, options: &options };
         for (name, stage) in [("build", None), ("lower", Some(0)), ("regalloc", Some(1)), ("layout", Some(2)), ("emit", None)] {
             let arena = Bump::new();
-            let mut unit = Unit::new(&request, Form::Bytecode, &arena, Bump::new());
-            let phases = front().chain(back(backend).iter().copied());
+            let mut unit = Unit::new(&request, Form::Bytecode(&arena), Bump::new());
+            let phases = rest(&unit.form, backend);
             assert_eq!(run(&mut unit, phases, &mut StopAfter(name)), Ok(ControlFlow::Break(())), "{name}");
             assert_eq!(unit.stats.phases.last().map(|phase| phase.0), Some(name));
             let found = match &unit.form {
                 Form::Machine(code) => Some(code.stage() as usize),
-                Form::Bytecode | Form::Ssa(_) | Form::Bytes(_) => None,
+                Form::Bytecode(_) | Form::Ssa(_) | Form::Bytes(_) => None,
             };
             assert_eq!(found, stage, "{name}");
         }

@@ -4,7 +4,7 @@ use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
-pub use weir_contract::code::{Backend, InlinedCall, Inlining, MachineText, PadAt, Padding, Reloc, TrapEntry};
+pub use weir_contract::code::{Backend, FunctionText, InlinedCall, Inlining, PadAt, Padding, Reloc, TextForm, TrapEntry};
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
 
@@ -49,8 +49,8 @@ pub struct Options {
     pub padding: Padding,
     /// Fill in [`Compiled::lines`].
     pub lines: bool,
-    /// Machine code that the native back end takes for these functions instead of lowering them. For tests.
-    pub machine_code: Vec<MachineText>,
+    /// Functions that are compiled from these texts and not from their bytecode. For tests.
+    pub texts: Vec<FunctionText>,
 }
 
 /// Default of [`Options::peel_limit`]: code of this size compiles within some milliseconds.
@@ -73,7 +73,7 @@ impl Default for Options {
             peel_limit: PEEL_LIMIT,
             padding: Padding::default(),
             lines: false,
-            machine_code: Vec::new(),
+            texts: Vec::new(),
         }
     }
 }

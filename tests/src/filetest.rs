@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ;; test: simplify gvn             stages: print, verify, build, opt (every pass), names of passes, or one of `SHOWN`
+//! ;; options: rewrite-fuel=3        options of the compilation
 //! ;; run: f(1, -2) -> 3             evaluated before and after; a trap is written `trap unreachable`
 //! func 0 (i32, i32) -> i32          SSA in a .ssa file, a module in a .wat file
 //! …
@@ -10,46 +11,46 @@
 //! ;; …
 //! ```
 //!
-//! A module is built first; `;; func: 2` picks one function instead of all, `;; osr: 0` the entry at its loop with this
-//! number, `;; merged` peels no loop. `;; options:` lists options of the compilation (`fuel poll no-signals no-guard-regions
-//! canonical-nans regalloc2`; the first two also have lines of their own), and each line `;; profile: 0x1f3 10 90` gives the
-//! counts of the branch at an offset. Any other line that begins with `;;` is an error; a comment begins with `;;;`.
+//! The phases between the input and the stage are run by the compiler's own driver, [`pipeline`](weir_jit::pipeline): from bytecode
+//! in a `.wat` file, from SSA in an `.ssa` file, from machine code after any phase in a `.mir` file. For a pass these are the passes
+//! named; for a stage of the back end, all that the form still has before it.
 //!
-//! A `.mir` file holds machine code after a phase, and its stage is the next one: `regalloc`, `layout` or `emit`. To run it,
-//! lines `;; module:` hold a module whose first function is replaced by it. `;; inlined: 0x25 2 0x30 1 0x21` says that the
-//! instructions at 0x25 are of function 2, which function 1 calls at 0x30, which the replaced function calls at 0x21; and
-//! `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` which frames a run that traps has.
+//! In a `.wat` file, `;; func: 2` picks one function instead of all, and `;; osr: 0` the entry at its loop with this number. Lines
+//! `;; profile: 0x1f3 10 90` give the counts of the branch at an offset. Lines `;; options:` list the options in
+//! `filetest/options.rs`. An option or a profile that no phase on the way reads is an error. So is any other line that begins with
+//! `;;`; a comment begins with `;;;`.
 //!
-//! Runs name a function by its export. Where the stage shows machine code, they execute the code that is made from that text: it
-//! is read back and goes through the phases that are left. The arguments of a run of SSA entered at a loop are its slots. With `WEIR_BLESS=1` in the environment, the output
+//! In `.ssa` and `.mir` files, lines `;; module:` hold a module in which the function replaces the one with its index, the first one
+//! defined for machine code, which has no index. SSA takes one for a stage of the back end, machine code for a run.
+//! `;; inlined: 0x25 2 0x30 1 0x21` says that the instructions of machine code at 0x25 are of function 2, which function 1 calls at
+//! 0x30, which the replaced function calls at 0x21; and `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` which frames a run that traps
+//! has.
+//!
+//! Runs name a function by its export. They are evaluated on the input, unless it is machine code, and again on the text of the
+//! output; where the stage shows machine code, they execute what the phases that are left make of that text. Without a module, a run
+//! evaluates the SSA alone; at an entry at a loop its arguments are the slots. With `WEIR_BLESS=1` in the environment, the output
 //! replaces what is expected.
 
 pub mod head;
-mod machine;
+mod options;
+mod runs;
+mod stages;
 
-use crate::engines::engine;
 use bumpalo::Bump;
-use head::{Head, SHOWN};
-use std::fmt::Write;
+use head::Head;
+use stages::Output;
 use std::path::{Path, PathBuf};
-use weir::error::Context as _;
-use weir::{Config, FrameInfo, Instance, Store, Tier, Trap, Val};
 use weir_bytecode::{Module, validate};
-use weir_jit::Options;
+use weir_contract::profile::Profile;
 use weir_jit::analysis::verify;
-use weir_jit::construct::{BuildStats, build};
-use weir_jit::ir::parse::parse_bits;
-use weir_jit::ir::print::write_bits;
-use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval, parse, print};
-use weir_jit::opt::{self, Context, passes};
+use weir_jit::compile::{FunctionText, TextForm};
+use weir_jit::ir::{Entry, Func, parse};
+use weir_jit::mir;
+use weir_jit::pipeline::Form;
+use weir_jit::{Backend, Request, x64};
 
 /// Line between input and output.
 const EXPECT: &str = ";; expect";
-/// Instructions that a run of SSA may take.
-const STEPS: u64 = 1_000_000;
-/// Fuel that a run of a module may take.
-const FUEL: u64 = 1_000_000;
 
 /// A filetest: its input, its directives, and the output expected of it.
 pub struct Filetest {
@@ -130,207 +131,176 @@ impl Test<'_> {
     /// Output for a function in SSA.
     fn ssa(&self) -> Result<String, String> {
         let arena = Bump::new();
-        let mut func = parse(&arena, self.input).map_err(|error| error.to_string())?;
+        let func = read_back(&arena, self.input)?;
         if self.head.stages == ["verify"] {
             return Ok(verify(&func, None).map_or_else(|error| error.to_string(), |()| "ok".into()) + "\n");
         }
-        if parse(&arena, &print(&func)).as_ref() != Ok(&func) {
-            return Err(format!("this text is not parsed to the function that it prints:\n{func}"));
-        }
-        self.run_ssa(&func)?;
-        if self.head.stages == ["print"] {
-            return Ok(print(&func));
-        }
-        self.passes(&mut func, None)?;
-        self.run_ssa(&func)?;
-        Ok(print(&func))
-    }
-
-    fn run_ssa(&self, func: &Func<'_>) -> Result<(), String> {
-        for run in &self.head.runs {
-            let (_, args, expected) = split_run(run)?;
-            let types = match func.entry {
-                Entry::Call => func.params.to_vec(),
-                Entry::Osr(_) => vec![Type::I64; args.len()],
-            };
-            let args: Vec<u128> = arguments(&args, &types)?.into_iter().map(u128::from).collect();
-            let found = match eval(func, &mut Sandbox::default(), &args, STEPS) {
-                Ok(Outcome::Return(results)) => show(results.iter().map(|&bits| bits as u64).zip(func.results.iter().copied())),
-                Ok(outcome) => return Err(format!("run {run}: {outcome:?}")),
-                Err(Stop::Failed { why, .. }) => format!("trap {why}"),
-                Err(stop) => stop.to_string(),
-            };
-            compare(run, expected, &found, func)?;
-        }
-        Ok(())
-    }
-
-    /// Runs the passes that the test names, in that order.
-    fn passes(&self, func: &mut Func<'_>, module: Option<&Module>) -> Result<(), String> {
-        let well_formed = |func: &Func<'_>, stage: &str| {
-            verify(func, module).map_err(|error| format!("malformed after {stage}: {error}\n{func}"))
+        let module = self.module()?;
+        verify(&func, module.as_ref().map(|(_, module)| module)).map_err(|error| error.to_string())?;
+        let Some((source, module)) = &module else {
+            runs::evaluate(&self.head, &func)?;
+            let Output { text, .. } = stages::run(&self.head, None, Form::Ssa(func))?;
+            runs::evaluate(&self.head, &read_back(&arena, &text)?)?;
+            return Ok(text);
         };
-        well_formed(func, "construction")?;
-        let options = Options { verify: false, ..Options::default() };
-        let mut cx = Context { module, ..Context::new(&options) };
-        for stage in &self.head.stages {
-            match *stage {
-                "build" => {}
-                stage if SHOWN.contains(&stage) => {}
-                "opt" => opt::run(func, &mut cx),
-                name => {
-                    let pass = passes::by_name(name).ok_or_else(|| format!("no stage {name}"))?;
-                    opt::run_pass(pass, func, &mut cx);
-                }
-            }
-            well_formed(func, stage)?;
-        }
-        Ok(())
+        let (index, entry) = (func.index, func.entry);
+        let replaced = |(form, text)| vec![FunctionText { func: index, entry, form, text, inlined: Vec::new() }];
+        runs::execute(&self.head, source, replaced((TextForm::Ssa, func.to_string())), &[])?;
+        let output = self.stage(module, index, entry, Form::Ssa(func))?;
+        runs::execute(&self.head, source, output.function.map(replaced).unwrap_or_default(), &[])?;
+        Ok(output.text)
+    }
+
+    /// Output for machine code.
+    fn mir(&self) -> Result<String, String> {
+        let (source, module) = match self.module()? {
+            Some(module) => module,
+            None => read_module("(module (func))".into())?,
+        };
+        let func = module.imported_funcs;
+        let entry = self.entry(&module, func)?;
+        let code: x64::Code = mir::parse::parse(self.input).map_err(|error| error.to_string())?;
+        mir::verify::verify(&code)?;
+        let output = self.stage(&module, func, entry, Form::Machine(code))?;
+        let inlined = self.head.inlined.clone();
+        let texts = output.function.map(|(form, text)| FunctionText { func, entry, form, text, inlined });
+        runs::execute(&self.head, &source, texts.into_iter().collect(), &[])?;
+        Ok(output.text)
     }
 
     /// Output for a module.
     fn wat(&self) -> Result<String, String> {
-        let bytes = wat::parse_str(self.input).map_err(|error| error.to_string())?;
-        let module = validate::parse(bytes.into()).map_err(|error| error.to_string())?;
+        let (source, module) = read_module(self.input.into())?;
         let defined = module.imported_funcs..module.funcs.len() as u32;
-        let (mut text, mut machine_code) = (String::new(), Vec::new());
+        let (mut shown, mut texts) = (String::new(), Vec::new());
         for func in defined.filter(|func| self.head.func.is_none_or(|only| only == *func)) {
-            let entry = match (self.head.osr, module.body(func)) {
-                (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
-                _ => Entry::Call,
-            };
-            if let [stage] = self.head.stages[..]
-                && SHOWN.contains(&stage)
-            {
-                text += &self.section(&module, func, entry, stage, &mut machine_code)?;
-                continue;
-            }
+            let entry = self.entry(&module, func)?;
             let arena = Bump::new();
-            let mut ssa = build(&arena, &module, func, entry, &self.head.options, &mut BuildStats::default())
-                .map_err(|refusal| refusal.to_string())?;
-            self.passes(&mut ssa, Some(&module))?;
-            write!(text, "{ssa}").map_err(|error| error.to_string())?;
+            let output = self.stage(&module, func, entry, Form::Bytecode(&arena))?;
+            shown += &output.text;
+            texts.extend(output.function.map(|(form, text)| FunctionText { func, entry, form, text, inlined: Vec::new() }));
         }
-        self.run_module(&[])?;
-        self.run_module(&self.head.stages)?;
-        if self.head.needs_machine() {
-            self.run_machine_code(self.input, machine_code)?;
-        }
-        Ok(text)
+        runs::execute(&self.head, &source, Vec::new(), &[])?;
+        runs::execute(&self.head, &source, texts, &self.head.stages)?;
+        Ok(shown)
     }
 
-    /// Evaluates the runs after those of the passes that are among `stages`, in the optimiser's order.
-    fn run_module(&self, stages: &[&str]) -> Result<(), String> {
-        let off = passes::ORDER.iter().map(|pass| pass.name).filter(|name| !stages.contains(name) && !stages.contains(&"opt"));
-        self.run_with(self.input, Config::new().tier(Tier::Ssa).passes_off(&off.collect::<Vec<_>>()))
+    /// What the stage makes of a function of `module` in this form.
+    fn stage(&self, module: &Module, func: u32, entry: Entry, form: Form<'_>) -> Result<Output, String> {
+        let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
+        let mut branches = self.head.profile.clone();
+        branches.sort_by_key(|branch| branch.pc);
+        let profile = (!branches.is_empty()).then(|| Profile { branches: branches.into(), calls: [].into() });
+        let (backend, profile, options) = (Backend::Native, profile.as_ref(), &self.head.options);
+        let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options };
+        stages::run(&self.head, Some(&request), form).map_err(|error| format!("function {func}: {error}"))
     }
 
-    /// Executes the runs, each in a new instance.
-    fn run_with(&self, module: &str, config: &mut Config) -> Result<(), String> {
-        let options = &self.head.options;
-        config.consume_fuel(options.fuel).epoch_interruption(options.poll).deterministic(options.canonical_nans);
-        config.signals_based_traps(options.signals).guard_regions(options.guard_regions);
-        let ends = self.head.runs.iter().map(|run| (run, trap as fn(weir::Error) -> weir::Result<String>));
-        for (run, failed) in ends.chain(self.head.backtraces.iter().map(|run| (run, frames as _))) {
-            let (name, args, expected) = split_run(run)?;
-            let found = call(config, module, &name, &args, failed).map_err(|error| format!("run {run}: {error:#}"))?;
-            compare(run, expected, &found, &name)?;
-        }
-        Ok(())
+    /// The module in the head, and its text.
+    fn module(&self) -> Result<Option<(String, Module)>, String> {
+        (!self.head.module.is_empty()).then(|| read_module(self.head.module.join("\n"))).transpose()
     }
-}
 
-/// The trap with which a run ends.
-fn trap(error: weir::Error) -> weir::Result<String> {
-    Ok(format!("trap {}", error.downcast::<Trap>()?))
-}
-
-/// The frames at a trap, innermost first, each by function and offset in the module.
-fn frames(error: weir::Error) -> weir::Result<String> {
-    let backtrace = error.wasm_backtrace().context("no backtrace")?;
-    let frame = |frame: &FrameInfo| format!("{}@{:#x}", frame.func_index(), frame.module_offset().unwrap_or_default());
-    Ok(backtrace.frames().iter().map(frame).collect::<Vec<_>>().join(" "))
-}
-
-/// `name(a, b) -> expected`
-fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
-    let parts = run.split_once('(').and_then(|(name, rest)| {
-        let (args, expected) = rest.split_once(')')?;
-        Some((name.trim(), args, expected.trim().strip_prefix("->")?.trim()))
-    });
-    let (name, args, expected) = parts.ok_or_else(|| format!("not of the form `f(1, 2) -> 3`: {run}"))?;
-    let args = args.split(',').map(|arg| arg.trim().to_string()).filter(|arg| !arg.is_empty()).collect();
-    Ok((name.to_string(), args, expected))
-}
-
-/// What function `name` of a new instance returns, or what `failed` says of its failure.
-fn call(
-    config: &Config,
-    text: &str,
-    name: &str,
-    args: &[String],
-    failed: fn(weir::Error) -> weir::Result<String>,
-) -> weir::Result<String> {
-    let engine = engine(config)?;
-    let module = weir::Module::new(&engine, text)?;
-    let mut store = Store::new(&engine, ());
-    // Refused where none is consumed.
-    let _ = store.set_fuel(FUEL);
-    let instance = Instance::new(&mut store, &module, &[])?;
-    let func = instance.get_func(&mut store, name).context("no such function is exported")?;
-    let ty = func.ty(&store);
-    let types: Vec<Type> = ty.params().map(Type::from).collect();
-    let args = arguments(args, &types).map_err(weir::Error::msg)?;
-    let args: Vec<Val> = args.into_iter().zip(&types).map(|(bits, &ty)| value(bits, ty)).collect();
-    let mut results = vec![Val::I32(0); ty.results().len()];
-    let found = match func.call(&mut store, &args, &mut results) {
-        Ok(()) => show(results.iter().map(bits).zip(ty.results().map(Type::from))),
-        Err(error) => failed(error)?,
-    };
-    let functions = module.stats().functions;
-    if let Some(fallback) = functions.fallbacks.first() {
-        return Err(weir::Error::msg(format!("function {} ran on another tier: {}", fallback.func, fallback.reason)));
-    }
-    weir::ensure!(functions.native + functions.evaluated > 0 || module.stats().osr_entries > 0, "no function was compiled");
-    Ok(found)
-}
-
-fn value(bits: u64, ty: Type) -> Val {
-    match ty {
-        Type::I32 => Val::I32(bits as i32),
-        Type::I64 => Val::I64(bits as i64),
-        Type::F32 => Val::F32(bits as u32),
-        Type::F64 => Val::F64(bits),
-        ty => panic!("{ty} arguments are not written in runs"),
+    /// How function `func` is entered.
+    fn entry(&self, module: &Module, func: u32) -> Result<Entry, String> {
+        Ok(match (self.head.osr, module.body(func)) {
+            (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
+            _ => Entry::Call,
+        })
     }
 }
 
-fn bits(value: &Val) -> u64 {
-    match *value {
-        Val::I32(value) => u64::from(value as u32),
-        Val::I64(value) => value as u64,
-        Val::F32(bits) => bits.into(),
-        Val::F64(bits) => bits,
-        other => panic!("{other:?} is not written in runs"),
+fn read_module(text: String) -> Result<(String, Module), String> {
+    let bytes = wat::parse_str(&text).map_err(|error| error.to_string())?;
+    let module = validate::parse(bytes.into()).map_err(|error| error.to_string())?;
+    Ok((text, module))
+}
+
+/// The function with this text, whose own text is read as the same function.
+fn read_back<'a>(arena: &'a Bump, text: &str) -> Result<Func<'a>, String> {
+    let func = parse(arena, text).map_err(|error| error.to_string())?;
+    match parse(arena, &func.to_string()).as_ref() == Ok(&func) {
+        true => Ok(func),
+        false => Err(format!("this text is not parsed to the function that it prints:\n{func}")),
     }
 }
 
-fn arguments(args: &[String], types: &[Type]) -> Result<Vec<u64>, String> {
-    if args.len() != types.len() {
-        return Err(format!("{} arguments for {} parameters", args.len(), types.len()));
-    }
-    args.iter().zip(types).map(|(arg, &ty)| parse_bits(ty, arg).ok_or_else(|| format!("{arg} is no {ty}"))).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn show(results: impl Iterator<Item = (u64, Type)>) -> String {
-    let mut text = String::new();
-    for (i, (bits, ty)) in results.enumerate() {
-        text += if i > 0 { ", " } else { "" };
-        write_bits(&mut text, ty, bits).expect("writing to a string does not fail");
+    fn check(text: &str) -> Result<String, String> {
+        Test { input: text, head: Head::parse(text, "mir")? }.mir()
     }
-    text
-}
 
-fn compare(run: &str, expected: &str, found: &str, of: &dyn std::fmt::Display) -> Result<(), String> {
-    if found == expected { Ok(()) } else { Err(format!("run {run}: found {found}, in\n{of}")) }
+    /// A function that returns 41 in the place of one that returns 42.
+    fn returns_41(result: u32) -> String {
+        let module = "(module (func (export \"f\") (result i32) (i32.const 42)))";
+        let code = "machine laid_out pc 0x0\nb0:\n    args\n    rax = mov_imm.q 41\n    ret rax\n";
+        format!(";; test: emit\n;; run: f() -> {result}\n;; module: {module}\n{code}")
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_run_executes_the_machine_code_and_not_the_module() {
+        assert!(check(&returns_41(41)).is_ok_and(|text| text.contains("mov eax,29h")));
+        assert!(check(&returns_41(42)).is_err_and(|error| error.contains("found 41")));
+    }
+
+    #[test]
+    fn a_run_evaluates_the_ssa_and_not_the_module() {
+        let module = "(module (func (export \"f\") (result i32) (i32.const 42)))";
+        let ssa = "func 0 () -> i32\nb0:\n  v0: i32 = const 41\n  return v0\n";
+        let check = |result: u32| {
+            let text = format!(";; test: opt\n;; run: f() -> {result}\n;; module: {module}\n{ssa}");
+            Test { input: &text, head: Head::parse(&text, "ssa")? }.ssa()
+        };
+        assert!(check(41).is_ok_and(|text| text == ssa));
+        assert!(check(42).is_err_and(|error| error.contains("found 41")));
+    }
+
+    #[test]
+    fn malformed_machine_code_is_an_error() {
+        let refused = |text: &str, why: &str| {
+            let error = check(&format!(";; test: regalloc\n{text}")).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        };
+        refused("machine lowered pc 0x0\nb0:\n    args\n    v0 = add.d v1, 1\n    ret v0:rax\n", "v1 is never defined");
+        refused("machine lowered pc 0x0\nb0:\n    args\n", "ends with");
+        refused("machine lowered pc 0x0\nb0:\n    args\n    j_e b1\n", "which does not exist");
+        refused("machine lowered pc 0x0\nb0:\n    args\n    v0 = sum.d v0, 1\n    ret\n", "no instruction `sum.d`");
+        refused("machine laid_out pc 0x0\nb0:\n    args\n    ret\n", "has gone through regalloc");
+        refused("machine allocated pc 0x0\nb0:\n    args\n    ret rax\n", "may not be written before");
+    }
+
+    /// An option or a profile that nothing on the way to the stage reads is a mistake.
+    #[test]
+    fn what_no_phase_reads_is_an_error() {
+        let refused = |extension: &str, text: &str, why: &str| {
+            let head = Head::parse(text, extension).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let test = Test { input: text, head };
+            let found = match extension {
+                "ssa" => test.ssa(),
+                "mir" => test.mir(),
+                _ => test.wat(),
+            };
+            let error = found.expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        };
+        let module = "(module (func))";
+        let ssa = "func 0 () -> ()\nb0:\n  return\n";
+        let machine = "machine lowered pc 0x0\nb0:\n    args\n    ret\n";
+        refused("wat", &format!(";; test: gvn\n;; options: off=dce\n{module}"), "off=dce has no effect");
+        refused("wat", &format!(";; test: gvn\n;; options: predicates=0\n{module}"), "predicates=0 has no effect");
+        refused("wat", &format!(";; test: build\n;; options: rewrite-fuel=1\n{module}"), "rewrite-fuel=1 has no effect");
+        refused("wat", &format!(";; test: opt\n;; options: regalloc2\n{module}"), "regalloc2 has no effect");
+        refused("wat", &format!(";; test: lower\n;; options: fuel regalloc2\n{module}"), "regalloc2 has no effect");
+        refused("wat", &format!(";; test: sidetable\n;; options: fuel\n{module}"), "fuel has no effect");
+        refused("wat", &format!(";; test: sidetable\n;; profile: 0x12 1 2\n{module}"), "profile` has no effect");
+        refused("wat", &format!(";; test: gvn\n;; profile: 0x12 1 2\n{module}"), "none at 0x12");
+        refused("ssa", &format!(";; test: gvn\n;; options: fuel\n{ssa}"), "fuel has no effect");
+        refused("ssa", &format!(";; test: gvn\n;; profile: 0x12 1 2\n{ssa}"), "profile` has no effect");
+        refused("mir", &format!(";; test: layout\n;; options: no-signals\n{machine}"), "no-signals has no effect");
+        refused("mir", &format!(";; test: emit\n;; profile: 0x12 1 2\n{machine}"), "profile` has no effect");
+    }
 }

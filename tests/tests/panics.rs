@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use weir::{Config, Instance, Module, Store, Tier};
-use weir_jit::compile::MachineText;
+use weir_jit::compile::{FunctionText, TextForm};
 use weir_jit::ir::Entry;
 use weir_tests::engines::engine;
 
@@ -20,7 +20,8 @@ b0:
 fn child(tier: Tier) {
     let mut config = Config::new();
     config.tier(tier).tier_up_threshold(Some(2));
-    config.machine_code(vec![MachineText { func: 0, entry: Entry::Call, text: IMPOSSIBLE.into(), inlined: Vec::new() }]);
+    let (entry, form, inlined) = (Entry::Call, TextForm::Machine, Vec::new());
+    config.function_texts(vec![FunctionText { func: 0, entry, form, text: IMPOSSIBLE.into(), inlined }]);
     let engine = engine(&config).unwrap();
     let text = r#"(module (func (export "f") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))"#;
     let module = Module::new(&engine, text).unwrap();

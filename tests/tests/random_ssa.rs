@@ -6,7 +6,8 @@ use weir_jit::Options;
 use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Op, Outcome, Stop, Value, eval, parse, print};
-use weir_jit::opt::{self, Analysis, Changed, Context, Pass, constprop, gvn, passes, phis, simplify, threading};
+use weir_jit::opt::{Analysis, Changed, Context, Pass, constprop, gvn, passes, phis, simplify, simplify_cfg, threading};
+use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 use weir_tests::random_ssa::{TYPES, branches, constant, function};
 use weir_tests::rng::Rng;
 
@@ -43,16 +44,12 @@ fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> 
 }
 
 /// The function of `seed` after `passes` with rewrite fuel, and how many rewrites there were.
-fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&Pass], fuel: u64) -> (Func<'a>, u64) {
-    let mut func = make(arena, &mut Rng::new(seed));
-    let options = Options { verify: true, ..Options::default() };
-    let mut cx = Context::new(&options);
-    cx.fuel.set(Some(fuel));
-    for pass in passes {
-        opt::run_pass(pass, &mut func, &mut cx);
-    }
-    let left = cx.fuel.get().unwrap_or_default();
-    (func, fuel - left)
+fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&'static Pass], fuel: u64) -> (Func<'a>, u64) {
+    let options = Options { verify: true, rewrite_fuel: Some(fuel), ..Options::default() };
+    let mut unit = Unit::without_module(make(arena, &mut Rng::new(seed)), &options);
+    let _ = pipeline::run(&mut unit, passes.iter().copied().map(Phase::of), &mut ()).unwrap();
+    let Finished { form: Form::Ssa(func), rewrites_left, .. } = unit.finish() else { panic!("passes end with SSA") };
+    (func, fuel - rewrites_left.unwrap_or_default())
 }
 
 /// A rewrite of the first `made` that turns what is as `expected` into what is not.
@@ -60,7 +57,7 @@ fn bisect(
     arena: &Bump,
     make: Make,
     seed: u64,
-    passes: &[&Pass],
+    passes: &[&'static Pass],
     made: u64,
     expected: &[(Result<Outcome, Stop>, Sandbox)],
 ) -> u64 {
@@ -77,7 +74,7 @@ fn bisect(
 
 /// Checks that `passes` keep what functions do, and returns how many rewrites they made. A failure is narrowed down to
 /// the first rewrite that causes it.
-fn keep_meaning(make: Make, passes: &[&Pass]) -> u64 {
+fn keep_meaning(make: Make, passes: &[&'static Pass]) -> u64 {
     let mut rewrites = 0;
     for seed in 0..FUNCTIONS {
         let arena = Bump::new();
@@ -110,7 +107,7 @@ fn all_passes_together_keep_meaning() {
 
 #[test]
 fn branches_keep_meaning() {
-    for pass in [&threading::PASS, &opt::simplify_cfg::PASS, &constprop::PASS] {
+    for pass in [&threading::PASS, &simplify_cfg::PASS, &constprop::PASS] {
         let rewrites = keep_meaning(branches, &[pass]);
         assert!(rewrites > FUNCTIONS / 20, "{} made only {rewrites} rewrites", pass.name);
     }

@@ -6,7 +6,8 @@ use weir_bytecode::Opcode;
 use weir_jit::Options;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Effect, Entry, Func, Op, Type, Value, eval};
-use weir_jit::opt::{self, Context, simplify};
+use weir_jit::opt::simplify;
+use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 
 /// Interesting slots of a type.
 fn interesting(ty: Type) -> Vec<u64> {
@@ -73,14 +74,14 @@ fn function<'a>(arena: &'a Bump, inner: Option<(Row, Operand)>, outer: Row, oper
 
 /// Simplifies, and if that changes anything, compares on interesting values. Whether it did.
 fn check(arena: &Bump, inner: Option<(Row, Operand)>, outer: Row, operands: &[Operand]) -> bool {
-    let (Some(before), Some(mut after)) = (function(arena, inner, outer, operands), function(arena, inner, outer, operands))
-    else {
+    let (Some(before), Some(after)) = (function(arena, inner, outer, operands), function(arena, inner, outer, operands)) else {
         return false;
     };
     let options = Options { verify: false, ..Options::default() };
-    let mut cx = Context::new(&options);
-    opt::run_pass(&simplify::PASS, &mut after, &mut cx);
-    if cx.stats[0].changes == 0 {
+    let mut unit = Unit::without_module(after, &options);
+    let _ = pipeline::run(&mut unit, [Phase::of(&simplify::PASS)], &mut ()).unwrap();
+    let Finished { form: Form::Ssa(after), stats, .. } = unit.finish() else { panic!("a pass ends with SSA") };
+    if stats.changes[0].1 == 0 {
         return false;
     }
     let mut world = Sandbox { memories: Vec::new(), ..Sandbox::default() };

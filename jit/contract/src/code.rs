@@ -148,18 +148,28 @@ impl Inlining {
     }
 }
 
-/// The text of a function's machine code, as the machine layer prints it after any phase. Tests use it in the place of the
-/// code that lowering makes.
+/// A function as the compiler prints it after any phase. Tests use it in the place of what the compiler makes until then.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MachineText {
+pub struct FunctionText {
     /// The function.
     pub func: u32,
     /// How it is entered.
     pub entry: Entry,
+    /// What the text is of.
+    pub form: TextForm,
     /// The text.
     pub text: String,
     /// Which of its instructions are of inlined functions.
     pub inlined: Vec<InlinedAt>,
+}
+
+/// What a [`FunctionText`] is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextForm {
+    /// SSA, for any back end and for the evaluator. It goes to them as it is, without passes.
+    Ssa,
+    /// Instructions of the native back end.
+    Machine,
 }
 
 /// The instructions with a pc are of an inlined function.

@@ -14,8 +14,8 @@ use weir_jit::{Options, Request, x64};
 pub fn check(request: &Request<'_>) -> Result<bool, String> {
     let arena = bumpalo::Bump::new();
     let mut copies = Copies { request, copies: Vec::new(), result: Ok(()) };
-    let mut unit = Unit::new(request, Form::Bytecode, &arena, bumpalo::Bump::new());
-    let phases = pipeline::front().chain(pipeline::back(request.backend).iter().copied());
+    let mut unit = Unit::new(request, Form::Bytecode(&arena), bumpalo::Bump::new());
+    let phases = pipeline::rest(&unit.form, request.backend);
     let done = pipeline::run(&mut unit, phases, &mut copies);
     copies.result?;
     Ok(done.is_ok())
@@ -61,7 +61,7 @@ impl Copies<'_> {
 impl Observer for Copies<'_> {
     fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()> {
         let done = match form {
-            Form::Bytecode | Form::Ssa(_) => Ok(()),
+            Form::Bytecode(_) | Form::Ssa(_) => Ok(()),
             Form::Machine(code) => self.copy(code),
             Form::Bytes(compiled) => self.compare(compiled),
         };

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 use weir_bytecode::Module;
 use weir_contract::stats::Counters;
-use weir_jit::Options;
 use weir_jit::analysis::{Cfg, Dominators, Homes};
 use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, Func};
 use weir_jit::opt::constprop::solve;
-use weir_jit::opt::{self, PassStats, passes};
+use weir_jit::opt::{Pass, passes};
+use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 use weir_jit::settings::PropagationLimits;
+use weir_jit::{Backend, Options, Request};
 
 /// What to print besides rewrites and times.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,22 @@ fn each_function(module: &Module, mut f: impl FnMut(u32, Func<'_>, &BuildStats))
     }
 }
 
+/// `ssa`, which is of function `func`, after `passes`.
+fn run_passes<'a>(
+    module: &Module,
+    func: u32,
+    ssa: Func<'a>,
+    options: &Options,
+    passes: &[&'static Pass],
+    scratch: Bump,
+) -> Finished<'a> {
+    let (entry, backend) = (Entry::Call, Backend::Native);
+    let request = Request { module, func, entry, sig_ids: &[], backend, profile: None, options };
+    let mut unit = Unit::new(&request, Form::Ssa(ssa), scratch);
+    let _ = pipeline::run(&mut unit, passes.iter().copied().map(Phase::of), &mut ()).expect("passes refuse nothing");
+    unit.finish()
+}
+
 /// Rewrites and time per byte of code, pass by pass. Returns the bytes of code.
 fn times(name: &str, module: &Module) -> u64 {
     let options = Options { verify: false, ..Options::default() };
@@ -59,17 +76,15 @@ fn times(name: &str, module: &Module) -> u64 {
         let mut nanos = vec![0u64; passes::ORDER.len()];
         (bytes, changes, counted) = (0, vec![0; passes::ORDER.len()], Counters::default());
         let (mut all, mut scratch) = (0, Bump::new());
-        each_function(module, |func, mut ssa, built| {
+        each_function(module, |func, ssa, built| {
             bytes += u64::from(module.body(func).expect("it is defined").len());
             counted += built.counters;
-            let kept = std::mem::take(&mut scratch);
-            let mut cx = opt::Context { module: Some(module), scratch: kept, ..opt::Context::new(&options) };
             let start = Instant::now();
-            opt::run(&mut ssa, &mut cx);
+            let finished = run_passes(module, func, ssa, &options, passes::ORDER, std::mem::take(&mut scratch));
             all += start.elapsed().as_nanos() as u64;
-            scratch = std::mem::take(&mut cx.scratch);
-            counted += cx.counters.get();
-            for (i, PassStats { changes: made, nanos: taken, .. }) in cx.stats.iter().enumerate() {
+            scratch = finished.scratch;
+            counted += finished.stats.counters;
+            for (i, ((_, made), (_, taken))) in finished.stats.changes.iter().zip(&finished.stats.phases).enumerate() {
                 changes[i] += u64::from(*made);
                 nanos[i] += taken;
             }
@@ -97,15 +112,14 @@ fn gates(module: &Module) {
     for predicates in 0..=2 {
         let limits = PropagationLimits { predicates, ..PropagationLimits::default() };
         let (mut constants, mut branches, mut blocks) = (0, 0, 0);
-        each_function(module, |_, mut ssa, _| {
-            let mut cx = opt::Context { module: Some(module), ..opt::Context::new(&options) };
-            for pass in passes::ORDER.iter().take_while(|pass| pass.name != "constprop") {
-                opt::run_pass(pass, &mut ssa, &mut cx);
-            }
+        each_function(module, |func, ssa, _| {
+            let before = passes::ORDER.iter().take_while(|pass| pass.name != "constprop").count();
+            let finished = run_passes(module, func, ssa, &options, &passes::ORDER[..before], Bump::new());
+            let Finished { form: Form::Ssa(ssa), scratch, .. } = finished else { panic!("passes end with SSA") };
             let cfg = Cfg::compute(&ssa);
             let dom = Dominators::compute(&ssa, &cfg);
             let homes = Homes::compute(&ssa);
-            let proved = solve(&cx.scratch, &ssa, &cfg, &dom, &homes, limits).proved(&ssa, &cfg);
+            let proved = solve(&scratch, &ssa, &cfg, &dom, &homes, limits).proved(&ssa, &cfg);
             (constants, branches, blocks) = (constants + proved.constants, branches + proved.branches, blocks + proved.blocks);
         });
         println!("  with {predicates} predicates: constants {constants}, branches {branches}, dead blocks {blocks}");

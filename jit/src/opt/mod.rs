@@ -1,8 +1,8 @@
-//! The optimiser: one file per pass, [`passes`] for their order, and here the driver that runs them.
+//! The optimiser: one file per pass, and [`passes`] for their order.
 //!
-//! A pass transforms; what surrounds it is the driver's: analyses before, verification, time and counts after, switching
-//! passes off, and rewrite fuel, which stops all rewriting after a given number of rewrites, so that a wrong result can be
-//! bisected to one of them. In a compilation the passes are phases of [`pipeline`](crate::pipeline); here they run alone.
+//! A pass only transforms. Its [`Context`] has the analyses, and the rewrite fuel, which stops all rewriting after a given number of
+//! rewrites, so that a wrong result can be bisected to one of them. Passes are phases of [`pipeline`](crate::pipeline), which
+//! verifies, times and counts them, and switches them off.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -19,38 +19,7 @@ pub mod simplify_cfg;
 pub mod threading;
 
 use crate::ir::Func;
-pub use pass::{Analyses, Analysis, Changed, Context, Pass, PassStats};
-use std::time::Instant;
-
-/// Runs every pass, in order.
-///
-/// # Panics
-/// If the context wants verification and it fails.
-pub fn run(func: &mut Func<'_>, cx: &mut Context<'_>) {
-    cx.check(func, "construction");
-    cx.analyses.forget_all_but(&[]);
-    cx.stats.reserve(passes::ORDER.len());
-    for pass in passes::ORDER {
-        run_pass(pass, func, cx);
-    }
-}
-
-/// Runs one pass, on a function that no other context works on.
-///
-/// # Panics
-/// If the context wants verification and it fails.
-pub fn run_pass(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) {
-    if cx.is_off(pass) {
-        return;
-    }
-    let start = Instant::now();
-    let Changed(changes) = apply(pass, func, cx);
-    let nanos = start.elapsed().as_nanos() as u64;
-    cx.stats.push(PassStats { name: pass.name, changes, nanos });
-    if changes > 0 {
-        cx.check(func, pass.name);
-    }
-}
+pub use pass::{Analyses, Analysis, Changed, Context, Pass};
 
 /// A pass with the analyses that it needs, and nothing around it: [`pipeline`](crate::pipeline) measures and verifies.
 pub fn apply(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) -> Changed {
@@ -68,7 +37,8 @@ mod tests {
     use super::*;
     use crate::ir::sandbox::Sandbox;
     use crate::ir::{Block, Entry, Op, Outcome, Type, eval, parse, print};
-    use crate::request::Options;
+    use crate::pipeline::{self, Finished, Form, Phase, Unit};
+    use crate::request::{CompileStats, Options};
     use bumpalo::Bump;
 
     /// Work for every pass: constants, an `eqz`, a repeated operation, a branch that goes one way, a redundant phi.
@@ -97,17 +67,23 @@ b5:
   return v6
 ";
 
-    fn optimised(fuel: Option<u64>, off: &[String]) -> (String, Vec<PassStats>, Option<u64>) {
+    /// `func` after every pass, the counts, and the rewrites left.
+    fn run<'a>(func: Func<'a>, options: &Options) -> (Func<'a>, CompileStats, Option<u64>) {
+        let mut unit = Unit::without_module(func, options);
+        let _ = pipeline::run(&mut unit, passes::ORDER.iter().copied().map(Phase::of), &mut ()).unwrap();
+        let Finished { form: Form::Ssa(func), stats, rewrites_left, .. } = unit.finish() else { panic!("passes are on SSA") };
+        (func, stats, rewrites_left)
+    }
+
+    fn optimised(fuel: Option<u64>, off: &[String]) -> (String, CompileStats, Option<u64>) {
         let arena = Bump::new();
-        let mut func = parse(&arena, TEXT).unwrap();
         let options = Options { verify: true, passes_off: off.to_vec(), rewrite_fuel: fuel, ..Options::default() };
-        let mut cx = Context::new(&options);
-        run(&mut func, &mut cx);
+        let (func, stats, left) = run(parse(&arena, TEXT).unwrap(), &options);
         for (argument, result) in [(1, 42), (0u32.wrapping_sub(6), 0u32.wrapping_sub(6))] {
             let outcome = eval(&func, &mut Sandbox::default(), &[argument.into()], 100);
             assert_eq!(outcome, Ok(Outcome::Return(vec![result.into()])), "{func}");
         }
-        (print(&func), cx.stats, cx.fuel.get())
+        (print(&func), stats, left)
     }
 
     #[test]
@@ -128,7 +104,7 @@ b5: preds b0
   return v6
 ";
         assert_eq!(text, expected);
-        assert_eq!(stats.len(), passes::ORDER.len());
+        assert_eq!((stats.changes.len(), stats.phases.len()), (passes::ORDER.len(), passes::ORDER.len()));
     }
 
     #[test]
@@ -147,7 +123,7 @@ b5: preds b0
         let names: Vec<String> = passes::ORDER.iter().map(|pass| pass.name.to_string()).collect();
         let arena = Bump::new();
         let (text, stats, _) = optimised(None, &names);
-        assert_eq!((text, stats.len()), (print(&parse(&arena, TEXT).unwrap()), 0));
+        assert_eq!((text, stats.changes.len()), (print(&parse(&arena, TEXT).unwrap()), 0));
     }
 
     /// A long chain of blocks that may each leave to one exit, every second one on a constant: nothing may recurse
@@ -178,8 +154,7 @@ b5: preds b0
         func.append(exit, Op::Return, Type::Void, 0, 0, 0, &[phi]);
 
         let options = Options { verify: true, ..Options::default() };
-        let mut cx = Context::new(&options);
-        run(&mut func, &mut cx);
+        let (func, ..) = run(func, &options);
         assert_eq!(func.block(exit).preds.len() as u32, LENGTH / 2);
         assert_eq!(func.args(func.terminator(exit).unwrap()), [param], "the phi is redundant");
         assert!(parse(&arena, &print(&func)).unwrap() == func);

@@ -1,6 +1,6 @@
 //! What a pass is, and what surrounds it while it runs: analyses, fuel, options, counters.
 
-use crate::analysis::{Cfg, Dominators, Homes, Loops, verify};
+use crate::analysis::{Cfg, Dominators, Homes, Loops};
 use crate::ir::Func;
 use crate::request::Options;
 use bumpalo::Bump;
@@ -45,29 +45,16 @@ impl Analysis {
     pub const ALL: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops, Analysis::Homes];
 }
 
-/// What the passes did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PassStats {
-    /// Name of the pass.
-    pub name: &'static str,
-    /// Rewrites.
-    pub changes: u32,
-    /// Time, verification excluded, in nanoseconds.
-    pub nanos: u64,
-}
-
 /// What surrounds the passes of one function.
 pub struct Context<'c> {
     /// The module, if there is one.
     pub module: Option<&'c Module>,
-    /// Which passes run, how far they go, and whether the function is verified before the first and after every pass.
+    /// Which passes run, and how far they go.
     pub options: &'c Options,
     /// Rewrites that may still be made; `None` for any number.
     pub fuel: Cell<Option<u64>>,
     /// What the passes counted besides their rewrites.
     pub counters: Cell<Counters>,
-    /// One entry per pass that ran, in order.
-    pub stats: Vec<PassStats>,
     /// Analyses that hold now.
     pub analyses: Analyses,
     /// Memory for the pass that runs, empty again after it. Worth keeping from function to function.
@@ -91,7 +78,6 @@ impl<'c> Context<'c> {
             options,
             fuel: options.rewrite_fuel.into(),
             counters: Cell::default(),
-            stats: Vec::new(),
             analyses: Analyses::default(),
             scratch: Bump::new(),
         }
@@ -143,18 +129,6 @@ impl<'c> Context<'c> {
     /// The block of each value.
     pub fn homes(&self) -> &Homes {
         self.analyses.homes.as_ref().expect("a pass that uses the blocks of values needs Analysis::Homes")
-    }
-
-    /// Verifies the function if the options ask for it.
-    ///
-    /// # Panics
-    /// On a violation.
-    pub(super) fn check(&self, func: &Func<'_>, stage: &str) {
-        if self.options.verify
-            && let Err(error) = verify(func, self.module)
-        {
-            panic!("malformed after {stage}: {error}\n{func}");
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 ;; test: build
 ;; osr: 1
-;; merged
+;; options: merged
 ;;; Entered at the inner loop: the outer header has no forward edge, and everything live comes from the frame.
 (module
   (func (export "f") (param i32 i32) (result i32)

@@ -1,6 +1,5 @@
 ;; test: opt
-;; fuel
-;; poll
+;; options: fuel poll
 ;; run: count(3) -> 3
 (module
   (func (export "count") (param i32) (result i32)

@@ -1,21 +1,24 @@
 //! The directives of a filetest: every line of its input that begins with `;;`, a comment (`;;;`) excepted.
 
+use super::options;
 use weir_contract::code::InlinedAt;
 use weir_contract::profile::BranchProfile;
 use weir_jit::Options;
-use weir_jit::request::Allocator;
 
-/// Stages whose output is a section of [`explore`](weir_jit::explore::explore), or for `emit` of all that is emitted.
+/// Stages that are no pass: what they show is a section of [`explore`](weir_jit::explore::explore), or for `emit` all that is
+/// emitted.
 pub const SHOWN: [&str; 8] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "layout", "emit", "asm"];
-/// Those of them that need Weir's own back end.
+/// Those of them that take a module's bytecode.
+const OF_BYTECODE: [&str; 2] = ["bytecode", "sidetable"];
+/// Those of them that need the native back end.
 pub const MACHINE: [&str; 5] = ["lower", "regalloc", "layout", "emit", "asm"];
-/// Stages of a `.mir` file: the phases that begin with machine code.
-const OF_MACHINE_CODE: [&str; 3] = ["regalloc", "layout", "emit"];
+/// Stages of a `.mir` file: those that begin with machine code.
+const OF_MACHINE_CODE: [&str; 4] = ["regalloc", "layout", "emit", "asm"];
 /// Stages of a `.ssa` file that run no pass.
 const TEXT: [&str; 2] = ["print", "verify"];
 
 /// What the directives of a file say.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Head<'t> {
     /// Stages, in the order in which they run; at least one.
     pub stages: Vec<&'t str>,
@@ -27,9 +30,11 @@ pub struct Head<'t> {
     pub osr: Option<usize>,
     /// Options of the compilation.
     pub options: Options,
+    /// The options that are given, as they are written.
+    pub given: Vec<&'t str>,
     /// Counts of the function's branches.
     pub profile: Vec<BranchProfile>,
-    /// The module in which machine code runs, line after line.
+    /// The module of a function in SSA or machine code, line after line.
     pub module: Vec<&'t str>,
     /// Which instructions of machine code are of inlined functions.
     pub inlined: Vec<InlinedAt>,
@@ -43,7 +48,18 @@ impl<'t> Head<'t> {
     /// # Errors
     /// A directive that does not exist, is given twice, has a malformed value, or would have no effect in such a file.
     pub fn parse(input: &'t str, extension: &str) -> Result<Head<'t>, String> {
-        let mut head = Head::default();
+        let mut head = Head {
+            stages: Vec::new(),
+            runs: Vec::new(),
+            func: None,
+            osr: None,
+            options: Options { verify: true, lines: true, ..Options::default() },
+            given: Vec::new(),
+            profile: Vec::new(),
+            module: Vec::new(),
+            inlined: Vec::new(),
+            backtraces: Vec::new(),
+        };
         let mut keys = Vec::new();
         let directives = input.lines().enumerate().filter(|(_, line)| line.starts_with(";;") && !line.starts_with(";;;"));
         for (i, line) in directives {
@@ -66,28 +82,15 @@ impl<'t> Head<'t> {
             ("run", Some(run)) => self.runs.push(run),
             ("func", Some(func)) => self.func = Some(func.parse().map_err(|_| "no function index")?),
             ("osr", Some(osr)) => self.osr = Some(osr.parse().map_err(|_| "no loop index")?),
-            ("options", Some(options)) => options.split_whitespace().try_for_each(|option| self.option(option))?,
+            ("options", Some(words)) => {
+                self.given = words.split_whitespace().collect();
+                self.given.iter().try_for_each(|word| options::set(&mut self.options, word))?;
+            }
             ("profile", Some(counts)) => self.profile.push(branch(counts)?),
             ("module", Some(line)) => self.module.push(line),
             ("inlined", Some(chain)) => self.inlined.push(inlined(chain)?),
             ("backtrace", Some(run)) => self.backtraces.push(run),
-            ("fuel", None) => self.options.fuel = true,
-            ("poll", None) => self.options.poll = true,
-            ("merged", None) => self.options.peel_limit = 0,
             _ => return Err("no such directive; a comment begins with `;;;`".into()),
-        }
-        Ok(())
-    }
-
-    fn option(&mut self, option: &str) -> Result<(), String> {
-        match option {
-            "fuel" => self.options.fuel = true,
-            "poll" => self.options.poll = true,
-            "no-signals" => (self.options.signals, self.options.guard_regions) = (false, false),
-            "no-guard-regions" => self.options.guard_regions = false,
-            "canonical-nans" => self.options.canonical_nans = true,
-            "regalloc2" => self.options.allocator = Allocator::Regalloc2,
-            other => return Err(format!("no option {other}")),
         }
         Ok(())
     }
@@ -102,25 +105,27 @@ impl<'t> Head<'t> {
             return Err(format!("stage {stage} goes with no other stage"));
         }
         if extension != "mir"
-            && let Some(key) = keys.iter().find(|key| ["module", "inlined", "backtrace"].contains(key))
+            && let Some(key) = keys.iter().find(|key| ["inlined", "backtrace"].contains(key))
         {
             return Err(format!("`;; {key}` is of machine code (.mir)"));
+        }
+        if extension == "wat" && !self.module.is_empty() {
+            return Err("`;; module` is of a function alone (.ssa, .mir)".into());
         }
         if !self.inlined.is_empty() && self.backtraces.is_empty() {
             return Err("`;; inlined` has no effect without a backtrace".into());
         }
-        if !(self.profile.is_empty() || extension == "wat" && self.needs_machine()) {
-            return Err("`;; profile` has no effect here".into());
+        if self.given.contains(&"merged") && self.osr.is_none() {
+            return Err("option merged has no effect without an entry at a loop".into());
         }
         match extension {
             "mir" if !OF_MACHINE_CODE.contains(first) => Err(format!("stage {first} does not begin with machine code")),
-            "mir" if !(self.runs.is_empty() && self.backtraces.is_empty()) && self.module.is_empty() => {
-                Err("a run takes a line `;; module:`".into())
-            }
+            "mir" if self.has_runs() && self.module.is_empty() => Err("a run takes a line `;; module:`".into()),
             "mir" => Ok(()),
-            "ssa" if SHOWN.contains(first) || *first == "build" => Err(format!("stage {first} takes a module (.wat)")),
-            "ssa" if *first == "verify" && !self.runs.is_empty() => Err(format!("stage {first} evaluates no run")),
-            "ssa" => match keys.iter().find(|key| !["test", "run"].contains(key)) {
+            "ssa" if OF_BYTECODE.contains(first) || *first == "build" => Err(format!("stage {first} takes a module (.wat)")),
+            "ssa" if *first == "verify" && keys != ["test"] => Err(format!("stage {first} takes no other directive")),
+            "ssa" if self.needs_machine() && self.module.is_empty() => Err(format!("stage {first} takes a line `;; module:`")),
+            "ssa" => match keys.iter().find(|key| ["func", "osr"].contains(key)) {
                 Some(key) => Err(format!("`;; {key}` has no effect on a function in SSA")),
                 None => Ok(()),
             },
@@ -130,7 +135,12 @@ impl<'t> Head<'t> {
         }
     }
 
-    /// Whether a stage needs Weir's own back end, which exists on x86-64 only.
+    /// Whether something is executed.
+    pub fn has_runs(&self) -> bool {
+        !(self.runs.is_empty() && self.backtraces.is_empty())
+    }
+
+    /// Whether a stage needs the native back end, which exists on x86-64 only.
     pub fn needs_machine(&self) -> bool {
         self.stages.iter().any(|stage| MACHINE.contains(stage))
     }
@@ -171,8 +181,8 @@ mod tests {
         let head =
             Head::parse(";;; text: of any kind\n;; test: simplify gvn\n;; run: f(1) -> 2\n;; run: f(2) -> 3\n", "wat").unwrap();
         assert_eq!((&head.stages[..], &head.runs[..]), (&["simplify", "gvn"][..], &["f(1) -> 2", "f(2) -> 3"][..]));
-        let head = Head::parse(";; test: asm\n;; func: 2\n;; osr: 1\n;; fuel\n;; poll\n;; merged\n(module) ;; run: no\n", "wat")
-            .unwrap();
+        let text = ";; test: asm\n;; func: 2\n;; osr: 1\n;; options: fuel poll merged\n(module) ;; run: no\n";
+        let head = Head::parse(text, "wat").unwrap();
         assert_eq!((head.func, head.osr, head.options.peel_limit, head.runs.len()), (Some(2), Some(1), 0, 0));
         assert!(head.options.fuel && head.options.poll && head.needs_machine());
     }
@@ -196,13 +206,17 @@ mod tests {
         refused("wat", ";; test: gvn asm\n", "goes with no other stage");
         refused("wat", ";; test: asm gvn\n", "goes with no other stage");
         refused("wat", ";; test: verify\n", "takes a function in SSA");
-        refused("ssa", ";; test: asm\n", "takes a module");
-        refused("ssa", ";; test: verify\n;; run: f(1) -> 2\n", "evaluates no run");
-        refused("ssa", ";; test: gvn\n;; fuel\n", "has no effect");
+        refused("ssa", ";; test: sidetable\n", "takes a module");
+        refused("ssa", ";; test: lower\n", "takes a line");
+        refused("ssa", ";; test: verify\n;; run: f(1) -> 2\n", "takes no other directive");
+        refused("ssa", ";; test: gvn\n;; osr: 1\n", "has no effect");
+        refused("wat", ";; test: build\n;; options: merged\n", "has no effect");
+        refused("wat", ";; test: gvn\n;; options: off=all\n", "no pass all");
+        refused("wat", ";; test: gvn\n;; options: rewrite-fuel\n", "takes a value");
+        refused("wat", ";; test: gvn\n;; options: fuel=3\n", "has no value");
         refused("wat", ";; test: lower\n;; options: fule\n", "no option fule");
         refused("wat", ";; test: lower\n;; profile: 12 1 2\n", "no offset");
-        refused("wat", ";; test: gvn\n;; profile: 0x12 1 2\n", "has no effect");
-        refused("wat", ";; test: lower\n;; module: (module)\n", "is of machine code");
+        refused("wat", ";; test: lower\n;; module: (module)\n", "is of a function alone");
         refused("wat", ";; test: lower\n;; backtrace: f() -> 0@0x21\n", "is of machine code");
         refused("mir", ";; test: emit\n;; inlined: 0x25 2 0x21\n", "has no effect");
         refused("mir", ";; test: emit\n;; inlined: 0x25 2\n", "no offset");

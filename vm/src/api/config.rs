@@ -4,7 +4,7 @@ use crate::api::events::{self, TierEvent};
 use crate::records::config::{Allocator, Config, Tier};
 use crate::records::events::Profiler;
 #[cfg(feature = "jit")]
-use weir_contract::code::MachineText;
+use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
 
 impl Config {
@@ -235,13 +235,13 @@ impl Config {
         self
     }
 
-    /// For tests of the compiler: machine code that the native back end uses for these functions of every module
-    /// instead of compiling them. Code that differs in meaning from its function breaks the guest, and may break the
-    /// host.
+    /// For tests of the compiler: texts from which these functions of every module are compiled or evaluated, instead of
+    /// from their bytecode. A text that differs in meaning from its function breaks the guest; one of machine code may
+    /// break the host.
     #[doc(hidden)]
     #[cfg(feature = "jit")]
-    pub fn machine_code(&mut self, code: Vec<MachineText>) -> &mut Config {
-        self.machine_code = code;
+    pub fn function_texts(&mut self, texts: Vec<FunctionText>) -> &mut Config {
+        self.function_texts = texts;
         self
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn options(config: &Config) -> Options {
             Allocator::Own => request::Allocator::LinearScan,
             Allocator::Regalloc2 => request::Allocator::Regalloc2,
         },
-        machine_code: config.machine_code.clone(),
+        texts: config.function_texts.clone(),
         passes_off: config.passes_off.clone(),
         rewrite_fuel: config.rewrite_fuel,
         padding: config.padding,

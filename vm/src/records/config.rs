@@ -3,7 +3,7 @@
 use crate::records::events::{Callback, Profiler};
 use weir_bytecode::{Module as Bytecode, validate};
 #[cfg(feature = "jit")]
-use weir_contract::code::MachineText;
+use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
 
 /// Default number of background compiler threads.
@@ -79,7 +79,7 @@ pub struct Config {
     pub(crate) interpret_calls: Vec<String>,
     pub(crate) allocator: Allocator,
     #[cfg(feature = "jit")]
-    pub(crate) machine_code: Vec<MachineText>,
+    pub(crate) function_texts: Vec<FunctionText>,
     pub(crate) lazy_validation: bool,
     pub(crate) parallel_validation: bool,
     pub(crate) passes_off: Vec<String>,
@@ -124,7 +124,7 @@ impl Default for Config {
             interpret_calls: Vec::new(),
             allocator: Allocator::default(),
             #[cfg(feature = "jit")]
-            machine_code: Vec::new(),
+            function_texts: Vec::new(),
             lazy_validation: false,
             parallel_validation: true,
             passes_off: Vec::new(),

@@ -6,7 +6,8 @@ use super::random::Random;
 use crate::analysis::{Cfg, Dominators, verify};
 use crate::construct::braun::{Braun, Variables};
 use crate::ir::{Block, Entry, Func, Op, Type, Value, print};
-use crate::opt::{self, Context, phis};
+use crate::opt::phis;
+use crate::pipeline::{self, Form, Phase, Unit};
 use crate::request::Options;
 use crate::settings::Search;
 use bumpalo::Bump;
@@ -41,8 +42,9 @@ fn phis_are_those_of_the_pruned_minimal_form() {
         let reads = construct(&mut func, &cfg, &actions, &mut random);
         let placed = count_phis(&func);
         let options = Options { verify: true, ..Options::default() };
-        let mut cx = Context::new(&options);
-        opt::run_pass(&phis::PASS, &mut func, &mut cx);
+        let mut unit = Unit::without_module(func, &options);
+        let _ = pipeline::run(&mut unit, [Phase::of(&phis::PASS)], &mut ()).unwrap();
+        let Form::Ssa(func) = unit.finish().form else { panic!("a pass ends with SSA") };
         verify(&func, None).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", print(&func)));
 
         compare(&func, &actions, &reads).unwrap_or_else(|what| panic!("seed {seed}: {what}\n{}", print(&func)));

@@ -113,7 +113,8 @@ impl Guest {
             profile: None,
             options: &self.options,
         };
-        compile_ssa(func, &request)
+        // The compiler consumes a function, which its text copies.
+        compile_ssa(parse::parse(&Bump::new(), &func.to_string()).unwrap(), &request)
     }
 
     fn install(&self, func: &Func<'_>) -> *const u8 {

@@ -1,0 +1,148 @@
+//! From the input of a filetest to its stage: the phases between them, which the compiler's driver runs, and what the stage shows.
+
+use super::head::{Head, MACHINE};
+use super::options::check_used;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use weir_bytecode::print;
+use weir_jit::analysis::gates;
+use weir_jit::compile::TextForm;
+use weir_jit::ir::{Func, Op};
+use weir_jit::opt::passes;
+use weir_jit::pipeline::{self, Form, Observer, Phase, Unit};
+use weir_jit::{Backend, Compiled, Request, x64};
+
+/// What a stage makes of a function.
+#[derive(Debug)]
+pub struct Output {
+    /// What it shows.
+    pub text: String,
+    /// The function in the last form that has a text from which it can be compiled on. None where no phase has run on bytecode.
+    pub function: Option<(TextForm, String)>,
+}
+
+/// Runs the phases from `form`, which is of the function of `request`, to the stage. SSA without a module has no request.
+///
+/// # Errors
+/// The stage cannot be reached from there, an option or the profile has no effect on the way, or the compiler refuses the function.
+///
+/// # Panics
+/// If the result of a phase is malformed.
+pub fn run(head: &Head<'_>, request: Option<&Request<'_>>, form: Form<'_>) -> Result<Output, String> {
+    let phases = phases(head, &form)?;
+    check_effects(head, request, &form, &phases)?;
+    let mut seen = Seen { head, function: text_of(&form), wrong: None };
+    let mut unit = match (request, form) {
+        (Some(request), form) => Unit::new(request, form, Default::default()),
+        (None, Form::Ssa(func)) => Unit::without_module(func, &head.options),
+        (None, form) => return Err(format!("a module is needed for {form:?}")),
+    };
+    let _ = pipeline::run(&mut unit, phases, &mut seen).map_err(|refusal| refusal.to_string())?;
+    if let Some(wrong) = seen.wrong {
+        return Err(wrong);
+    }
+    let text = shown(head.stages[head.stages.len() - 1], request, &unit.finish().form)?;
+    Ok(Output { text, function: seen.function })
+}
+
+/// The phases between a form and the stage.
+fn phases(head: &Head<'_>, form: &Form<'_>) -> Result<Vec<Phase>, String> {
+    if let Some(stage) = head.stages.iter().find(|stage| MACHINE.contains(stage)) {
+        let mut phases: Vec<Phase> = pipeline::rest(form, Backend::Native).collect();
+        let name = if *stage == "asm" { "emit" } else { stage };
+        let end = phases.iter().position(|phase| phase.name == name);
+        phases.truncate(end.ok_or_else(|| format!("this code has gone through {stage}"))? + 1);
+        return Ok(phases);
+    }
+    let mut phases = Vec::new();
+    if matches!(form, Form::Bytecode(_)) && !["bytecode", "sidetable"].contains(&head.stages[0]) {
+        phases.push(pipeline::BUILD);
+    }
+    for stage in &head.stages {
+        match *stage {
+            "bytecode" | "sidetable" | "build" | "gates" | "print" => {}
+            "opt" => phases.extend(passes::ORDER.iter().copied().map(Phase::of)),
+            name => phases.push(Phase::of(passes::by_name(name).ok_or_else(|| format!("no stage {name}"))?)),
+        }
+    }
+    Ok(phases)
+}
+
+/// Options and profile are read on the way to the stage, or where the runs are executed.
+fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>, phases: &[Phase]) -> Result<(), String> {
+    let mut names: Vec<&str> = phases.iter().map(|phase| phase.name).collect();
+    let executed = request.is_some() && head.has_runs();
+    if executed && head.needs_machine() {
+        names.extend(pipeline::rest(form, Backend::Native).map(|phase| phase.name));
+    }
+    check_used(&head.given, &names, executed)?;
+    if !head.profile.is_empty() && !names.contains(&"build") {
+        return Err("`;; profile` has no effect on these phases".into());
+    }
+    Ok(())
+}
+
+/// Keeps the text of the function, and compares the profile with the branches that are built.
+struct Seen<'h, 't> {
+    head: &'h Head<'t>,
+    function: Option<(TextForm, String)>,
+    wrong: Option<String>,
+}
+
+impl Observer for Seen<'_, '_> {
+    fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()> {
+        if let Some(text) = text_of(form) {
+            self.function = Some(text);
+        }
+        if let ("build", Form::Ssa(func)) = (phase, form) {
+            self.wrong = check_profile(self.head, func).err();
+        }
+        if self.wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The profile is of branches that exist.
+fn check_profile(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
+    let ends = func.blocks().filter_map(|block| func.terminator(block));
+    let pcs: Vec<u32> = ends.filter(|&last| func.op(last) == Op::Branch).map(|last| func.inst(last).pc).collect();
+    match head.profile.iter().find(|branch| !pcs.contains(&branch.pc)) {
+        None => Ok(()),
+        Some(branch) => Err(format!("branches are at {pcs:x?}, none at {:#x}", branch.pc)),
+    }
+}
+
+fn text_of(form: &Form<'_>) -> Option<(TextForm, String)> {
+    match form {
+        Form::Ssa(func) => Some((TextForm::Ssa, func.to_string())),
+        Form::Machine(code) => Some((TextForm::Machine, code.to_string())),
+        Form::Bytecode(_) | Form::Bytes(_) => None,
+    }
+}
+
+fn shown(stage: &str, request: Option<&Request<'_>>, form: &Form<'_>) -> Result<String, String> {
+    Ok(match (stage, form, request) {
+        ("bytecode", Form::Bytecode(_), Some(request)) => print::code(request.module, request.func).to_string(),
+        ("sidetable", Form::Bytecode(_), Some(request)) => print::side_table(request.module, request.func).to_string(),
+        ("gates", Form::Ssa(func), _) => gates::print(func),
+        ("asm", Form::Bytes(compiled), _) => x64::disassemble(&compiled.code, &compiled.lines),
+        (_, Form::Ssa(func), _) => func.to_string(),
+        (_, Form::Machine(code), _) => code.to_string(),
+        (_, Form::Bytes(compiled), _) => emitted(compiled),
+        (stage, Form::Bytecode(_), _) => return Err(format!("stage {stage} has no output")),
+    })
+}
+
+/// Assembly, relocations, traps and calls.
+fn emitted(compiled: &Compiled) -> String {
+    let mut text = x64::disassemble(&compiled.code, &compiled.lines);
+    for reloc in &compiled.relocs {
+        let _ = writeln!(text, "reloc {:x} func{} {:+}", reloc.offset, reloc.func, reloc.addend);
+    }
+    for trap in &compiled.traps {
+        let _ = writeln!(text, "trap {:x} {:?} @{:#x}", trap.offset, trap.site, trap.pc);
+    }
+    for (offset, pc) in &compiled.calls {
+        let _ = writeln!(text, "call {offset:x} @{pc:#x}");
+    }
+    text
+}
