@@ -3,6 +3,7 @@
 //! Whole processes with the small arguments, start-up and compilation included; compilation is synchronous, so that threads
 //! do not change the count.
 
+use crate::callgrind;
 use crate::measure::Scratch;
 use crate::peers::{self, Peer};
 use crate::programs::Program;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The peers whose counts are repeatable.
 pub const PEERS: &[&str] = &["weir-interp", "weir-native", "weir-cranelift"];
@@ -35,7 +35,7 @@ pub fn count(programs: &[Program], names: &[String]) -> Result<Vec<Count>, Strin
         for peer in peers::find(names)? {
             progress(&format!("{}  {}", program.name, peer.name));
             let instructions =
-                callgrind(program, &peer, &scratch).map_err(|why| format!("{} on {}: {why}", program.name, peer.name))?;
+                instructions(program, &peer, &scratch).map_err(|why| format!("{} on {}: {why}", program.name, peer.name))?;
             counts.push(Count { program: program.name.clone(), peer: peer.name.into(), instructions });
         }
     }
@@ -43,24 +43,14 @@ pub fn count(programs: &[Program], names: &[String]) -> Result<Vec<Count>, Strin
     Ok(counts)
 }
 
-fn callgrind(program: &Program, peer: &Peer, scratch: &Scratch) -> Result<u64, String> {
+fn instructions(program: &Program, peer: &Peer, scratch: &Scratch) -> Result<u64, String> {
     let command = peer.command(program, &program.small, scratch).map_err(|refusal| refusal.to_string())?;
     let command = command.ok_or("it cannot run it")?;
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    valgrind.arg(command.get_program()).args(command.get_args());
-    let output = valgrind.stdin(Stdio::null()).output().map_err(|error| format!("valgrind: {error}"))?;
+    let (output, counts) = callgrind::run(&command, false)?;
     if program.small.expected.as_ref().is_some_and(|expected| *expected != output.stdout) {
         return Err(format!("wrong output, {}", output.status));
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    collected(&stderr).ok_or_else(|| format!("valgrind says nothing of instructions: {stderr}"))
-}
-
-/// From the line `==1== Collected : 123`.
-fn collected(stderr: &str) -> Option<u64> {
-    let line = stderr.lines().find(|line| line.contains("Collected :"))?;
-    line.rsplit(' ').next()?.parse().ok()
+    Ok(counts[0])
 }
 
 /// By program and peer, beside the earlier counts where there are some.
@@ -101,9 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_read_and_compared() {
-        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 1234567\n"), Some(1_234_567));
-        assert_eq!(collected("valgrind: failed"), None);
+    fn counts_are_compared() {
         let count = |instructions| Count { program: "fib".into(), peer: "weir-interp".into(), instructions };
         let text = print(&[count(150)], &[count(100)]);
         assert!(text.contains("1.5000 of 100"), "{text}");

@@ -2,6 +2,8 @@
 //!
 //! [`run`] runs and checks, [`document`] holds the measurements, the other modules show or compare them.
 
+mod callgrind;
+mod calls;
 mod charts;
 mod compare;
 mod compile;
@@ -20,7 +22,7 @@ mod table;
 
 use clap::Parser;
 use document::{Document, Excluded, Machine};
-use options::{Bench, Compile, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
+use options::{Bench, Calls, Compile, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
 use peers::Peer;
 use programs::Program;
 use run::{Effort, Job, Runner};
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Some(Task::Curve(options)) => curve(options),
         Some(Task::Compare(options)) => compare(options),
         Some(Task::Counts(options)) => counts(options),
+        Some(Task::Calls(options)) => calls(options),
         Some(Task::Figures(options)) => figures(options),
         Some(Task::Report(options)) => report(options),
         Some(Task::Mean(options)) => mean(options),
@@ -205,6 +208,14 @@ fn counts(options: &Counts) -> Done {
     print!("{}", counts::print(&counts, &earlier));
     if let Some(path) = &options.json {
         counts::write(&counts, path)?;
+    }
+    Ok(true)
+}
+
+fn calls(options: &Calls) -> Done {
+    match options.run[..] {
+        [direction, calls] => calls::run(direction as usize, calls as i32)?,
+        _ => print!("{}", calls::print(&calls::measure(options.filter.as_deref())?)),
     }
     Ok(true)
 }

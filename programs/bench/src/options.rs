@@ -16,7 +16,8 @@ Examples:
   weir-bench full --minutes 60                        everything, in about an hour, into BENCHMARKS.md
   weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
   weir-bench compare old.json new.json                what changed beyond noise
-  weir-bench counts fib --against before.json         instructions by callgrind, and how they changed";
+  weir-bench counts fib --against before.json         instructions by callgrind, and how they changed
+  weir-bench calls host                               instructions, loads and stores of calls to and from the host";
 
 /// The folder of the programs, by default.
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -41,6 +42,7 @@ pub enum Task {
     Curve(CurveOptions),
     Compare(Compare),
     Counts(Counts),
+    Calls(Calls),
     Figures(Figures),
     Report(Report),
     Mean(Mean),
@@ -142,6 +144,16 @@ pub struct Counts {
     /// Write the counts to this file
     #[arg(long, value_name = "OUT")]
     pub json: Option<PathBuf>,
+}
+
+/// Instructions, loads and stores of a call between native code, interpreter and host, counted by valgrind's callgrind
+#[derive(Debug, Args)]
+pub struct Calls {
+    /// Only directions whose name contains this, such as `host`
+    pub filter: Option<String>,
+    /// Execute a direction, given by number, with N calls, without callgrind: what the child processes do
+    #[arg(long, num_args = 2, value_names = ["DIRECTION", "N"], hide = true, value_parser = clap::value_parser!(u32).range(..=1 << 30))]
+    pub run: Vec<u32>,
 }
 
 /// Lists the figures that the documents claim: value, bar, command
