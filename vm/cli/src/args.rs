@@ -12,21 +12,25 @@ use weir::{PadAt, Padding};
 const EXAMPLES: &str = "\
 Examples:
   weir app.wasm --verbose input              run a WASI program with two arguments
-  weir --stats app.wasm                      report what interpreter and compilers did
+  weir --stats app.wasm                      print statistics of interpreter and compilers
   weir --invoke add lib.wat 2 3              call an exported function and print its results
-  weir --dir . --dir data::/input app.wasm   let it use this directory, and `data` as /input
+  weir --dir . --dir data::/input app.wasm   let it use this directory, and directory `data` as /input
   weir --env HOME=/ --timeout 10 app.wasm    set a variable; stop after ten seconds
   weir --tier interp --fuel 1000000 app.wasm
   weir --preload lib=lib.wasm app.wasm       link with another module
   weir dump lib.wasm                         print sections and instructions with offsets
   weir explore lib.wat --func add            print every compiler stage of a function
   weir explore lib.wat --func add --html add.html
-  weir --profile-save app.prof app.wasm      save what the run counted
-  weir --profile-use app.prof app.wasm       compile with these counts
+  weir --profile-save app.prof app.wasm      save the profile of the run
+  weir --profile-use app.prof app.wasm       compile with a saved profile
   weir explore app.wasm --profile-use app.prof --func main --stage asm   show the code that the saved run executed
 
-Exit status: the program's own; 1 if the module cannot be read, is malformed or invalid, or cannot be linked, or output cannot be
-written; 2 for wrong usage, or a profile that cannot be read, is malformed, or is of another module or version; 134 if the program trapped, ran out of fuel or time, or exceeded a limit; 130 after Ctrl-C; 141 if a pipe was closed.";
+Exit status: the program's own, or
+  1    the module cannot be read, is malformed, invalid or cannot be linked, or output cannot be written
+  2    wrong usage, or a profile that cannot be read, is malformed, or belongs to another module or version
+  130  Ctrl-C
+  134  the program trapped, ran out of fuel or time, or exceeded a limit
+  141  a pipe was closed";
 
 /// A WebAssembly virtual machine that starts in an interpreter and compiles hot functions.
 #[derive(Debug, Parser)]
@@ -78,7 +82,7 @@ pub(crate) struct Run {
     /// Limit the total size of the program's memories
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<usize>,
-    /// Report on standard error, after the run, what interpreter and compilers did: as text or as one JSON object
+    /// After the run, print statistics of interpreter and compilers on standard error, as text or as one JSON object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
     /// Record a profile: counts of branches and indirect calls, or the names of compiled code for `perf`
@@ -121,7 +125,7 @@ pub(crate) struct EngineFlags {
     /// Validate each function before its first execution instead of the whole module at load
     #[arg(long)]
     pub lazy: bool,
-    /// Trap after about N instructions
+    /// Trap after N units of fuel; most instructions cost one
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
     /// Testing: force tier switches, small stacks and failing compilations, chosen by this seed
@@ -263,9 +267,9 @@ pub(crate) struct Explore {
 
 /// Parses a positive number of seconds, fractions allowed.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let parsed = text.parse().map_err(|_| "not a number of seconds".to_string())?;
+    let parsed = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
     match Duration::try_from_secs_f64(parsed) {
-        Ok(Duration::ZERO) => Err("the time must be positive".into()),
+        Ok(Duration::ZERO) => Err("expected a positive number of seconds".into()),
         Ok(time) => Ok(time),
         Err(error) => Err(error.to_string()),
     }

@@ -69,9 +69,15 @@ pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
     let named = || module.func_names.iter().find(|(_, known)| &**known == name).map(|(func, _)| *func);
     let func = name.parse().ok().or_else(exported).or_else(named);
     match func {
-        Some(func) if func < module.imported_funcs => Err(Failure::Usage(format!("function {func} is imported, it has no code"))),
+        Some(func) if func < module.imported_funcs => Err(Failure::Usage(format!("function {func} is imported and has no code"))),
         Some(func) if (func as usize) < module.funcs.len() => Ok(func),
-        _ => Err(Failure::Usage(format!("the module has no function `{name}`"))),
+        _ => {
+            let range = match (module.funcs.len() as u32).checked_sub(module.imported_funcs) {
+                None | Some(0) => "it defines none".to_string(),
+                Some(_) => format!("it defines functions {} to {}", module.imported_funcs, module.funcs.len() - 1),
+            };
+            Err(Failure::Usage(format!("the module has no function with index, name or export `{name}`; {range}")))
+        }
     }
 }
 
@@ -85,7 +91,8 @@ fn find_loop(wanted: &str, module: &Bytecode, func: u32) -> Result<u32, Failure>
     };
     found.map(|info| info.pc).ok_or_else(|| {
         let offsets: Vec<String> = loops.iter().map(|info| format!("{:#x}", info.pc)).collect();
-        Failure::Usage(format!("function {func} has {} loops ({}), and no loop {wanted}", loops.len(), offsets.join(", ")))
+        let found = if offsets.is_empty() { "it has none".into() } else { format!("its loops are at {}", offsets.join(", ")) };
+        Failure::Usage(format!("function {func} has no loop with number or offset `{wanted}`; {found}"))
     })
 }
 
@@ -96,5 +103,5 @@ fn no_stage(stage: &str, seen: &[&'static str]) -> Failure {
             stages.push(name);
         }
     }
-    Failure::Usage(format!("nothing was made by a stage `{stage}`, but by {}", stages.join(", ")))
+    Failure::Usage(format!("no stage `{stage}`; the stages of this compilation are {}", stages.join(", ")))
 }

@@ -11,9 +11,10 @@ pub(crate) fn parse_args(ty: &FuncType, args: &[OsString]) -> Result<Vec<Val>, S
     let params = ty.params();
     if params.len() != args.len() {
         let plural = if params.len() == 1 { "" } else { "s" };
-        return Err(format!("the function takes {} argument{plural}, {} given", params.len(), args.len()));
+        return Err(format!("expected {} argument{plural}, found {}", params.len(), args.len()));
     }
-    params.zip(args).map(|(param, arg)| parse_arg(param, arg)).collect()
+    let parse = |(i, (ty, arg))| parse_arg(ty, arg).map_err(|message| format!("argument {}: {message}", i + 1));
+    (0..).zip(params.zip(args)).map(parse).collect()
 }
 
 fn parse_arg(ty: ValType, arg: &OsString) -> Result<Val, String> {
@@ -26,7 +27,7 @@ fn parse_arg(ty: ValType, arg: &OsString) -> Result<Val, String> {
         ValType::V128 => vector(text).map(|bits| Val::V128(V128::from(bits))),
         ValType::Ref(_) => return Err(format!("a value of type {ty} cannot be given on the command line")),
     };
-    value.ok_or_else(|| format!("`{}` is not a value of type {ty}", arg.display()))
+    value.ok_or_else(|| format!("expected a value of type {ty}, found `{}`", arg.display()))
 }
 
 /// Parses a decimal or `0x` number, signed or unsigned, of at most `bits` bits.

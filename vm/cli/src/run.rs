@@ -98,11 +98,12 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
     for preload in &args.preloads {
         let bytes = preload.as_bytes();
         let at = bytes.iter().position(|byte| *byte == b'=');
-        let wrong = || Failure::Usage(format!("--preload {}: not NAME=FILE", preload.display()));
+        let wrong = || Failure::Usage(format!("--preload {}: expected NAME=FILE", preload.display()));
         let at = at.ok_or_else(wrong)?;
         let name = str::from_utf8(&bytes[..at]).map_err(|_| wrong())?;
-        let module = Module::from_file(linker.engine(), OsStr::from_bytes(&bytes[at + 1..])).map_err(Failure::Module)?;
-        let instance = instantiate(linker, store, &module)?;
+        let file = OsStr::from_bytes(&bytes[at + 1..]);
+        let module = Module::from_file(linker.engine(), file).map_err(Failure::Module)?;
+        let instance = instantiate(linker, store, &module, file)?;
         if is_function(&module, INITIALIZE) {
             call(&instance, store, INITIALIZE, &[])?;
         }
@@ -111,18 +112,21 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
     Ok(())
 }
 
-/// Instantiates a module. An error is the guest's if guest code, a segment or a limit caused it, else the module's.
-fn instantiate(linker: &Linker<Host>, store: &mut Store<Host>, module: &Module) -> Result<Instance, Failure> {
+/// Instantiates the module in `file`. An error is the guest's if guest code, a segment or a limit caused it, else the module's.
+fn instantiate(linker: &Linker<Host>, store: &mut Store<Host>, module: &Module, file: &OsStr) -> Result<Instance, Failure> {
     linker.instantiate(&mut *store, module).map_err(|error| {
-        let ran = error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some();
-        if ran || store.data().memory.exceeded { Failure::Guest(error) } else { Failure::Module(error) }
+        if error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some() {
+            return Failure::Guest(error);
+        }
+        let error = error.context(format!("instantiating {}", file.display()));
+        if store.data().memory.exceeded { Failure::Guest(error) } else { Failure::Module(error) }
     })
 }
 
 /// Instantiates the module and calls its entry point.
 fn execute(args: &Run, guest_args: &[OsString], module: &Module, linker: &Linker<Host>, store: &mut Store<Host>) -> Done {
     let entry = entry(args, module)?;
-    let instance = instantiate(linker, store, module)?;
+    let instance = instantiate(linker, store, module, &args.module_and_args[0])?;
     if entry != Some(START) && is_function(module, INITIALIZE) {
         call(&instance, store, INITIALIZE, &[])?;
     }

@@ -28,7 +28,8 @@ pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Resu
     }
     for address in &args.listen {
         let listener = TcpListener::bind(address);
-        let listener = listener.map_err(|error| Failure::Usage(format!("--listen {address}: {error}")))?;
+        let listener = listener
+            .map_err(|error| Failure::Usage(format!("--listen {address}: expected ADDRESS:PORT to listen on: {error}")))?;
         builder = builder.preopened_listener(listener);
     }
     for dir in &args.dirs {

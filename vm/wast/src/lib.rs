@@ -287,10 +287,10 @@ impl Runner {
     /// Checks the result of a call or an instantiation that should trap.
     fn trapped(&mut self, result: weir::Result<Vec<Val>>, message: &str) -> Outcome {
         match result {
-            Ok(found) => Err(format!("expected \"{message}\", found {found:?}").into()),
+            Ok(found) => Err(format!("expected the trap \"{message}\", found the results {found:?}").into()),
             Err(error) => match error.downcast_ref::<Trap>() {
                 Some(trap) => self.expect((Kind::Trap, message), (Kind::Trap, trap.message())),
-                None => Err(format!("expected \"{message}\", found \"{}\"", chain(&error)).into()),
+                None => Err(format!("expected the trap \"{message}\", found \"{}\"", chain(&error)).into()),
             },
         }
     }
