@@ -9,9 +9,9 @@ pub mod construct;
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
 pub mod explore;
+pub mod graph;
 mod hash_table;
 pub mod ir;
-mod live_blocks;
 pub mod mir;
 pub mod opt;
 pub mod pipeline;

@@ -1,8 +1,6 @@
-//! Reverse postorder of the blocks that the entry reaches.
-//!
-//! In it every block comes before those it dominates, and before its successors except along back edges. Cost:
-//! O(blocks + edges).
+//! Which blocks the entry reaches, and their reverse postorder ([`graph::order`](crate::graph::order)).
 
+use crate::graph::order::{Order, UNREACHABLE, reverse_postorder};
 use crate::ir::{Block, Func};
 
 /// Which blocks are reachable, and an order of them.
@@ -12,38 +10,12 @@ pub struct Cfg {
     position: Vec<u32>,
 }
 
-const UNREACHABLE: u32 = u32::MAX;
-
 impl Cfg {
-    /// Orders the blocks of `func`.
+    /// Orders the blocks of `func`; of the successors of a block, the first is next where possible.
     pub fn compute(func: &Func<'_>) -> Cfg {
-        let mut position = vec![UNREACHABLE; func.num_blocks()];
-        let mut order = Vec::with_capacity(func.num_blocks());
-        // Blocks on the path that is being followed, each with the successors that it has yet to follow. Following the
-        // last first puts the first successor next in the final order.
-        let mut path: Vec<(Block, usize)> = Vec::with_capacity(func.num_blocks());
-        if func.num_blocks() > 0 {
-            position[0] = 0;
-            path.push((Block::ENTRY, func.block(Block::ENTRY).succs.len()));
-        }
-        while let Some((block, left)) = path.last_mut() {
-            if *left == 0 {
-                order.push(*block);
-                path.pop();
-                continue;
-            }
-            *left -= 1;
-            let succ = func.block(*block).succs[*left];
-            if position[succ.index()] == UNREACHABLE {
-                position[succ.index()] = 0;
-                path.push((succ, func.block(succ).succs.len()));
-            }
-        }
-        order.reverse();
-        for (i, block) in order.iter().enumerate() {
-            position[block.index()] = i as u32;
-        }
-        Cfg { order, position }
+        let succs = |block: u32| func.block(Block(block)).succs.iter().rev().map(|succ| succ.0);
+        let Order { blocks, position } = reverse_postorder(func.num_blocks(), succs);
+        Cfg { order: blocks.into_iter().map(Block).collect(), position }
     }
 
     /// The reachable blocks in reverse postorder, the entry first.
@@ -55,6 +27,12 @@ impl Cfg {
     pub fn position(&self, block: Block) -> Option<usize> {
         let position = self.position[block.index()];
         (position != UNREACHABLE).then_some(position as usize)
+    }
+
+    /// Positions of the reachable predecessors of the block at a position.
+    pub fn preds(&self, func: &Func<'_>, position: u32) -> impl Iterator<Item = u32> {
+        let preds = func.block(self.order[position as usize]).preds.iter();
+        preds.map(|pred| self.position[pred.index()]).filter(|&pred| pred != UNREACHABLE)
     }
 
     /// Whether the entry reaches `block`.

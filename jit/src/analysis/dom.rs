@@ -53,14 +53,10 @@ impl Dominators {
 /// Immediate dominators as positions in reverse postorder, where a dominator has the lower position.
 fn immediate_dominators(func: &Func<'_>, cfg: &Cfg) -> Vec<u32> {
     let mut tree = Tree::new(cfg.order().len());
-    let preds = |position: usize| {
-        let block = cfg.order()[position];
-        func.block(block).preds.iter().filter_map(|&pred| cfg.position(pred)).map(|pred| pred as u32)
-    };
     let mut back_edges = Vec::new();
     for position in 0..cfg.order().len() as u32 {
         let mut idom = None;
-        for pred in preds(position as usize) {
+        for pred in cfg.preds(func, position) {
             if pred < position {
                 idom = Some(idom.map_or(pred, |idom| tree.common(idom, pred)));
             } else {
@@ -79,7 +75,7 @@ fn immediate_dominators(func: &Func<'_>, cfg: &Cfg) -> Vec<u32> {
     while changed {
         changed = false;
         for position in 1..cfg.order().len() {
-            let new = preds(position).reduce(|a, b| common(&idom, a, b)).unwrap_or(0);
+            let new = cfg.preds(func, position as u32).reduce(|a, b| common(&idom, a, b)).unwrap_or(0);
             changed |= std::mem::replace(&mut idom[position], new) != new;
         }
     }

@@ -21,7 +21,8 @@
 //!
 //! Cost: O(blocks between U and J), which are at most [`MAX_BLOCKS`].
 
-use super::{Cfg, Dominators, Homes, Loops};
+use super::{Cfg, Dominators, Homes};
+use crate::graph::loops::Loops;
 use crate::ir::print::at;
 use crate::ir::{Block, Func, Op, Value};
 use std::fmt::{self, Write};
@@ -228,7 +229,6 @@ pub fn print(func: &Func<'_>) -> String {
 fn write(text: &mut String, func: &Func<'_>) -> fmt::Result {
     let cfg = Cfg::compute(func);
     let dom = Dominators::compute(func, &cfg);
-    let loops = Loops::compute(func, &cfg, &dom);
     let mut gates = Gates::new(func.num_blocks());
     for &block in cfg.order() {
         let gating = func.phis(block).next().and_then(|_| gates.of(func, &cfg, &dom, block));
@@ -244,7 +244,7 @@ fn write(text: &mut String, func: &Func<'_>) -> fmt::Result {
             writeln!(text, "{}", at(&line, &[func.inst(value).pc]))?;
         }
     }
-    write_live_out(text, func, &cfg, &loops)
+    write_live_out(text, func, &cfg)
 }
 
 fn write_phi(
@@ -293,17 +293,18 @@ fn write_gate(text: &mut String, gating: &Gating, node: u32, args: &[Value]) -> 
 }
 
 /// A line `header: η(value)` for each value of a loop that is used outside it.
-fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg, loops: &Loops) -> fmt::Result {
+fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg) -> fmt::Result {
     let homes = Homes::compute(func);
+    let loops = Loops::of(cfg.order().len(), |position| cfg.preds(func, position));
+    let around = |block| cfg.position(block).into_iter().flat_map(|position| loops.around(position as u32));
     let mut found = Vec::new();
     for &block in cfg.order() {
         let data = func.block(block);
         for &user in &data.insts {
             for (k, &arg) in func.args(user).iter().enumerate() {
                 let used_in = if func.op(user) == Op::Phi { data.preds[k] } else { block };
-                let headers = loops.all().iter().map(|each| each.header);
-                let left = headers.filter(|&header| loops.contains(header, homes.of(arg)) && !loops.contains(header, used_in));
-                found.extend(left.map(|header| (header, arg)));
+                let left = around(homes.of(arg)).filter(|&header| around(used_in).all(|other| other != header));
+                found.extend(left.map(|header| (cfg.order()[header as usize], arg)));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Which values are live at the edges of each block.
 //!
-//! Value by value, in ascending order, by exploring its blocks (`live_blocks`); so a value is already in a block's set exactly
+//! Value by value, in ascending order, by exploring its blocks ([`LiveBlocks`]); so a value is already in a block's set exactly
 //! if it is the set's last element. Cost and memory are proportional to the sets computed, where a bit per value and block would be
 //! quadratic.
 //!
@@ -12,8 +12,8 @@
 
 use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use super::{Cfg, Uses};
+use crate::graph::liveness::LiveBlocks;
 use crate::ir::{Block, Func, Op, Value};
-use crate::live_blocks::LiveBlocks;
 
 /// Live values per block. Every set is ascending.
 #[derive(Clone, Debug)]

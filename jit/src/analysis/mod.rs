@@ -1,11 +1,10 @@
 //! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here
 //! recurses: functions have up to hundreds of thousands of blocks.
 //!
-//! Clients in a compilation: [`mod@cfg`], [`dom`], [`homes`] and [`uses`] have the passes; [`gates`] has constant propagation;
-//! [`alias`], and of [`dataflow`] [`dataflow::Extended`], have load forwarding; [`mod@verify`] has the driver. [`loops`] has the
-//! text of [`gates`] only: layout and frequencies take the loops of machine code from [`mir`](crate::mir). [`liveness`],
-//! [`reaching`], [`available`] and the general solver of [`dataflow`] have no client but tests yet; the allocator's intervals are made
-//! by `live_blocks` directly.
+//! Clients in a compilation: [`mod@cfg`], [`dom`], [`homes`] and [`uses::count_uses`] have passes and instruction selection;
+//! [`gates`] has constant propagation; [`alias`], and of [`dataflow`] [`dataflow::Extended`], have load forwarding; [`mod@verify`]
+//! has the driver. [`liveness`], [`reaching`], [`available`], [`uses::Uses`] and the general solver of [`dataflow`] have no client
+//! but tests yet. What needs no SSA is in [`graph`](crate::graph).
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -17,7 +16,6 @@ pub mod dom;
 pub mod gates;
 pub mod homes;
 pub mod liveness;
-pub mod loops;
 pub mod reaching;
 pub mod uses;
 pub mod verify;
@@ -27,7 +25,6 @@ pub use cfg::Cfg;
 pub use dom::Dominators;
 pub use homes::Homes;
 pub use liveness::{LiveSets, Liveness};
-pub use loops::Loops;
 pub use reaching::Reaching;
 pub use uses::Uses;
 pub use verify::{VerifyError, verify};
@@ -35,6 +32,7 @@ pub use verify::{VerifyError, verify};
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::loops::Loops;
     use crate::ir::{Block, Func, Value, parse};
     use bumpalo::Bump;
 
@@ -61,13 +59,12 @@ b5:
 b6:
 ";
 
-    fn with(text: &str, check: impl FnOnce(&Func<'_>, &Cfg, &Dominators, &Loops)) {
+    fn with(text: &str, check: impl FnOnce(&Func<'_>, &Cfg, &Dominators)) {
         let arena = Bump::new();
         let func = parse(&arena, text).unwrap();
         let cfg = Cfg::compute(&func);
         let dom = Dominators::compute(&func, &cfg);
-        let loops = Loops::compute(&func, &cfg, &dom);
-        check(&func, &cfg, &dom, &loops);
+        check(&func, &cfg, &dom);
     }
 
     fn numbers(blocks: &[Block]) -> Vec<u32> {
@@ -76,7 +73,7 @@ b6:
 
     #[test]
     fn order_puts_blocks_before_their_successors() {
-        with(NESTED, |_, cfg, _, _| {
+        with(NESTED, |_, cfg, _| {
             assert_eq!(numbers(cfg.order()), [0, 1, 2, 3, 4, 5]);
             assert!(!cfg.is_reachable(Block(6)));
         });
@@ -84,7 +81,7 @@ b6:
 
     #[test]
     fn dominators_of_nested_loops() {
-        with(NESTED, |func, _, dom, _| {
+        with(NESTED, |func, _, dom| {
             let idoms: Vec<_> = func.blocks().map(|block| dom.idom(block).map(|idom| idom.0)).collect();
             assert_eq!(idoms, [None, Some(0), Some(1), Some(2), Some(3), Some(1), None]);
             assert!(dom.dominates(Block(1), Block(4)) && dom.dominates(Block(4), Block(4)));
@@ -94,18 +91,16 @@ b6:
 
     #[test]
     fn loops_nest() {
-        with(NESTED, |func, _, _, loops| {
-            let depths: Vec<_> = func.blocks().map(|block| loops.depth(block)).collect();
-            assert_eq!(depths, [0, 1, 2, 2, 1, 0, 0]);
-            assert_eq!(loops.innermost(Block(3)).unwrap().header, Block(2));
-            assert!(loops.contains(Block(1), Block(3)) && !loops.contains(Block(2), Block(4)));
-            assert!(loops.is_header(Block(1)) && !loops.is_header(Block(3)));
+        with(NESTED, |func, cfg, _| {
+            let loops = Loops::of(cfg.order().len(), |position| cfg.preds(func, position));
+            let around: Vec<Vec<u32>> = (0..6).map(|position| loops.around(position).collect()).collect();
+            assert_eq!(around, [vec![], vec![1], vec![2, 1], vec![2, 1], vec![1], vec![]]);
         });
     }
 
     #[test]
     fn phi_arguments_are_live_where_they_come_from() {
-        with(NESTED, |func, _, _, _| {
+        with(NESTED, |func, _, _| {
             let live = Liveness::compute(func);
             let values = |set: &[Value]| set.iter().map(|value| value.0).collect::<Vec<_>>();
             assert_eq!(values(live.live_in(Block(1))), [0], "the phi itself is defined there");

@@ -28,7 +28,7 @@ impl Uses {
     /// Collects what the blocks of `func` use.
     pub fn compute(func: &Func<'_>) -> Uses {
         let mut starts = vec![0; func.num_values() + 1];
-        count_uses(func, &mut starts[1..]);
+        count_uses(func, func.blocks(), |value| value, &mut starts[1..]);
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
@@ -53,10 +53,13 @@ impl Uses {
     }
 }
 
-/// Adds to `counts`, by value, how often the blocks of `func` use each value.
-pub fn count_uses(func: &Func<'_>, counts: &mut [u32]) {
-    for &value in func.blocks().flat_map(|block| &func.block(block).insts) {
-        func.args(value).iter().for_each(|arg| counts[arg.index()] += 1);
+/// Adds to `counts`, by value, how often instructions of `blocks` use it. An argument counts as the value that `of` gives for it;
+/// instructions whose own value is another one count as no users. In code that dce has not cleaned, dead users count, too.
+pub fn count_uses(func: &Func<'_>, blocks: impl Iterator<Item = Block>, of: impl Fn(Value) -> Value, counts: &mut [u32]) {
+    for &value in blocks.flat_map(|block| &func.block(block).insts) {
+        if of(value) == value {
+            func.args(value).iter().for_each(|&arg| counts[of(arg).index()] += 1);
+        }
     }
 }
 

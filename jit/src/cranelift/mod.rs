@@ -12,6 +12,7 @@
 //! nothing.
 
 mod calls;
+mod condition;
 mod control;
 mod memory;
 mod numeric;

@@ -4,6 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 use super::Translator;
+use super::condition::integer_condition;
 use crate::ir::family::{Bits, Compare, Convert, Float, FloatCompare, FloatUnary, Integer};
 use crate::ir::{Type, Value};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -35,19 +36,7 @@ impl Translator<'_, '_> {
 
     pub(super) fn compare(&mut self, op: Compare, value: Value) -> clif::Value {
         let a = self.arg(value, 0);
-        let condition = match op {
-            Compare::Eqz => return self.is_zero(a),
-            Compare::Eq => IntCC::Equal,
-            Compare::Ne => IntCC::NotEqual,
-            Compare::LtS => IntCC::SignedLessThan,
-            Compare::LtU => IntCC::UnsignedLessThan,
-            Compare::GtS => IntCC::SignedGreaterThan,
-            Compare::GtU => IntCC::UnsignedGreaterThan,
-            Compare::LeS => IntCC::SignedLessThanOrEqual,
-            Compare::LeU => IntCC::UnsignedLessThanOrEqual,
-            Compare::GeS => IntCC::SignedGreaterThanOrEqual,
-            Compare::GeU => IntCC::UnsignedGreaterThanOrEqual,
-        };
+        let condition = integer_condition!(op, Compare, Compare::Eqz => return self.is_zero(a));
         let b = self.arg(value, 1);
         let bit = self.b.ins().icmp(condition, a, b);
         self.b.ins().uextend(types::I32, bit)

@@ -4,6 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 use super::Translator;
+use super::condition::integer_condition;
 use crate::ir::{Type, Value, vector_opcode};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self as clif, ConstantData, Endianness, InstBuilder, MemFlagsData, types};
@@ -69,7 +70,7 @@ impl Translator<'_, '_> {
             }
             LaneOp::Compare(op) => {
                 let [a, b] = self.views(lanes.from, value);
-                self.b.ins().icmp(condition(op), a, b)
+                self.b.ins().icmp(integer_condition!(op, Compare), a, b)
             }
             LaneOp::Product(op) => {
                 let args = self.views(lanes.from, value);
@@ -382,21 +383,6 @@ fn type_of(shape: Shape) -> clif::Type {
         Shape::I64x2 => types::I64X2,
         Shape::F32x4 => types::F32X4,
         Shape::F64x2 => types::F64X2,
-    }
-}
-
-fn condition(op: Compare) -> IntCC {
-    match op {
-        Compare::Eq => IntCC::Equal,
-        Compare::Ne => IntCC::NotEqual,
-        Compare::LtS => IntCC::SignedLessThan,
-        Compare::LtU => IntCC::UnsignedLessThan,
-        Compare::GtS => IntCC::SignedGreaterThan,
-        Compare::GtU => IntCC::UnsignedGreaterThan,
-        Compare::LeS => IntCC::SignedLessThanOrEqual,
-        Compare::LeU => IntCC::UnsignedLessThanOrEqual,
-        Compare::GeS => IntCC::SignedGreaterThanOrEqual,
-        Compare::GeU => IntCC::UnsignedGreaterThanOrEqual,
     }
 }
 

@@ -212,8 +212,7 @@ fn arithmetic_with_const(op: Integer, ty: Type, x: Value, c: u64) -> Option<(Kin
         Integer::Add | Integer::Sub | Integer::Or | Integer::Xor if c == 0 => same(Rewrite::Value(x)),
         // x - c = x + -c
         Integer::Sub => Some((Form, WithConst(Op::Add, x, c.wrapping_neg()))),
-        // x * 0 = x & 0 = 0
-        Integer::Mul | Integer::And if c == 0 => same(Const(0)),
+        _ if absorbs_integer(op, ty, c) => same(Const(c)),
         // x * 1 = x / 1 = x
         Integer::Mul | Integer::DivS | Integer::DivU if c == 1 => same(Rewrite::Value(x)),
         // x % 1 = 0
@@ -226,8 +225,6 @@ fn arithmetic_with_const(op: Integer, ty: Type, x: Value, c: u64) -> Option<(Kin
         Integer::RemU if c.is_power_of_two() => cheaper(Op::And, c - 1),
         // x & ~0 = x
         Integer::And if c == ones => same(Rewrite::Value(x)),
-        // x | ~0 = ~0
-        Integer::Or if c == ones => same(Const(ones)),
         // x << 0 = x, the count modulo the width
         Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr if c.is_multiple_of(width) => {
             same(Rewrite::Value(x))
@@ -235,6 +232,23 @@ fn arithmetic_with_const(op: Integer, ty: Type, x: Value, c: u64) -> Option<(Kin
         Integer::Add | Integer::Mul | Integer::MulHigh | Integer::And | Integer::Or | Integer::Xor => None,
         Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => None,
         Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => None,
+    }
+}
+
+/// Whether `x op c` is `c` whatever `x` is.
+pub fn absorbs(op: Op, ty: Type, c: u64) -> bool {
+    matches!(op.family(), Family::Integer(op) if absorbs_integer(op, ty, c))
+}
+
+fn absorbs_integer(op: Integer, ty: Type, c: u64) -> bool {
+    match op {
+        // x * 0 = x & 0 = 0
+        Integer::Mul | Integer::And => c == 0,
+        // x | ~0 = ~0
+        Integer::Or => c == mask(ty),
+        Integer::Add | Integer::Sub | Integer::MulHigh | Integer::Xor => false,
+        Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => false,
+        Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => false,
     }
 }
 

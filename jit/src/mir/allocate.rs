@@ -130,6 +130,10 @@ impl<I: Inst> regalloc::Client for Client<'_, I> {
         self.code.insts[inst].clobbers(&self.code.lists)
     }
 
+    fn loops(&self) -> &[Range<u32>] {
+        &self.code.loops
+    }
+
     fn frequency(&self, block: usize) -> f32 {
         self.code.blocks[block].frequency
     }

@@ -2,8 +2,10 @@
 //! postorder, but with the blocks of each loop contiguous, so that live ranges in a loop do not span code outside it.
 
 use super::list::Blocks;
-use super::loops;
-use crate::ir::{Block, Func, Op};
+use crate::analysis::Cfg;
+use crate::graph::loops::Loops;
+use crate::graph::order::reverse_postorder;
+use crate::ir::{Block, Func};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -29,25 +31,23 @@ pub struct Flow {
     pub preds: Vec<Blocks>,
     /// Loops, outer before inner, each with its header first.
     pub loops: Vec<Range<u32>>,
-    /// Leads only to a trap.
-    pub cold: Vec<bool>,
 }
 
 impl Flow {
-    /// The control flow of `func`.
-    pub fn of(func: &Func<'_>) -> Flow {
-        let mut flow = Flow::with_edges_split(func);
-        let order = flow.reverse_postorder();
-        flow.renumber(&order);
+    /// The control flow of `func`, whose reachable blocks are those of `cfg`.
+    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Flow {
+        let mut flow = Flow::with_edges_split(func, cfg);
+        // The last successor of a block follows it where possible: for `br_if` that is the fall-through.
+        let order = reverse_postorder(flow.origins.len(), |block| flow.succs[block as usize].iter().copied());
+        flow.renumber(&order.blocks);
         flow.make_loops_contiguous();
-        flow.find_cold(func);
         flow
     }
 
-    fn with_edges_split(func: &Func<'_>) -> Flow {
-        let reachable = reachable(func);
+    fn with_edges_split(func: &Func<'_>, cfg: &Cfg) -> Flow {
+        let reachable = cfg.order();
         let mut incoming = vec![0u32; func.num_blocks()];
-        for &block in &reachable {
+        for &block in reachable {
             func.block(block).succs.iter().for_each(|succ| incoming[succ.index()] += 1);
         }
         let mut flow = Flow::default();
@@ -55,10 +55,10 @@ impl Flow {
         flow.succs.reserve(2 * reachable.len());
         flow.targets.reserve(2 * reachable.len());
         let mut node = vec![u32::MAX; func.num_blocks()];
-        for &block in &reachable {
+        for &block in reachable {
             node[block.index()] = flow.add(Origin::Block(block));
         }
-        for &block in &reachable {
+        for &block in reachable {
             let from = node[block.index()] as usize;
             let succs = &func.block(block).succs;
             let twins = twins(func, block);
@@ -89,31 +89,6 @@ impl Flow {
         self.origins.len() as u32 - 1
     }
 
-    /// The last successor of a block follows it where possible: for `br_if` that is the fall-through.
-    fn reverse_postorder(&self) -> Vec<u32> {
-        let mut order = Vec::with_capacity(self.origins.len());
-        let mut seen = vec![false; self.origins.len()];
-        let mut stack = Vec::with_capacity(self.origins.len());
-        stack.push((0u32, 0usize));
-        seen[0] = true;
-        while let Some((node, next)) = stack.last_mut() {
-            match self.succs[*node as usize].get(*next) {
-                Some(&succ) => {
-                    *next += 1;
-                    if !std::mem::replace(&mut seen[succ as usize], true) {
-                        stack.push((succ, 0));
-                    }
-                }
-                None => {
-                    order.push(*node);
-                    stack.pop();
-                }
-            }
-        }
-        order.reverse();
-        order
-    }
-
     /// Gives block `order[i]` the number i, and fills in `preds`.
     fn renumber(&mut self, order: &[u32]) {
         let mut number = vec![0u32; order.len()];
@@ -131,41 +106,13 @@ impl Flow {
     }
 
     fn make_loops_contiguous(&mut self) {
-        if let Some((order, loops)) = loops::contiguous(&self.preds) {
-            self.loops = loops;
+        let loops = Loops::of(self.preds.len(), |block| self.preds[block as usize].iter().copied());
+        if loops.headers().next().is_some() {
+            let (order, ranges) = loops.make_contiguous();
+            self.loops = ranges;
             self.renumber(&order);
         }
     }
-
-    fn find_cold(&mut self, func: &Func<'_>) {
-        self.cold = vec![false; self.origins.len()];
-        for block in (0..self.origins.len()).rev() {
-            let traps = match self.origins[block] {
-                Origin::Block(origin) => func.terminator(origin).is_some_and(|last| func.op(last) == Op::Trap),
-                Origin::Edge(..) => false,
-            };
-            let succs = &self.succs[block];
-            let leads_to_trap = !succs.is_empty() && succs.iter().all(|&succ| self.cold[succ as usize]);
-            self.cold[block] = block != 0 && (traps || leads_to_trap);
-        }
-    }
-}
-
-fn reachable(func: &Func<'_>) -> Vec<Block> {
-    let mut seen = vec![false; func.num_blocks()];
-    let mut found = Vec::with_capacity(func.num_blocks());
-    found.push(Block::ENTRY);
-    seen[0] = true;
-    let mut next = 0;
-    while let Some(&block) = found.get(next) {
-        next += 1;
-        for &succ in &func.block(block).succs {
-            if !std::mem::replace(&mut seen[succ.index()], true) {
-                found.push(succ);
-            }
-        }
-    }
-    found
 }
 
 /// For each edge from `block`, the first that leads to the same successor with the same phi arguments. Tables have many.

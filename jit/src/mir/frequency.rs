@@ -1,9 +1,9 @@
 //! Block frequencies, estimated from loops and branch probabilities, and which blocks are cold.
 //!
-//! A loop iterates `LOOP_TRIPS` times; a cold block is executed `COLD_FACTOR` times more rarely than what is around it. A
-//! profile decides only which blocks are cold: frequencies in proportion to it made as many programs slower as faster (`fib` by
-//! a third, `chacha20` by 8 %), and so did the trip counts that were seen. Linear in blocks and edges, with a logarithm of the
-//! loop depth.
+//! A loop iterates `LOOP_TRIPS` times; a cold block is executed `COLD_FACTOR` times more rarely than what is around it. A block is
+//! cold if it leads only to traps, or if branch probabilities say that it is rare. A profile decides only which blocks are cold:
+//! frequencies in proportion to it made as many programs slower as faster (`fib` by a third, `chacha20` by 8 %), and so did the
+//! trip counts that were seen. Linear in blocks and edges, with a logarithm of the loop depth.
 
 use super::code::{CodeBlock, MachineCode};
 use std::ops::Range;
@@ -17,8 +17,9 @@ const COLD_FACTOR: f32 = 256.0;
 /// A block that is executed less often than this, relative to what is around it, is cold.
 const COLD_SHARE: f32 = 1.0 / 64.0;
 
-/// Sets [`CodeBlock::frequency`], and [`CodeBlock::cold`] of the blocks that branch probabilities show to be rare.
-pub fn estimate<I>(code: &mut MachineCode<I>) {
+/// Sets [`CodeBlock::frequency`] and [`CodeBlock::cold`]. `traps` says whether a block ends with a trap.
+pub fn estimate<I>(code: &mut MachineCode<I>, traps: impl Fn(usize) -> bool) {
+    find_traps(&mut code.blocks, traps);
     let mut depth = vec![0i32; code.blocks.len() + 1];
     for range in &code.loops {
         depth[range.start as usize] += 1;
@@ -31,6 +32,15 @@ pub fn estimate<I>(code: &mut MachineCode<I>) {
         block.cold |= relative < COLD_SHARE;
         let often = LOOP_TRIPS.powi(current.min(MAX_DEPTH));
         block.frequency = if block.cold { often / COLD_FACTOR } else { often };
+    }
+}
+
+/// Makes the blocks cold that lead only to traps. Of a loop that may go on for ever, this is not known.
+fn find_traps(blocks: &mut [CodeBlock], traps: impl Fn(usize) -> bool) {
+    for block in (1..blocks.len()).rev() {
+        let succs = &blocks[block].succs;
+        let leads_to_trap = !succs.is_empty() && succs.iter().all(|&succ| blocks[succ as usize].cold);
+        blocks[block].cold = leads_to_trap || traps(block);
     }
 }
 
@@ -116,10 +126,22 @@ mod tests {
             block(&[], None),
         ];
         let mut code = MachineCode::<()> { blocks, loops: one(1..6), ..MachineCode::default() };
-        estimate(&mut code);
+        estimate(&mut code, |_| false);
         let frequencies: Vec<f32> = code.blocks.iter().map(|block| block.frequency).collect();
         assert_eq!(frequencies, [1.0, 8.0, 8.0 / COLD_FACTOR, 8.0, 8.0, 8.0, 1.0]);
         assert_eq!(code.blocks.iter().map(|block| block.cold).collect::<Vec<_>>(), [0, 0, 1, 0, 0, 0, 0].map(|cold| cold == 1));
+    }
+
+    #[test]
+    fn what_leads_only_to_traps_is_cold() {
+        // Of the two ways on from block 1 one traps, of those from block 2 both do; block 6 is a loop without an end.
+        let succs: [&[u32]; 8] = [&[1], &[2, 6], &[3, 4], &[5], &[5], &[], &[7], &[6]];
+        let blocks = succs.map(|succs| block(succs, None)).into();
+        let mut code = MachineCode::<()> { blocks, loops: one(6..8), ..MachineCode::default() };
+        estimate(&mut code, |block| block == 5);
+        let cold: Vec<usize> = (0..8).filter(|&block| code.blocks[block].cold).collect();
+        assert_eq!(cold, [2, 3, 4, 5]);
+        assert_eq!(code.blocks[2].frequency, 1.0 / COLD_FACTOR);
     }
 
     #[test]

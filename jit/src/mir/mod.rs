@@ -21,7 +21,6 @@ pub mod frequency;
 pub mod isa;
 pub mod layout;
 pub mod list;
-mod loops;
 pub mod parse;
 pub mod pool;
 pub mod print;

@@ -1,6 +1,6 @@
 //! What a pass is, and what surrounds it while it runs: analyses, fuel, options, counters.
 
-use crate::analysis::{Cfg, Dominators, Homes, Loops};
+use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::Func;
 use crate::request::Options;
 use bumpalo::Bump;
@@ -32,17 +32,15 @@ pub enum Analysis {
     Cfg,
     /// [`Dominators`]
     Dominators,
-    /// [`Loops`]
-    Loops,
     /// [`Homes`]
     Homes,
 }
 
 impl Analysis {
     /// All that depend on nothing but blocks and edges: what a pass that touches neither keeps.
-    pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops];
+    pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators];
     /// All: what a pass keeps that only removes instructions.
-    pub const ALL: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Loops, Analysis::Homes];
+    pub const ALL: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Homes];
 }
 
 /// What surrounds the passes of one function.
@@ -66,7 +64,6 @@ pub struct Context<'c> {
 pub struct Analyses {
     cfg: Option<Cfg>,
     dom: Option<Dominators>,
-    loops: Option<Loops>,
     homes: Option<Homes>,
 }
 
@@ -121,11 +118,6 @@ impl<'c> Context<'c> {
         self.analyses.dom.as_ref().expect("a pass that uses dominators needs Analysis::Dominators")
     }
 
-    /// The loops.
-    pub fn loops(&self) -> &Loops {
-        self.analyses.loops.as_ref().expect("a pass that uses loops needs Analysis::Loops")
-    }
-
     /// The block of each value.
     pub fn homes(&self) -> &Homes {
         self.analyses.homes.as_ref().expect("a pass that uses the blocks of values needs Analysis::Homes")
@@ -141,11 +133,8 @@ impl Analyses {
             self.homes.get_or_insert_with(|| Homes::compute(func));
         }
         let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
-        if needs.contains(&Analysis::Dominators) || needs.contains(&Analysis::Loops) {
-            let dom = self.dom.get_or_insert_with(|| Dominators::compute(func, cfg));
-            if needs.contains(&Analysis::Loops) {
-                self.loops.get_or_insert_with(|| Loops::compute(func, cfg, dom));
-            }
+        if needs.contains(&Analysis::Dominators) {
+            self.dom.get_or_insert_with(|| Dominators::compute(func, cfg));
         }
     }
 
@@ -155,9 +144,6 @@ impl Analyses {
         }
         if !keeps.contains(&Analysis::Dominators) {
             self.dom = None;
-        }
-        if !keeps.contains(&Analysis::Loops) {
-            self.loops = None;
         }
         if !keeps.contains(&Analysis::Homes) {
             self.homes = None;

@@ -23,7 +23,7 @@ pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], ke
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let uses = cx.scratch.alloc_slice_fill_copy(func.num_values(), 0);
-    count_uses(func, uses);
+    count_uses(func, func.blocks(), |value| value, uses);
     let mut changed = 0;
     // New constants, each with the index that it goes before.
     let mut constants = Vec::new();

@@ -237,6 +237,8 @@ pub trait Client {
     fn operands(&self, inst: usize) -> &[Operand];
     /// Registers that an instruction destroys besides its definitions.
     fn clobbers(&self, inst: usize) -> RegSet;
+    /// Loops as ranges of blocks, each with its header first; properly nested, outer before inner.
+    fn loops(&self) -> &[Range<u32>];
     /// How often a block is executed, as a multiple of the function's calls.
     fn frequency(&self, block: usize) -> f32;
     /// Registers to be used first.

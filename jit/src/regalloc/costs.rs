@@ -8,6 +8,7 @@
 
 use super::client::Client;
 use super::point::{Point, Range};
+use crate::graph::loops::Nest;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -22,10 +23,9 @@ pub struct Costs {
     minima: Vec<Vec<u32>>,
     /// What the boundary before a block costs.
     boundary: Vec<f32>,
-    /// Loops as ranges of points, and the loop around each.
-    loops: Vec<(Range, Option<u32>)>,
-    /// By block, the innermost loop.
-    innermost: Vec<Option<u32>>,
+    /// Loops as ranges of points.
+    loops: Vec<Range>,
+    nest: Nest,
 }
 
 impl Costs {
@@ -41,8 +41,11 @@ impl Costs {
             block_of[insts.start as usize..insts.end as usize].fill(block as u32);
         });
         let boundary = crossings(client, &frequency);
-        let (loops, innermost) = find_loops(client, &starts);
-        Costs { minima: last_minima(&boundary), frequency, starts, block_of, boundary, loops, innermost }
+        let points =
+            |range: &std::ops::Range<u32>| Range { start: starts[range.start as usize], end: starts[range.end as usize] };
+        let loops = client.loops().iter().map(points).collect();
+        let nest = Nest::of(client.loops(), blocks);
+        Costs { minima: last_minima(&boundary), frequency, starts, block_of, boundary, loops, nest }
     }
 
     /// The block that `point` is in.
@@ -67,8 +70,7 @@ impl Costs {
 
     /// The loops that `point` is in, from the innermost outwards.
     pub fn loops_around(&self, point: Point) -> impl Iterator<Item = Range> {
-        let get = |index: Option<u32>| index.map(|index| self.loops[index as usize]);
-        std::iter::successors(get(self.innermost[self.block(point)]), move |found| get(found.1)).map(|found| found.0)
+        self.nest.around(self.block(point)).map(|index| self.loops[index])
     }
 
     /// The cost of an edge.
@@ -137,26 +139,6 @@ fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
         (sum as f64 / UNITS) as f32
     });
     units.collect()
-}
-
-/// Loops as ranges from the target of an edge that doesn't lead forward to the end of its last such source. Where they overlap without
-/// nesting, which takes an irreducible graph, the later one counts as the inner one.
-#[allow(clippy::type_complexity, reason = "a pair of two fields")]
-fn find_loops(client: &impl Client, starts: &[Point]) -> (Vec<(Range, Option<u32>)>, Vec<Option<u32>>) {
-    let mut loops: Vec<(Range, Option<u32>)> = Vec::new();
-    let mut open: Vec<u32> = Vec::new();
-    let mut innermost = Vec::with_capacity(client.num_blocks());
-    for block in 0..client.num_blocks() {
-        while open.last().is_some_and(|&last| loops[last as usize].0.end <= starts[block]) {
-            open.pop();
-        }
-        if let Some(&latch) = client.preds(block).iter().filter(|&&pred| pred as usize >= block).max() {
-            loops.push((Range { start: starts[block], end: starts[latch as usize + 1] }, open.last().copied()));
-            open.push(loops.len() as u32 - 1);
-        }
-        innermost.push(open.last().copied());
-    }
-    (loops, innermost)
 }
 
 /// Units of frequency in one.

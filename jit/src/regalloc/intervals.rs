@@ -7,7 +7,7 @@
 use super::client::{Client, Constraint, Operand, Position, Reg, Role};
 use super::impossible::Impossible;
 use super::point::{Point, Range};
-use crate::live_blocks::LiveBlocks;
+use crate::graph::liveness::LiveBlocks;
 
 /// Where a register is mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

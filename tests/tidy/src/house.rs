@@ -18,13 +18,13 @@ pub const LAYERS: &[Layer] = &[
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
     // The compiler; knows nothing of the virtual machine.
     Layer { name: "jit::containers", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs"], uses: &[] },
-    // Of any graph of blocks.
-    Layer { name: "jit::live_blocks", places: &["jit/src/live_blocks.rs"], uses: &[] },
+    // Knows neither SSA nor machine code.
+    Layer { name: "jit::graph", places: &["jit/src/graph/"], uses: &[] },
     Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::containers"] },
     Layer {
         name: "jit::analysis",
         places: &["jit/src/analysis/"],
-        uses: &["bytecode", "contract", "jit::containers", "jit::live_blocks", "jit::ir"],
+        uses: &["bytecode", "contract", "jit::containers", "jit::graph", "jit::ir"],
     },
     Layer {
         name: "jit::request",
@@ -42,12 +42,21 @@ pub const LAYERS: &[Layer] = &[
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
     // Knows no opcodes.
-    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::containers", "jit::live_blocks"] },
+    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::containers", "jit::graph"] },
     // Knows no machine.
     Layer {
         name: "jit::mir",
         places: &["jit/src/mir/"],
-        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
+        uses: &[
+            "bytecode",
+            "contract",
+            "jit::containers",
+            "jit::graph",
+            "jit::ir",
+            "jit::analysis",
+            "jit::request",
+            "jit::regalloc",
+        ],
     },
     Layer {
         name: "jit::x64",

@@ -1,5 +1,6 @@
 //! Checks of blocks, edges, loops, lists and layout.
 
+use crate::graph::loops::Nest;
 use crate::mir::code::{Layout, MachineCode, Packed};
 use crate::mir::isa::{Control, Inst};
 use crate::mir::list::Target;
@@ -88,32 +89,16 @@ fn check_loops<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
         last_start = Some(range.start);
         open.push(range);
     }
-    let innermost = innermost_loops(code);
+    let Nest { innermost, .. } = Nest::of(&code.loops, code.blocks.len());
     for (number, block) in (0u32..).zip(&code.blocks) {
         for &succ in block.succs.iter().filter(|&&succ| succ <= number) {
             let (from, to) = (innermost[number as usize], innermost[succ as usize]);
-            if from == to && from.is_none_or(|found| code.loops[found].start != succ) {
+            if from == to && from.is_none_or(|found| code.loops[found as usize].start != succ) {
                 return Err(format!("the edge from b{number} back to b{succ} is of no loop"));
             }
         }
     }
     Ok(())
-}
-
-/// For each block, the index of the innermost loop around it.
-fn innermost_loops<I: Inst>(code: &MachineCode<I>) -> Vec<Option<usize>> {
-    let mut innermost = vec![None; code.blocks.len()];
-    let mut open: Vec<usize> = Vec::new();
-    let mut next = 0;
-    for (number, found) in (0u32..).zip(&mut innermost) {
-        while open.pop_if(|last| code.loops[*last].end <= number).is_some() {}
-        if code.loops.get(next).is_some_and(|range| range.start == number) {
-            open.push(next);
-            next += 1;
-        }
-        *found = open.last().copied();
-    }
-    innermost
 }
 
 fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {

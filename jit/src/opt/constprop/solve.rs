@@ -6,7 +6,8 @@ use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators, Homes};
-use crate::ir::fold::{fold_opcode, mask};
+use crate::ir::fold::fold_opcode;
+use crate::ir::rules::absorbs;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
@@ -681,11 +682,6 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             _ => Tree::BOTTOM,
         }
     }
-}
-
-/// Whether `x op c` is `c` whatever `x` is.
-fn absorbs(op: Op, ty: Type, c: u64) -> bool {
-    matches!(op, Op::And | Op::Mul) && c == 0 || op == Op::Or && c == mask(ty)
 }
 
 /// Whether constants of this type are their bits.

@@ -1,6 +1,8 @@
 //! Code to allocate for, written by hand or made at random.
 
 use super::random::Random;
+use crate::graph::loops::Loops;
+use crate::graph::order::reverse_postorder;
 use crate::regalloc::client::{Assignment, Class, Client, Constraint, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::ops::Range;
 
@@ -10,6 +12,7 @@ pub struct Problem {
     insts: Vec<Vec<Operand>>,
     clobbers: Vec<RegSet>,
     blocks: Vec<Block>,
+    loops: Vec<Range<u32>>,
     num_regs: usize,
     preferred: RegSet,
     others: RegSet,
@@ -58,13 +61,23 @@ impl Problem {
         self.blocks.iter_mut().zip(frequencies).for_each(|(block, &frequency)| block.frequency = frequency);
     }
 
-    /// Fills in what follows from the rest.
+    /// Fills in what follows from the rest. Loops must be contiguous.
     pub fn finish(mut self) -> Problem {
-        for block in 0..self.blocks.len() {
-            for succ in self.blocks[block].succs.clone() {
-                self.blocks[succ as usize].preds.push(block as u32);
-            }
-        }
+        self.find_preds();
+        let preds: Vec<Vec<u32>> = self.blocks.iter().map(|block| block.preds.clone()).collect();
+        let (order, loops) = contiguous_loops(&preds);
+        assert!(order.is_sorted(), "loops are not contiguous: {order:?}");
+        self.finish_with(loops)
+    }
+
+    fn find_preds(&mut self) {
+        let succs: Vec<Vec<u32>> = self.blocks.iter().map(|block| block.succs.clone()).collect();
+        self.blocks.iter_mut().zip(predecessors(&succs)).for_each(|(block, preds)| block.preds = preds);
+    }
+
+    fn finish_with(mut self, loops: Vec<Range<u32>>) -> Problem {
+        self.find_preds();
+        self.loops = loops;
         let mentioned = self.insts.iter().flatten().map(|operand| operand.reg);
         let params = self.blocks.iter().flat_map(|block| block.params.iter().copied());
         self.num_regs = mentioned.chain(params).map(|reg| reg.index() + 1).max().unwrap_or(0);
@@ -117,6 +130,10 @@ impl Client for Problem {
         self.clobbers[inst]
     }
 
+    fn loops(&self) -> &[Range<u32>] {
+        &self.loops
+    }
+
     fn frequency(&self, block: usize) -> f32 {
         self.blocks[block].frequency
     }
@@ -130,10 +147,11 @@ impl Client for Problem {
     }
 }
 
-/// Control flow of any shape, with critical edges split, in reverse postorder; the immediate dominators.
+/// Control flow of any shape, with critical edges split, in reverse postorder but with loops contiguous; the immediate dominators.
 struct Graph {
     succs: Vec<Vec<u32>>,
     preds: Vec<Vec<u32>>,
+    loops: Vec<Range<u32>>,
     idoms: Vec<usize>,
 }
 
@@ -152,17 +170,13 @@ impl Graph {
             succs.push(out);
         }
         split_critical_edges(&mut succs);
-        let order = reverse_postorder(&succs);
-        let mut number = vec![u32::MAX; succs.len()];
-        order.iter().enumerate().for_each(|(i, &node)| number[node as usize] = i as u32);
-        let renumbered = order.iter().map(|&node| succs[node as usize].iter().map(|&succ| number[succ as usize]).collect());
-        let succs: Vec<Vec<u32>> = renumbered.collect();
-        let mut preds = vec![Vec::new(); succs.len()];
-        for (node, out) in succs.iter().enumerate() {
-            out.iter().for_each(|&succ| preds[succ as usize].push(node as u32));
-        }
+        let order = reverse_postorder(succs.len(), |node| succs[node as usize].iter().copied()).blocks;
+        let succs = renumbered(&succs, &order);
+        let (order, loops) = contiguous_loops(&predecessors(&succs));
+        let succs = renumbered(&succs, &order);
+        let preds = predecessors(&succs);
         let idoms = immediate_dominators(&preds);
-        Graph { succs, preds, idoms }
+        Graph { succs, preds, loops, idoms }
     }
 }
 
@@ -180,27 +194,24 @@ fn split_critical_edges(succs: &mut Vec<Vec<u32>>) {
     }
 }
 
-fn reverse_postorder(succs: &[Vec<u32>]) -> Vec<u32> {
-    let mut order = Vec::new();
-    let mut seen = vec![false; succs.len()];
-    let mut stack = vec![(0u32, 0usize)];
-    seen[0] = true;
-    while let Some((node, next)) = stack.last_mut() {
-        match succs[*node as usize].get(*next) {
-            Some(&succ) => {
-                *next += 1;
-                if !std::mem::replace(&mut seen[succ as usize], true) {
-                    stack.push((succ, 0));
-                }
-            }
-            None => {
-                order.push(*node);
-                stack.pop();
-            }
-        }
+/// The graph in which node `order[i]` has the number i.
+fn renumbered(succs: &[Vec<u32>], order: &[u32]) -> Vec<Vec<u32>> {
+    let mut number = vec![u32::MAX; succs.len()];
+    (0..).zip(order).for_each(|(i, &node)| number[node as usize] = i);
+    order.iter().map(|&node| succs[node as usize].iter().map(|&succ| number[succ as usize]).collect()).collect()
+}
+
+fn predecessors(succs: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut preds = vec![Vec::new(); succs.len()];
+    for (node, succs) in (0..).zip(succs) {
+        succs.iter().for_each(|&succ| preds[succ as usize].push(node));
     }
-    order.reverse();
-    order
+    preds
+}
+
+/// An order that makes loops contiguous, and the loops in it.
+fn contiguous_loops(preds: &[Vec<u32>]) -> (Vec<u32>, Vec<Range<u32>>) {
+    Loops::of(preds.len(), |block| preds[block as usize].iter().copied()).make_contiguous()
 }
 
 fn immediate_dominators(preds: &[Vec<u32>]) -> Vec<usize> {
@@ -236,7 +247,7 @@ pub fn at_random(random: &mut Random) -> Problem {
         ints: (preferred + others) as u8,
     };
     maker.make(&graph);
-    maker.problem.finish()
+    maker.problem.finish_with(graph.loops)
 }
 
 struct Maker<'r> {

@@ -32,8 +32,7 @@ impl Lower<'_, '_> {
                 Origin::Block(block) => self.probability(block, &flow.targets[node]),
                 Origin::Edge(..) => None,
             };
-            let cold = flow.cold[node];
-            self.code.blocks.push(CodeBlock { insts, succs, preds, args, cold, probability, ..CodeBlock::default() });
+            self.code.blocks.push(CodeBlock { insts, succs, preds, args, probability, ..CodeBlock::default() });
         }
         self.finish(flow)
     }
@@ -60,7 +59,11 @@ impl Lower<'_, '_> {
         self.code.insts = self.reversed;
         self.code.order_lists();
         self.code.loops = flow.loops;
-        frequency::estimate(&mut self.code);
+        let func = self.func;
+        frequency::estimate(&mut self.code, |node| match flow.origins[node] {
+            Origin::Block(block) => func.terminator(block).is_some_and(|last| func.op(last) == Op::Trap),
+            Origin::Edge(..) => false,
+        });
         self.code.raises = !self.request.options.signals;
         self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
         self.code

@@ -1,47 +1,46 @@
 //! What selection needs to know of every value before it starts.
 
+use crate::analysis::uses::count_uses;
+use crate::analysis::{Cfg, Homes};
 use crate::ir::family::{Call, Convert, Family, Integer, Table, Terminator};
-use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use crate::ir::{Effect, Func, Op, Type, Value};
 
 /// Facts about the values in reachable blocks, by value number.
 #[derive(Debug)]
 pub struct Facts {
     /// The value whose register this one shares: see [`Facts::find_aliases`]. Itself for most.
     pub alias: Vec<Value>,
-    /// How often a value is used, counting the uses of its aliases, by code that matters.
+    /// How often a value is used, counting the uses of its aliases.
     pub uses: Vec<u32>,
     /// i32 values whose register is read in its upper half.
     pub upper: Vec<bool>,
-    /// The block a value is defined in.
-    pub home: Vec<Block>,
+    /// The blocks of the values.
+    pub homes: Homes,
     /// How many instructions that may trap or write are before it in its block.
     pub effects_before: Vec<u32>,
 }
 
 impl Facts {
-    /// The facts about `func`, whose reachable blocks are `order`, dominators first.
-    pub fn of(func: &Func<'_>, order: &[Block]) -> Facts {
+    /// The facts about `func`, whose reachable blocks are those of `cfg`.
+    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Facts {
         let values = func.num_values();
         let mut facts = Facts {
             alias: (0..values as u32).map(Value).collect(),
             uses: vec![0; values],
             upper: vec![false; values],
-            home: vec![Block(u32::MAX); values],
+            homes: Homes::compute(func),
             effects_before: vec![0; values],
         };
-        let mut reachable = vec![false; func.num_blocks()];
-        for &block in order {
-            reachable[block.index()] = true;
+        for &block in cfg.order() {
             let mut effects = 0;
             for &value in &func.block(block).insts {
-                facts.home[value.index()] = block;
                 facts.effects_before[value.index()] = effects;
                 effects += u32::from(!matches!(func.op(value).effect(), Effect::Pure | Effect::Read));
             }
         }
-        facts.find_upper(func, order);
-        facts.find_aliases(func, order, &reachable);
-        facts.count_uses(func, order, &reachable);
+        facts.find_upper(func, cfg);
+        facts.find_aliases(func, cfg);
+        count_uses(func, cfg.order().iter().copied(), |value| facts.alias[value.index()], &mut facts.uses);
         facts
     }
 
@@ -50,9 +49,9 @@ impl Facts {
         self.uses[phi.index()] > 0 && self.alias[phi.index()] == phi
     }
 
-    fn find_upper(&mut self, func: &Func<'_>, order: &[Block]) {
+    fn find_upper(&mut self, func: &Func<'_>, cfg: &Cfg) {
         let mut work = Vec::with_capacity(func.num_values());
-        for &block in order {
+        for &block in cfg.order() {
             for &value in &func.block(block).insts {
                 let args = func.args(value);
                 work.extend_from_slice(reads_upper(func, func.op(value), args));
@@ -70,8 +69,8 @@ impl Facts {
 
     /// `extend_u` shares its argument's register, which is zero-extended because `extend_u` asks for it; `wrap` does
     /// unless its upper half is read; and so does a phi with one argument.
-    fn find_aliases(&mut self, func: &Func<'_>, order: &[Block], reachable: &[bool]) {
-        for &block in order {
+    fn find_aliases(&mut self, func: &Func<'_>, cfg: &Cfg) {
+        for &block in cfg.order() {
             for &value in &func.block(block).insts {
                 let args = func.args(value);
                 let op = func.op(value);
@@ -79,32 +78,13 @@ impl Facts {
                     Some(args[0])
                 } else if op == Op::Phi {
                     let preds = &func.block(block).preds;
-                    let mut live = preds.iter().zip(args).filter(|(pred, _)| reachable[pred.index()]);
+                    let mut live = preds.iter().zip(args).filter(|&(&pred, _)| cfg.is_reachable(pred));
                     live.next().filter(|_| live.next().is_none()).map(|(_, &only)| only)
                 } else {
                     None
                 };
                 if let Some(same) = same {
                     self.alias[value.index()] = self.alias[same.index()];
-                }
-            }
-        }
-    }
-
-    fn count_uses(&mut self, func: &Func<'_>, order: &[Block], reachable: &[bool]) {
-        let roots = order.iter().flat_map(|&block| &func.block(block).insts).copied();
-        let has_effect = |&value: &Value| !func.op(value).is_removable();
-        let mut work: Vec<Value> = roots.filter(has_effect).collect();
-        while let Some(value) = work.pop() {
-            let preds = &func.block(self.home[value.index()]).preds;
-            for (i, arg) in func.args(value).iter().enumerate() {
-                if func.op(value) == Op::Phi && !reachable[preds[i].index()] {
-                    continue;
-                }
-                let arg = self.alias[arg.index()];
-                self.uses[arg.index()] += 1;
-                if self.uses[arg.index()] == 1 && func.op(arg).is_removable() {
-                    work.push(arg);
                 }
             }
         }

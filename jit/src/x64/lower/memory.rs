@@ -1,8 +1,9 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
 use super::selection::{Lower, width};
+use crate::analysis::Cfg;
 use crate::ir::family::{Bits, Family, Integer, Load};
-use crate::ir::{Block, Func, Op, Type, Value};
+use crate::ir::{Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
@@ -15,8 +16,8 @@ use weir_contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
 const ACCESSES_FOR_PINNED_BASE: usize = 6;
 
 /// The register for memory 0's base, if there are enough accesses.
-pub(super) fn pinned_base(func: &Func<'_>, order: &[Block]) -> Option<Reg> {
-    let values = || order.iter().flat_map(|&block| &func.block(block).insts).copied();
+pub(super) fn pinned_base(func: &Func<'_>, cfg: &Cfg) -> Option<Reg> {
+    let values = || cfg.order().iter().flat_map(|&block| &func.block(block).insts).copied();
     let is_access = |value: &Value| func.op(*value).access_width(Type::I32).is_some() && func.inst(*value).aux == 0;
     if values().filter(is_access).count() < ACCESSES_FOR_PINNED_BASE {
         return None;

@@ -26,8 +26,9 @@ mod vector;
 
 use super::code::Code;
 use super::processor;
+use crate::analysis::Cfg;
 use crate::ir::{Block, Func};
-use crate::mir::{Flow, Origin};
+use crate::mir::Flow;
 use crate::regalloc::Reg;
 use crate::request::{Refusal, Request};
 use facts::Facts;
@@ -40,22 +41,14 @@ use weir_contract::Layout;
 /// [`Refusal::Unsupported`] on a processor that lacks instructions of TABLE 3.
 pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
     processor::check()?;
-    let flow = Flow::of(func);
-    let order: Vec<Block> = flow
-        .origins
-        .iter()
-        .filter_map(|origin| match origin {
-            Origin::Block(block) => Some(*block),
-            Origin::Edge(..) => None,
-        })
-        .collect();
-    vector::check_processor(func, &order)?;
-    let pinned_base = memory::pinned_base(func, &order);
+    let cfg = Cfg::compute(func);
+    vector::check_processor(func, &cfg)?;
+    let pinned_base = memory::pinned_base(func, &cfg);
     let lower = Lower {
         func,
         request,
         layout: Layout::of(request.module),
-        facts: Facts::of(func, &order),
+        facts: Facts::of(func, &cfg),
         regs: vec![Reg::NONE; func.num_values()],
         taken: vec![false; func.num_values()],
         code: Code::new(pinned_base),
@@ -69,5 +62,5 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         memory_records: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
     };
-    Ok(lower.run(flow))
+    Ok(lower.run(Flow::of(func, &cfg)))
 }

@@ -93,7 +93,7 @@ impl Lower<'_, '_> {
         let value = self.resolve(value);
         let op = self.func.op(value);
         let pure = op.effect() == Effect::Pure && !matches!(op, Op::Phi | Op::Param | Op::OsrSlot | Op::Result | Op::Const);
-        (pure && self.func.ty(value) == ty && self.facts.home[value.index()] == self.block).then_some(value)
+        (pure && self.func.ty(value) == ty && self.facts.homes.of(value) == self.block).then_some(value)
     }
 
     /// The same if it has no other use.
@@ -163,8 +163,10 @@ impl Lower<'_, '_> {
     pub fn can_take_load(&self, value: Value, ty: Type) -> bool {
         let value = self.resolve(value);
         let (i, op) = (value.index(), self.func.op(value));
-        let available =
-            self.func.ty(value) == ty && self.facts.home[i] == self.block && self.facts.uses[i] == 1 && self.regs[i].is_none();
+        let available = self.func.ty(value) == ty
+            && self.facts.homes.of(value) == self.block
+            && self.facts.uses[i] == 1
+            && self.regs[i].is_none();
         let before = self.facts.effects_before[i];
         available
             && if op == Op::GlobalGet {

@@ -10,7 +10,8 @@ mod lanes;
 
 use super::numeric::Comparison;
 use super::selection::Lower;
-use crate::ir::{Block, Func, Op, Type, Value, vector_opcode};
+use crate::analysis::Cfg;
+use crate::ir::{Func, Op, Type, Value, vector_opcode};
 use crate::regalloc::Reg;
 use crate::request::{Backend, Refusal};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
@@ -21,8 +22,8 @@ use weir_bytecode::lanes::{
 use weir_bytecode::semantics::vector;
 
 /// Refuses vectors that the processor has no instructions for.
-pub(super) fn check_processor(func: &Func<'_>, order: &[Block]) -> Result<(), Refusal> {
-    let values = order.iter().flat_map(|&block| &func.block(block).insts);
+pub(super) fn check_processor(func: &Func<'_>, cfg: &Cfg) -> Result<(), Refusal> {
+    let values = cfg.order().iter().flat_map(|&block| &func.block(block).insts);
     let mut types = values.map(|&value| func.ty(value)).chain(func.params.iter().copied()).chain(func.results.iter().copied());
     match types.any(|ty| ty == Type::V128) && !crate::x64::processor::has_avx2() {
         true => Err(Refusal::Unsupported { backend: Backend::Native, what: "v128 on a processor without AVX2".into() }),

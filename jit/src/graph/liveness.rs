@@ -2,8 +2,8 @@
 //! Darte, Dupont de Dinechin, Rastello, "Computing Liveness Sets for SSA-Form Programs", 2011). The definition dominates the
 //! uses; the graph need not be reducible.
 //!
-//! The register allocator's live intervals are made from it. One exploration costs the blocks and edges that it visits, and a
-//! step for every 4096 blocks of the function.
+//! One exploration costs the blocks and edges that it visits, and a step for every 4096 blocks of the function; a bit for each value
+//! and block would be quadratic.
 
 /// The exploration of one value after the other.
 #[derive(Debug)]

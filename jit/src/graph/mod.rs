@@ -1,0 +1,12 @@
+//! Analyses of any graph of blocks. They know neither SSA nor machine code: a graph is the number of its blocks, of which block 0
+//! is the entry, and a function from a block to its successors or predecessors.
+//!
+//! ```text
+//! order      reverse postorder, reachability   analysis::Cfg, of SSA; mir::Flow, of the blocks of machine code
+//! loops      loop nests, contiguous loops      mir::Flow, for block frequency, layout and the allocator
+//! liveness   the blocks where a value is live  the allocator's live intervals
+//! ```
+
+pub mod liveness;
+pub mod loops;
+pub mod order;
