@@ -2,43 +2,44 @@
 //! Static Single Assignment Form", CC 2013.
 //!
 //! Every block has its own current definition of every variable. [`Braun::write_variable`] records one and
-//! [`Braun::read_variable`] looks for one, upward through the predecessors. A block is *sealed* when its predecessors
-//! are all known; reading in an unsealed block places an operandless phi that [`Braun::seal_block`] completes.
+//! [`Braun::read_variable`] searches for one, upward through the predecessors. A block is *sealed* when its
+//! predecessors are all known; a read in an unsealed block places an operandless phi that [`Braun::seal_block`]
+//! completes.
 //!
-//! Refinements of the paper that are in use:
-//! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have been searched, and none at all
-//!   where they have the same definition; only where the search meets a join that it is still in, a cycle, does that join get a phi
-//!   at once.
-//! - *Components* (the same section), instead of the marker: joins on a cycle are resolved together, and get phis only
-//!   if different definitions come in from outside: those where they come in, and the search starts again. [`Search`]
-//!   is the choice.
-//! - *Witnesses*: a phi keeps two operands that differ, and is looked at again only when one of them is replaced.
-//!   Operands are scanned once in all, because equal operands stay equal.
-//! - *Regions*: a join can name the block that dominates it and the variables that no path from there assigns, as the
-//!   head of a loop can and the end of a structured block. Such a variable passes through from that block, without a
-//!   question to the predecessors, and no phi for it is ever placed.
-//! - *Climbing*: where a block has nothing to add, as one that variables pass through or that has one predecessor, the
-//!   search goes on above without a note of it. Every `CLIMB` blocks it leaves a definition, so that no
-//!   way is long twice.
+//! Refinements of the paper:
+//! - *Marker* (section 3.3): in a sealed join, no phi is placed before the predecessors have been searched, and none at
+//!   all if they have the same definition. Only a join that the search reaches again through a cycle gets a phi at
+//!   once.
+//! - *Components* (the same section), instead of the marker: the joins of a cycle are resolved together, and get phis
+//!   only if different definitions reach the cycle from outside: at the joins where they do, after which the search is
+//!   repeated. [`Search`] selects one of the two.
+//! - *Witnesses*: a phi keeps two operands that differ, and is examined again only when one of them is replaced.
+//!   Operands are scanned once in total, because equal operands stay equal.
+//! - *Regions*: a join can name the block that dominates it and the variables that no path from there assigns. The head
+//!   of a loop and the end of a structured block do. Such a variable passes through from that block, without a search
+//!   of the predecessors, and no phi for it is ever placed.
+//! - *Climbing*: in a block that has no join for the variable, because the variable passes through or there is one
+//!   predecessor, the search continues above without recording the block. Every `CLIMB` blocks it records a definition,
+//!   so that no long path is searched twice.
 //!
-//! Nothing here recurses: the search, the removal of phis and the sealing of blocks run on worklists. Definitions,
-//! operands and results may be replaced at any later time and are resolved by [`Func::find`] when they are read, never
-//! rewritten.
+//! Nothing here recurses: the search, the removal of phis and the sealing of blocks use worklists. Definitions,
+//! operands and results may be replaced at any later time; they are resolved by [`Func::find`] when they are read, and
+//! never rewritten.
 //!
-//! Cost: O(program + (blocks + edges) · variables), and far less where definitions are near. As that product is
-//! quadratic for functions made to be so, work is counted: see [`Braun::work`].
+//! Cost: O(program + (blocks + edges) · variables), and far less where definitions are near. Crafted functions can make
+//! that product quadratic, so work is counted: see [`Braun::work`].
 
 use super::definitions::Definitions;
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::settings::Search;
 use crate::slow_growth;
 
-/// What construction asks about the variables.
+/// The properties of variables that construction needs.
 pub trait Variables {
-    /// The value of `variable` where the function is entered.
+    /// Returns the value of `variable` at the function's entry.
     fn initial(&mut self, func: &mut Func<'_>, variable: u32, ty: Type) -> Value;
 
-    /// Whether anything inside `region` may write `variable`.
+    /// Returns whether any code in `region` may write `variable`.
     fn assigned(&self, region: u32, variable: u32) -> bool;
 }
 
@@ -46,8 +47,8 @@ pub trait Variables {
 #[derive(Debug)]
 pub struct Braun {
     blocks: Vec<BlockState>,
-    /// For each variable its most recent definition: a cache in front of `table`, written back when another block's
-    /// takes its place. Most reads and writes are of the current block and never get further.
+    /// The most recent definition of each variable: a cache in front of `table`, written back when a definition in
+    /// another block replaces it. Most reads and writes are of the current block and use only this.
     recent: Vec<Definition>,
     table: Definitions,
     /// The `aux` of a phi is its index here until [`Braun::finish`].
@@ -63,22 +64,22 @@ pub struct Braun {
     limit: u64,
     // Worklists, empty between calls but for those of the search inside a read.
     visits: Vec<Visit>,
-    answers: Vec<Value>,
-    /// Blocks left, whose component is not complete: [`Search::Components`].
+    results: Vec<Value>,
+    /// Blocks that have been left while their component is not complete: [`Search::Components`].
     component: Vec<Block>,
     /// Blocks visited in this read.
     visited: u32,
-    /// Phis that the search placed and that get operands after it.
+    /// Phis placed by the search that get their operands after it.
     unfilled: Vec<Value>,
     suspects: Vec<u32>,
 }
 
-/// Blocks that the search goes up through without recording a definition.
+/// Number of blocks that the search climbs through without recording a definition.
 const CLIMB: u32 = 8;
 
 const NONE: u32 = u32::MAX;
 const NO_BLOCK: Block = Block(NONE);
-/// In the place of a list of incomplete phis.
+/// Replaces the head of a list of incomplete phis.
 const SEALED: u32 = NONE - 1;
 /// The result for a block whose component is not complete.
 const PENDING: Value = Value(NONE);
@@ -86,14 +87,15 @@ const NO_VALUE: Value = Value(NONE);
 
 #[derive(Clone, Copy, Debug)]
 struct BlockState {
-    /// Where variables come from that `region` does not assign, `NO_BLOCK` if the block heads no region.
+    /// The block that provides the variables that `region` does not assign; `NO_BLOCK` if the block heads no region.
     outside: Block,
     region: u32,
     /// Number of the visit while the search is in this block or its component.
     visit: u32,
     /// Head of the list of incomplete phis, or `SEALED`.
     incomplete: u32,
-    /// Which variables have a definition in the table, modulo 32: most questions are about those that have none.
+    /// The variables with a definition in the table, modulo 32, as a bit set: most look-ups are of variables that have
+    /// none.
     defined: u32,
 }
 
@@ -101,7 +103,7 @@ struct BlockState {
 struct Definition {
     block: Block,
     value: Value,
-    /// Whether the search would find it again by climbing from `block`: then nothing is lost with it.
+    /// Whether the search would find it again by climbing from `block`, so that it need not be kept.
     climbed: bool,
 }
 
@@ -112,18 +114,18 @@ struct Incomplete {
     next: u32,
 }
 
-/// A block whose predecessors are being asked.
+/// A block whose predecessors are being searched.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     block: Block,
-    /// How many predecessors there are to ask, and how many have been.
+    /// Number of predecessors to search, and number of those that have been.
     count: u32,
-    asked: u32,
+    searched: u32,
     /// Where their results start.
-    answers: u32,
-    /// The phi that a cycle made necessary.
+    results: u32,
+    /// The phi placed because of a cycle.
     phi: Option<Value>,
-    /// The lowest number of a visit that a path from here leads back to: [`Search::Components`].
+    /// The lowest number of a visit to which a path from here returns: [`Search::Components`].
     low: u32,
 }
 
@@ -131,7 +133,8 @@ struct Visit {
 struct Phi {
     value: Value,
     block: Block,
-    /// Two different operands, neither the phi itself, as they were when last looked at, `NO_VALUE` where there are fewer.
+    /// Two different operands, neither of them the phi itself, as they were at the last examination; `NO_VALUE` if
+    /// there are fewer.
     witnesses: [Value; 2],
     /// Operands before this one are the phi itself or equal to a witness.
     scanned: u32,
@@ -146,13 +149,12 @@ struct Watch {
 }
 
 impl Braun {
-    /// The state before any block is known, for this many variables. `limit` is the [`Braun::work`] after which it
-    /// stops.
+    /// Creates the state for this many variables. Construction stops once [`Braun::work`] exceeds `limit`.
     pub fn new(variables: usize, limit: u64) -> Braun {
         Braun::with(variables, limit, Search::Marker, true)
     }
 
-    /// The same with a choice of refinements: see [`Refinements`](crate::settings::Refinements).
+    /// Creates the state with a choice of refinements: see [`Refinements`](crate::settings::Refinements).
     pub fn with(variables: usize, limit: u64, search: Search, witnesses: bool) -> Braun {
         Braun {
             blocks: Vec::new(),
@@ -169,7 +171,7 @@ impl Braun {
             work: 0,
             limit,
             visits: Vec::new(),
-            answers: Vec::new(),
+            results: Vec::new(),
             component: Vec::new(),
             visited: 0,
             unfilled: Vec::new(),
@@ -177,7 +179,7 @@ impl Braun {
         }
     }
 
-    /// Makes room for about this many blocks.
+    /// Reserves memory for about this many blocks.
     pub fn reserve(&mut self, blocks: usize) {
         self.blocks.reserve_exact(blocks);
         self.phis.reserve_exact(blocks / 2);
@@ -185,34 +187,35 @@ impl Braun {
         self.table.reserve(blocks);
     }
 
-    /// Blocks asked, phis placed and examined, operands collected, and what [`Braun::spend`] was told. Past the limit
-    /// phis are no longer completed: the caller checks [`Braun::exhausted`] and gives up.
+    /// Returns the number of blocks searched, phis placed and examined, operands collected, and steps added by
+    /// [`Braun::spend`]. Beyond the limit phis are no longer completed: the caller checks [`Braun::exhausted`] and
+    /// gives up.
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// Counts work done elsewhere.
+    /// Adds work done elsewhere.
     pub fn spend(&mut self, steps: usize) {
         self.work += steps as u64;
     }
 
-    /// Whether the limit is passed.
+    /// Returns whether the limit is exceeded.
     pub fn exhausted(&self) -> bool {
         self.work > self.limit
     }
 
-    /// Phis placed and still there, and phis placed and removed.
+    /// Returns the number of phis that were placed and still exist, and of phis that were placed and removed.
     pub fn counts(&self) -> (u32, u32) {
         (self.phis.len() as u32 - self.trivial, self.trivial)
     }
 
-    /// How often a phi was examined for triviality, and how many operands were compared for that.
+    /// Returns how often a phi was examined for triviality, and how many operands were compared for that.
     pub fn checks(&self) -> (u64, u64) {
         (self.checks, self.operands_checked)
     }
 
-    /// Makes `block` the head of `region`: variables not assigned in the region have the value they have at the
-    /// end of `outside`.
+    /// Makes `block` the head of `region`: variables that the region does not assign have their value at the end of
+    /// `outside`.
     pub fn begin_region(&mut self, block: Block, outside: Block, region: u32) {
         let state = self.state(block);
         (state.outside, state.region) = (outside, region);
@@ -235,7 +238,7 @@ impl Braun {
         self.table.insert(block, variable, value);
     }
 
-    /// The value of `variable`, which is of type `ty`, at the end of `block` as it is now.
+    /// Returns the value of `variable`, of type `ty`, at the current end of `block`.
     pub fn read_variable(
         &mut self,
         func: &mut Func<'_>,
@@ -268,7 +271,7 @@ impl Braun {
         func.find(value)
     }
 
-    /// The search. The caller gives the phis in `unfilled` operands.
+    /// The search. The caller gives operands to the phis in `unfilled`.
     fn find_definition(
         &mut self,
         func: &mut Func<'_>,
@@ -279,15 +282,15 @@ impl Braun {
     ) -> Value {
         let mut at = block;
         let recent = self.recent[variable as usize];
-        // Whether the block that is asked first has nothing to add.
+        // Whether the first block searched has no join for the variable.
         let mut climbed = None;
         self.visited = 0;
         'search: loop {
             let (top, found) = self.climb(func, variables, variable, recent, at);
             climbed.get_or_insert(top != block);
-            let mut answer = match found {
+            let mut result = match found {
                 Climbed::Found(value) => value,
-                Climbed::Asks(above) => match self.ask(func, variables, variable, block, (top, above), ty) {
+                Climbed::Search(above) => match self.search_above(func, variables, variable, block, (top, above), ty) {
                     Ok(value) => value,
                     Err(above) => {
                         at = above;
@@ -296,13 +299,13 @@ impl Braun {
                 },
             };
             while let Some(visit) = self.visits.last_mut() {
-                self.answers.push(answer);
-                if visit.asked < visit.count {
-                    at = func.block(visit.block).preds[visit.asked as usize];
-                    visit.asked += 1;
+                self.results.push(result);
+                if visit.searched < visit.count {
+                    at = func.block(visit.block).preds[visit.searched as usize];
+                    visit.searched += 1;
                     continue 'search;
                 }
-                answer = match self.leave(func, variables, variable, block, ty) {
+                result = match self.leave(func, variables, variable, block, ty) {
                     Ok(value) => value,
                     Err(again) => {
                         at = again;
@@ -310,18 +313,19 @@ impl Braun {
                     }
                 };
             }
-            self.note(variable, Definition { block, value: answer, climbed: climbed == Some(true) });
-            return answer;
+            self.note(variable, Definition { block, value: result, climbed: climbed == Some(true) });
+            return result;
         }
     }
 
-    /// All predecessors of `block` are known now: completes its phis. The entry block is sealed before it is read.
+    /// Seals `block`, all of whose predecessors are known now, and completes its phis. The entry block is sealed before
+    /// it is read.
     pub fn seal_block(&mut self, func: &mut Func<'_>, variables: &mut impl Variables, block: Block) {
         let mut next = std::mem::replace(&mut self.state(block).incomplete, SEALED);
         let mut args = Vec::new();
         while next < SEALED && !self.exhausted() {
             let Incomplete { variable, phi, next: following } = self.incomplete[next as usize];
-            // In nested loops it is.
+            // True for nested loops.
             if next as usize + 1 == self.incomplete.len() {
                 slow_growth::pop(&mut self.incomplete);
             }
@@ -336,7 +340,7 @@ impl Braun {
         }
     }
 
-    /// A new phi in `block`, to be given its operands by [`Braun::complete_phi`].
+    /// Places a new phi in `block`, whose operands [`Braun::complete_phi`] sets.
     pub fn place_phi(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         self.work += 1;
         let value = func.create(Op::Phi, ty, 0, self.phis.len() as u32, 0, &[]);
@@ -344,7 +348,8 @@ impl Braun {
         value
     }
 
-    /// Gives `phi` its operands, one per predecessor, and removes it if it is trivial. Returns its replacement, or the phi itself.
+    /// Sets the operands of `phi`, one per predecessor, and removes it if it is trivial. Returns its replacement, or
+    /// the phi itself.
     pub fn complete_phi(&mut self, func: &mut Func<'_>, phi: Value, args: &[Value]) -> Value {
         self.work += args.len() as u64;
         func.set_args(phi, args);
@@ -353,8 +358,8 @@ impl Braun {
         func.find(phi)
     }
 
-    /// The value of a variable that is `args[k]` at the end of the k-th predecessor of `block`: a phi, unless all are
-    /// one.
+    /// Returns the value in `block` of a variable that is `args[k]` at the end of the k-th predecessor: a phi, unless
+    /// all are equal.
     pub fn join(&mut self, func: &mut Func<'_>, block: Block, ty: Type, args: &[Value]) -> Value {
         self.work += args.len() as u64;
         let first = func.find(args[0]);
@@ -365,8 +370,8 @@ impl Braun {
         self.complete_phi(func, phi, args)
     }
 
-    /// Takes the blocks that cannot be reached out of `func` with the edges that leave them. Phis lose
-    /// the operands of those edges, and go if that makes them trivial.
+    /// Removes unreachable blocks from `func`, with their outgoing edges. Phis lose the operands of those edges, and
+    /// are removed if that makes them trivial.
     pub fn remove_unreachable(&mut self, func: &mut Func<'_>) {
         let mut reached = vec![false; func.num_blocks()];
         let mut pending = vec![Block::ENTRY];
@@ -402,11 +407,11 @@ impl Braun {
         self.remove_trivial_phis(func);
     }
 
-    /// Puts the phis that remain at the heads of their blocks. Nothing may be read or sealed afterwards.
+    /// Puts the remaining phis at the heads of their blocks. Nothing may be read or sealed afterwards.
     pub fn finish(&mut self, func: &mut Func<'_>) {
         (self.blocks, self.table) = (Vec::new(), Definitions::new());
         let stay = || self.phis.iter().filter(|phi| !func.is_replaced(phi.value));
-        // Sorted by block, and in each as they were placed.
+        // Sorted by block, and within a block by the order of placement.
         let mut ends = vec![0u32; func.num_blocks() + 1];
         stay().for_each(|phi| ends[phi.block.index() + 1] += 1);
         for i in 1..ends.len() {
@@ -446,14 +451,14 @@ impl Braun {
         self.blocks.get(block.index()).and_then(|state| self.lookup_stored(state, variable, block))
     }
 
-    /// The same of a block in this state that has not the most recent definition.
+    /// As above, for a block in this state that does not have the most recent definition.
     #[inline]
     fn lookup_stored(&self, state: &BlockState, variable: u32, block: Block) -> Option<Value> {
         if state.defined & bit(variable) == 0 { None } else { self.table.get(block, variable) }
     }
 
-    /// Goes up from `block` as long as the value of `variable` is that of another block: see [`CLIMB`]. Returns how
-    /// far it came, and what is there.
+    /// Climbs from `block` while the value of `variable` is that of another block: see [`CLIMB`]. Returns the block
+    /// reached and the result there.
     #[inline]
     fn climb(
         &mut self,
@@ -476,16 +481,16 @@ impl Braun {
             }
             match above(state, func, variables, variable, at) {
                 Some((above, 1)) if climbed < limit => at = above,
-                asks => return (at, Climbed::Asks(asks)),
+                asks => return (at, Climbed::Search(asks)),
             }
             self.work += 1;
         }
-        (at, Climbed::Asks(None))
+        (at, Climbed::Search(None))
     }
 
-    /// The value of `variable` at the end of `block`, which has no definition recorded and asks those `above`, or the first
-    /// of them; then `block` waits in `visits`. The search is for the definition in `start`.
-    fn ask(
+    /// Searches for the value of `variable` at the end of `block`, which has no definition recorded, in the blocks
+    /// `above`, or in the first of them; then `block` waits in `visits`. The search is for the definition in `start`.
+    fn search_above(
         &mut self,
         func: &mut Func<'_>,
         variables: &mut impl Variables,
@@ -516,18 +521,18 @@ impl Braun {
             self.store(variable, block, phi);
             phi
         });
-        // The marker finds the visit by its number.
+        // The marker identifies the visit by its number.
         let number = if self.search == Search::Components { self.visited } else { self.visits.len() as u32 };
         self.visited += 1;
         self.state(block).visit = number;
-        self.visits.push(Visit { block, count, asked: 1, answers: self.answers.len() as u32, phi, low: number });
+        self.visits.push(Visit { block, count, searched: 1, results: self.results.len() as u32, phi, low: number });
         Err(above)
     }
 
-    /// The result for `block`, in which the search already is: it has found a cycle.
+    /// The result for `block`, which is already being searched: the search has found a cycle.
     fn meet(&mut self, func: &mut Func<'_>, variable: u32, block: Block, visit: u32, ty: Type) -> Value {
         if self.search == Search::Components {
-            let asking = self.visits.last_mut().expect("a visit asks");
+            let asking = self.visits.last_mut().expect("a visit searches");
             asking.low = asking.low.min(visit);
             return PENDING;
         }
@@ -537,7 +542,7 @@ impl Braun {
         phi
     }
 
-    /// Ends the last visit, whose predecessors are all resolved, with its own result, or with the block to search again.
+    /// Ends the last visit, whose predecessors are all resolved, with its result, or with the block to search again.
     fn leave(
         &mut self,
         func: &mut Func<'_>,
@@ -547,20 +552,20 @@ impl Braun {
         ty: Type,
     ) -> Result<Value, Block> {
         let visit = self.visits.pop().expect("a visit is under way");
-        let (first, others) = self.answers[visit.answers as usize..].split_first().expect("a visit asks");
+        let (first, others) = self.results[visit.results as usize..].split_first().expect("a visit searches");
         if visit.phi.is_none() && *first != PENDING {
             let value = func.find(*first);
-            // As most are.
+            // The most frequent case.
             if others.iter().all(|&other| func.find(other) == value) {
                 self.work += u64::from(visit.count);
                 self.state(visit.block).visit = NONE;
-                self.answers.truncate(visit.answers as usize);
+                self.results.truncate(visit.results as usize);
                 self.define(variable, start, visit.block, value);
                 return Ok(value);
             }
         }
-        let mut answers = std::mem::take(&mut self.answers);
-        let args = &answers[visit.answers as usize..];
+        let mut results = std::mem::take(&mut self.results);
+        let args = &results[visit.results as usize..];
         let value = if self.search == Search::Components && args.contains(&PENDING) {
             self.leave_cycle(func, variables, variable, visit, ty)
         } else {
@@ -574,13 +579,13 @@ impl Braun {
             }
             Ok(value)
         };
-        answers.truncate(visit.answers as usize);
-        self.answers = answers;
+        results.truncate(visit.results as usize);
+        self.results = results;
         value
     }
 
-    /// Ends a visit of a block that lies on a cycle. The first block of a component to be visited is the last to be
-    /// left, and resolves them all.
+    /// Ends a visit of a block on a cycle. The first block of a component to be visited is the last to be left, and
+    /// resolves all of them.
     fn leave_cycle(
         &mut self,
         func: &mut Func<'_>,
@@ -601,7 +606,7 @@ impl Braun {
         members.push(visit.block);
 
         let mut outer: Option<Value> = None;
-        // The members at which something comes in from outside, and whether it is not the same everywhere.
+        // The members of the component that a definition reaches from outside, and whether these definitions differ.
         let (mut entries, mut differ) = (Vec::new(), false);
         for &member in &members {
             let state = self.blocks[member.index()];
@@ -614,7 +619,7 @@ impl Braun {
                 if self.state(source).visit != NONE && self.state(source).visit >= number {
                     continue;
                 }
-                let value = self.lookup(variable, source).expect("what is outside has answered");
+                let value = self.lookup(variable, source).expect("blocks outside are resolved");
                 let value = func.find(value);
                 differ |= *outer.get_or_insert(value) != value;
                 enters = true;
@@ -632,7 +637,7 @@ impl Braun {
             }
             return Ok(value);
         }
-        // Nothing comes in where nothing leads: one phi then breaks the cycle.
+        // No definition reaches the component: one phi then breaks the cycle.
         if entries.is_empty() {
             entries.push(visit.block);
         }
@@ -644,15 +649,15 @@ impl Braun {
         Err(visit.block)
     }
 
-    /// Records a definition found by the search on its way; the block that it started from goes to the cache in the
-    /// end.
+    /// Records a definition that the search found. The definition of the block where the search started goes to the
+    /// cache at the end.
     fn define(&mut self, variable: u32, start: Block, block: Block, value: Value) {
         if block != start || !self.visits.is_empty() {
             self.store(variable, block, value);
         }
     }
 
-    /// Examines the suspects, and whatever the removal of one makes suspect.
+    /// Examines the suspected phis, and those that become suspect by the removal of one.
     fn remove_trivial_phis(&mut self, func: &mut Func<'_>) {
         while let Some(index) = self.suspects.pop() {
             self.work += 1;
@@ -687,7 +692,7 @@ impl Braun {
         }
         self.phis[index as usize] = phi;
         match phi.witnesses {
-            // No operand but itself: nothing reaches it.
+            // No operand but itself: it is unreachable.
             [NO_VALUE, _] => {}
             [only, NO_VALUE] => {
                 self.trivial += 1;
@@ -713,7 +718,8 @@ impl Braun {
         }
     }
 
-    /// Without witnesses, a phi is examined again when any operand is replaced; from its first examination on.
+    /// Without witnesses: registers the phi to be examined again when any operand is replaced, from its first
+    /// examination on.
     fn watch_operands(&mut self, func: &mut Func<'_>, index: u32) {
         let phi = self.phis[index as usize];
         for k in 0..func.args(phi.value).len() {
@@ -725,7 +731,7 @@ impl Braun {
         }
     }
 
-    /// Lets the phi at `index` be examined again when `witness` is replaced. Only phis ever are.
+    /// Registers the phi at `index` to be examined again when `witness` is replaced. Only phis are replaced.
     fn watch(&mut self, func: &Func<'_>, index: u32, witness: Value) {
         let inst = func.inst(witness);
         if inst.op == Op::Phi
@@ -738,7 +744,7 @@ impl Braun {
 }
 
 impl Phi {
-    /// Takes `operand` as a witness if it is a new one.
+    /// Adds `operand` as a witness if it differs from the others.
     fn note(&mut self, operand: Value) {
         match self.witnesses {
             _ if operand == self.value => {}
@@ -753,8 +759,8 @@ impl Phi {
 enum Climbed {
     /// A definition.
     Found(Value),
-    /// None: see [`above`].
-    Asks(Option<(Block, u32)>),
+    /// No definition: the blocks to search next, see [`above`].
+    Search(Option<(Block, u32)>),
 }
 
 /// The bit of `variable` in [`BlockState::defined`].
@@ -762,8 +768,8 @@ fn bit(variable: u32) -> u32 {
     1 << (variable % u32::BITS)
 }
 
-/// The first of the blocks that are searched for `variable` instead of `block`, which is in this state, and their number.
-/// None if the block is not sealed, or the entry.
+/// Returns the first of the blocks that are searched for `variable` instead of `block`, which is in this state, and
+/// their number. `None` if the block is not sealed, or is the entry.
 fn above(state: &BlockState, func: &Func<'_>, variables: &impl Variables, variable: u32, block: Block) -> Option<(Block, u32)> {
     if state.outside != NO_BLOCK && !variables.assigned(state.region, variable) {
         return Some((state.outside, 1));

@@ -1,9 +1,10 @@
-//! The state of construction: the abstract stack, the block that code is emitted to, and what every instruction needs of them.
+//! The state of construction: the abstract stack, the block to which code is emitted, and what every instruction needs
+//! of them.
 
+use super::assignments::Assignments;
 use super::braun::Braun;
 use super::frames::{Edge, Edges, Frame};
-use super::joins::Joins;
-use super::osr::state::Rounds;
+use super::osr::state::Peeling;
 use super::stats::BuildStats;
 use super::variables::{Constants, Variables};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
@@ -11,15 +12,17 @@ use crate::request::Options;
 use bumpalo::Bump;
 use weir_bytecode::{FuncBody, FuncType, Module, ValType};
 
-/// Steps allowed to any function, and those allowed for each byte of its code. Compilers' output takes one or two steps
-/// per byte, and five at the most in small functions; only code made to be quadratic comes near: many variables
-/// live across many blocks, or labels and calls with hundreds of results. The memory that this bounds: `tests/memory.rs`.
+/// Steps allowed for any function, and for each byte of its code. Compilers' output takes one or two steps per byte,
+/// and at most five in small functions. Only crafted quadratic code comes near the limit: many variables that are live
+/// across many blocks, or labels and calls with hundreds of results. `tests/memory.rs` checks the memory that this
+/// bounds.
 const WORK_LIMIT: u64 = 2_000_000;
 const WORK_PER_BYTE: u64 = 4;
-/// Bytes of code for each value, about: compilers' output has 0.25 to 0.3 values per byte. Room is made at once.
+/// Approximate bytes of code per value: compilers' output has 0.25 to 0.3 values per byte. Memory is reserved at once.
 const BYTES_PER_VALUE: usize = 4;
 
-/// About as many as the branches; but more branches than one in three bytes are labels of tables, which make none.
+/// Estimates the number of blocks from the number of branches. More branches than one in three bytes are labels of
+/// tables, which make no blocks.
 fn expected_blocks(body: &FuncBody) -> usize {
     let (branches, bytes) = (body.branches.len(), body.len() as usize);
     if 3 * branches < bytes { branches } else { bytes / 16 }
@@ -54,26 +57,26 @@ pub(super) struct Builder<'a, 'm> {
     pub(super) frames: Vec<Frame>,
     /// Edges into their labels.
     pub(super) edges: Edges,
-    /// Lists of edges and operands that are not in use.
+    /// Unused lists of edges and operands, kept for reuse.
     pub(super) spare_edges: Vec<Edge>,
     pub(super) spare_operands: Vec<Value>,
     /// Operands that edges carry to labels: [`Edge`] refers to them.
     pub(super) label_args: Vec<Value>,
     /// The current block; `None` in dead code.
     pub(super) block: Option<Block>,
-    /// Its instructions so far: they become the block's when its terminator is among them.
+    /// The instructions of the current block so far. They are moved to the block together with its terminator.
     pub(super) insts: Vec<Value>,
-    /// How many blocks inside dead code are open.
+    /// Number of open blocks inside dead code.
     pub(super) skipped: u32,
-    /// Of the current instruction.
+    /// Offset of the current instruction.
     pub(super) pc: u32,
     /// Index of the next fuel segment.
     pub(super) segment: usize,
-    /// Of the loops around an OSR entry.
-    pub(super) rounds: Rounds,
+    /// State of the loops around an OSR entry.
+    pub(super) peeling: Peeling,
     /// Recent pure values, direct-mapped by hash, with their block.
     pub(super) recent: Box<[(Block, Value)]>,
-    /// What the walk itself counts.
+    /// Counters of the walk itself.
     pub(super) stats: BuildStats,
 }
 
@@ -89,8 +92,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         let refinements = &options.refinements;
         let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
         ssa.reserve(blocks);
-        let joins = Joins::new(body.locals.len());
-        let mut vars = Variables { body, merged: None, joins, leaders: Vec::new(), constants: Constants::new() };
+        let assignments = Assignments::new(body.locals.len());
+        let mut vars = Variables { body, merged: None, assignments, leaders: Vec::new(), constants: Constants::new() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
         Builder {
@@ -112,13 +115,13 @@ impl<'a, 'm> Builder<'a, 'm> {
             skipped: 0,
             pc: body.entry,
             segment: 0,
-            rounds: Rounds::default(),
+            peeling: Peeling::default(),
             recent: vec![(Block(u32::MAX), Value(0)); RECENT].into(),
             stats: BuildStats::default(),
         }
     }
 
-    /// The current block, in live code.
+    /// Returns the current block, in live code.
     pub(super) fn here(&self) -> Block {
         self.block.expect("only live code emits")
     }
@@ -132,7 +135,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         self.push(value);
     }
 
-    /// The bits of the condition of a branch, if construction decides the branch.
+    /// Returns the condition of a branch if construction decides the branch.
     pub(super) fn known(&mut self, condition: Value) -> Option<u64> {
         let bits = self.func.as_const(condition).filter(|_| self.options.refinements.prune)?;
         self.stats.counters.pruned += 1;
@@ -156,7 +159,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         values
     }
 
-    /// Pops `count` operands; the last is the topmost. The list is `spare_operands`: worth giving back.
+    /// Pops `count` operands; the last is the topmost. The list is `spare_operands`, to which the caller should return
+    /// it.
     pub(super) fn pop_list(&mut self, count: usize) -> Vec<Value> {
         let mut values = std::mem::take(&mut self.spare_operands);
         values.clear();
@@ -171,12 +175,12 @@ impl<'a, 'm> Builder<'a, 'm> {
         (self.stack.len() - count..self.stack.len()).map(|i| self.operand(i)).collect()
     }
 
-    /// The operand in slot `index` of the stack, as of now.
+    /// Returns the current operand in slot `index` of the stack.
     pub(super) fn operand(&mut self, index: usize) -> Value {
         match self.stack[index] {
             Operand::Value(value) => self.func.find(value),
             Operand::Slot(ty) => {
-                // In the peeled form nothing assigns it.
+                // In the peeled form it is never assigned.
                 let block = if self.vars.merged.is_some() { self.here() } else { Block::ENTRY };
                 let variable = self.slot_variable(index);
                 self.ssa.read_variable(&mut self.func, &mut self.vars, variable, block, ty)

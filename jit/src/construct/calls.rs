@@ -43,7 +43,7 @@ impl<'m> Builder<'_, 'm> {
         self.block = None;
     }
 
-    /// The arguments of a function of type `ty` and, last, the reference to it, which is not null.
+    /// Pops the arguments of a function of type `ty` and, last, the reference to it, checked not to be null.
     fn pop_referenced(&mut self, ty: u32) -> Vec<Value> {
         let mut args = self.pop_list(self.module.types[ty as usize].params.len() + 1);
         if let Some(reference) = args.last_mut() {
@@ -52,7 +52,7 @@ impl<'m> Builder<'_, 'm> {
         args
     }
 
-    /// The reference, after a check that it is not null.
+    /// Checks that the reference is not null, and returns it.
     pub(super) fn non_null(&mut self, reference: Value) -> Value {
         if matches!(self.func.op(reference), Op::NonNull | Op::RefFunc) {
             return reference;
@@ -60,7 +60,7 @@ impl<'m> Builder<'_, 'm> {
         self.emit(Op::NonNull, Type::Ref, 0, 0, &[reference])
     }
 
-    /// A call that comes back, and its results.
+    /// Emits a call that returns, and pushes its results.
     fn returning(&mut self, op: Op, ty: &'m FuncType, aux: u32, table: u32, args: &[Value]) {
         let first = ty.results.first().map_or(Type::Void, |&ty| ty.into());
         let call = self.emit(op, first, aux, u64::from(table), args);

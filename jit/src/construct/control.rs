@@ -1,11 +1,11 @@
 //! Blocks, loops, branches and labels.
 //!
-//! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any; until then
-//! they wait in its frame, and the successor's place in the branching block is held by [`PENDING`]. A loop's header is
-//! made at once and sealed at its `end`. The function's label is never a block: each branch to it returns on the spot.
+//! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any. Until then
+//! the edges wait in its frame, and [`PENDING`] replaces the successor in the branching block. A loop's header is made
+//! at once and sealed at its `end`. The function's label never becomes a block: each branch to it returns directly.
 
 use super::builder::{Builder, Operand};
-use super::frames::{Edge, Frame, Kind, Otherwise, PENDING, param_type};
+use super::frames::{Edge, ElseEntry, Frame, Kind, PENDING, param_type};
 use crate::ir::{Block, Op, Type, Value};
 use crate::slow_growth;
 use weir_bytecode::instrs::{BlockType, Labels};
@@ -23,12 +23,12 @@ impl Builder<'_, '_> {
         slow_growth::push(&mut self.frames, Frame { opened, ..Frame::new(kind, ty, height) });
     }
 
-    /// Where the current instruction is, in the order of translation.
+    /// Returns the position of the current instruction in the order of translation.
     pub(super) fn position(&self) -> u32 {
-        self.pc + self.rounds.back
+        self.pc + self.peeling.retranslated
     }
 
-    /// Opens the loop at `pc`, in live code or where an OSR body begins.
+    /// Opens the loop at `pc`, in live code or at the beginning of an OSR body.
     pub(super) fn open_loop(&mut self, ty: BlockType) {
         let params = ty.arity(self.module).0;
         let height = self.stack.len() - params;
@@ -73,38 +73,38 @@ impl Builder<'_, '_> {
         let from = self.here();
         let params = ty.arity(self.module).0;
         let args = self.label_args(params);
-        let otherwise = match self.known(condition) {
+        let else_entry = match self.known(condition) {
             Some(0) => {
                 self.block = None;
-                Otherwise::Continue(from, args)
+                ElseEntry::Continue(from, args)
             }
-            Some(_) => Otherwise::Nothing,
+            Some(_) => ElseEntry::Dead,
             None => {
                 self.terminate(Op::Branch, 0, 0, &[condition]);
                 self.continue_in_new_block(from);
                 self.func.push_succ(from, PENDING);
-                Otherwise::Edge(Edge { from, index: 1, args })
+                ElseEntry::Edge(Edge { from, index: 1, args })
             }
         };
-        self.push_frame(Kind::If(otherwise), ty, self.stack.len() - params, from);
+        self.push_frame(Kind::If(else_entry), ty, self.stack.len() - params, from);
     }
 
     pub(super) fn open_else(&mut self) {
         let frame = self.frames.last().expect("validated code nests");
         let (ty, height) = (frame.ty, frame.height());
-        let Kind::If(otherwise) = frame.kind else { unreachable!("validated code has `else` only in an `if`") };
+        let Kind::If(else_entry) = frame.kind else { unreachable!("validated code has `else` only in an `if`") };
         if self.block.is_some() {
             self.jump_to_label(0);
         }
         self.stack.truncate(height);
         self.frames.last_mut().expect("validated code nests").kind = Kind::Block;
-        let args = match otherwise {
-            Otherwise::Nothing => return,
-            Otherwise::Continue(block, args) => {
+        let args = match else_entry {
+            ElseEntry::Dead => return,
+            ElseEntry::Continue(block, args) => {
                 self.block = Some(block);
                 args
             }
-            Otherwise::Edge(edge) => {
+            ElseEntry::Edge(edge) => {
                 self.enter_new_block(&[edge]);
                 edge.args
             }
@@ -112,7 +112,7 @@ impl Builder<'_, '_> {
         self.push_label_args(args, ty.arity(self.module).0);
     }
 
-    /// `end`, in live code or where dead code ends.
+    /// Translates `end`, in live code or where dead code ends.
     pub(super) fn end(&mut self) {
         let frame = slow_growth::pop(&mut self.frames).expect("validated code nests");
         let mut edges = std::mem::take(&mut self.spare_edges);
@@ -137,11 +137,11 @@ impl Builder<'_, '_> {
                 edges.clear();
                 edges.extend(self.first_exit());
             }
-            Kind::Again { pc } if !edges.is_empty() => return self.translate_again(pc, frame, edges),
-            Kind::Block | Kind::Again { .. } | Kind::If(Otherwise::Nothing) => {}
+            Kind::PeeledLoop { pc } if !edges.is_empty() => return self.retranslate_loop(pc, frame, edges),
+            Kind::Block | Kind::PeeledLoop { .. } | Kind::If(ElseEntry::Dead) => {}
             // A missing second arm passes the parameters on.
-            Kind::If(Otherwise::Edge(edge)) => edges.push(edge),
-            Kind::If(Otherwise::Continue(block, args)) => {
+            Kind::If(ElseEntry::Edge(edge)) => edges.push(edge),
+            Kind::If(ElseEntry::Continue(block, args)) => {
                 self.stack.truncate(frame.height());
                 self.block = Some(block);
                 self.push_label_args(args, results);
@@ -163,7 +163,7 @@ impl Builder<'_, '_> {
         self.join_operands(block, edges, results);
     }
 
-    /// The edge from the current block into a label that ends here, with this many operands.
+    /// Makes the edge from the current block into a label that ends here, with this many operands.
     pub(super) fn fall_through(&mut self, operands: usize) -> Edge {
         let from = self.here();
         let args = self.label_args(operands);
@@ -172,7 +172,7 @@ impl Builder<'_, '_> {
         Edge { from, index: 0, args }
     }
 
-    /// Pushes the operands that come with these edges, which are those of `block`.
+    /// Pushes the operands that these edges, which are those of `block`, carry.
     pub(super) fn join_operands(&mut self, block: Block, edges: &[Edge], count: usize) {
         let mut args = Vec::new();
         for i in 0..count as u32 {
@@ -185,12 +185,12 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Lets what the structure that ends here does not assign come from where it was opened, unless an OSR entry is
-    /// inside, or its opening was not translated.
+    /// Lets variables that the structure that ends here does not assign pass from the block where it was opened; not if
+    /// an OSR entry is inside, or its opening was not translated.
     fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
         let entered = self.vars.merged.as_ref().is_some_and(|merged| merged.within(open, self.pc));
         if outside != PENDING && self.options.refinements.regions && !entered {
-            let region = self.body.loops.len() as u32 + self.vars.joins.join(open, self.position());
+            let region = self.body.loops.len() as u32 + self.vars.assignments.region(open, self.position());
             self.ssa.begin_region(join, outside, region);
         }
     }
@@ -210,7 +210,7 @@ impl Builder<'_, '_> {
         self.ssa.seal_block(&mut self.func, &mut self.vars, header);
     }
 
-    /// Steps over an instruction of dead code, which ends with the `else` or `end` of the block that it began in.
+    /// Skips an instruction of dead code, which ends with the `else` or `end` of the block in which it began.
     pub(super) fn skip(&mut self, op: Opcode) {
         if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
             self.skipped += 1;
@@ -230,7 +230,7 @@ impl Builder<'_, '_> {
         self.jump_to_label(depth);
     }
 
-    /// The label takes what is below the reference; after the branch the reference is known not to be null.
+    /// The label takes the operands below the reference; after the branch the reference is known not to be null.
     pub(super) fn br_on_null(&mut self, depth: u32) {
         let reference = self.pop();
         let is_null = self.is_null(reference);
@@ -240,7 +240,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The label takes the reference too; after the branch it is gone.
+    /// The label also takes the reference; after the branch it is dropped.
     pub(super) fn br_on_non_null(&mut self, depth: u32) {
         let reference = self.top(1)[0];
         let is_null = self.is_null(reference);
@@ -319,7 +319,7 @@ impl Builder<'_, '_> {
         self.block = None;
     }
 
-    /// Emits a terminator. Its successors and what comes next are the caller's.
+    /// Emits a terminator. The caller adds its successors and opens the next block.
     pub(super) fn terminate(&mut self, op: Op, aux: u32, imm: u64, args: &[Value]) {
         self.emit(op, Type::Void, aux, imm, args);
         let block = self.here();
@@ -327,7 +327,7 @@ impl Builder<'_, '_> {
         self.insts.clear();
     }
 
-    /// Whether the label is the function's.
+    /// Returns whether the label is the function's.
     fn returns(&self, depth: u32) -> bool {
         depth as usize + 1 == self.frames.len()
     }
@@ -337,15 +337,15 @@ impl Builder<'_, '_> {
         &mut self.frames[index]
     }
 
-    /// How many operands a label other than the function's takes.
+    /// Returns the number of operands of a label other than the function's.
     fn label_arity(&mut self, depth: u32) -> usize {
         let module = self.module;
         let frame = self.label(depth);
         let (params, results) = frame.ty.arity(module);
-        if matches!(frame.kind, Kind::Loop { .. } | Kind::Again { .. }) { params } else { results }
+        if matches!(frame.kind, Kind::Loop { .. } | Kind::PeeledLoop { .. }) { params } else { results }
     }
 
-    /// The topmost operands, as the arguments of an edge.
+    /// Returns the topmost operands, as the arguments of an edge.
     fn label_args(&mut self, count: usize) -> u32 {
         self.ssa.spend(count);
         let start = self.label_args.len() as u32;
@@ -370,7 +370,7 @@ impl Builder<'_, '_> {
         frame.edges = edges;
         match frame.kind {
             Kind::Loop { header, .. } => self.func.add_edge(from, header),
-            Kind::Function | Kind::Block | Kind::If(_) | Kind::Again { .. } => self.func.push_succ(from, PENDING),
+            Kind::Function | Kind::Block | Kind::If(_) | Kind::PeeledLoop { .. } => self.func.push_succ(from, PENDING),
         }
     }
 
@@ -383,14 +383,14 @@ impl Builder<'_, '_> {
         self.block = None;
     }
 
-    /// A block that returns, as the last successor of `from`.
+    /// Makes a block that returns, as the last successor of `from`.
     fn return_block(&mut self, from: Block, results: &[Value]) -> Block {
         let block = self.continue_in_new_block(from);
         self.terminate(Op::Return, 0, 0, results);
         block
     }
 
-    /// A block that only `from` leads to, as its last successor.
+    /// Continues in a block that only `from` leads to, as its last successor.
     fn continue_in_new_block(&mut self, from: Block) -> Block {
         let block = self.func.create_block();
         self.func.add_edge(from, block);
@@ -399,7 +399,7 @@ impl Builder<'_, '_> {
         block
     }
 
-    /// The block that a label becomes when all its edges are known.
+    /// Makes the block of a label all of whose edges are known.
     pub(super) fn enter_new_block(&mut self, edges: &[Edge]) -> Block {
         let block = self.func.create_block();
         for edge in edges {

@@ -3,7 +3,8 @@
 use crate::hash_table::{HashTable, NumberHash, Slot};
 use crate::ir::{Block, Value};
 
-/// Definitions. The table is at most four fifths full and grows by a third, because it is much of what construction allocates.
+/// Definitions. The table is at most four fifths full and grows by a third, because it is a large part of what
+/// construction allocates.
 #[derive(Debug)]
 pub(super) struct Definitions {
     table: HashTable<Vec<Definition>>,
@@ -26,12 +27,12 @@ impl Slot for Definition {
 }
 
 impl Definitions {
-    /// None, and no room.
+    /// Creates an empty table.
     pub(super) fn new() -> Definitions {
         Definitions { table: HashTable::new(Vec::new()), hash: NumberHash::default() }
     }
 
-    /// Makes room for this many.
+    /// Reserves memory for this many definitions.
     pub(super) fn reserve(&mut self, definitions: usize) {
         let size = (definitions + definitions / 4).max(16);
         if size > self.table.size() {
@@ -40,13 +41,13 @@ impl Definitions {
         }
     }
 
-    /// The slot of this definition, or a free one for it; there are slots.
+    /// Returns the slot of this definition, or a free one for it. The table is not empty.
     fn find(&self, block: Block, variable: u32) -> usize {
         let hash = hash_of(self.hash, block, variable);
         self.table.find(hash, |found| (found.block, found.variable) == (block, variable))
     }
 
-    /// The value of `variable` at the end of `block`. Something has been inserted before.
+    /// Returns the value of `variable` at the end of `block`. The table is not empty.
     pub(super) fn get(&self, block: Block, variable: u32) -> Option<Value> {
         let found = self.table.get(self.find(block, variable));
         (!found.is_free()).then_some(found.value)

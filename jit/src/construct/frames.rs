@@ -5,7 +5,7 @@ use crate::slow_growth;
 use weir_bytecode::Module;
 use weir_bytecode::instrs::BlockType;
 
-/// A successor not made yet.
+/// A successor that has not been made yet.
 pub(super) const PENDING: Block = Block(u32::MAX);
 
 /// An open block, loop or `if`.
@@ -20,21 +20,21 @@ pub(super) struct Frame {
     pub(super) edges: u32,
 }
 
-/// Edges into the labels of all open frames, each with the one before it into the same label: those of one label are in
-/// the order of `preds`.
+/// Edges into the labels of all open frames. Each links to the previous edge into the same label; those of one label
+/// are in the order of `preds`.
 pub(super) struct Edges {
     entries: Vec<(Edge, u32)>,
-    /// The last of the entries that are not in use, which are chained alike.
+    /// The last of the unused entries, which are linked in the same way.
     free: u32,
 }
 
 impl Edges {
-    /// None, and room for this many.
+    /// Creates an empty list and reserves memory for this many edges.
     pub(super) fn new(edges: usize) -> Edges {
         Edges { entries: Vec::with_capacity(edges), free: NO_EDGE }
     }
 
-    /// Adds `edge` to those that end with `before`. Returns what they end with then.
+    /// Adds `edge` to the list that ends with `before`. Returns the new end.
     pub(super) fn push(&mut self, before: u32, edge: Edge) -> u32 {
         let at = self.free;
         match self.entries.get_mut(at as usize) {
@@ -50,7 +50,7 @@ impl Edges {
         }
     }
 
-    /// Moves the edges that end with `last` to `edges`, which is empty.
+    /// Moves the edges of the list that ends with `last` to `edges`, which is empty.
     pub(super) fn take(&mut self, mut last: u32, edges: &mut Vec<Edge>) {
         while let Some((edge, before)) = self.entries.get_mut(last as usize) {
             slow_growth::push(edges, *edge);
@@ -61,7 +61,7 @@ impl Edges {
     }
 }
 
-/// Before the first edge into a label.
+/// The end of an empty list.
 pub(super) const NO_EDGE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -71,19 +71,20 @@ pub(super) enum Kind {
     /// A `block`, or the second arm of an `if`.
     Block,
     /// The first arm of an `if`.
-    If(Otherwise),
-    /// A `loop` around an OSR entry, on its first round: see [`osr`](super::osr). The label takes what the loop takes.
-    Again { pc: u32 },
+    If(ElseEntry),
+    /// A `loop` around an OSR entry, in its first iteration, which is peeled: see [`osr`](super::osr). The label takes
+    /// the parameters of the loop.
+    PeeledLoop { pc: u32 },
     /// A `loop` with this header, whose parameters' phis start at `phis` among the label arguments.
     Loop { header: Block, phis: u32 },
 }
 
-/// What leads to the second arm of an `if`.
+/// The way in which the second arm of an `if` is entered.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Otherwise {
-    /// Nothing: the arm is dead.
-    Nothing,
-    /// The block goes on with the second arm, because the first is dead.
+pub(super) enum ElseEntry {
+    /// It is not: the arm is dead.
+    Dead,
+    /// From this block directly, because the first arm is dead.
     Continue(Block, u32),
     /// An edge. Its arguments are the parameters.
     Edge(Edge),

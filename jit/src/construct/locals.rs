@@ -22,7 +22,7 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn write_local(&mut self, local: u32, value: Value) {
-        self.vars.joins.assign(local, self.position());
+        self.vars.assignments.assign(local, self.position());
         self.ssa.write_variable(local, self.here(), value);
     }
 

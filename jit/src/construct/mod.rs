@@ -1,22 +1,23 @@
 //! Bytecode to SSA in one pass, without a prior CFG analysis.
 //!
 //! [`build`] walks the instructions once with an abstract operand stack. Locals are variables of [`braun`]; operands
-//! are plain values, merged by phis only where a label takes operands. Everything emitted is folded, simplified and, if
-//! pure, shared within its block on the way (`numeric`), and a branch on a constant drops its other edge, so that the
-//! graph is never bigger than it must be. Dead code is skipped: a block is made only once an edge reaches it, and
-//! blocks are numbered in the order of the code.
+//! are plain values, merged by phis only where a label takes operands. All instructions are folded, simplified and, if
+//! pure, shared within their block when they are emitted (`numeric`), and a branch on a constant drops its other edge,
+//! so that the graph does not become larger than necessary. Dead code is skipped: a block is made only when an edge
+//! reaches it, and blocks are numbered in the order of the code.
 //!
-//! `osr` is the form that the interpreter enters at a loop. The sub-files have the names that the interpreter's have.
+//! `osr` is the form that the interpreter enters at a loop. The sub-files have the same names as those of the
+//! interpreter.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
+mod assignments;
 pub mod braun;
 mod builder;
 mod calls;
 mod control;
 mod definitions;
 mod frames;
-mod joins;
 mod locals;
 mod memory;
 mod numeric;
@@ -30,20 +31,20 @@ mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type};
 use crate::request::{Options, Refusal};
+use assignments::Assignments;
 use builder::{Builder, work_limit};
 use bumpalo::Bump;
 use frames::{Edges, Frame};
-use joins::Joins;
 pub use stats::BuildStats;
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::{Imm, Instrs, Module, Opcode, Trap};
 
-/// Locals and operands that an OSR body may have.
+/// Maximum number of locals and operands of an OSR body.
 const SLOT_LIMIT: usize = 1 << 20;
 
-/// Builds the SSA of function `func` of `module`: no replacement is pending in it, blocks that cannot be reached are
-/// empty, and constants are shared and are in the entry block. (They live long there; a back end does not keep them in
-/// registers but makes them anew at each use.)
+/// Builds the SSA of function `func` of `module`. No replacement is pending in it, unreachable blocks are empty, and
+/// constants are shared and in the entry block. (A back end does not keep such long-lived constants in registers, but
+/// rematerialises them.)
 ///
 /// # Errors
 /// [`Refusal::Untranslated`] for code that has no SSA; [`Refusal::Budget`] for a function whose SSA would be quadratic.
@@ -80,7 +81,7 @@ pub fn build<'a>(
             }
         }
         if op == Opcode::End
-            && let Some(pc) = builder.rounds.again.take()
+            && let Some(pc) = builder.peeling.next_loop.take()
         {
             code = Instrs::new(module, pc, body.end);
         }
@@ -92,7 +93,7 @@ pub fn build<'a>(
 }
 
 impl<'a, 'm> Builder<'a, 'm> {
-    /// Parameters, and the poll that every call does.
+    /// Emits the parameters, and the poll at function entry.
     fn enter_call(&mut self) {
         for (i, &ty) in self.ty.params.iter().enumerate() {
             let param = self.func.create(Op::Param, ty.into(), 0, 0, i as u64, &[]);
@@ -112,8 +113,8 @@ impl<'a, 'm> Builder<'a, 'm> {
             }
             self.ssa.remove_unreachable(&mut self.func);
         }
-        // The next steps need the memory of the parts that are no longer used.
-        (self.edges, self.frames, self.vars.joins) = (Edges::new(0), Vec::new(), Joins::new(0));
+        // The next steps use the memory of parts that are no longer needed.
+        (self.edges, self.frames, self.vars.assignments) = (Edges::new(0), Vec::new(), Assignments::new(0));
         self.ssa.finish(&mut self.func);
         self.func.prepend(Block::ENTRY, &self.vars.leaders);
         self.func.settle();
@@ -126,7 +127,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(self.func)
     }
 
-    /// One instruction of live code, whose immediates are next in `code`. Those that make up most of it are decoded here.
+    /// Translates one instruction of live code, whose immediates are next in `code`. The most frequent ones are decoded
+    /// here.
     #[inline(always)]
     #[expect(
         clippy::wildcard_enum_match_arm,
@@ -158,7 +160,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             Opcode::GlobalSet => self.global_set(code.u32()),
             Opcode::I32Const => self.push_constant(Type::I32, u64::from(code.i64() as u32)),
             Opcode::I64Const => self.push_constant(Type::I64, code.i64() as u64),
-            // Only these two have a row in TABLE 2 that is not all of their meaning.
+            // The row of these two in TABLE 2 is not their whole meaning.
             Opcode::I64MulWideS => self.mul_wide(true),
             Opcode::I64MulWideU => self.mul_wide(false),
             _ => match Op::from_opcode(op) {
@@ -170,7 +172,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(())
     }
 
-    /// One of the other instructions.
+    /// Translates one of the other instructions.
     fn other(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
         match (op, imm) {
             (Opcode::Nop, _) => {}
@@ -221,7 +223,8 @@ impl<'a, 'm> Builder<'a, 'm> {
     }
 }
 
-/// Whether `step` or `other` has an arm for an instruction that has no row in TABLE 2 and is not one on vectors.
+/// Returns whether `step` or `other` has an arm for an instruction that has no row in TABLE 2 and is not a vector
+/// instruction.
 const fn is_other(op: Opcode) -> bool {
     matches!(
         op,
@@ -281,7 +284,7 @@ const fn is_other(op: Opcode) -> bool {
     )
 }
 
-/// Every instruction is one of TABLE 2, one on vectors, or one with an arm.
+/// Every instruction has a row in TABLE 2, is a vector instruction, or has an arm.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {

@@ -20,7 +20,7 @@ impl Builder<'_, '_> {
         self.push(value);
     }
 
-    /// The result of `op`, whose NaNs are replaced if that is asked for.
+    /// Replaces NaNs in the result of `op` by canonical ones, if the options say so.
     fn with_canonical_nans(&mut self, op: Option<Opcode>, value: Value) -> Value {
         let floats = op.filter(|_| self.options.canonical_nans).and_then(nan::open);
         let Some(floats) = floats.filter(|_| self.func.as_const(value).is_none()) else { return value };
@@ -58,8 +58,8 @@ impl Builder<'_, '_> {
         self.push(high);
     }
 
-    /// `i64.mul_wide_u` or, with `signed`, `i64.mul_wide_s`: a negative factor counts for 2⁶⁴ too much in the unsigned
-    /// product, so that its high half has the other factor too much.
+    /// `i64.mul_wide_u` or, with `signed`, `i64.mul_wide_s`. The unsigned product treats a negative factor as 2⁶⁴ too
+    /// large, so the other factor is subtracted from the high half.
     pub(super) fn mul_wide(&mut self, signed: bool) {
         let [a, b] = self.pop_array();
         let low = self.int64(Op::Mul, a, b);
@@ -80,7 +80,7 @@ impl Builder<'_, '_> {
         self.binary(op, Type::I64, Type::I64, a, b)
     }
 
-    /// 1 if `a` is less than `b`, both unsigned.
+    /// Returns 1 if `a` is less than `b`, both unsigned.
     fn less64(&mut self, a: Value, b: Value) -> Value {
         let less = self.binary(Op::LtU, Type::I64, Type::I32, a, b);
         self.unary(Op::ExtendU, Type::I32, Type::I64, less)
@@ -119,7 +119,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The constant that `op` computes from constants.
+    /// Returns the constant that `op` computes from constants.
     fn fold(&mut self, op: Op, operand: Type, result: Type, args: &[Value]) -> Option<Value> {
         if !self.options.refinements.fold {
             return None;
@@ -133,7 +133,7 @@ impl Builder<'_, '_> {
         Some(self.constant(result, bits))
     }
 
-    /// Emits `op`, or finds it in the current block if it is pure and was emitted there not long ago.
+    /// Emits `op`, or returns an equal pure value emitted recently in the current block.
     pub(super) fn shared(&mut self, op: Op, ty: Type, args: &[Value]) -> Value {
         if op.effect() != Effect::Pure || !self.options.refinements.number {
             return self.emit(op, ty, 0, 0, args);

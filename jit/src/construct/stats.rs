@@ -1,17 +1,17 @@
-//! What construction counts.
+//! Counters of construction.
 
 use weir_contract::stats::Counters;
 
-/// What construction counted.
+/// Counters of construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BuildStats {
-    /// What is reported of every compilation.
+    /// Counters that every compilation reports.
     pub counters: Counters,
     /// How often a phi was examined for triviality.
     pub checks: u64,
-    /// Operands that were compared for that.
+    /// Number of operands that were compared for that.
     pub operands_checked: u64,
-    /// Values, constants and phis included.
+    /// Number of values, constants and phis included.
     pub values: u32,
     /// Steps taken: instructions, their operands, and [`Braun::work`](super::braun::Braun::work).
     pub work: u64,

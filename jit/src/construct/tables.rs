@@ -1,4 +1,4 @@
-//! References and tables. Bulk operations are with those on memories.
+//! References and tables. Bulk operations on tables are with those on memories.
 
 use super::builder::Builder;
 use crate::ir::{Op, Type, Value};
@@ -10,10 +10,10 @@ impl Builder<'_, '_> {
         self.push(value);
     }
 
-    /// 1 if a reference is null, else 0.
+    /// Returns 1 if a reference is null, else 0.
     pub(super) fn is_null(&mut self, reference: Value) -> Value {
         match self.func.as_const(reference).filter(|_| self.options.refinements.fold) {
-            // Only null is a constant.
+            // Null is the only constant reference.
             Some(bits) => self.constant(Type::I32, u64::from(bits == 0)),
             None => self.shared(Op::RefIsNull, Type::I32, &[reference]),
         }

@@ -1,25 +1,25 @@
 //! The variables of a function, and its constants.
 
+use super::assignments::Assignments;
 use super::braun;
-use super::joins::Joins;
 use super::osr::state::{ENCLOSING, Merged, frame_slot};
 use crate::hash_table::{HashTable, NumberHash, Slot};
 use crate::ir::{Entry, Func, Op, Type, Value};
 use weir_bytecode::FuncBody;
 
-/// What the variables are: locals first, then, in an OSR body, operand slots.
+/// The variables: locals first, then, in an OSR body, operand slots.
 pub(super) struct Variables<'m> {
     pub(super) body: &'m FuncBody,
-    /// If the form is that of an OSR body that holds everything once.
+    /// Set in the merged form of an OSR body.
     pub(super) merged: Option<Merged<'m>>,
-    pub(super) joins: Joins,
-    /// Instructions for the head of the entry block.
+    pub(super) assignments: Assignments,
+    /// Instructions for the beginning of the entry block.
     pub(super) leaders: Vec<Value>,
     pub(super) constants: Constants,
 }
 
 impl Variables<'_> {
-    /// The constant `bits`, which is in the entry block.
+    /// Returns the constant `bits`, which is in the entry block.
     pub(super) fn constant(&mut self, func: &mut Func<'_>, ty: Type, bits: u64) -> Value {
         let slot = self.constants.find(func, ty, bits);
         let found = self.constants.table.get(slot);
@@ -44,7 +44,7 @@ impl Constants {
         Constants { table: HashTable::new(vec![Value::FREE; 32]), hash: NumberHash::default() }
     }
 
-    /// The slot of this constant, or a free one for it.
+    /// Returns the slot of this constant, or a free one for it.
     fn find(&self, func: &Func<'_>, ty: Type, bits: u64) -> usize {
         self.table.find(hash_of(self.hash, ty, bits), |value| (func.ty(value), func.inst(value).imm) == (ty, bits))
     }
@@ -79,7 +79,7 @@ impl braun::Variables for Variables<'_> {
         match &self.merged {
             Some(merged) if region == ENCLOSING => merged.assigned(self.body, variable),
             _ => match region.checked_sub(self.body.loops.len() as u32) {
-                Some(join) => self.joins.assigned(join, variable),
+                Some(join) => self.assignments.may_assign(join, variable),
                 None => self.body.loops[region as usize].assigned.contains(variable),
             },
         }

@@ -1,5 +1,5 @@
-//! Instructions on vectors. Accesses to memory of fewer than 16 bytes become a load or a store and an instruction on
-//! what is loaded or stored.
+//! Vector instructions. Accesses to memory of fewer than 16 bytes become a load or a store and an instruction on the
+//! value.
 
 use super::builder::Builder;
 use crate::ir::{Op, Type, Value};
@@ -9,7 +9,7 @@ use weir_bytecode::{Imm, Opcode};
 
 impl Builder<'_, '_> {
     pub(super) fn vector(&mut self, op: Opcode, imm: Imm<'_>) {
-        // Only instructions that do nothing with lanes access memory.
+        // Only vector instructions without a lane operation access memory.
         let access = if op.lanes().is_none() { access_of(op) } else { None };
         let value = match (access, imm) {
             (Some(access), Imm::Mem(arg)) => self.vector_access(access, arg, 0),
@@ -33,7 +33,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A load or a store. Returns what is loaded.
+    /// Emits a load or a store. Returns the loaded value.
     fn vector_access(&mut self, access: Access, arg: MemArg, lane: u8) -> Option<Value> {
         match access {
             Access::Store => {
@@ -59,7 +59,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// The result of `op`, in whose lanes NaNs are replaced if that is asked for.
+    /// Replaces NaNs in the lanes of the result of `op` by canonical ones, if the options say so.
     fn with_canonical_lanes(&mut self, op: Opcode, value: Value) -> Value {
         let Some(floats) = nan::open(op).filter(|_| self.options.canonical_nans) else { return value };
         let compare = if floats == Floats::F32x4 { Opcode::F32x4Eq } else { Opcode::F64x2Eq };
@@ -83,16 +83,16 @@ impl Builder<'_, '_> {
     }
 }
 
-/// What an access to memory becomes.
+/// The translation of an access to memory.
 #[derive(Clone, Copy)]
 enum Access {
-    /// A load of this type, and what is done with the value that is loaded.
+    /// A load of this type, and an operation on the loaded value.
     Load(Op, Type, Option<Opcode>),
     /// A store of the whole vector.
     Store,
-    /// A load of this type, and the instruction that puts its value into the lane.
+    /// A load of this type, and the instruction that inserts its value in the lane.
     LoadLane(Op, Type, Opcode),
-    /// A store, and the instruction that takes the value out of the lane.
+    /// A store, and the instruction that extracts the value from the lane.
     StoreLane(Op, Opcode),
 }
 
@@ -132,7 +132,7 @@ const fn access_of(op: Opcode) -> Option<Access> {
     None
 }
 
-/// Exactly the instructions on vectors that do nothing with lanes access memory.
+/// Exactly the vector instructions without a lane operation access memory.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {

@@ -51,33 +51,33 @@ pub const CALLEE_SAVED: RegSet = {
     set
 };
 
-/// Integer arguments of the System V convention, by which helpers are called: rdi rsi rdx rcx r8 r9.
+/// Integer arguments of the System V convention, with which helpers are called: rdi rsi rdx rcx r8 r9.
 pub const SYSTEM_V_ARGS: [Reg; 6] = [Reg::int(7), Reg::int(6), Reg::int(2), Reg::int(1), Reg::int(8), Reg::int(9)];
 
-/// Where a value travels: a register, or a slot of the overflow area.
+/// The location of a parameter or a result at a call: a register, or a slot of the overflow area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Travel {
+pub enum ArgLocation {
     /// In this register.
     Reg(Reg),
     /// In this slot.
     Overflow(u32),
 }
 
-/// Where parameters travel.
-pub fn params(types: &[ValType]) -> impl Iterator<Item = Travel> + '_ {
-    weir_contract::param_places(types).map(|place| travel(place, &weir_contract::INT_ARG_REGS))
+/// Returns the locations of parameters.
+pub fn params(types: &[ValType]) -> impl Iterator<Item = ArgLocation> + '_ {
+    weir_contract::param_places(types).map(|place| location(place, &weir_contract::INT_ARG_REGS))
 }
 
-/// Where results travel.
-pub fn results(types: &[ValType]) -> impl Iterator<Item = Travel> + '_ {
-    weir_contract::result_places(types).map(|place| travel(place, &weir_contract::INT_RESULT_REGS))
+/// Returns the locations of results.
+pub fn results(types: &[ValType]) -> impl Iterator<Item = ArgLocation> + '_ {
+    weir_contract::result_places(types).map(|place| location(place, &weir_contract::INT_RESULT_REGS))
 }
 
-fn travel(place: Place, ints: &[u8]) -> Travel {
+fn location(place: Place, ints: &[u8]) -> ArgLocation {
     match place {
-        Place::Int(n) => Travel::Reg(Reg::int(ints[n as usize])),
-        Place::Float(n) => Travel::Reg(Reg::float(n)),
-        Place::Overflow(slot) => Travel::Overflow(slot),
+        Place::Int(n) => ArgLocation::Reg(Reg::int(ints[n as usize])),
+        Place::Float(n) => ArgLocation::Reg(Reg::float(n)),
+        Place::Overflow(slot) => ArgLocation::Overflow(slot),
     }
 }
 

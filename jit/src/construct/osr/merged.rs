@@ -1,14 +1,15 @@
-//! An OSR body that holds everything once.
+//! An OSR body in which all code is translated once.
 //!
-//! Translation starts at the outermost loop around the entry, and the code before it is walked only for the types on the operand
-//! stack. The headers of the loops around the entry have no edge from outside, or only one from inside the outermost of them,
-//! and yet they are reached, from the code after the entry. Blocks that nothing reaches are removed in the end.
+//! Translation starts at the outermost loop around the entry. The code before it is only walked for the types on the
+//! operand stack. The headers of the loops around the entry have no edge from outside, or only one from inside the
+//! outermost of them. They are nevertheless reached, from the code after the entry. Unreachable blocks are removed at
+//! the end.
 //!
 //! Two things differ from the ordinary form until the entry has been passed:
-//! - A local is unchanged at the header of such a loop only if *none* of them assigns it, since the code before the
-//!   entry runs after it, on the next round of an outer loop. Then its value is the one in the frame.
-//! - An operand below a block that may hold the entry is there in two ways, computed on the path through the code and
-//!   found in the frame. It becomes a variable, [`Operand::Slot`], read where it is popped.
+//! - A local is unchanged at the header of such a loop only if *none* of the loops assigns it, because the code before
+//!   the entry runs after the entry in the next iteration of an outer loop. Its value is then the one in the frame.
+//! - An operand below a block that may contain the entry has two sources: on the path through the code it is computed,
+//!   at the entry it is in the frame. It becomes a variable, [`Operand::Slot`], read where it is popped.
 
 use super::super::builder::{Builder, Operand};
 use super::super::frames::{Frame, param_type};
@@ -18,7 +19,7 @@ use weir_bytecode::instrs::BlockType;
 use weir_bytecode::{Imm, Instr, Instrs};
 
 impl<'m> Builder<'_, 'm> {
-    /// Opens the outermost of these loops, which `instrs` begin with. The last one is the entry's.
+    /// Opens the outermost of these loops, with which `instrs` begin. The last one is the entry's.
     pub(super) fn open_merged(&mut self, loops: Vec<u32>, instrs: &mut Instrs<'m>) {
         let Some(Instr { pc, imm: Imm::Block(ty), .. }) = instrs.next() else { unreachable!("there is a `loop`") };
         let outermost = self.body.loop_at(pc).expect("it is one of the body's");
@@ -45,7 +46,7 @@ impl<'m> Builder<'_, 'm> {
         Some(start)
     }
 
-    /// The region of the current loop, and the block whose variables pass through it. `from` leads to the loop.
+    /// Returns the region of the current loop, and the block whose variables pass through it. `from` leads to the loop.
     pub(in crate::construct) fn region(&self, from: Option<Block>) -> (Block, u32) {
         if self.vars.merged.as_ref().is_some_and(|merged| merged.loops.binary_search(&self.pc).is_ok()) {
             return (Block::ENTRY, ENCLOSING);
@@ -54,12 +55,12 @@ impl<'m> Builder<'_, 'm> {
         (from.expect("a loop is opened in live code"), index as u32)
     }
 
-    /// Before a block is opened that may hold the entry: makes variables of the operands below it.
+    /// Makes variables of the operands below a block that may contain the entry, before the block is opened.
     pub(in crate::construct) fn operands_to_slots(&mut self) {
         if self.vars.merged.as_ref().is_none_or(|merged| self.pc > merged.pc()) {
             return;
         }
-        // Those below the innermost block became variables when that was opened.
+        // Those below the innermost block became variables when it was opened.
         let height = self.frames.last().map_or(0, Frame::height);
         for i in height..self.stack.len() {
             if let Operand::Value(value) = self.stack[i] {

@@ -1,27 +1,27 @@
-//! The form of a function that the interpreter enters at a loop, with its frame.
+//! OSR bodies: the form of a function that the interpreter enters at a loop, with its frame.
 //!
-//! The entry block loads the live slots of the frame, each when it is first read, and leads to the loop's header.
-//! Structured code can come back only to the loops around the entry. There are two forms of these loops:
-//! - [`peeled`]: the code around the entry is translated as the rest of a round, and then once more as the loop that it is. The loops
-//!   nest as they do in the source.
-//! - [`merged`]: everything is translated once. Then the loops around the entry and its own are one, all of which count
-//!   as hot as the innermost. It is for functions of which too much would be copied.
+//! The entry block loads the live slots of the frame, each at its first read, and leads to the loop's header. From
+//! there, structured code can only return to the loops around the entry. There are two forms of these loops:
+//! - [`peeled`]: the code around the entry is translated as the rest of an iteration, and then again as the loop. The
+//!   loops nest as they do in the source.
+//! - [`merged`]: all code is translated once. The loops around the entry and its own become one loop, all of which
+//!   counts as hot as the innermost. It is used if peeling would copy too much code.
 
 mod merged;
 mod peeled;
 pub(super) mod state;
 
 use super::builder::{Builder, Operand};
-use super::frames::{Frame, Kind, Otherwise};
+use super::frames::{ElseEntry, Frame, Kind};
 use crate::request::Refusal;
 use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
 use weir_bytecode::{FuncBody, Instrs, Opcode};
 
 impl<'m> Builder<'_, 'm> {
-    /// Sets up the state at the loop at `pc`. Returns the instructions that are translated first.
+    /// Sets up the state at the loop at `pc`. Returns the instructions to translate first.
     ///
     /// # Errors
-    /// There is no such loop, or nothing arrives there.
+    /// There is no such loop, or it is unreachable.
     pub(super) fn enter_osr(&mut self, pc: u32) -> Result<Instrs<'m>, Refusal> {
         let loops = enclosing_loops(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
         let peeled = self.is_small(&loops);
@@ -36,12 +36,13 @@ impl<'m> Builder<'_, 'm> {
         Ok(instrs)
     }
 
-    /// Whether the last of these loops, each in the one before it, may be peeled: how much is translated again is within the limit.
+    /// Returns whether the loops, each of which contains the next, may be peeled: the amount of code translated again
+    /// is within the limit.
     fn is_small(&self, loops: &[u32]) -> bool {
         let around = &loops[..loops.len() - 1];
         let Some(&outermost) = around.first() else { return true };
         let mut rest = self.options.peel_limit;
-        // The opcodes of the structures that are open.
+        // The opcodes of the open structures.
         let mut open = Vec::new();
         for instr in Instrs::new(self.module, outermost, self.body.end) {
             if matches!(instr.op, Opcode::Block | Opcode::If | Opcode::Loop) {
@@ -66,18 +67,18 @@ impl<'m> Builder<'_, 'm> {
     }
 }
 
-/// A block around the entry, whose beginning is not translated.
+/// Returns the frame of a block around the entry, whose beginning is not translated.
 fn frame_of(block: &OpenBlock) -> Frame {
     let kind = match block.kind {
         BlockKind::Function => return Frame::function(),
         BlockKind::Block => Kind::Block,
-        BlockKind::Loop { pc } => Kind::Again { pc },
-        BlockKind::If => Kind::If(Otherwise::Nothing),
+        BlockKind::Loop { pc } => Kind::PeeledLoop { pc },
+        BlockKind::If => Kind::If(ElseEntry::Dead),
     };
     Frame::new(kind, block.ty, block.height)
 }
 
-/// The opcodes of the loop at `pc` and of those that hold it, ascending.
+/// Returns the opcodes of the loop at `pc` and of those that contain it, ascending.
 fn enclosing_loops(body: &FuncBody, pc: u32) -> Option<Vec<u32>> {
     let mut info = body.loop_at(pc)?;
     let mut pcs = vec![pc];

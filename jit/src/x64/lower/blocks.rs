@@ -6,7 +6,7 @@ use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Referenc
 use crate::ir::{Block, Entry, Op, Probability, Type, Value};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
-use crate::x64::abi::{self, Travel};
+use crate::x64::abi::{self, ArgLocation};
 use crate::x64::code::Code;
 use crate::x64::insts::{Asm, Inst, Mem, Width};
 use smallvec::SmallVec;
@@ -129,20 +129,20 @@ impl Lower<'_, '_> {
             defs.push((self.frame, abi::RDI));
         }
         if func.entry == Entry::Call {
-            let places: Vec<Travel> = abi::params(&self.request.module.func_type(func.index).params).collect();
+            let places: Vec<ArgLocation> = abi::params(&self.request.module.func_type(func.index).params).collect();
             for &param in func.block(Block::ENTRY).insts.iter().filter(|&&value| func.op(value) == Op::Param) {
                 let reg = self.regs[param.index()];
                 if reg.is_none() {
                     continue;
                 }
                 match places[func.inst(param).imm as usize] {
-                    Travel::Overflow(slot) => overflow.push((param, slot)),
-                    Travel::Reg(place) if func.ty(param) == Type::I32 && self.facts.upper[param.index()] => {
+                    ArgLocation::Overflow(slot) => overflow.push((param, slot)),
+                    ArgLocation::Reg(place) if func.ty(param) == Type::I32 && self.facts.upper[param.index()] => {
                         let raw = self.code.new_reg(Class::Int);
                         defs.push((raw, place));
                         extended.push(Inst::new(Asm::Mov, Width::D).dst(reg).reg(raw));
                     }
-                    Travel::Reg(place) => defs.push((reg, place)),
+                    ArgLocation::Reg(place) => defs.push((reg, place)),
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::selection::{Lower, class, width};
 use crate::ir::{Calls, Entry, Op, Type, Value};
 use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
-use crate::x64::abi::{self, Travel};
+use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
@@ -51,14 +51,14 @@ impl<'l> Lower<'l, '_> {
     }
 
     /// Puts values where `places` says: those that travel in registers are answered, the others stored.
-    fn send(&mut self, values: &[Value], places: impl Iterator<Item = Travel>) -> Vec<(Reg, Reg)> {
+    fn send(&mut self, values: &[Value], places: impl Iterator<Item = ArgLocation>) -> Vec<(Reg, Reg)> {
         let mut uses = Vec::with_capacity(values.len());
         let mut overflow = None;
         for (&value, place) in values.iter().zip(places) {
             let reg = self.reg(value);
             match place {
-                Travel::Reg(place) => uses.push((reg, place)),
-                Travel::Overflow(slot) => {
+                ArgLocation::Reg(place) => uses.push((reg, place)),
+                ArgLocation::Overflow(slot) => {
                     let area = *overflow.get_or_insert_with(|| self.overflow());
                     let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
                     let width = if reg.is_wide() { Width::X } else { Width::Q };
@@ -91,8 +91,8 @@ impl<'l> Lower<'l, '_> {
         for (result, place) in self.results(value).into_iter().zip(abi::results(&ty.results)) {
             let Some(result) = result else { continue };
             match place {
-                Travel::Overflow(slot) => overflow.push((result, slot)),
-                Travel::Reg(place) => {
+                ArgLocation::Overflow(slot) => overflow.push((result, slot)),
+                ArgLocation::Reg(place) => {
                     let reg = self.reg(result);
                     clobbers = clobbers.without(place);
                     if self.func.ty(result) == Type::I32 && self.facts.upper[result.index()] {
