@@ -2,6 +2,7 @@
 
 pub mod coverage;
 pub mod damaged;
+pub mod dataflow;
 pub mod differential;
 pub mod engines;
 pub mod filetest;

@@ -4,9 +4,12 @@
 use bumpalo::Bump;
 use std::collections::HashSet;
 use std::hash::Hash;
-use weir_jit::analysis::reaching::Definition;
-use weir_jit::analysis::{Available, Cfg, LiveSets, Liveness, Reaching, Uses, available};
-use weir_jit::ir::{Block, Effect, Func, Op, Value};
+use weir_jit::analysis::Cfg;
+use weir_jit::ir::{Block, Effect, Func, Op, Value, parse};
+use weir_tests::dataflow::available::{self, Available};
+use weir_tests::dataflow::liveness::{LiveSets, Liveness};
+use weir_tests::dataflow::reaching::{Definition, Reaching};
+use weir_tests::dataflow::uses::Uses;
 use weir_tests::random_ssa::function;
 use weir_tests::rng::Rng;
 
@@ -39,7 +42,7 @@ fn follow<S: Copy + Eq + Hash>(func: &Func<'_>, first: S, through: impl Fn(Value
 }
 
 /// Whether a path from the end of `block` uses `value` before it defines it again.
-fn used_behind(func: &Func<'_>, block: Block, value: Value) -> bool {
+fn used_after(func: &Func<'_>, block: Block, value: Value) -> bool {
     let (mut seen, mut work) = (HashSet::new(), vec![block]);
     while let Some(from) = work.pop() {
         for &succ in &func.block(from).succs {
@@ -70,15 +73,46 @@ fn first_mention(func: &Func<'_>, block: Block, value: Value) -> Option<bool> {
 }
 
 #[test]
+fn phi_arguments_are_live_where_they_come_from() {
+    const NESTED: &str = "
+func 0 (i32)
+b0:
+  v0: i32 = param 0
+  jump b1
+b1:
+  v2: i32 = phi b0: v0, b4: v3
+  branch v2, b2, b5
+b2:
+  v3: i32 = phi b1: v2, b3: v4, b2: v3
+  branch v0, b2, b3
+b3:
+  v4: i32 = add v3, v2
+  branch v4, b2, b4
+b4:
+  branch v0, b1, b5
+b5:
+  v5: i32 = phi b1: v2, b4: v4
+  return
+";
+    let arena = Bump::new();
+    let live = Liveness::compute(&parse(&arena, NESTED).unwrap());
+    let values = |set: &[Value]| set.iter().map(|value| value.0).collect::<Vec<_>>();
+    assert_eq!(values(live.live_in(Block(1))), [0], "the phi itself is defined there");
+    assert_eq!(values(live.live_out(Block(1))), [0, 2], "v2 goes to phis and to b3");
+    assert_eq!(values(live.live_out(Block(3))), [0, 2, 3, 4]);
+    assert_eq!(values(live.live_in(Block(5))), [0; 0]);
+}
+
+#[test]
 fn liveness() {
     let mut live = 0;
     each_function(|seed, func, cfg| {
         let (sparse, dense) = (Liveness::compute(func), LiveSets::compute(func, cfg));
         for &block in cfg.order() {
             for value in (0..func.num_values() as u32).map(Value) {
-                let out = used_behind(func, block, value);
+                let out = used_after(func, block, value);
                 let within = first_mention(func, block, value).unwrap_or(out);
-                assert_eq!(dense.live_out(block).contains(value.index()), out, "seed {seed}, {value} behind {block}\n{func}");
+                assert_eq!(dense.live_out(block).contains(value.index()), out, "seed {seed}, {value} after {block}\n{func}");
                 assert_eq!(dense.live_in(block).contains(value.index()), within, "seed {seed}, {value} before {block}\n{func}");
                 live += usize::from(out);
             }

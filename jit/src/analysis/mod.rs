@@ -1,39 +1,39 @@
 //! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here
 //! recurses: functions have up to hundreds of thousands of blocks.
 //!
-//! Clients in a compilation: [`mod@cfg`], [`dom`], [`homes`] and [`uses::count_uses`] have passes and instruction selection;
-//! [`gates`] has constant propagation; [`alias`], and of [`dataflow`] [`dataflow::Extended`], have load forwarding; [`mod@verify`]
-//! has the driver. [`liveness`], [`reaching`], [`available`], [`uses::Uses`] and the general solver of [`dataflow`] have no client
-//! but tests yet. What needs no SSA is in [`graph`](crate::graph).
+//! Each has a client in every compilation:
+//!
+//! ```text
+//! cfg, dom, homes   passes, instruction selection
+//! uses              the pass simplify, instruction selection
+//! gates             the pass constprop
+//! dataflow, alias   the pass load_forwarding
+//! verify            the driver, if the options ask for it
+//! ```
+//!
+//! Loops and liveness are facts about machine code, too, and so in [`graph`](crate::graph).
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 pub mod alias;
-pub mod available;
 pub mod cfg;
 pub mod dataflow;
 pub mod dom;
 pub mod gates;
 pub mod homes;
-pub mod liveness;
-pub mod reaching;
 pub mod uses;
 pub mod verify;
 
-pub use available::Available;
 pub use cfg::Cfg;
 pub use dom::Dominators;
 pub use homes::Homes;
-pub use liveness::{LiveSets, Liveness};
-pub use reaching::Reaching;
-pub use uses::Uses;
 pub use verify::{VerifyError, verify};
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::graph::loops::Loops;
-    use crate::ir::{Block, Func, Value, parse};
+    use crate::ir::{Block, Func, parse};
     use bumpalo::Bump;
 
     /// Two nested loops with two exits, and a block that nothing reaches.
@@ -95,18 +95,6 @@ b6:
             let loops = Loops::of(cfg.order().len(), |position| cfg.preds(func, position));
             let around: Vec<Vec<u32>> = (0..6).map(|position| loops.around(position).collect()).collect();
             assert_eq!(around, [vec![], vec![1], vec![2, 1], vec![2, 1], vec![1], vec![]]);
-        });
-    }
-
-    #[test]
-    fn phi_arguments_are_live_where_they_come_from() {
-        with(NESTED, |func, _, _| {
-            let live = Liveness::compute(func);
-            let values = |set: &[Value]| set.iter().map(|value| value.0).collect::<Vec<_>>();
-            assert_eq!(values(live.live_in(Block(1))), [0], "the phi itself is defined there");
-            assert_eq!(values(live.live_out(Block(1))), [0, 2], "v2 goes to phis and to b3");
-            assert_eq!(values(live.live_out(Block(3))), [0, 2, 3, 4]);
-            assert_eq!(values(live.live_in(Block(5))), [0; 0]);
         });
     }
 

@@ -3,13 +3,14 @@
 //! An expression is an operation with its fields and arguments; equal ones are one expression wherever they are. It is
 //! killed where an argument is defined, since in a loop that is a new value under the old name, and a read is killed by
 //! what may write what it reads. One that traps is available once it has not trapped. An instance of
-//! [`super::dataflow`]: forwards, sets of expressions, meet by intersection. Cost: a bit per block and expression.
+//! [`super::solver`]: forwards, sets of expressions, meet by intersection. Cost: a bit per block and expression.
 
-use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
-use super::{Cfg, Uses};
-use crate::ir::family::{Family, Global};
-use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use super::solver::{BitSet, Direction, GenKill, Problem, Solution, solve};
+use super::uses::Uses;
 use std::collections::HashMap;
+use weir_jit::analysis::Cfg;
+use weir_jit::ir::family::{Family, Global};
+use weir_jit::ir::{Block, Effect, Func, Op, Type, Value};
 
 /// The expressions that are available at each block's start and end.
 #[derive(Clone, Debug)]

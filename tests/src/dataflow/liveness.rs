@@ -1,19 +1,18 @@
 //! Which values are live at the edges of each block.
 //!
-//! Value by value, in ascending order, by exploring its blocks ([`LiveBlocks`]); so a value is already in a block's set exactly
-//! if it is the set's last element. Cost and memory are proportional to the sets computed, where a bit per value and block would be
-//! quadratic.
+//! [`Liveness`] explores the blocks of one value after another, in ascending order, with [`LiveBlocks`], as the allocator does. So a
+//! value is already in a block's set exactly if it is the set's last element. Cost and memory are proportional to the sets.
 //!
 //! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi's own
 //! value is live from the start of its block but not in its live-in set.
 //!
-//! [`LiveSets`] is the same as an instance of [`super::dataflow`], with that bit per value and block: its
-//! `contains` takes constant time, and the sparse sets are tested against it.
+//! [`LiveSets`] is the same as an instance of [`super::solver`], with a bit per value and block.
 
-use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
-use super::{Cfg, Uses};
-use crate::graph::liveness::LiveBlocks;
-use crate::ir::{Block, Func, Op, Value};
+use super::solver::{BitSet, Direction, GenKill, Problem, Solution, solve};
+use super::uses::Uses;
+use weir_jit::analysis::Cfg;
+use weir_jit::graph::liveness::LiveBlocks;
+use weir_jit::ir::{Block, Func, Op, Value};
 
 /// Live values per block. Every set is ascending.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 //!
 //! SSA values have one definition each, so the question remains for state. A `global_set` defines its global; a call
 //! may define any; so may a `global_set` of an imported global define any other imported one, as two imports may
-//! be the same global. At the entry, what the caller left is the definition. An instance of [`super::dataflow`]: forwards,
+//! be the same global. At the entry, what the caller left is the definition. An instance of [`super::solver`]: forwards,
 //! sets of definitions, meet by union. Cost: a bit per block and pair of a definition and a global that it may define.
 
-use super::Cfg;
-use super::dataflow::{BitSet, Direction, GenKill, Problem, Solution, solve};
-use crate::ir::{Block, Func, Op, Value};
+use super::solver::{BitSet, Direction, GenKill, Problem, Solution, solve};
+use weir_jit::analysis::Cfg;
+use weir_jit::ir::{Block, Func, Op, Value};
 
 /// One write that may reach.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
