@@ -1,8 +1,10 @@
-//! Commands that the documents give leave no untracked files in the repository.
+//! Commands that the documents give leave no untracked files in the repository, and the list of statistics is that of the code.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use weir::StatDeclaration;
 
 /// Document, words of it, and a file that following them writes into the repository.
 const WRITES: &[(&str, &str, &str)] = &[
@@ -35,5 +37,22 @@ fn sources_are_not_ignored() {
         let mut git = Command::new("git");
         let status = git.args(["check-ignore", "--quiet", "--no-index", file]).current_dir(&root).status().expect("git");
         assert_eq!(status.code(), Some(1), "{file}");
+    }
+}
+
+/// The list of statistics, made of their declarations. `WEIR_BLESS=1` writes it.
+#[test]
+fn every_statistic_is_documented() {
+    let mut table = String::new();
+    for StatDeclaration { name, unit, about } in weir_cli::statistics() {
+        writeln!(table, "| `{name}` | {unit} | {about} |").expect("a string");
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/statistics.md");
+    let document = fs::read_to_string(&path).expect("a document");
+    let (head, found) = document.split_once("|---|---|---|\n").expect("a table");
+    if weir_tests::blessing() {
+        fs::write(&path, format!("{head}|---|---|---|\n{table}")).expect("a document");
+    } else {
+        assert_eq!(found, table, "docs/statistics.md is out of date: WEIR_BLESS=1 cargo test -p weir-tests --test documents");
     }
 }

@@ -101,6 +101,7 @@ pub use records::error::{Error, Result};
 pub use records::events::{Profiler, TierEventKind};
 pub use records::limiter::ResourceLimiter;
 pub use records::module::Module;
+pub use records::statistic::StatValue;
 pub use records::stats::{Fallback, FunctionStats, Stats, TierUp};
 pub use records::store::UpdateDeadline;
 pub use weir_bytecode::Trap;
@@ -109,6 +110,6 @@ pub use weir_bytecode::validate::InvalidModule;
 pub use weir_contract::code::{PadAt, Padding};
 pub use weir_contract::profile::{BranchProfile, CallProfile, Profile};
 pub use weir_contract::profile_text::{ModuleProfile, ProfileError};
-pub use weir_contract::stats::Counters;
+pub use weir_contract::stats::{Counters, Declaration as StatDeclaration, Unit as StatUnit};
 #[cfg(feature = "jit")]
 pub use weir_jit::explore::Section;

@@ -1,19 +1,63 @@
-//! What the compiler counts, declared once: the sums over compilations, the public statistics and their names in JSON derive from
-//! the list in this file.
+//! The declaration of a statistic, and the compiler's counters. Each counter is declared once: the sums over compilations, the
+//! public statistics, their names in JSON and their documentation derive from the list in this file. `weir::Stats` declares the
+//! others.
+
+use std::fmt;
+
+/// What a statistic is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declaration {
+    /// Its name in reports. A dot separates a group from a statistic in it; `[]` follows a list.
+    pub name: String,
+    /// What its number counts.
+    pub unit: Unit,
+    /// Its documentation, in Markdown.
+    pub about: &'static str,
+}
+
+/// What the number of a statistic counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Things or events.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Milliseconds.
+    Milliseconds,
+    /// Nothing: it is an index, a name, a reason, or a group of statistics.
+    None,
+}
+
+impl fmt::Display for Unit {
+    /// The word in tables: empty for [`Unit::None`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Count => "count",
+            Unit::Bytes => "bytes",
+            Unit::Milliseconds => "ms",
+            Unit::None => "",
+        })
+    }
+}
 
 macro_rules! counters {
-    ($($(#[$about:meta])* $name:ident: $path:literal;)*) => {
+    ($($(#[doc = $about:literal])+ $name:ident: $path:literal;)*) => {
         /// Counts of a compilation, or sums over compilations.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct Counters {
-            $($(#[$about])* pub $name: u64,)*
+            $($(#[doc = $about])+ pub $name: u64,)*
         }
 
         impl Counters {
             /// Every counter, with its name in reports; a dot separates a group from a counter in it.
             pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$(($path, self.$name)),*].into_iter()
+            }
+
+            /// The declarations of the counters, in the order of [`Counters::each`].
+            pub fn declarations() -> Vec<Declaration> {
+                vec![$(Declaration { name: $path.to_owned(), unit: Unit::Count, about: concat!($($about),+).trim_ascii() }),*]
             }
         }
 
@@ -30,11 +74,11 @@ counters! {
     phis: "ssa.phis";
     /// Phis that construction placed and found trivial.
     trivial_phis: "ssa.trivial_removed";
-    /// Operations on constants that construction made constants.
+    /// Operations on constants that construction folded.
     folded: "ssa.folded";
-    /// Operations that construction made a value or another operation by an identity.
+    /// Operations that construction replaced by a value or another operation, by an algebraic identity.
     simplified: "ssa.simplified";
-    /// Operations by a power of two that construction made cheaper ones.
+    /// Operations by a power of two that construction replaced by cheaper ones.
     reduced: "ssa.reduced";
     /// Operations that construction found to be computed already. Global value numbering counts the others as its rewrites.
     shared: "ssa.shared";
@@ -44,9 +88,9 @@ counters! {
     values: "ssa.values";
     /// Values that constant propagation found constant, and would not have found without gates.
     gated_constants: "gates.constants";
-    /// Branches that it found to go one way only, and would not have found without gates.
+    /// Branches that constant propagation found to go one way only, and would not have found without gates.
     gated_branches: "gates.branches";
-    /// Blocks that it found to be never executed, and would not have found without gates.
+    /// Blocks that constant propagation found to be never executed, and would not have found without gates.
     gated_blocks: "gates.blocks";
     /// Stores of a register to a spill slot, in the code.
     spills: "spills";

@@ -22,7 +22,7 @@ use deferred::Deferred;
 use std::io::Write;
 use std::process::ExitCode;
 
-pub use stats::peak_memory;
+pub use stats::{peak_memory, statistics};
 
 /// Parses and runs the command line; reports failure on standard error.
 pub fn main() -> ExitCode {

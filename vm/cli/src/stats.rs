@@ -4,7 +4,7 @@ use crate::args::StatsFormat;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::Duration;
-use weir::Stats;
+use weir::{Counters, StatDeclaration, StatUnit, StatValue, Stats};
 
 /// Prints the statistics.
 pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped: bool) -> std::io::Result<()> {
@@ -102,45 +102,29 @@ fn optimised(stats: &Stats) -> String {
     )
 }
 
+/// The statistics that only a run has: name, unit and documentation. The others are declared in `weir`.
+const WALL: (&str, StatUnit, &str) = ("wall_ms", StatUnit::Milliseconds, "Time of the run, from loading the module.");
+const TRAPS: (&str, StatUnit, &str) = ("traps", StatUnit::Count, "1 if the run ended with a trap, otherwise 0.");
+const PEAK_MEMORY: (&str, StatUnit, &str) =
+    ("peak_memory", StatUnit::Bytes, "The peak memory of the process. `null` where the system does not report it.");
+
+/// Returns the declarations of what `--stats=json` prints, in its order, each group and list before its parts.
+pub fn statistics() -> Vec<StatDeclaration> {
+    let of_run = |(name, unit, about): (&str, StatUnit, &'static str)| StatDeclaration { name: name.to_owned(), unit, about };
+    let mut list = vec![of_run(WALL)];
+    list.extend(Stats::declarations());
+    list.extend([TRAPS, PEAK_MEMORY].map(of_run));
+    list.extend(Counters::declarations());
+    list
+}
+
 fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
-    let functions = &stats.functions;
-    let fallbacks: Vec<Value> =
-        functions.fallbacks.iter().map(|fallback| json!({"func": fallback.func, "reason": fallback.reason})).collect();
-    let tier_up: Vec<Value> =
-        stats.tier_up.iter().map(|up| json!({"func": up.func, "name": up.name, "ticks": up.ticks})).collect();
-    let mut compile_ms = Map::new();
-    for (phase, ms) in &stats.compile_ms {
-        compile_ms.insert(phase.clone(), json!(ms));
-    }
-    let opt: Map<String, Value> = stats.opt.iter().map(|(pass, changes)| (pass.clone(), json!(changes))).collect();
-    let mut report = json!({
-        "wall_ms": wall.as_secs_f64() * 1e3,
-        "validate_ms": stats.validate_ms,
-        "functions": {
-            "total": functions.total,
-            "called": functions.called,
-            "interpreted": functions.interpreted,
-            "native": functions.native,
-            "cranelift": functions.cranelift,
-            "evaluated": functions.evaluated,
-            "fallbacks": fallbacks,
-        },
-        "compiler_panics": stats.compiler_panics,
-        "no_native_code": stats.no_native_code,
-        "osr_entries": stats.osr_entries,
-        "tier_up": tier_up,
-        "compile_ms": compile_ms,
-        "bytecode_bytes_compiled": stats.bytecode_bytes_compiled,
-        "code_bytes": stats.code_bytes,
-        "recompiled": stats.recompiled,
-        "retired": stats.retired,
-        "retired_bytes": stats.retired_bytes,
-        "freed_bytes": stats.freed_bytes,
-        "opt": opt,
-        "traps": u32::from(trapped),
-        "peak_memory": peak_memory(),
-    });
-    // The compiler's counters, named as in their declaration.
+    let mut report = Map::new();
+    report.insert(WALL.0.to_owned(), json!(wall.as_secs_f64() * 1e3));
+    report.extend(stats.values().into_iter().map(|(name, value)| (name.to_owned(), in_json(value))));
+    report.insert(TRAPS.0.to_owned(), json!(u32::from(trapped)));
+    report.insert(PEAK_MEMORY.0.to_owned(), json!(peak_memory()));
+    let mut report = Value::Object(report);
     for (name, count) in stats.compiler.each() {
         match name.split_once('.') {
             Some((group, name)) => report[group][name] = json!(count),
@@ -148,6 +132,16 @@ fn json(stats: &Stats, wall: Duration, trapped: bool) -> Value {
         }
     }
     report
+}
+
+fn in_json(value: StatValue<'_>) -> Value {
+    match value {
+        StatValue::Count(count) => json!(count),
+        StatValue::Milliseconds(time) => json!(time),
+        StatValue::Text(text) => json!(text),
+        StatValue::Group(parts) => parts.into_iter().map(|(name, part)| (name.to_owned(), in_json(part))).collect(),
+        StatValue::List(rows) => rows.into_iter().map(in_json).collect(),
+    }
 }
 
 /// Returns the peak memory of this process in bytes, where the system reports it.

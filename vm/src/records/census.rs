@@ -1,5 +1,6 @@
 //! The modules of an engine, for its statistics: living ones, and the sums of dropped ones.
 
+use crate::records::statistic::Accumulate;
 use crate::records::stats::Stats;
 use std::collections::HashMap;
 use std::fmt;
@@ -44,10 +45,7 @@ impl Census {
     pub fn count(&self, stats: &mut Stats) {
         let live = {
             let inner = self.inner();
-            stats.validate_ms += inner.dropped.validate_ms;
-            stats.functions.total += inner.dropped.functions.total;
-            stats.functions.called += inner.dropped.functions.called;
-            stats.functions.interpreted += inner.dropped.functions.interpreted;
+            stats.add(&inner.dropped);
             inner.live.values().filter_map(Weak::upgrade).collect::<Vec<_>>()
         };
         // Outside the lock: one of these may be the last reference to its module, whose drop takes the lock.

@@ -30,6 +30,7 @@ pub(crate) mod scope;
 pub(crate) mod signatures;
 mod spare;
 pub(crate) mod stack;
+pub(crate) mod statistic;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod sync;

@@ -1,107 +1,209 @@
-//! What happened: how many functions ran in which tier, what compiling cost.
+//! The statistics of modules and engines, each declared once.
 
-use weir_contract::stats::Counters;
+use crate::records::statistic::{StatValue, Statistic, statistics};
+use weir_contract::stats::{Counters, Declaration};
 
-/// Counts and times of a module, or of all modules of an engine.
-///
-/// ```
-/// use weir::{Engine, Instance, Module, Store};
-///
-/// let engine = Engine::default();
-/// let module = Module::new(&engine, r#"(module (func (export "f")) (func))"#)?;
-/// let mut store = Store::new(&engine, ());
-/// Instance::new(&mut store, &module, &[])?.get_typed_func::<(), ()>(&mut store, "f")?.call(&mut store, ())?;
-/// assert_eq!(module.stats().functions.total, 2);
-/// # Ok::<(), weir::Error>(())
-/// ```
-#[derive(Clone, PartialEq, Debug, Default)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Milliseconds spent decoding and validating.
-    pub validate_ms: f64,
-    /// Which engines ran how many functions.
-    pub functions: FunctionStats,
-    /// How often a running loop was continued in compiled code.
-    pub osr_entries: u64,
-    /// How often the compiler panicked, which is a fault of Weir's: each time a back end counts as having refused.
-    pub compiler_panics: u64,
-    /// Why there is no native code at all, in a module or in the engine, where there was to be some.
-    pub no_native_code: Option<String>,
-    /// The functions that were compiled because they were hot, in that order.
-    pub tier_up: Vec<TierUp>,
-    /// Milliseconds spent compiling, by phase, in the order of the pipeline; `refused` is what attempts took that a back end ended.
-    pub compile_ms: Vec<(String, f64)>,
-    /// Bytes of bytecode in the functions that were compiled: each once, whatever was compiled of it how often.
-    pub bytecode_bytes_compiled: u64,
-    /// Bytes of machine code that came out.
-    pub code_bytes: u64,
-    /// How often a function or loop was compiled again whose code had been retired, or had found no room.
-    pub recompiled: u64,
-    /// How often code was retired: taken out of use before its module was dropped.
-    pub retired: u64,
-    /// Bytes of that code.
-    pub retired_bytes: u64,
-    /// Bytes of that code whose memory is free again, because no store can return to it any more.
-    pub freed_bytes: u64,
-    /// Rewrites by pass of the optimiser, in order.
-    pub opt: Vec<(String, u64)>,
-    /// What the compiler counted.
-    pub compiler: Counters,
+statistics! {
+    /// Statistics of a module, or of all modules of an engine.
+    ///
+    /// ```
+    /// use weir::{Engine, Instance, Module, Store};
+    ///
+    /// let engine = Engine::default();
+    /// let module = Module::new(&engine, r#"(module (func (export "f")) (func))"#)?;
+    /// let mut store = Store::new(&engine, ());
+    /// Instance::new(&mut store, &module, &[])?.get_typed_func::<(), ()>(&mut store, "f")?.call(&mut store, ())?;
+    /// assert_eq!(module.stats().functions.total, 2);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    #[derive(Clone, PartialEq, Debug, Default)]
+    Stats {
+        /// Time of decoding and validation.
+        validate_ms: f64, Milliseconds;
+        /// Numbers of functions by engine. A function may be counted as interpreted and as compiled.
+        functions: FunctionStats, None;
+        /// Panics of the compiler, each of which is a bug in Weir. After a panic the back end counts as having refused the function.
+        compiler_panics: u64, Count;
+        /// Why there is no native code, where the settings ask for some.
+        no_native_code: Option<String>, None;
+        /// Entries of compiled code from a running loop.
+        osr_entries: u64, Count;
+        /// Functions that were compiled because they were hot, in that order.
+        tier_up: Vec<TierUp>, None;
+        /// Time of compilation by phase, in the order of the pipeline; `refused` is the time of attempts that a back end refused.
+        compile_ms: Vec<(String, f64)>, Milliseconds;
+        /// Bytecode of the functions that were compiled. Each function counts once, however often it was compiled.
+        bytecode_bytes_compiled: u64, Bytes;
+        /// Machine code that was made.
+        code_bytes: u64, Bytes;
+        /// Compilations of functions and loops whose code had been retired, or had not fitted into code memory.
+        recompiled: u64, Count;
+        /// Functions and loops whose code was retired, which is taken out of use before its module is dropped.
+        retired: u64, Count;
+        /// Machine code that was retired.
+        retired_bytes: u64, Bytes;
+        /// Retired machine code whose memory is free again, because no store can return to it.
+        freed_bytes: u64, Bytes;
+        /// Rewrites by pass of the optimiser, in the order of the passes.
+        opt: Vec<(String, u64)>, Count;
+    } plus {
+        /// The compiler's counters.
+        compiler: Counters;
+    }
 }
 
-/// See [`Stats::functions`]. A function may be counted as interpreted and as compiled.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct FunctionStats {
-    /// Defined in the modules.
-    pub total: u64,
-    /// Called at least once.
-    pub called: u64,
-    /// Called, and never compiled or evaluated, not even a loop of them.
-    pub interpreted: u64,
-    /// Compiled by the native back end.
-    pub native: u64,
-    /// Compiled by Cranelift.
-    pub cranelift: u64,
-    /// Evaluated as SSA.
-    pub evaluated: u64,
-    /// Functions that a back end or SSA construction refused, with the reason.
-    pub fallbacks: Vec<Fallback>,
+statistics! {
+    /// Numbers of functions: see [`Stats::functions`].
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    FunctionStats {
+        /// Functions that the modules define.
+        total: u64, Count;
+        /// Functions that were called.
+        called: u64, Count;
+        /// Functions that were called, and neither compiled nor evaluated, nor any loop in them.
+        interpreted: u64, Count;
+        /// Functions that the native back end compiled.
+        native: u64, Count;
+        /// Functions that Cranelift compiled.
+        cranelift: u64, Count;
+        /// Functions that were evaluated as SSA.
+        evaluated: u64, Count;
+        /// Functions that a back end or SSA construction refused.
+        fallbacks: Vec<Fallback>, None;
+    }
 }
 
-/// A function that a back end or SSA construction refused.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Fallback {
-    /// The function's index.
-    pub func: u32,
-    /// Why.
-    pub reason: String,
+statistics! {
+    /// A function that a back end or SSA construction refused.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    row Fallback {
+        /// The function's index.
+        func: u32, None;
+        /// The reason.
+        reason: String, None;
+    }
 }
 
-/// A function that was compiled because it was hot.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct TierUp {
-    /// The function's index.
-    pub func: u32,
-    /// Its name, if it has one.
-    pub name: Option<String>,
-    /// About how many bytes of it the interpreter had executed when the code for its calls was ready; with
-    /// [`Config::tier_up_threshold`](crate::Config::tier_up_threshold) how many calls and loop iterations.
-    pub ticks: u64,
+statistics! {
+    /// A function that was compiled because it was hot.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    row TierUp {
+        /// The function's index.
+        func: u32, None;
+        /// The function's name, if it has one.
+        name: Option<String>, None;
+        /// About how many bytes of the function the interpreter had executed when the code for its calls was ready. With
+        /// `Config::tier_up_threshold`, how many calls and loop iterations.
+        ticks: u64, Bytes;
+    }
+}
+
+impl Stats {
+    /// Returns the statistics with their names in reports, in the order of their declaration. The compiler's counters are in
+    /// [`Counters::each`].
+    pub fn values(&self) -> Vec<(&str, StatValue<'_>)> {
+        match self.value() {
+            StatValue::Group(values) => values,
+            value => vec![("", value)],
+        }
+    }
+
+    /// Returns the declarations of the statistics in [`Stats::values`], each group and list before its parts.
+    pub fn declarations() -> Vec<Declaration> {
+        let mut list = Vec::new();
+        Stats::declare("", &mut list);
+        list
+    }
 }
 
 impl Fallback {
-    /// A refusal.
+    /// Makes a fallback.
     pub fn new(func: u32, reason: String) -> Fallback {
         Fallback { func, reason }
     }
 }
 
 impl TierUp {
-    /// A tier-up.
+    /// Makes a tier-up.
     pub fn new(func: u32, name: Option<String>, ticks: u64) -> TierUp {
         TierUp { func, name, ticks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::statistic::Accumulate;
+
+    /// Statistics in which each number differs.
+    fn sample() -> Stats {
+        Stats {
+            validate_ms: 0.5,
+            functions: FunctionStats {
+                total: 9,
+                called: 8,
+                interpreted: 7,
+                native: 6,
+                cranelift: 5,
+                evaluated: 4,
+                fallbacks: vec![],
+            },
+            compiler_panics: 10,
+            no_native_code: Some("none".into()),
+            osr_entries: 11,
+            tier_up: vec![TierUp::new(1, None, 2)],
+            compile_ms: vec![("lower".into(), 0.25), ("emit".into(), 0.125)],
+            bytecode_bytes_compiled: 12,
+            code_bytes: 13,
+            recompiled: 14,
+            retired: 15,
+            retired_bytes: 16,
+            freed_bytes: 17,
+            opt: vec![("gvn".into(), 18)],
+            compiler: Counters::default(),
+        }
+    }
+
+    #[test]
+    fn every_statistic_is_accumulated() {
+        let mut sums = sample();
+        sums.compiler.spills = 3;
+        let mut twice = sums.clone();
+        twice.add(&sums);
+        for ((name, once), (_, twice)) in sums.values().into_iter().zip(twice.values()) {
+            check(name, &once, &twice);
+        }
+        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 14));
+        let mut from_nothing = Stats::default();
+        from_nothing.add(&sums);
+        assert_eq!(from_nothing, sums);
+    }
+
+    /// Numbers are twice as great, lists twice as long.
+    fn check(name: &str, once: &StatValue<'_>, twice: &StatValue<'_>) {
+        match (once, twice) {
+            (StatValue::Count(once), StatValue::Count(twice)) => assert_eq!(2 * once, *twice, "{name}"),
+            (StatValue::Milliseconds(once), StatValue::Milliseconds(twice)) => assert_eq!(2.0 * once, *twice, "{name}"),
+            (StatValue::Text(once), StatValue::Text(twice)) => assert_eq!(once, twice, "{name}"),
+            (StatValue::List(once), StatValue::List(twice)) => assert_eq!(2 * once.len(), twice.len(), "{name}"),
+            (StatValue::Group(once), StatValue::Group(twice)) => {
+                assert_eq!(once.len(), twice.len(), "{name}");
+                once.iter().zip(twice).for_each(|((name, once), (_, twice))| check(name, once, twice));
+            }
+            (once, twice) => panic!("{name}: {once:?} and {twice:?}"),
+        }
+    }
+
+    #[test]
+    fn declarations_name_what_reports_have() {
+        let declarations = Stats::declarations();
+        let top: Vec<&str> = declarations.iter().map(|of| &*of.name).filter(|name| !name.contains('.')).collect();
+        let stats = Stats::default();
+        let values: Vec<&str> = stats.values().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(top, values);
+        for name in ["functions.total", "functions.fallbacks[].reason", "tier_up[].ticks"] {
+            let found = declarations.iter().find(|of| of.name == name);
+            assert!(found.is_some_and(|of| of.about.ends_with('.')), "{name}: {found:?}");
+        }
     }
 }

@@ -82,11 +82,11 @@ impl Engines for EngineState {
         let (record, osr_entries) = match module {
             Some(state) => {
                 let state: &ModuleState = state.downcast_ref().expect("the module's engine has this tier");
-                stats.freed_bytes = state.freed_bytes();
+                stats.freed_bytes += state.freed_bytes();
                 (&state.record, &state.osr_entries)
             }
             None => {
-                stats.freed_bytes = self.space().map_or(0, |space| space.freed_bytes());
+                stats.freed_bytes += self.space().map_or(0, |space| space.freed_bytes());
                 (&self.record, &self.osr_entries)
             }
         };
@@ -94,7 +94,7 @@ impl Engines for EngineState {
         if module.is_none() {
             stats.compiler_panics += self.queue.panics();
         }
-        stats.osr_entries = osr_entries.load(Ordering::Relaxed);
+        stats.osr_entries += osr_entries.load(Ordering::Relaxed);
     }
 }
 
