@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How many functions and branch entries a module has, all of which are as they should be.
+/// Returns the numbers of functions and branch entries of a module, all of which are verified.
 fn check(file: &str) -> Result<(usize, usize), String> {
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
     let module = validate::parse(bytes.into()).map_err(|error| error.to_string())?;

@@ -87,7 +87,8 @@ superinstructions! {
     AddSet = 0xEE, I32Add;
     /// A sum to a local and to the stack.
     AddTee = 0xEF, I32Add;
-    /// Four blocks without parameters and results: what a `switch` of many cases begins with, in every round of a loop.
+    /// Four blocks without parameters and results, the beginning of a `switch` with many cases in every iteration of a
+    /// loop.
     Blocks4 = 0xF0, Block;
     /// Sixteen of them.
     Blocks16 = 0xF1, Block;
@@ -124,7 +125,7 @@ pub const fn pairs(byte: u8) -> bool {
 /// A byte to replace: its offset in the module, and by what.
 pub(crate) type Patch = (u32, u8);
 
-/// What an instruction may be in a superinstruction.
+/// The role that an instruction may have in a superinstruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 enum Role {
@@ -179,8 +180,8 @@ impl Role {
         }
     }
 
-    /// The superinstruction for an instruction of this role followed by one of role `next`. For comparisons, and for blocks, the result is
-    /// the first of a family; [`Fusion::found`] selects the member.
+    /// Returns the superinstruction for an instruction of this role followed by one of role `next`. For comparisons and
+    /// blocks it is the first of a family, from which [`Fusion::found`] selects.
     const fn with(self, next: Role) -> Option<Fused> {
         Some(match (self, next) {
             (_, Role::Block) => Fused::Blocks4,
@@ -234,12 +235,12 @@ const FUSED: [[Option<Fused>; ROLES]; ROLES] = {
 pub(crate) struct Fusion {
     /// The superinstructions found.
     pub patches: Vec<Patch>,
-    /// How many of them belong to earlier bodies.
+    /// Number of superinstructions of earlier bodies.
     earlier: usize,
     /// Role and offset of the previous instruction.
     before: Role,
     pc: u32,
-    /// How many blocks without parameters and results follow each other, and where the last one ends.
+    /// Number of consecutive blocks without parameters and results, and where the last one ends.
     blocks: u32,
     blocks_end: u32,
 }
@@ -260,7 +261,7 @@ impl Fusion {
         }
     }
 
-    /// Looks at the next instruction, whose bytes begin at `pc` and end before `next`.
+    /// Processes the next instruction, whose bytes begin at `pc` and end before `next`.
     #[inline]
     pub fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
         let (role, length) = ROLE_OF[bytes[pc as usize] as usize];

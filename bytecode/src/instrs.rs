@@ -10,21 +10,21 @@ use crate::opcodes::{Control, Effect, Opcode};
 pub struct Instr<'a> {
     /// Offset of its opcode in the module.
     pub pc: u32,
-    /// What it is.
+    /// The instruction.
     pub op: Opcode,
     /// Its immediates, in the shape that `op.immediates()` names.
     pub imm: Imm<'a>,
 }
 
 impl BlockType {
-    /// How many parameters and results it has.
+    /// Returns the numbers of its parameters and results.
     pub fn arity(self, module: &Module) -> (usize, usize) {
         self.arity_in(&module.types)
     }
 }
 
 impl Instr<'_> {
-    /// How many [branch entries](crate::sidetable) it owns.
+    /// Returns the number of [branch entries](crate::sidetable) that it owns.
     pub fn branch_entries(&self) -> usize {
         let Effect::Control(control) = self.op.effect() else { return 0 };
         match control {
@@ -43,7 +43,7 @@ impl Instr<'_> {
 /// An iterator over validated code.
 #[derive(Clone, Debug)]
 pub struct Instrs<'a> {
-    /// What reads them.
+    /// Reads the instructions.
     pub reader: Reader<'a>,
     end: usize,
 }
@@ -59,8 +59,8 @@ impl<'a> Instrs<'a> {
         self.reader.at as u32
     }
 
-    /// The next opcode and its offset. For whoever knows by it what to read: its immediates are next in the reader, and
-    /// have to be read before the next instruction is.
+    /// Returns the next opcode and its offset, without its immediates. The caller must read these with the reader
+    /// before it reads the next instruction.
     #[inline]
     pub fn opcode(&mut self) -> Option<(u32, Opcode)> {
         let pc = self.pc();

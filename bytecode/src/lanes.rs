@@ -1,7 +1,7 @@
-//! The operations on vectors, by family: what TABLE 1's last column names. A `match` on a [`LaneOp`] is exhaustive by family, then
-//! within it.
+//! Operations on vectors, by family: the last column of TABLE 1. A `match` on a [`LaneOp`] is exhaustive by family,
+//! then within it.
 
-/// How a vector is divided.
+/// The division of a vector into lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// Not at all: 128 bits.
@@ -21,7 +21,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Bits in a lane.
+    /// Returns the bits of a lane.
     pub const fn lane_bits(self) -> u32 {
         match self {
             Shape::V128 => 128,
@@ -32,7 +32,7 @@ impl Shape {
         }
     }
 
-    /// How many lanes a vector has.
+    /// Returns the number of lanes.
     pub const fn lanes(self) -> u32 {
         128 / self.lane_bits()
     }
@@ -43,20 +43,21 @@ impl Shape {
     }
 }
 
-/// An instruction on vectors: the shape of its operands, that of its name, and what it does. Both are the same for most.
+/// A vector instruction: the shape of its operands, the shape in its name, and its operation. The two shapes are the
+/// same for most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lanes {
     /// Shape of the operands that are vectors.
     pub from: Shape,
     /// Shape of the result, or of the operand if the result is a number.
     pub shape: Shape,
-    /// What it does.
+    /// The operation.
     pub op: LaneOp,
 }
 
 macro_rules! define_lane_ops {
     ($($(#[$about:meta])* $family:ident: $($name:ident)*;)*) => {
-        /// What an instruction on vectors does.
+        /// The operation of a vector instruction.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum LaneOp {
             $($(#[$about])* $family($family),)*
@@ -74,21 +75,21 @@ macro_rules! define_lane_ops {
 }
 
 define_lane_ops! {
-    /// Operations that see no lanes.
+    /// Operations that do not depend on lanes.
     Whole: Const Not And Andnot Or Xor Bitselect AnyTrue;
-    /// Bytes that change places.
+    /// Permutations of bytes.
     Permute: Shuffle Swizzle RelaxedSwizzle;
-    /// Operations on one lane, or on a number that becomes every lane.
+    /// Operations on one lane, or that copy a number to all lanes.
     Lane: Splat ExtractLane ExtractLaneS ExtractLaneU ReplaceLane;
     /// Shifts of all lanes by a number.
     Shift: Shl ShrS ShrU;
-    /// Questions about all lanes, with a number for an answer.
+    /// Tests of all lanes, with a number as the result.
     Test: AllTrue Bitmask;
     /// Operations on one vector of integers.
     IntegerUnary: Abs Neg Popcnt;
     /// Operations on two vectors of integers.
     Integer: Add AddSatS AddSatU Sub SubSatS SubSatU Mul MinS MinU MaxS MaxU AvgrU Q15mulrSatS RelaxedQ15mulrS NarrowS NarrowU DotS RelaxedDotS;
-    /// Comparisons of integers: lanes of ones where they hold.
+    /// Comparisons of integers; all ones in a lane where they hold.
     Compare: Eq Ne LtS LtU GtS GtU LeS LeU GeS GeU;
     /// Lanes twice as wide, of one vector.
     Widen: ExtendLowS ExtendLowU ExtendHighS ExtendHighU ExtaddPairwiseS ExtaddPairwiseU;
@@ -118,8 +119,8 @@ mod tests {
         parts.collect::<String>().trim_start_matches('_').to_string()
     }
 
-    /// The mnemonic that a row's shapes and operation ask for: the operands' shape is said where it is not the result's, before what
-    /// the name ends with.
+    /// Returns the mnemonic for a row's shapes and operation. The operands' shape is part of it, before the suffix, if
+    /// it differs from the result's.
     fn spelled(lanes: Lanes) -> String {
         let name = |shape: Shape| format!("{shape:?}").to_lowercase();
         let op = format!("{:?}", lanes.op);

@@ -39,13 +39,13 @@ pub struct Module {
     pub bodies: Box<[Body]>,
     /// The state needed to validate the bodies, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
     pub unvalidated: Option<Unvalidated>,
-    /// How many functions are imported.
+    /// Number of imported functions.
     pub imported_funcs: u32,
-    /// How many tables are imported.
+    /// Number of imported tables.
     pub imported_tables: u32,
-    /// How many memories are imported.
+    /// Number of imported memories.
     pub imported_memories: u32,
-    /// How many globals are imported.
+    /// Number of imported globals.
     pub imported_globals: u32,
     /// Whether some tail call may leave the instance (`return_call` of an import, or any `return_call_indirect` or
     /// `return_call_ref`), or bodies are not validated yet. A call of one of the module's own functions may then return with another
@@ -64,7 +64,7 @@ pub struct Import {
     pub module: Box<str>,
     /// Field name.
     pub name: Box<str>,
-    /// What it must be.
+    /// The type that the imported item must have.
     pub ty: ExternType,
 }
 
@@ -84,9 +84,9 @@ pub enum ExternType {
 /// One export.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// Its name.
+    /// Name of the export.
     pub name: Box<str>,
-    /// What it is.
+    /// The exported item.
     pub item: ExternIndex,
 }
 
@@ -146,21 +146,21 @@ pub struct ElemSegment {
     pub ty: RefType,
     /// The elements.
     pub items: ElemItems,
-    /// Where it goes.
+    /// The use of the segment at instantiation.
     pub mode: ElemMode,
 }
 
 /// The elements of a segment, in one of the two ways in which the format gives them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ElemItems {
-    /// Functions: what nearly all segments are.
+    /// Functions, as in nearly all segments.
     Funcs(Box<[u32]>),
-    /// Anything.
+    /// Any expressions.
     Exprs(Box<[ConstExpr]>),
 }
 
 impl ElemItems {
-    /// How many.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
             ElemItems::Funcs(funcs) => funcs.len(),
@@ -168,18 +168,18 @@ impl ElemItems {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What happens to an element segment at instantiation.
+/// The use of an element segment at instantiation.
 #[derive(Clone, Debug)]
 pub enum ElemMode {
-    /// Nothing: `table.init` reads it.
+    /// None: `table.init` reads it.
     Passive,
-    /// Nothing: it only declares references.
+    /// None: it only declares references.
     Declared,
     /// It is written into a table, then dropped.
     Active {
@@ -223,7 +223,7 @@ impl Module {
         }))
     }
 
-    /// What validating its bodies needs.
+    /// Returns the data for validating its bodies.
     pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated) -> Code<'m> {
         let Module { bytes, types, globals, funcs, imported_funcs, .. } = self;
         Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }

@@ -509,21 +509,21 @@ use crate::lanes::{
 };
 use crate::types::ValType;
 
-/// What an instruction does to the operand stack.
+/// The effect of an instruction on the operand stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// It takes and gives values of these types, bottom of the stack first.
+    /// Pops and pushes values of these types, bottom of the stack first.
     Fixed {
-        /// Taken.
+        /// Popped.
         operands: &'static [ValType],
-        /// Given.
+        /// Pushed.
         results: &'static [ValType],
     },
-    /// The same with types that depend on more than the opcode.
+    /// As `Fixed`, with types that depend on more than the opcode.
     Typed {
-        /// Taken.
+        /// Popped.
         operands: &'static [StackType],
-        /// Given.
+        /// Pushed.
         results: &'static [StackType],
     },
     /// It opens, ends or leaves a block, or calls.
@@ -570,7 +570,7 @@ pub enum StackType {
 /// The instructions that open, end or leave a block, or call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
-    /// Nothing comes after it.
+    /// The code after it is dead.
     Unreachable,
     /// Does nothing, and costs no fuel.
     Nop,
@@ -584,25 +584,25 @@ pub enum Control {
     Else,
     /// Ends a block, with its results.
     End,
-    /// Takes what the label takes; nothing comes after it.
+    /// Pops the operands of the label; the code after it is dead.
     Br,
-    /// Takes a condition; what the label takes stays if the branch is not taken.
+    /// Pops a condition. The operands of the label stay if the branch is not taken.
     BrIf,
-    /// Takes an index and what the labels take; nothing comes after it.
+    /// Pops an index and the operands of the labels; the code after it is dead.
     BrTable,
-    /// Takes what the label takes, below a reference, which stays without null if the branch is not taken.
+    /// Pops a reference above the operands of the label; if the branch is not taken, pushes it as non-null.
     BrOnNull,
-    /// Takes what the label takes, the last of it a reference that is gone if the branch is not taken.
+    /// Pops the operands of the label, the last of which is a reference; that is dropped if the branch is not taken.
     BrOnNonNull,
-    /// Takes the function's results; nothing comes after it.
+    /// Pops the function's results; the code after it is dead.
     Return,
-    /// Takes the parameters, and gives the results, of the type of what it calls.
+    /// Pops the parameters and pushes the results of the callee's type.
     Call(CallKind),
-    /// Takes the parameters; nothing comes after it.
+    /// Pops the parameters; the code after it is dead.
     ReturnCall(CallKind),
 }
 
-/// How a call finds what it calls.
+/// The way in which a call refers to its callee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallKind {
     /// By index.
@@ -719,7 +719,7 @@ macro_rules! define_opcodes {
                 }
             }
 
-            /// What it does to the operand stack.
+            /// Returns the effect on the operand stack.
             #[inline]
             pub const fn effect(self) -> Effect {
                 match self {
@@ -734,14 +734,14 @@ macro_rules! define_opcodes {
                 }
             }
 
-            /// What it does with the lanes of vectors; `None` for all that takes and gives no vector, and for accesses to memory.
+            /// Returns the operation on lanes; `None` if no operand or result is a vector, and for accesses to memory.
             pub const fn lanes(self) -> Option<Lanes> {
                 match self {
                     $(Opcode::$name => lanes!($kind $(($($lanes)*))?),)*
                 }
             }
 
-            /// Whether it takes or gives vectors whatever its immediates are.
+            /// Returns whether it pops or pushes vectors for all immediates.
             pub const fn is_vector(self) -> bool {
                 match self {
                     $(Opcode::$name => is_vector!($kind $(($($lanes)*))?),)*

@@ -11,8 +11,7 @@ pub fn code(module: &Module, func: u32) -> impl Display + '_ {
     fmt::from_fn(move |f| write_code(f, module, func))
 }
 
-/// What validation left behind for function `func`: branch entries with the instructions that own them, loops, and fuel
-/// segments.
+/// The side table of function `func`: branch entries with the instructions that own them, loops, and fuel segments.
 pub fn side_table(module: &Module, func: u32) -> impl Display + '_ {
     fmt::from_fn(move |f| write_side_table(f, module, func))
 }

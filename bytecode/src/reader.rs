@@ -62,7 +62,7 @@ pub enum BlockType {
 }
 
 impl BlockType {
-    /// How many parameters and results it has in a module with these types.
+    /// Returns the numbers of parameters and results in a module with these types.
     pub fn arity_in(self, types: &[FuncType]) -> (usize, usize) {
         match self {
             BlockType::Empty => (0, 0),
@@ -92,7 +92,7 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// How many labels, the default included.
+    /// Returns the number of labels, including the default.
     pub fn len(&self) -> usize {
         self.len as usize
     }

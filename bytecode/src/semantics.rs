@@ -1,10 +1,10 @@
-//! The one meaning of every numeric instruction, and what every load and store does with its bytes. Interpreter,
-//! constant folding and the IR evaluator all call this file, so that they cannot disagree.
+//! The meaning of every numeric instruction, and the conversions of loads and stores. The interpreter, constant folding
+//! and the IR evaluator all call this file, so that they agree.
 //!
 //! Vectors are in [`vector`].
 //!
-//! Integers are `i32` and `i64`, comparisons give an `i32` of 0 or 1, and what may trap returns a `Result`. A *slot*
-//! is 8 bytes: i32 and f32 are its low half, and results have a zero upper half.
+//! Integers are `i32` and `i64`, comparisons return an `i32` of 0 or 1, and functions that may trap return a `Result`.
+//! A *slot* is 8 bytes: i32 and f32 are its low half, and results have a zero upper half.
 //!
 //! NaNs: `abs`, `neg`, `copysign`, the reinterpretations, loads and stores move bits and keep signalling NaNs; every other
 //! operation that makes a float from a float makes a quiet NaN. `+ - * /` and `sqrt` leave that to the processor;
@@ -172,8 +172,8 @@ macro_rules! for_each_numeric {
     };
 }
 
-/// Calls the macro `$m` with every load, `Opcode, type, in memory as slot;`, the last two as integers that hold the bits:
-/// what is in memory is extended to what is in the slot.
+/// Calls the macro `$m` with every load, `Opcode, type, in memory as slot;`. The last two are integer types of the
+/// bits; the bits in memory are extended to those in the slot.
 #[macro_export]
 macro_rules! for_each_load {
     ($m:ident) => {
@@ -196,8 +196,8 @@ macro_rules! for_each_load {
     };
 }
 
-/// Calls the macro `$m` with every store, `Opcode, type, in the slot as memory;`: what is in the slot is truncated to
-/// what is in memory.
+/// Calls the macro `$m` with every store, `Opcode, type, in the slot as memory;`. The bits in the slot are truncated to
+/// those in memory.
 #[macro_export]
 macro_rules! for_each_store {
     ($m:ident) => {
@@ -247,7 +247,7 @@ macro_rules! define_functions {
 
 for_each_numeric!(define_functions);
 
-/// What a load or a store does.
+/// The memory access of a load or a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
     /// Type of the value in the slot.
@@ -342,7 +342,7 @@ const fn split(wide: i128) -> [i64; 2] {
     [wide as i64, (wide >> 64) as i64]
 }
 
-/// What `op` does to memory, or `None` if it is neither a load nor a store.
+/// Returns the memory access of `op`, or `None` if it is neither a load nor a store.
 pub const fn access(op: Opcode) -> Option<Access> {
     match load_access(op) {
         Some(access) => Some(access),
@@ -421,7 +421,7 @@ impl Slot for f64 {
     }
 }
 
-/// What a function of this file returns, whether it may trap or not: lets one macro arm serve both.
+/// The result of a function of this file, which may trap or not, so that one macro arm handles both.
 pub trait Outcome {
     /// The result's slot, or the trap.
     ///
@@ -454,13 +454,13 @@ fn nonzero<T: Default + PartialEq>(divisor: T) -> Result<T, Trap> {
 /// serve both widths. -2⁶³ - 1 is no f64: the bound is the next one below -2⁶³.
 pub type TruncRange = (f64, f64);
 
-/// Those of i32, signed.
+/// The range of i32, signed.
 pub const I32_RANGE: TruncRange = (-2147483649.0, 2147483648.0);
-/// Those of i32, unsigned.
+/// The range of i32, unsigned.
 pub const U32_RANGE: TruncRange = (-1.0, 4294967296.0);
-/// Those of i64, signed.
+/// The range of i64, signed.
 pub const I64_RANGE: TruncRange = (-9223372036854777856.0, 9223372036854775808.0);
-/// Those of i64, unsigned.
+/// The range of i64, unsigned.
 pub const U64_RANGE: TruncRange = (-1.0, 18446744073709551616.0);
 
 #[inline(always)]
@@ -474,7 +474,7 @@ fn within(a: f64, (above, below): TruncRange) -> Result<f64, Trap> {
     }
 }
 
-/// What the standard library's floats lack.
+/// Functions on floats that the standard library lacks.
 trait Float {
     /// Itself, a signalling NaN made quiet.
     fn quiet(self) -> Self;

@@ -1,4 +1,5 @@
-//! What validation records for the engines: targets of branches, locals that loops assign, costs of segments.
+//! Side tables, which validation writes for the engines: targets of branches, locals that loops assign, costs of
+//! segments.
 //!
 //! Every branch of a body owns entries in `branches`, in the order in which the body's bytes hold them: one for
 //! `br`, `br_if`, `br_on_null`, `br_on_non_null`, `if` (taken when the condition is false: to the `else` arm or past `end`) and `else` (from the
@@ -13,7 +14,7 @@
 //! nothing assigned. Code is *dead* between an instruction that never falls through and the next `else` or `end` of the
 //! same block; code after an `end` counts as live even if it is unreachable.
 
-/// Where one branch goes and what it does to the operand stack.
+/// The target of a branch and its effect on the operand stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct BranchEntry {
@@ -23,9 +24,9 @@ pub struct BranchEntry {
     pub pc: u32,
     /// The target's `stp`.
     pub stp: u32,
-    /// How many values the label takes: the top `keep` operands move down over the next `drop`.
+    /// Number of values that the label takes: the top `keep` operands move down over the next `drop`.
     pub keep: u32,
-    /// How many operands below those go away. Of a loop's own entry, the work of an iteration.
+    /// Number of operands removed below those. In a loop's own entry, the work of an iteration.
     pub drop: u32,
 }
 

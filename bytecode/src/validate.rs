@@ -1,9 +1,9 @@
-//! Decoding and validation in one pass, writing the side table on the way.
+//! Decodes and validates a module, and writes side tables in the same pass.
 //!
-//! The work is wasmparser's: its parser cuts the file into sections, its validator checks them. `sections` turns
-//! what it decodes into plain data; `bodies` drives the validator over each function, instruction by instruction, and
-//! `builder` watches it to write the side table. What this crate reads a second time (immediates of branches, local
-//! indices) it reads after the validator, from bytes already proved well formed.
+//! wasmparser does the work: its parser divides the file into sections, and its validator checks them. `sections`
+//! converts the result to plain data; `bodies` drives the validator over each function, instruction by instruction, and
+//! `builder` observes it to write the side table. Whatever this crate reads a second time (immediates of branches,
+//! local indices) it reads after the validator, from bytes known to be well formed.
 //!
 //! ```text
 //! invalid, options, convert                 the error, the features, wasmparser's types as plain types

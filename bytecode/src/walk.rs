@@ -1,5 +1,5 @@
-//! The types on the operand stack at an instruction of validated code, found by walking the body from its start for types
-//! only. Entries into loops ask for them, and root maps of interpreted frames can.
+//! The types on the operand stack at an instruction of validated code, found by walking the body from its start for
+//! types only. OSR entries use them, and root maps of interpreted frames will.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -13,7 +13,7 @@ use crate::types::{HeapType, RefType, ValType};
 /// A block that is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenBlock {
-    /// What opened it.
+    /// The instruction that opened it.
     pub kind: BlockKind,
     /// Its type.
     pub ty: BlockType,
@@ -21,7 +21,7 @@ pub struct OpenBlock {
     pub height: usize,
 }
 
-/// What opens a block.
+/// The instructions that open a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockKind {
     /// The function.
@@ -46,7 +46,7 @@ pub struct Walk<'m> {
     pub blocks: Vec<OpenBlock>,
     /// The types of the operands, bottom of the stack first. Meaningless in dead code.
     pub operands: Vec<ValType>,
-    /// How many blocks of dead code are open; `None` in live code.
+    /// Number of open blocks of dead code; `None` in live code.
     dead: Option<u32>,
 }
 
@@ -175,7 +175,7 @@ impl<'m> Walk<'m> {
     }
 }
 
-/// What decides the types in the effect of one instruction.
+/// The types that an instruction's effect refers to.
 struct Types<'m, 'i> {
     module: &'m Module,
     body: &'m FuncBody,
@@ -196,8 +196,8 @@ impl Types<'_, '_> {
         })
     }
 
-    /// Of the two indices of an instruction, the one of the memory or table that it writes. A copy has it first, what begins a memory
-    /// or table from a segment second.
+    /// Returns which of the two indices of an instruction is that of the memory or table that it writes: the first for
+    /// a copy, the second for the initialisation from a segment.
     fn destination(&self, first: u32, second: u32) -> u32 {
         if matches!(self.instr.op.immediates(), Immediates::MemoryMemory | Immediates::TableTable) { first } else { second }
     }

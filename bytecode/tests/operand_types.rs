@@ -52,7 +52,7 @@ fn modules(script: &str) -> Vec<Vec<u8>> {
     script.directives.into_iter().filter_map(module).collect()
 }
 
-/// What the walk and the validator see, and where they differ.
+/// The result of comparing the walk with the validator.
 #[derive(Default)]
 struct Seen {
     /// Live instructions, and how many.

@@ -162,7 +162,7 @@ fn backtraces_name_functions_and_cross_instances_and_hosts() {
                 assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
                 assert_eq!(names(&error), expected);
                 let innermost = &error.wasm_backtrace().unwrap().frames()[0];
-                assert_eq!(innermost.func_offset(), Some(1), "the unreachable stands behind a nop");
+                assert_eq!(innermost.func_offset(), Some(1), "the unreachable is after a nop");
                 assert!(format!("{error:?}").contains("inner!boom"), "{error:?}");
             }
         },

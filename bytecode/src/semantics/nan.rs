@@ -1,5 +1,5 @@
-//! NaNs whose bits are open: arithmetic gives a NaN, but the specification leaves to the machine which one. Where results
-//! must not depend on that, each such NaN is replaced by the canonical one: positive, quiet, all else zero.
+//! NaNs whose bits the specification leaves to the implementation. Where results must not depend on the machine, each
+//! such NaN is replaced by the canonical one: positive, quiet, all other payload bits zero.
 
 use crate::Opcode;
 
@@ -21,8 +21,8 @@ pub const F32: u32 = 0x7FC0_0000;
 /// The canonical NaN of type f64.
 pub const F64: u64 = 0x7FF8_0000_0000_0000;
 
-/// The floats in the result of an instruction that may be NaNs of open bits: not those of instructions that move bits or make
-/// no NaN.
+/// Returns the floats in the result of an instruction whose NaNs the specification leaves open. `None` for instructions
+/// that move bits or never produce NaN.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most operations give no NaN, and the others are listed")]
 pub const fn open(op: Opcode) -> Option<Floats> {
     use Opcode as O;
@@ -52,7 +52,7 @@ impl Floats {
         }
     }
 
-    /// The canonical NaN in each of them; what is above them is zero.
+    /// Returns the canonical NaN in each of the floats; the bits above them are zero.
     pub fn canonical(self) -> u128 {
         let (width, nan) = self.lane();
         match self {
@@ -61,7 +61,7 @@ impl Floats {
         }
     }
 
-    /// `bits` with the canonical NaN in place of each NaN.
+    /// Replaces each NaN in `bits` by the canonical one.
     pub fn canonicalise(self, bits: u128) -> u128 {
         let (width, nan) = self.lane();
         let lanes = if matches!(self, Floats::F32 | Floats::F64) { 1 } else { 128 / width };
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!((Floats::F32.canonical(), Floats::F64.canonical()), (F32.into(), F64.into()));
     }
 
-    /// By name: what computes a float from floats, and nothing else.
+    /// By name: the instructions that compute a float from floats, and no others.
     #[test]
     fn the_list_is_complete() {
         const COMPUTE: [&str; 17] = [

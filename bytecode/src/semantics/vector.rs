@@ -6,7 +6,7 @@
 //! # Relaxed instructions
 //!
 //! The specification lets each of them choose among a few results. Weir always chooses the same, on every processor and
-//! in every tier: what the instruction does that the relaxed one is named after. Where there is none,
+//! in every tier: that of the corresponding strict instruction. If there is none,
 //!
 //! - `relaxed_madd` and `relaxed_nmadd` round twice, after multiplying and after adding;
 //! - the dot products take the 7-bit operand as signed, and their sums of two products wrap around.
@@ -237,7 +237,7 @@ macro_rules! for_each_vector {
             I32x4TruncSatF64x2UZero, i32x4_trunc_sat_f64x2_u_zero, (a: F64x2) -> U32x4, [a[0] as u32, a[1] as u32, 0, 0];
             F64x2ConvertLowI32x4S, f64x2_convert_low_i32x4_s, (a: I32x4) -> F64x2, low(a).map(f64::from);
             F64x2ConvertLowI32x4U, f64x2_convert_low_i32x4_u, (a: U32x4) -> F64x2, low(a).map(f64::from);
-            // Relaxed: each does what its strict counterpart does, or, where there is none, what is said above
+            // Relaxed: each has the result of its strict counterpart or, without one, the result described above
             I8x16RelaxedSwizzle, i8x16_relaxed_swizzle, (a: U8x16, b: U8x16) -> U8x16, i8x16_swizzle(a, b);
             I32x4RelaxedTruncF32x4S, i32x4_relaxed_trunc_f32x4_s, (a: F32x4) -> I32x4, i32x4_trunc_sat_f32x4_s(a);
             I32x4RelaxedTruncF32x4U, i32x4_relaxed_trunc_f32x4_u, (a: F32x4) -> U32x4, i32x4_trunc_sat_f32x4_u(a);
@@ -490,7 +490,7 @@ pub fn i8x16_shuffle(a: U8x16, b: U8x16, lanes: [u8; 16]) -> U8x16 {
     lanes.map(|lane| if lane < 16 { a[usize::from(lane)] } else { b[usize::from(lane - 16)] })
 }
 
-/// What loads do that leave their bytes as they are.
+/// The conversion of loads that leave their bytes unchanged.
 #[inline(always)]
 pub fn identity(a: V128) -> V128 {
     a

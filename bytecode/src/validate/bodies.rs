@@ -1,5 +1,5 @@
-//! Validates function bodies, one instruction at a time, while [`Builder`] writes the side table: all of them at once, on
-//! several threads if there is enough code, or each when it is first needed.
+//! Validates function bodies, one instruction at a time, while [`Builder`] writes the side table. All bodies are
+//! validated at once, on several threads if there is enough code, or each when it is first needed.
 
 use super::builder::{Builder, Class, Step};
 use super::code::Code;
@@ -13,15 +13,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
 
-/// The most locals that all functions of a module may have together. Each function may have 50,000, declared in a
-/// few bytes: without this, a small file could ask for any amount of memory. Real modules stay a hundred times below.
+/// Maximum number of locals of all functions of a module together. Each function may have 50,000, declared in a few
+/// bytes; without this limit a small file could cause any amount of memory to be allocated. Real modules have a
+/// hundredth of this.
 const MAX_LOCALS: usize = 10_000_000;
 
-/// Bytes of code for each thread at least: validating them takes some 30 times as long as starting the thread.
+/// Minimum bytes of code for each thread: validating them takes some 30 times as long as starting the thread.
 const BYTES_PER_THREAD: usize = 256 << 10;
 
-/// Bytes of code that a thread takes at a time: few enough that all finish together, enough that handing them out costs
-/// nothing.
+/// Bytes of code that a thread takes at a time: few enough that all threads finish together, enough that the cost of
+/// distribution is negligible.
 const BYTES_PER_BATCH: usize = 32 << 10;
 
 /// The body with this index and range, which a module that was parsed lazily has left for later.
@@ -29,7 +30,7 @@ pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Re
     Worker::default().validate(code, index as usize, range)
 }
 
-/// What validating all bodies gives.
+/// The result of validating all bodies.
 pub(super) struct Validated {
     pub bodies: Box<[Body]>,
     /// Whether a tail call in them may leave the instance.
@@ -95,15 +96,15 @@ struct Batches<'b> {
     ranges: &'b [Range<u32>],
     options: Options,
     ends: Vec<usize>,
-    /// The first batch that no thread has taken.
+    /// The next batch for a thread to take.
     next: AtomicUsize,
 }
 
-/// A batch's number, and its bodies or why one of them is invalid.
+/// A batch's number, and its bodies or the reason why one of them is invalid.
 type Batch = (usize, Result<Vec<Body>, InvalidModule>);
 
 impl Batches<'_> {
-    /// Takes batches until there are no more, or one is invalid: those before it are taken already.
+    /// Takes batches until there are no more, or one is invalid. Other threads have then taken all earlier batches.
     fn validate(&self) -> (Vec<Batch>, Worker) {
         let mut worker = Worker::new(self.options);
         let mut done = Vec::new();

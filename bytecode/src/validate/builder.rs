@@ -3,9 +3,9 @@
 //! A forward branch doesn't know its target yet: its entry's `pc` links it to the label's other open entries, until the
 //! label's `end` fills them all in.
 //!
-//! *Dead* is what stands between an instruction that never falls through and the next `else` or `end` of the
-//! same block. The validator's operand heights mean nothing there, and nothing there is ever executed: it costs no fuel,
-//! writes no local and raises no operand count, yet it owns its branch entries.
+//! Code is *dead* between an instruction that never falls through and the next `else` or `end` of the same block. The
+//! validator's operand heights have no meaning there, and the code is never executed: it costs no fuel, writes no local
+//! and raises no operand count, but it owns its branch entries.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -17,10 +17,10 @@ use crate::reader::{Labels, Reader};
 use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
 use crate::types::{FuncType, ValType, has_vector};
 
-/// What an instruction means to the side table.
+/// The class of an instruction, as far as the side table depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
-    /// Counts one unit of fuel, and that is all.
+    /// Costs one unit of fuel and has no other effect on the side table.
     Plain,
     Nop,
     Block,
@@ -44,7 +44,7 @@ pub(super) enum Class {
     Write,
     /// `global.get`, `global.set`
     Global,
-    /// An instruction on vectors: plain, but its function is wide.
+    /// A vector instruction: plain, but makes its function wide.
     Vector,
 }
 
@@ -65,7 +65,7 @@ impl Class {
     }
 
     const fn of_code(code: u16) -> Option<Class> {
-        // All instructions behind these prefixes are of one class; the validator knows which of them there are.
+        // All instructions with these prefixes are of one class; the validator rejects unknown ones.
         if code == 0xFC {
             return Some(Class::Plain);
         }
@@ -110,15 +110,15 @@ pub(super) struct Step {
     pub class: Class,
     /// Offset of its opcode.
     pub pc: u32,
-    /// Offset behind it.
+    /// Offset after it.
     pub next: u32,
     /// Operands on the stack before it.
     pub before: u32,
-    /// Operands on the stack behind it.
+    /// Operands on the stack after it.
     pub after: u32,
 }
 
-/// The side table under construction, and memory that serves one body after the other.
+/// The side table under construction. Its memory is reused from body to body.
 #[derive(Default)]
 pub(super) struct Builder {
     /// Whether some tail call seen so far, in whichever body, may leave the instance.
@@ -134,7 +134,7 @@ pub(super) struct Builder {
     labels: Vec<Label>,
     /// Whether the next instruction is not dead.
     live: bool,
-    /// Head and cost so far of the segment under way.
+    /// Head and cost so far of the current segment.
     segment_pc: u32,
     segment_cost: u32,
     /// Loops that are open, outermost first.
@@ -147,7 +147,7 @@ pub(super) struct Builder {
     writers: Vec<u32>,
     /// Id of the last loop, of whichever body. There are fewer than 2³¹, as each takes three bytes.
     last_loop_id: u32,
-    /// How many more members the exact local sets of this body may have.
+    /// Remaining number of members that the exact local sets of this body may have.
     set_budget: usize,
 }
 
@@ -183,9 +183,9 @@ struct OpenLoop {
 
 const NO_ENTRY: u32 = u32::MAX;
 
-/// How many members all exact local sets of a body may have together, per byte of it. An instruction that writes a local
-/// takes two bytes and counts once in each loop around it, so only a body whose code stands on average in more than eight
-/// loops exceeds this.
+/// Maximum number of members that all exact local sets of a body may have together, per byte of it. An instruction that
+/// writes a local has two bytes and counts once for each enclosing loop, so only a body whose code is on average inside
+/// more than eight loops exceeds this.
 const SET_MEMBERS_PER_BYTE: usize = 4;
 
 impl Builder {
@@ -210,7 +210,7 @@ impl Builder {
         self.open(LabelKind::Block, 0, (0, ty.results.len()));
     }
 
-    /// Takes note of the next instruction.
+    /// Processes the next instruction.
     #[inline]
     pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
         if step.class == Class::Plain {
@@ -224,7 +224,8 @@ impl Builder {
         }
     }
 
-    /// What the side table says of the body, with work or with 1 in its place; [`FuncBody`]'s other fields are left at their defaults.
+    /// Returns the side table of the body, with estimated work or with 1; [`FuncBody`]'s other fields have their
+    /// default values.
     pub fn finish(&mut self, work: bool) -> FuncBody {
         if !work {
             self.loops.iter().for_each(|info| self.branches[info.stp as usize].drop = 1);
@@ -240,7 +241,7 @@ impl Builder {
         }
     }
 
-    /// Takes note of an instruction that is not plain.
+    /// Processes an instruction that is not plain.
     fn special(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before, .. } = step;
         let mut immediates = Reader { bytes: code.bytes, at: pc as usize + 1 };
@@ -268,7 +269,7 @@ impl Builder {
                 self.work.open_if(next);
                 self.open_if(pc, before.wrapping_sub(1), immediates.block_type().arity_in(code.types));
             }
-            // A null is gone where the branch arrives, as the condition of `br_if` is.
+            // The branch does not pass on the null, nor does `br_if` its condition.
             Class::BrIf | Class::BrOnNull => {
                 self.begin_segment(next);
                 let depth = immediates.u32();
@@ -313,7 +314,7 @@ impl Builder {
                 self.work.stop(next);
                 self.live = false;
             }
-            // Done above.
+            // Handled above.
             Class::Plain | Class::Nop | Class::Block | Class::Loop | Class::Else | Class::End => {}
         }
     }
@@ -323,7 +324,7 @@ impl Builder {
         self.segment_cost += u32::from(self.live);
     }
 
-    /// Ends the segment under way; the next one begins at `pc`.
+    /// Ends the current segment; the next one begins at `pc`.
     fn begin_segment(&mut self, pc: u32) {
         if self.segment_cost > 0 {
             self.segments.push(Segment { pc: self.segment_pc, cost: self.segment_cost });
@@ -392,14 +393,14 @@ impl Builder {
             }
             LabelKind::Block => {}
         }
-        // Nothing branches to the end of a loop: if its body falls through, its segment goes on.
+        // No branch leads to the end of a loop: if its body falls through, its segment continues.
         if !(matches!(label.kind, LabelKind::Loop(_)) && self.live) {
             self.begin_segment(next);
         }
         self.live = label.live;
     }
 
-    /// Sends the entry of an `if`, unless it is dead, to `pc`, where it arrives when the condition is false.
+    /// Sets the target of an `if`'s entry, unless it is dead, to `pc`, which is reached if the condition is false.
     fn land_if(&mut self, entry: u32, pc: u32) {
         let stp = self.branches.len() as u32;
         let entry = &mut self.branches[entry as usize];
@@ -436,7 +437,7 @@ impl Builder {
         BranchEntry { pc: following, stp: 0, keep: label.results, drop: operands - label.height - label.results }
     }
 
-    /// Notes that an instruction writes a local, whose index it asks for if it stands in a loop.
+    /// Records that an instruction writes a local. `local` is only called inside a loop.
     fn write(&mut self, local: impl FnOnce() -> u32) {
         let Some(open) = self.open_loops.last() else { return };
         let local = local();

@@ -1,10 +1,10 @@
-//! What validating bodies needs of their module.
+//! The data of a module that the validation of bodies needs.
 
 use crate::types::{FuncType, GlobalType, ValType};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmparser::ValidatorResources;
 
-/// What validating a body needs of its module.
+/// The data of a module that the validation of a body needs.
 pub(crate) struct Code<'m> {
     /// The module's.
     pub bytes: &'m [u8],

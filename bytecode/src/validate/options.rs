@@ -1,4 +1,4 @@
-//! What is validated, and how.
+//! Options of validation.
 
 use wasmparser::WasmFeatures;
 
@@ -20,16 +20,18 @@ pub(super) const FEATURES: WasmFeatures = WasmFeatures::WASM1
     .union(WasmFeatures::WIDE_ARITHMETIC)
     .union(WasmFeatures::CUSTOM_PAGE_SIZES);
 
-/// How a module is validated.
+/// Options of validation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How many threads may validate function bodies, this one included; fewer do where there is not code enough.
+    /// Maximum number of threads that validate function bodies, including this one; small modules use fewer.
     pub threads: usize,
-    /// Leaves each body until [`Module::validated_body`](crate::Module::validated_body) asks for it.
+    /// Leaves each body unvalidated until [`Module::validated_body`](crate::Module::validated_body) is called.
     pub lazy: bool,
-    /// Whether the interpreter to come executes [superinstructions](crate::fusion). None are made in bodies left for later.
+    /// Whether to find [superinstructions](crate::fusion) for the interpreter. Bodies that are validated later have
+    /// none.
     pub fuse: bool,
-    /// Whether to estimate the work of calls and loop iterations, also in bodies that are left for later; otherwise each counts 1.
+    /// Whether to estimate the work of calls and loop iterations, also in bodies that are validated later; otherwise
+    /// each counts 1.
     pub work: bool,
 }
 

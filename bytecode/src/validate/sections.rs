@@ -14,7 +14,7 @@ use wasmparser::{
 
 type Result<T> = std::result::Result<T, InvalidModule>;
 
-/// What has been read so far.
+/// The sections read so far.
 #[derive(Default)]
 pub(super) struct Sections {
     pub types: Vec<FuncType>,

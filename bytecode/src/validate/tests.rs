@@ -23,8 +23,8 @@ fn pcs(module: &Module, mnemonic: &str) -> Vec<u32> {
     instrs.filter(|instr| instr.op.mnemonic() == mnemonic).map(|instr| instr.pc).collect()
 }
 
-/// Offset of the instruction behind the `n`-th with this mnemonic.
-fn behind(module: &Module, mnemonic: &str, n: usize) -> u32 {
+/// Offset of the instruction after the `n`-th with this mnemonic.
+fn after(module: &Module, mnemonic: &str, n: usize) -> u32 {
     let body = &module.bodies[0];
     let mut instrs = Instrs::new(module, body.entry, body.end);
     instrs.by_ref().filter(|instr| instr.op.mnemonic() == mnemonic).nth(n).expect("the instruction is there");
@@ -90,7 +90,7 @@ fn if_and_else_own_an_entry_each() {
     let m = function("(param i32) local.get 0 if nop else nop end local.get 0 if nop end");
     assert_eq!(
         &*m.bodies[0].branches,
-        [entry(behind(&m, "else", 0), 2, 0, 0), entry(behind(&m, "end", 0), 2, 0, 0), entry(behind(&m, "end", 1), 3, 0, 0),]
+        [entry(after(&m, "else", 0), 2, 0, 0), entry(after(&m, "end", 0), 2, 0, 0), entry(after(&m, "end", 1), 3, 0, 0),]
     );
 }
 
@@ -106,8 +106,8 @@ fn arms_with_values_keep_them_and_drop_nothing() {
             (else drop i32.const 2 i32.const 3 br 0))
         drop drop",
     );
-    let end = behind(&m, "end", 0);
-    assert_eq!(&*m.bodies[0].branches, [entry(behind(&m, "else", 0), 2, 1, 0), entry(end, 3, 2, 0), entry(end, 3, 2, 0)]);
+    let end = after(&m, "end", 0);
+    assert_eq!(&*m.bodies[0].branches, [entry(after(&m, "else", 0), 2, 1, 0), entry(end, 3, 2, 0), entry(end, 3, 2, 0)]);
 }
 
 #[test]
@@ -194,13 +194,13 @@ fn dead_branches_own_entries_that_lead_to_themselves() {
         ]
     );
     assert_eq!(assigned(&m), [only(&[])], "dead code writes nothing");
-    // `br` costs one unit; behind the block, `local.get` and `br_if` cost two.
+    // `br` costs one unit; after the block, `local.get` and `br_if` cost two.
     assert_eq!(body.segments.iter().map(|s| s.cost).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(body.max_operands, 1);
 }
 
 #[test]
-fn code_is_live_again_behind_else_and_end() {
+fn code_is_live_again_after_else_and_end() {
     let m = function(
         "(param i32) (result i32)
         local.get 0
@@ -270,7 +270,7 @@ fn functions_that_mention_vectors_are_wide() {
 }
 
 #[test]
-fn segments_begin_where_control_may_arrive_and_behind_conditional_branches_and_calls() {
+fn segments_begin_where_control_may_arrive_and_after_conditional_branches_and_calls() {
     let m = module(
         "(module (func (param i32)
             local.get 0
@@ -288,7 +288,7 @@ fn segments_begin_where_control_may_arrive_and_behind_conditional_branches_and_c
     assert_eq!(segments(&m), [(0, 4), (5, 2), (8, 2)]);
 
     let m = function("(param i32) (loop local.get 0 br_if 0 local.get 0 drop) local.get 0 drop");
-    // 0 loop, 1 get, 2 br_if | 3 get, 4 drop, 5 end, 6 get, 7 drop, 8 end: nothing arrives behind a loop's end
+    // 0 loop, 1 get, 2 br_if | 3 get, 4 drop, 5 end, 6 get, 7 drop, 8 end: nothing arrives after a loop's end
     assert_eq!(segments(&m), [(0, 2), (3, 4)]);
 
     let m = function("(param i32) local.get 0 if nop local.get 0 drop else local.get 0 drop end local.get 0 drop return nop");
@@ -469,8 +469,8 @@ fn branches_on_null_take_the_operands_that_their_labels_do() {
     );
     let [on_null, on_non_null] = &*m.bodies[0].branches else { panic!("two branches") };
     // Below the null are the label's value and one that goes away.
-    assert_eq!(*on_null, entry(behind(&m, "end", 1), 2, 1, 1));
-    assert_eq!(*on_non_null, entry(behind(&m, "end", 0), 2, 2, 1));
+    assert_eq!(*on_null, entry(after(&m, "end", 1), 2, 1, 1));
+    assert_eq!(*on_non_null, entry(after(&m, "end", 0), 2, 2, 1));
     assert_eq!(segments(&m).iter().map(|(_, cost)| cost).sum::<u32>(), 13);
     assert_eq!(m.bodies[0].max_operands, 4);
 }

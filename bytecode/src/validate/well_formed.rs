@@ -1,4 +1,4 @@
-//! Decoding without validation, which tells what the specification calls malformed from what it calls invalid.
+//! Decoding without validation, which distinguishes malformed modules from invalid ones.
 
 use wasmparser::{ElementItems, FromReader, FunctionBody, Operator, Parser, Payload, Result, SectionLimited, WasmFeatures};
 

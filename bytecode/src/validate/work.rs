@@ -1,4 +1,5 @@
-//! How many bytes of bytecode a call of a function and an iteration of each of its loops are expected to execute.
+//! Estimates the work of a function: the bytes of bytecode that a call of it and an iteration of each of its loops
+//! execute.
 //!
 //! A block has a weight: how often it is executed for each time that the innermost loop around it, or the function, begins. `br`
 //! passes its weight to its label, a condition half of it, `br_table` with n labels, the default included, 1/n to each. The weight after an `end` is what
@@ -11,7 +12,7 @@
 /// The weight of what is executed once.
 const ONCE: u64 = 1 << 16;
 
-/// What a block keeps until its `end`.
+/// The state of an open block.
 #[derive(Clone, Copy, Default)]
 struct Block {
     /// The weight at its beginning.

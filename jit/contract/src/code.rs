@@ -67,7 +67,7 @@ pub struct Reloc {
 pub struct TrapEntry {
     /// Offset of the instruction in the code.
     pub offset: u32,
-    /// What a fault there means.
+    /// The trap that a fault there means.
     pub site: TrapSite,
     /// Offset of the Wasm instruction in the module.
     pub pc: u32,
@@ -112,7 +112,7 @@ impl Inlining {
         })
     }
 
-    /// What these chains say of the traps and calls of code.
+    /// Attaches these chains to the traps and calls of code.
     pub fn of_chains(chains: &[InlinedAt], traps: &[TrapEntry], calls: &[(u32, u32)]) -> Inlining {
         let (mut links, mut innermost) = (Vec::new(), Vec::new());
         for chain in chains {

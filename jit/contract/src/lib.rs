@@ -1,5 +1,5 @@
-//! What compiled code assumes of the runtime. Both engines obey this crate. The vm proves its side with compile-time `offset_of!`
-//! equalities; both back ends and every stub take their numbers from here.
+//! The interface between compiled code and the runtime. Both engines obey this crate. The vm proves its side with
+//! compile-time `offset_of!` equalities; both back ends and every stub take their numbers from here.
 //!
 //! # The three contexts
 //!
@@ -283,13 +283,13 @@ pub const MAX_NATIVE_FRAME: usize = 32 << 10;
 /// A function that calls nothing and whose frame is at most this large needs no stack check.
 pub const UNCHECKED_LEAF_FRAME: usize = 4 << 10;
 
-/// How many integer arguments are passed in registers.
+/// Number of integer arguments that are passed in registers.
 pub const INT_ARGS: usize = 6;
-/// How many float arguments are passed in registers.
+/// Number of float arguments that are passed in registers.
 pub const FLOAT_ARGS: usize = 8;
-/// How many integer results are returned in registers.
+/// Number of integer results that are returned in registers.
 pub const INT_RESULTS: usize = 8;
-/// How many float results are returned in registers.
+/// Number of float results that are returned in registers.
 pub const FLOAT_RESULTS: usize = 8;
 
 /// x86-64 encodings of the integer argument registers: rdi rsi rdx rcx r8 r9.
@@ -404,7 +404,7 @@ impl Layout {
     }
 }
 
-/// How an access is checked against the memory's bounds. This table is the only place that decides.
+/// The strategy for checking an access against the memory's bounds. It is decided only here.
 ///
 /// | memory | offset | strategy |
 /// |---|---|---|
@@ -433,11 +433,11 @@ impl Bounds {
     }
 }
 
-/// What Rust returns to a `to_rust` stub, in `rax` and `rdx`.
+/// The result that Rust returns to a `to_rust` stub, in `rax` and `rdx`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// What to do.
+    /// The action.
     pub status: Status,
     /// For [`Status::Dispatch`]: the `reenter` stub to jump to.
     pub target: *const u8,
@@ -477,10 +477,10 @@ macro_rules! helpers {
         impl Helper {
             /// Every helper.
             pub const ALL: &'static [Helper] = &[$(Helper::$name,)*];
-            /// How many there are.
+            /// Number of helpers.
             pub const COUNT: usize = Helper::ALL.len();
 
-            /// How many arguments follow the instance.
+            /// Returns the number of arguments after the instance.
             pub fn arity(self) -> usize {
                 match self {
                     $(Helper::$name => <[&str]>::len(&[$(stringify!($param),)*]),)*
@@ -523,7 +523,7 @@ helpers! {
     RefFunc(func) -> u64;
 }
 
-/// How a function is entered.
+/// The entry of code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Entry {
     /// By a call, with parameters.

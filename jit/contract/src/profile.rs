@@ -1,5 +1,5 @@
-//! The profile of a function, as plain data: counts of branch directions and of the targets of indirect calls. It is a snapshot; the
-//! interpreter may go on counting.
+//! The profile of a function, as plain data: counts of branch directions and of the targets of indirect calls. It is a
+//! snapshot; the interpreter may continue to count.
 
 use std::fmt;
 use weir_bytecode::Instr;
@@ -27,7 +27,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// What a profile counts of `instr`, if anything.
+    /// Returns what a profile counts for `instr`, if anything.
     pub fn of(instr: &Instr<'_>) -> Option<Counted> {
         let Effect::Control(control) = instr.op.effect() else { return None };
         match control {

@@ -91,7 +91,7 @@ impl std::str::FromStr for ModuleProfile {
     }
 }
 
-/// What is wrong with a line: what was expected there.
+/// What was expected in a malformed line.
 type Expected = Cow<'static, str>;
 
 fn parse(text: &str, module: Option<(ModuleHash, &Module)>) -> Result<ModuleProfile, ProfileError> {
@@ -141,7 +141,8 @@ struct Reader<'m> {
     entries: BTreeMap<(u32, Entry), Profile>,
     open: Option<Open>,
     module: Option<&'m Module>,
-    /// What can be counted in the function of the last entry, with that function; `None` for the sites if nothing is known of it.
+    /// The instructions that can be counted in the function of the last entry, with that function; `None` for the
+    /// instructions if the function is not validated.
     sites: Option<(u32, Option<HashMap<u32, Counted>>)>,
 }
 
@@ -247,7 +248,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a profile can count in a function, by offset.
+/// Returns the instructions of a function that a profile can count, by offset.
 fn sites(module: &Module, body: &FuncBody) -> HashMap<u32, Counted> {
     Instrs::new(module, body.entry, body.end).filter_map(|instr| Some((instr.pc, Counted::of(&instr)?))).collect()
 }

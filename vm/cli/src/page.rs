@@ -145,14 +145,14 @@ fn show(stage: &str, line: &str) -> (String, Vec<String>) {
         let Some(start) = line.find("0x") else { return (escape(line), Vec::new()) };
         let digits = line[start + 2..].find(|c: char| !c.is_ascii_hexdigit()).map_or(line.len(), |end| start + 2 + end);
         let offset = line[start + 2..digits].trim_start_matches('0').to_string();
-        let (before, number, behind) = (&line[..start], &line[start..digits], &line[digits..]);
-        return (format!("{}<i>{number}</i>{}", escape(before), escape(behind)), vec![offset]);
+        let (before, number, after) = (&line[..start], &line[start..digits], &line[digits..]);
+        return (format!("{}<i>{number}</i>{}", escape(before), escape(after)), vec![offset]);
     }
     let Some(at) = line.find(" @0x") else { return (escape(line), Vec::new()) };
-    let (text, behind) = line.split_at(at);
-    let offsets = behind.split_whitespace().filter_map(|word| word.strip_prefix("@0x")).map(ToString::to_string);
+    let (text, after) = line.split_at(at);
+    let offsets = after.split_whitespace().filter_map(|word| word.strip_prefix("@0x")).map(ToString::to_string);
     // The page aligns this column.
-    (format!("{} <i>{}</i>", escape(text.trim_end()), escape(behind.trim_start())), offsets.collect())
+    (format!("{} <i>{}</i>", escape(text.trim_end()), escape(after.trim_start())), offsets.collect())
 }
 
 fn escape(text: &str) -> String {

@@ -46,7 +46,7 @@ impl Memory {
         memory
     }
 
-    /// Puts the guard right behind the page.
+    /// Puts the guard directly after the page.
     pub fn guard(&self) {
         self.protect_from(PAGE);
     }

@@ -77,8 +77,8 @@ macro_rules! leave {
 /// Decodes the immediate, an unsigned LEB128 of at most 32 bits at displacement `$at` from `pc`, into `ecx`, and loads
 /// the address after it into `$next`. `leb_long!` is the out-of-line half.
 macro_rules! leb {
-    ($at:literal, $behind:literal, $next:literal) => {
-        concat!("movzx ecx, byte ptr [rsi + ", $at, "]\ntest cl, cl\njs 8f\nlea ", $next, ", [rsi + ", $behind, "]\n7:")
+    ($at:literal, $after:literal, $next:literal) => {
+        concat!("movzx ecx, byte ptr [rsi + ", $at, "]\ntest cl, cl\njs 8f\nlea ", $next, ", [rsi + ", $after, "]\n7:")
     };
 }
 
@@ -98,7 +98,7 @@ macro_rules! leb_long {
 }
 
 macro_rules! leb_byte {
-    ($next:literal, $at:literal, $shift:literal, $behind:literal) => {
+    ($next:literal, $at:literal, $shift:literal, $after:literal) => {
         concat!(
             "movzx edx, byte ptr [rsi + ",
             $at,
@@ -107,7 +107,7 @@ macro_rules! leb_byte {
             "\nor ecx, edx\ntest r13b, r13b\njs 6f\nlea ",
             $next,
             ", [rsi + ",
-            $behind,
+            $after,
             "]\njmp 7b\n6:\n"
         )
     };

@@ -41,7 +41,7 @@ macro_rules! constant {
 /// Decodes a further byte of a constant, given its displacement, its shift, the number of unused bits if it is the
 /// last, and the displacement of the byte after it.
 macro_rules! constant_byte {
-    ($at:literal, $shift:literal, $unused:literal, $behind:literal) => {
+    ($at:literal, $shift:literal, $unused:literal, $after:literal) => {
         concat!(
             "movzx ecx, byte ptr [rsi + ",
             $at,
@@ -52,7 +52,7 @@ macro_rules! constant_byte {
             "\nsar rax, ",
             $unused,
             "\nadd rsi, ",
-            $behind,
+            $after,
             "\njmp 7b\n6:\n"
         )
     };

@@ -246,7 +246,7 @@ fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> wei
     RETURN
 }
 
-/// What is behind the helpers that have stubs: they note that they were called, too.
+/// The functions that the helper stubs call. They also record the call.
 const HOOKS: Hooks = {
     unsafe extern "sysv64" fn poll(instance: *mut InstanceCtx) -> u64 {
         // SAFETY: everything that the convention does not preserve is declared.
