@@ -7,7 +7,7 @@ use weir_contract::profile::Profile;
 const MIN_SEEN: u64 = 16;
 
 /// Sets the probabilities of the branches of `func`. It must be unchanged since construction: passes may remove or swap branches, and
-/// then an offset no longer tells which of them was counted. Nothing checks this; wrong probabilities change the layout and no result.
+/// then an offset no longer identifies the instruction that was counted. Nothing checks this; wrong probabilities change the layout and no result.
 pub fn weigh(profile: &Profile, func: &mut Func<'_>) {
     for block in func.blocks() {
         let Some(branch) = func.terminator(block).filter(|&last| func.op(last) == Op::Branch) else { continue };

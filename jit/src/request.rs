@@ -45,7 +45,7 @@ pub struct Options {
     pub refinements: Refinements,
     /// Bytes of code that an OSR body may hold again so that the loops around its entry are peeled.
     pub peel_limit: u32,
-    /// Padding that is asked for. The native back end takes it.
+    /// The requested padding. Only the native back end uses it.
     pub padding: Padding,
     /// Fill in [`Compiled::lines`].
     pub lines: bool,

@@ -4,7 +4,7 @@
 /// How the definition of a variable is looked for above a join, whose predecessors are all known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Search {
-    /// Every join on the way gets a phi before its predecessors are asked.
+    /// Every join on the way gets a phi before its predecessors are searched.
     Plain,
     /// A join gets a phi where its predecessors have different definitions, or when the search comes back to it (section
     /// 3.3 of the paper, "marker").

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use weir_bytecode::validate::{self, InvalidModule};
 use weir_bytecode::{Instrs, Opcode};
 
-/// How often each opcode stands in the modules seen so far.
+/// How often each opcode occurs in the modules seen so far.
 #[derive(Default)]
 pub struct Coverage {
     counts: HashMap<Opcode, u64>,

@@ -1,4 +1,4 @@
-//! Bad input: modules that were cut, flipped and spliced, and modules that claim or ask for absurd sizes. Whatever they
+//! Bad input: modules that were cut, flipped and spliced, and modules that declare absurd sizes. Whatever they
 //! are, loading, linking and running them ends with a result or with one error that has a message.
 
 use crate::engines;
@@ -199,7 +199,7 @@ fn nested(opcode: u8, depth: usize) -> Vec<u8> {
     [[opcode, 0x40].repeat(depth), vec![0x0B; depth]].concat()
 }
 
-/// A module of so many empty functions, the first exported.
+/// A module of `count` empty functions, the first exported.
 fn functions(count: u32) -> Vec<u8> {
     let types = with_section(1, &[1, 0x60, 0, 0]);
     let funcs = with_section(3, &[leb(count), vec![0; count as usize]].concat());

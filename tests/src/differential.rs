@@ -124,7 +124,7 @@ pub struct Outcome {
 /// How much was run in which way: a comparison that compiled nothing proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
-    /// Functions that Weir's own back end compiled.
+    /// Functions that Weir's native back end compiled.
     pub native: u64,
     /// Functions that Cranelift compiled.
     pub cranelift: u64,

@@ -39,7 +39,7 @@ impl PassSet {
         config.passes_off(&self.off)
     }
 
-    /// Weir's own back end for everything, after these passes.
+    /// Weir's native back end for everything, after these passes.
     pub fn native(&self) -> Config {
         let mut config = Config::new();
         self.apply(&mut config).tier(Tier::Native);

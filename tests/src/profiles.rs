@@ -6,7 +6,7 @@ use weir_bytecode::Instrs;
 use weir_contract::Entry;
 use weir_contract::profile::Counted;
 
-/// Counts at the limits of what the compiler tells apart.
+/// Counts at the limits of what the compiler distinguishes.
 const COUNTS: [u32; 8] = [0, 1, 8, 15, 16, 1000, u32::MAX - 1, u32::MAX];
 
 /// Lets `module` use random counts for the entries of its functions. Its engine keeps profiles.

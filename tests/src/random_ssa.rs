@@ -79,7 +79,7 @@ pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
     slot.into()
 }
 
-/// A successor for a block, one of so many.
+/// A random successor for a block.
 type Target = fn(&mut Rng, usize, usize) -> usize;
 
 /// Mostly forward, so that most functions get somewhere.
@@ -299,7 +299,7 @@ impl Filler<'_> {
         self.emit(func, block, Op::Vector, signature.result.into(), (opcode as u32, lane.into()), &args);
     }
 
-    /// Any operation that stands for a numeric instruction, load or store.
+    /// Any operation that represents a numeric instruction, load or store.
     fn numeric(&mut self, func: &mut Func<'_>, block: Block) {
         let (op, operand, result) = self.row(|_| true);
         if op.fields() == Fields::Access {
@@ -309,7 +309,7 @@ impl Filler<'_> {
         self.emit(func, block, op, result, (0, 0), &args);
     }
 
-    /// A row of TABLE 2 that stands for an instruction and is of the wanted kind. There are no references here to work on.
+    /// A row of TABLE 2 that represents an instruction of the wanted kind. There are no references to operate on.
     fn row(&mut self, wanted: impl Fn(Op) -> bool) -> (Op, Type, Type) {
         loop {
             let opcode = *self.rng.pick(Opcode::ALL);

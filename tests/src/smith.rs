@@ -245,7 +245,7 @@ fn weir_state(store: &mut Store<weir::StoreLimits>, instance: weir::Instance, na
 
 fn weir_failure(error: &weir::Error) -> Ended {
     match error.downcast_ref::<Trap>() {
-        // wasmi has one trap for indices past a table's end, whoever used them.
+        // wasmi has one trap for all uses of indices past a table's end.
         Some(Trap::UndefinedElement) => Ended::Trap(Trap::TableOutOfBounds),
         Some(&trap) => Ended::Trap(trap),
         None => Ended::Failed(format!("{error:#}")),

@@ -18,7 +18,7 @@ thread_local! {
     static SEEN: RefCell<Vec<Frames>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Notes the frames. Every function of WASI asks for its context first, and so comes here.
+/// Records the frames. Every function of WASI gets its context first, and so calls this.
 fn note(ctx: &mut WasiCtx) -> &mut WasiCtx {
     // SAFETY: set by `run`, whose store is there. The walk does not touch the embedder's data.
     let trace = WasmBacktrace::capture(unsafe { &*STORE.get() });

@@ -1,4 +1,4 @@
-//! A function of 600 KB is compiled within bounded memory. Alone in its process, whose peak memory it asks for.
+//! A function of 600 KB is compiled within bounded memory. It is alone in its process, whose peak memory it reads.
 
 use std::fmt::Write;
 use weir::{Config, Instance, Module, Store, Tier};

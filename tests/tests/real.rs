@@ -1,4 +1,4 @@
-//! Real programs, made by nobody here: interpreters, a database, a bundler, with arguments, standard input and files in a
+//! Real programs of third parties: interpreters, a database, a bundler, with arguments, standard input and files in a
 //! folder that is opened for them. What they are expected to print was compared with what they print under wasmtime.
 //!
 //! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No

@@ -8,7 +8,7 @@ use weir_bytecode::semantics::{self, nan, vector};
 use weir_bytecode::{Opcode, ValType};
 use weir_tests::differential::wasmi_trap;
 
-/// Bits that tell operations apart: extremes of every width, floats in and out of the range of every integer type, ties,
+/// Bits that distinguish operations: extremes of every width, floats in and out of the range of every integer type, ties,
 /// subnormal numbers, NaNs quiet and signalling.
 fn samples(ty: ValType) -> Vec<u128> {
     match ty {

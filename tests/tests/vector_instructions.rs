@@ -11,7 +11,7 @@ use weir_tests::engines::engine;
 
 use weir_tests::rng::Rng;
 
-/// Bits that tell operations apart: extremes of every width, floats in and out of range of every integer type, NaNs.
+/// Bits that distinguish operations: extremes of every width, floats in and out of range of every integer type, NaNs.
 fn samples(ty: ValType) -> Vec<u128> {
     match ty {
         ValType::I32 => [0, 1, 7, 33, 0xFFFF_FFFF, 0x8000_0000].into(),
@@ -89,7 +89,7 @@ type Meaning = Box<dyn Fn(&[u128]) -> u128>;
 
 /// A function to call on every choice of arguments.
 struct Case {
-    /// What is computed, as text; `{i}` stands for operand `i`.
+    /// The computation, as text; `{i}` is operand `i`.
     text: String,
     operands: Vec<ValType>,
     result: ValType,
@@ -155,7 +155,7 @@ const CRANELIFT_LACKS: [&str; 4] = [
     "i32x4.relaxed_trunc_f64x2_u_zero",
 ];
 
-/// Checks all cases on all configurations, and that each function was compiled by the back end that was asked for.
+/// Checks all cases on all configurations, and that each function was compiled by the requested back end.
 fn check(cases: &[Case]) {
     let functions: Vec<(usize, Vec<At>)> =
         cases.iter().enumerate().flat_map(|(i, case)| case.places().into_iter().map(move |places| (i, places))).collect();
@@ -246,7 +246,7 @@ fn instructions_do_what_semantics_says() {
     check(&cases);
 }
 
-/// What is asked of a vector decides a branch, a selection, its opposite.
+/// A test of a vector decides a branch, a selection, or its opposite.
 #[test]
 fn questions_decide() {
     let questions = Opcode::ALL.iter().copied().filter(|op| op.mnemonic().ends_with("_true"));

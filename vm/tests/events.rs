@@ -1,4 +1,4 @@
-//! What the tiers tell as it happens.
+//! Events of the tiers.
 
 #![cfg(feature = "jit")]
 
@@ -101,7 +101,7 @@ fn no_room_even_for_stubs_is_an_error_where_code_is_asked_for() {
         let error = Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap_err();
         assert!(error.to_string().contains("code memory is full"), "{error}");
     }
-    // Where the interpreter may run everything it does, and the reason is told.
+    // If the settings allow interpreting everything, that happens and the reason is reported.
     let engine = Engine::new(config.tier(Tier::Auto)).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());

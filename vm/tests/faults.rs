@@ -178,7 +178,7 @@ impl Run {
     }
 }
 
-/// Settings that differ in what they ask of the system.
+/// Settings that use different functions of the system.
 fn configs() -> Vec<(&'static str, Config)> {
     let with = |tier: Tier, change: &dyn Fn(&mut Config)| {
         let mut config = Config::new();

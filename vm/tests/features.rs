@@ -14,7 +14,7 @@ fn what_is_not_built_is_an_error_of_its_own() {
     assert_eq!(engine.is_err(), !cfg!(feature = "regalloc2") || !common::is_built(Tier::Native));
 }
 
-/// Everything that the API does with engines of each kind leaves no executable memory, unless native code was asked for.
+/// Everything that the API does with engines of each kind leaves no executable memory, unless native code was requested.
 #[test]
 #[cfg(target_os = "linux")]
 fn without_a_compiler_no_memory_is_executable() {

@@ -36,7 +36,7 @@ mod records {
             }
         }
 
-        /// Loom's atomic, of which a fault may relax one step. The steps are told apart by the operation and by the value: an
+        /// Loom's atomic, of which a fault may relax one step. The steps are distinguished by the operation and the value: an
         /// engine's epoch is never 0, and a word is 0 before its store's first section and after each.
         #[derive(Debug)]
         pub(crate) struct AtomicU64 {
@@ -239,7 +239,7 @@ fn a_store_and_a_reclaimer(engine: Arc<Engine>) {
     drop(word);
 }
 
-/// Each happened: a protocol that frees nothing, or is never asked to, would pass any model.
+/// Each happened: a protocol that frees nothing, or is never used, would pass any model.
 fn assert_reached(seen: &Seen) {
     let counts = [&seen.ran, &seen.freed].map(|count| count.load(Relaxed));
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");

@@ -17,13 +17,13 @@ pub(crate) struct Code<'m> {
 }
 
 impl<'m> Code<'m> {
-    /// Whether the global is a v128; asks for its index only if any is.
+    /// Whether the global is a v128; `index` is only called if any is.
     #[inline]
     pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {
         self.unvalidated.vector_globals && self.globals[index() as usize].value == ValType::V128
     }
 
-    /// Whether the type has a v128 among its parameters or results; asks for its index only if any has.
+    /// Whether the type has a v128 among its parameters or results; `index` is only called if any has.
     #[inline]
     pub fn is_vector_type(&self, index: impl FnOnce() -> u32) -> bool {
         self.unvalidated.vector_types && self.types[index() as usize].has_vector()

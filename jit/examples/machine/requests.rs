@@ -17,7 +17,7 @@ pub struct Configuration {
     pub profiled: bool,
 }
 
-/// Configurations that differ in the machine code that they ask for; `verify` as given.
+/// Configurations that give different machine code; `verify` as given.
 pub fn configurations(verify: bool) -> Vec<Configuration> {
     let options = || Options { verify, ..Options::default() };
     let configuration = |name, options, profiled| Configuration { name, options, profiled };

@@ -6,7 +6,7 @@ use weir_bytecode::Module;
 use weir_jit::Options;
 use weir_jit::compile::add_to;
 
-/// Prints it for one module, and how fast the own back end compiles it on one thread.
+/// Prints it for one module, and how fast the native back end compiles it on one thread.
 pub fn phases(name: &str, module: &Module) {
     let options = Options { verify: false, ..Options::default() };
     let (mut bytes, mut code, mut refused) = (0u64, 0u64, 0u32);

@@ -61,7 +61,7 @@ fn many_locals(size: usize, count: usize, joins: bool) -> (usize, Vec<u8>) {
     (count, code)
 }
 
-/// As many locals as blocks, every one of them written before a block and read behind all: quadratic, hence refused.
+/// As many locals as blocks, every one of them written before a block and read after all: quadratic, hence refused.
 fn product(size: usize) -> (usize, Vec<u8>) {
     let count = (size / 15).min(40_000);
     let mut code = Vec::new();
@@ -82,7 +82,7 @@ fn br_table(size: usize) -> (usize, Vec<u8>) {
     (0, [&BLOCK[..], &BLOCK, &BLOCK, &GET_0, &table, &END, &INCREMENT, &END, &INCREMENT, &END].concat())
 }
 
-/// Four arms behind a table that change a local, and their joins.
+/// Four arms of a table that change a local, and their joins.
 fn table_with_phi() -> Vec<u8> {
     let arm = [&END[..], &INCREMENT].concat();
     let table = [0x0E, 3, 0, 1, 2, 3];

@@ -8,7 +8,7 @@
 //!
 //! They touch the same bytes for certain only if base, offset and width are the same: `x + 4` at offset 0 and `x` at
 //! offset 4 differ where the sum wraps around. Calls, and whatever is not listed here, may change every memory and
-//! every global that is not constant; a memory that other threads may hold is never asked about.
+//! every global that is not constant; memories that other threads may hold are never queried.
 
 use crate::ir::family::{Accounting, Family, Global, Memory};
 use crate::ir::{Func, Op, Type, Value};

@@ -82,7 +82,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         self[at..at + more.len()].copy_from_slice(more);
     }
 
-    /// Keeps the entries of which `keep`, asked in order, says so.
+    /// Keeps the entries for which `keep`, called in order, returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
         for i in 0..self.len() {

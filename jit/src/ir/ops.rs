@@ -304,7 +304,7 @@ pub enum Calls {
     Tail,
     /// That of a function of the runtime.
     Helper(Helper),
-    /// That of [`Helper::Poll`] if the host asks for it; it preserves all registers.
+    /// That of [`Helper::Poll`] once the deadline is reached; it preserves all registers.
     Poll,
 }
 

@@ -25,7 +25,7 @@ pub struct ParseError {
     pub found: String,
 }
 
-/// Values and blocks have numbers below this, so that a short text cannot ask for all of memory.
+/// Values and blocks have numbers below this, so that a short text cannot exhaust memory.
 const MAX_NUMBER: u32 = 1 << 22;
 
 /// Reads one function.

@@ -31,7 +31,7 @@ pub struct Sandbox {
     /// Calls made.
     pub calls: Vec<(Callee, Vec<u128>)>,
     /// The results of a call: by default, four numbers computed from callee and arguments.
-    pub answer: fn(Callee, &[u128]) -> Result<Vec<u128>, Trap>,
+    pub call_results: fn(Callee, &[u128]) -> Result<Vec<u128>, Trap>,
 }
 
 impl Default for Sandbox {
@@ -47,12 +47,12 @@ impl Default for Sandbox {
             fuel: None,
             polls: None,
             calls: Vec::new(),
-            answer: mix,
+            call_results: mix,
         }
     }
 }
 
-/// `answer` does not count.
+/// `call_results` is not compared.
 impl PartialEq for Sandbox {
     fn eq(&self, other: &Sandbox) -> bool {
         (&self.memories, &self.globals, &self.data) == (&other.memories, &other.globals, &other.data)
@@ -217,7 +217,7 @@ impl World for Sandbox {
 
     fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
         self.calls.push((callee, args.to_vec()));
-        (self.answer)(callee, args)
+        (self.call_results)(callee, args)
     }
 
     fn fuel(&mut self, cost: u64) -> Result<(), Trap> {

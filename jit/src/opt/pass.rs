@@ -15,7 +15,7 @@ pub struct Pass {
     pub name: &'static str,
     /// Does it.
     pub run: fn(&mut Func<'_>, &Context<'_>) -> Changed,
-    /// What it asks the context for.
+    /// The analyses that it uses.
     pub needs: &'static [Analysis],
     /// What still holds of a function that it has changed.
     pub keeps: &'static [Analysis],

@@ -120,7 +120,7 @@ fn branch(func: &Func<'_>, block: Block, condition: Value) -> Option<Change> {
     match rules::truth(func, condition)? {
         // if x != 0 = if x
         (x, true) => Some(Change::BranchIf(x)),
-        // Phis tell two edges to one block apart by their order, which must then stay.
+        // Phis distinguish two edges to one block by their order, which must not change then.
         (x, false) => (func.block(block).succs[0] != func.block(block).succs[1]).then_some(Change::BranchUnless(x)),
     }
 }

@@ -80,7 +80,7 @@ fn only_way(func: &Func<'_>, block: Block) -> Option<usize> {
     match (func.op(terminator), func.as_const(index)) {
         (Op::Branch, Some(condition)) => Some(usize::from(condition == 0)),
         (Op::BrTable, Some(index)) => Some(succs.len().saturating_sub(1).min(index as usize)),
-        // All edges lead to one block, whose phis cannot tell them apart. Where there are many edges, looking for the
+        // All edges lead to one block, whose phis do not distinguish them. Where there are many edges, looking for the
         // two would be quadratic, for little gain.
         (Op::Branch | Op::BrTable, None) if succs.iter().all(|succ| *succ == succs[0]) => {
             let preds = &func.block(succs[0]).preds;

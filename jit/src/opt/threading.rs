@@ -110,7 +110,7 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [b
         let goes = goes(func, cx.dom(), bypassed, block, k, (pred, edge));
         let target = goes.map(|holds| func.block(block).succs[usize::from(!holds)]);
         let can_pay = !charged || func.block(pred).succs.len() == 1;
-        // Two edges between the same blocks are told apart by their order, which a new one would upset.
+        // Two edges between the same blocks are distinguished by their order, which a new one would change.
         let can_take = |target: Block| {
             target != block && !func.block(pred).succs.contains(&target) && func.block(target).preds.len() < MAX_NEIGHBOURS
         };
@@ -178,7 +178,7 @@ fn goes(
     if tests(pred).is_some() && func.block(pred).succs[0] != func.block(pred).succs[1] {
         return Some(edge == 0);
     }
-    // Up from the predecessor: a block with one way in tells how the branch there went.
+    // Up from the predecessor: a block with one incoming edge implies the direction of the branch there.
     let mut at = pred;
     for _ in 0..MAX_STEPS {
         let above = dom.idom(at)?;

@@ -268,7 +268,7 @@ impl SlotWidth {
 pub enum Place {
     /// In a physical register.
     Reg(Reg),
-    /// In a spill slot, of the width that [`Assignment::slots`] tells.
+    /// In a spill slot, of the width in [`Assignment::slots`].
     Slot(u32),
 }
 

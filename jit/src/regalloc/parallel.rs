@@ -46,7 +46,7 @@ impl Group {
         for (i, copy) in copies.iter().enumerate() {
             let (from, to) = (number(copy.from), number(copy.to));
             self.make_room(from.max(to));
-            // The same copy may be asked for twice.
+            // The same copy may be requested twice.
             if self.writer[to].is_none() {
                 self.writer[to] = Some(i as u32);
                 self.readers[from] += 1;

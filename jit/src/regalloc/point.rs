@@ -16,7 +16,7 @@ impl Point {
         Point(4 * inst)
     }
 
-    /// When registers that `inst` asks for are filled.
+    /// When the registers that `inst` requires are loaded.
     pub const fn setup(inst: u32) -> Point {
         Point(4 * inst + 1)
     }

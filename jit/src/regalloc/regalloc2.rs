@@ -31,7 +31,7 @@ pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, Imposs
 }
 
 /// Makes every slot wide that is ever read or written from a vector register or as a wide operand, if there are wide
-/// values: no slot is shared by classes, and widths are not told apart.
+/// values: no slot is shared by classes, and widths are not distinguished.
 fn widen_slots(client: &impl Client, assignment: &mut Assignment) {
     let operands = || (0..client.num_insts()).flat_map(|inst| client.operands(inst));
     let params = (0..client.num_blocks()).flat_map(|block| client.params(block));

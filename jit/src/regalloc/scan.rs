@@ -11,7 +11,7 @@
 //! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear Scan
 //! Register Allocation on SSA Form", CGO 2010. The choice by cost instead of by the distance of the next use is ours.
 //!
-//! Cost: each placing asks every register of the class once; a query looks at a bounded number of ranges.
+//! Cost: each placement queries every register of the class once; a query looks at a bounded number of ranges.
 
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
@@ -254,7 +254,7 @@ impl Scan<'_> {
         hints
     }
 
-    /// The cheapest choice for a segment that finds no register free, and its cost. Of equally cheap ones that after which it takes
+    /// The cheapest choice for a segment for which no register is free, and its cost. Of equally cheap ones that after which it takes
     /// longest until what is in memory is used.
     fn cheapest(&self, segment: u32, hints: &Hints) -> (f32, Choice) {
         let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);

@@ -42,7 +42,7 @@ fn banks(op: Asm) -> [bool; 3] {
     }
 }
 
-/// `op` with the registers that its shape asks for: each in one of its own unless the shape says where.
+/// `op` with the registers that its shape requires: each in one of its own unless the shape says where.
 fn instance(op: Asm, width: Width) -> Inst {
     let [dst, src, rm] = banks(op);
     let reg = |float, n| if float { Reg::float(n) } else { Reg::int(n) };

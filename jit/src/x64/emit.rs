@@ -203,7 +203,7 @@ struct Emitter<'c> {
     layout: &'c Layout,
     /// Which flags are read after each instruction.
     flags_needed: &'c [Needed],
-    /// A register whose being zero, and sign, the flags tell, as they would after `test`.
+    /// The register to whose value the zero and sign flags belong, as after `test`.
     tested: Option<Tested>,
     /// By block, about where it will begin; without it, jumps forward take the long form.
     expected: Option<&'c [u32]>,
@@ -365,7 +365,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Emits `inst` by `encode`, and keeps track of what the flags tell.
+    /// Emits `inst` by `encode`, and keeps track of the meaning of the flags.
     fn plain(&mut self, inst: &Inst, encode: impl FnOnce(&mut Bytes)) {
         let tested = |logical| Some(Tested { reg: inst.dst, width: inst.width, logical });
         self.tested = match inst.op.flags() {
@@ -671,7 +671,7 @@ impl<'c> Emitter<'c> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Needed {
     None,
-    /// Zero and sign only, which tell about a result.
+    /// Zero and sign only, which describe a result.
     Result,
     All,
 }

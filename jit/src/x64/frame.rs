@@ -19,7 +19,7 @@ use weir_contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Frame {
-    /// Nothing in the function can ask where its frame is: it calls nothing, cannot trap and keeps all in registers. Then it
+    /// Nothing in the function can observe its frame: it calls nothing, cannot trap and keeps all in registers. Then it
     /// has none.
     pub absent: bool,
     /// Preserved registers to save, in the order of pushing.

@@ -716,7 +716,7 @@ impl Cond {
         }
     }
 
-    /// Which of the two conditions that ask for two flags it is; `None` for one that the processor has.
+    /// Which of the two conditions that test two flags it is; `None` for one that the processor has.
     pub const fn float_equality(self) -> Option<FloatEquality> {
         match self {
             Cond::FloatE => Some(FloatEquality::Equal),
@@ -935,7 +935,7 @@ impl Inst {
 
     /// The flags that may be read after it; `None` if it leaves them as they were.
     pub fn flags_defined(&self) -> Option<FlagSet> {
-        // The helper that asks the host returns with other flags.
+        // The helper that calls the host returns with other flags.
         let polls = self.op == Asm::TrapIf && self.imm == Trap::Interrupt as i64;
         if polls { Some(FlagSet::EMPTY) } else { self.op.flags().defined() }
     }

@@ -73,7 +73,7 @@ fn time(
         Ok(summarize(&runs).map_or(0.0, |summary| summary.median))
     };
     let idle = median(&empty)?;
-    // At least as much as the clock can tell from the empty module's time.
+    // At least as much as the clock distinguishes from the empty module's time.
     let taken = (median(&program.wasm)? - idle).max(0.1);
     Ok((taken, last))
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 pub struct Document {
     /// The arguments of the command that measured it.
     pub command: Vec<String>,
-    /// The commit of the source tree, `-dirty` appended if files differ from it; a sentence if git did not tell.
+    /// The commit of the source tree, `-dirty` appended if files differ from it; a sentence if git fails.
     #[serde(default)]
     pub commit: String,
     pub machine: Machine,

@@ -1,6 +1,6 @@
 //! The figures that the documents claim, in one list, each with the command that measures it.
 //!
-//! Tests check that each figure stands in the documents with its value, and that the figures from `results.json` are what it
+//! Tests check that each figure is in the documents with its value, and that the figures from `results.json` are what it
 //! gives.
 
 use crate::document::{Document, Metric};
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// A figure without a value stands nowhere; one with a value is in each place that it names.
+    /// A figure without a value is nowhere; one with a value is in each place that it names.
     #[test]
     fn every_figure_stands_where_it_says() {
         for figure in figures() {

@@ -203,7 +203,7 @@ pub struct Compile {
     /// Write the machine code to this file
     #[arg(short, long, value_name = "OUT")]
     pub out: PathBuf,
-    /// By Cranelift and not by Weir's own back end
+    /// Use Cranelift instead of Weir's native back end
     #[arg(long)]
     pub cranelift: bool,
 }

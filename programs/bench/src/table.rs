@@ -118,7 +118,7 @@ pub fn compilers(compilers: &[Compiler]) -> String {
 pub struct Total<'a> {
     pub name: &'a str,
     pub modules: usize,
-    /// Megabytes of bytecode in a second, the sum of all modules: of a small one alone the clock tells little.
+    /// Megabytes of bytecode in a second, the sum of all modules: for a small one alone the clock is too coarse.
     pub speed: f64,
     /// The same without the module that has the most bytecode, if there is another.
     pub without_largest: Option<f64>,

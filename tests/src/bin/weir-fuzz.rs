@@ -1,4 +1,4 @@
-//! Compares random programs on all tiers and on wasmi, for as long as it is asked to. `--help` has the options.
+//! Compares random programs on all tiers and on wasmi, for the requested time or number. `--help` has the options.
 
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};

@@ -20,7 +20,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether the specification lets one stand for the other: equal bits, or both NaN.
+    /// Whether the specification lets one replace the other: equal bits, or both NaN.
     pub fn same(self, other: Value) -> bool {
         match (self, other) {
             (Value::F32(a), Value::F32(b)) => a == b || f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan(),

@@ -1,4 +1,4 @@
-//! A host program as one writes them for wasmtime: it uses only what stands in wasmtime's documentation, and names the
+//! A host program as one writes them for wasmtime: it uses only what wasmtime documents, and names the
 //! crate `wasmtime` throughout. Its behaviour there (version 48, features `runtime`, `cranelift` and `wat`) is what the
 //! assertions say.
 

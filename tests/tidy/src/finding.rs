@@ -5,7 +5,7 @@
 pub struct Finding {
     /// What an exception names.
     pub key: String,
-    /// What a reader is told.
+    /// The message to the reader.
     pub message: String,
 }
 

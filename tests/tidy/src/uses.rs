@@ -132,7 +132,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A path behind `<T>` or `<T as Trait>`.
+    /// A path after `<T>` or `<T as Trait>`.
     fn qualified(&mut self, of: &syn::QSelf, path: &syn::Path) {
         self.visit_type(&of.ty);
         if of.position > 0 { self.syntax_path(path, TYPES) } else { self.arguments(path) }

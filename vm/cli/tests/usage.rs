@@ -1,4 +1,4 @@
-//! The built `weir` used wrongly, or on a host or in a build that lacks what is asked for; and as the documents say.
+//! The built `weir` used wrongly, or on a host or in a build that lacks what is requested; and used as the documents say.
 
 mod common;
 

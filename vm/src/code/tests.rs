@@ -48,7 +48,7 @@ unsafe extern "sysv64" fn to_rust(instance: *mut InstanceCtx, func: u32, args: *
 }
 
 unsafe extern "C" fn host(instance: *mut InstanceCtx, args: *mut u64) -> Status {
-    // SAFETY: as whoever called this.
+    // SAFETY: the caller's promise.
     unsafe { to_rust(instance, 1, args).status }
 }
 
@@ -196,7 +196,7 @@ fn values_cross_in_every_place() {
             script.count = n_results as u64;
             script.call = Some(|script, instance, func, args| {
                 assert_eq!(func, 1);
-                // SAFETY: so many arguments are there, and room for so many results.
+                // SAFETY: the slots have the arguments, and room for the results.
                 unsafe {
                     assert_eq!(args, (*(*instance).stack).value_sp);
                     script.seen.push(std::slice::from_raw_parts(args, script.target).to_vec());
@@ -555,7 +555,7 @@ fn a_thread_without_an_alternate_stack_gets_one() {
         // SAFETY: this thread is handling no signal; std only reads the old stack's address when the thread ends.
         unsafe { libc::sigaltstack(&none, std::ptr::null_mut()) };
         signals::ensure_altstack().unwrap();
-        // SAFETY: only asks.
+        // SAFETY: it only reads a value.
         unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
         assert_eq!(now.ss_flags & libc::SS_DISABLE, 0);
         assert!(now.ss_size >= 64 << 10);

@@ -126,7 +126,7 @@ fn how_a_file_is_opened() {
     assert_eq!(guest.call("path_open", &[3, 2, 4000, 2, 0, ALL, 0, 0, 100]), INVAL, "no such lookup flag");
     assert_eq!(guest.lookup("path_open", DIR, true, "link", &[0, READ, 0, 0, 100]), Ok(()));
 
-    // Created for reading only, by a call that asks for no right but that.
+    // Created for reading only, by a call that requests only that right.
     let fd = guest.open(DIR, "empty", CREATE, [READ, 0], 0).unwrap();
     assert_eq!(guest.take(fd, 1, None), Ok(vec![]));
     assert_eq!(guest.put(fd, b"x", None), Err(NOTCAPABLE));

@@ -123,7 +123,7 @@ fn references_have_the_type_that_is_asserted() {
         r#"(assert_return (invoke "extern-null") (ref.extern))"#,
         r#"(assert_return (invoke "func") (ref.null func))"#,
         r#"(assert_return (invoke "func") (ref.extern))"#,
-        // Which function it is cannot be told.
+        // The function cannot be identified.
         r#"(assert_return (invoke "func") (ref.func 0))"#,
         r#"(assert_return (invoke "extern" (ref.extern 7)) (ref.extern 8))"#,
         r#"(assert_return (invoke "extern" (ref.extern 7)) (ref.func))"#,

@@ -51,7 +51,7 @@ fn the_tables_agree_with_table_1() {
     };
     macro_rules! loads {
         ($($op:ident, $width:literal, $name:ident;)*) => {
-            // The function is a splat or an extension of so many bytes, or none at all.
+            // The function is a splat or an extension of that many bytes, or none at all.
             $(access(Opcode::$op, Opcode::$op.mnemonic().into(), Immediates::MemArg);)*
         };
     }

@@ -86,7 +86,7 @@ impl<'s> Predicates<'s> {
         self.computers.iter(self.exprs[var as usize].computers)
     }
 
-    /// The truth of `var` in `block`, if the way there tells.
+    /// The truth of `var` in `block`, if the edges that lead there imply it.
     pub fn known(&self, dom: &Dominators, var: Var, block: Block) -> Option<bool> {
         let mut facts = self.facts.iter(self.exprs[var as usize].facts);
         facts.find(|(target, _)| dom.dominates(*target, block)).map(|(_, holds)| holds)
@@ -198,7 +198,7 @@ impl<'s> Predicates<'s> {
         self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
     }
 
-    /// Notes what branches tell the blocks that only they lead to.
+    /// Records the facts that branches imply in the blocks that only they lead to.
     pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, homes: &Homes) {
         for &block in cfg.order() {
             let Some(terminator) = func.terminator(block) else { continue };

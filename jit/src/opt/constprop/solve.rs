@@ -155,7 +155,7 @@ impl Solution<'_> {
         self.forest.test(var, if inverted { [Tree::ONE, Tree::ZERO] } else { [Tree::ZERO, Tree::ONE] })
     }
 
-    /// `tree` with those predicates decided that the way to `block` tells.
+    /// `tree` with those predicates decided that the edges to `block` imply.
     fn restrict(&mut self, dom: &Dominators, tree: Tree, block: Block) -> Tree {
         if self.forest.is_leaf(tree) {
             return tree;

@@ -16,7 +16,7 @@ type Env = [Value; VARIABLES];
 struct Program<'a> {
     func: Func<'a>,
     seed: u64,
-    /// Where code goes; `None` behind a `break`.
+    /// Where code is emitted; `None` after a `break`.
     block: Option<Block>,
     env: Env,
     /// Exits of the loops around, each with what arrives there.

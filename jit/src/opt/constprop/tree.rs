@@ -167,7 +167,7 @@ impl Forest<'_> {
         }
     }
 
-    /// What `tree` is where `known` tells the truths of some predicates.
+    /// What `tree` is where `known` has the truths of some predicates.
     pub fn resolve(&mut self, tree: Tree, known: &mut dyn FnMut(Var) -> Option<bool>) -> Tree {
         let Some((var, arms)) = self.as_test(tree) else { return tree };
         match known(var) {

@@ -58,7 +58,7 @@ fn straight_code_needs_no_copies() {
     assert!(assignment.slots.is_empty());
 }
 
-/// What is live through a loop and not used in it gives way to what is used there, outside the loop.
+/// What is live through a loop and not used in it is spilled outside the loop, for values that are used there.
 #[test]
 fn spills_around_a_loop_and_not_in_it() {
     let mut problem = Problem::new(4, 0, 4);
@@ -73,7 +73,7 @@ fn spills_around_a_loop_and_not_in_it() {
     let assignment = allocated(&problem);
     let body = problem.insts(1).start..problem.insts(2).end;
     let inside: Vec<&Move> = assignment.moves.iter().filter(|m| body.contains(&m.before)).collect();
-    // Copies into the loop may stand before its first instruction only if they are executed on entering it.
+    // Copies into the loop may be before its first instruction only if they are executed on entering it.
     assert!(inside.is_empty(), "{inside:?} of {:?}", assignment.moves);
     assert_eq!(counts(&assignment.moves), (0, 4, 4));
 }

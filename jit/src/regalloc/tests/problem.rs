@@ -29,7 +29,7 @@ struct Block {
 }
 
 impl Problem {
-    /// With so many registers: of general ones some to be preferred and some not, of the others all preferred.
+    /// With this many registers: some of the general ones preferred and some not, all of the others preferred.
     pub fn new(preferred: u8, others: u8, floats: u8) -> Problem {
         Problem {
             preferred: (0..preferred).map(Reg::int).chain((0..floats).map(Reg::float)).collect(),

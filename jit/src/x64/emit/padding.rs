@@ -1,5 +1,5 @@
 //! Where blocks begin: padding that keeps what [layout](crate::mir::layout) calls packed within few cache lines, and padding that
-//! is asked for by [`Padding`].
+//! is requested by [`Padding`].
 //!
 //! Padding comes before the blocks whose length decides about it. So these blocks are emitted twice, first into a second buffer.
 //! There a jump back to a block outside of them takes the long form: the length may be too large by some bytes, never too small.
@@ -94,7 +94,7 @@ impl<'c> Emitter<'c> {
         size
     }
 
-    /// The padding that is asked for at such places.
+    /// The padding that is requested at such places.
     pub(super) fn pad_at(&mut self, place: PadAt) {
         if let Some((_, bytes)) = self.padding.after.filter(|after| after.0 == place) {
             self.nops(bytes as usize);
@@ -118,7 +118,7 @@ impl<'c> Emitter<'c> {
             && blocks.iter().any(|&from| dispatches_to(from))
     }
 
-    /// Shifts what follows by fewer than `limit` bytes, if there is a seed. `place` tells the places of a function apart.
+    /// Shifts what follows by fewer than `limit` bytes, if there is a seed. `place` distinguishes the places of a function.
     fn shift(&mut self, place: u32, limit: usize) {
         let Some(seed) = self.padding.seed else { return };
         // The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -128,7 +128,7 @@ impl<'c> Emitter<'c> {
         self.nops((hash >> 32) as usize % limit);
     }
 
-    /// Instructions of so many bytes that do nothing.
+    /// Instructions of `bytes` bytes that do nothing.
     pub(super) fn nops(&mut self, mut bytes: usize) {
         // The recommended ones of 1 to 9 bytes.
         const NOPS: [&[u8]; 9] = [

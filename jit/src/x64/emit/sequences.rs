@@ -91,7 +91,7 @@ impl Emitter<'_> {
         dynasm!(self.out.asm; .arch x64; =>entry);
         match cold.case {
             Rare::Poll => {
-                // The helper asks the host, and preserves the registers.
+                // The helper calls the host, and preserves the registers.
                 dynasm!(self.out.asm
                     ; .arch x64
                     ; push rax

@@ -50,7 +50,7 @@ impl<'l> Lower<'l, '_> {
         self.field(stack, offset_of!(StackCtx, overflow))
     }
 
-    /// Puts values where `places` says: those that travel in registers are answered, the others stored.
+    /// Puts values where `places` says: returns those that are passed in registers, and stores the others.
     fn send(&mut self, values: &[Value], places: impl Iterator<Item = ArgLocation>) -> Vec<(Reg, Reg)> {
         let mut uses = Vec::with_capacity(values.len());
         let mut overflow = None;

@@ -67,7 +67,7 @@ impl Facts {
         }
     }
 
-    /// `extend_u` shares its argument's register, which is zero-extended because `extend_u` asks for it; `wrap` does
+    /// `extend_u` shares its argument's register, which is zero-extended because `extend_u` requires it; `wrap` does
     /// unless its upper half is read; and so does a phi with one argument.
     fn find_aliases(&mut self, func: &Func<'_>, cfg: &Cfg) {
         for &block in cfg.order() {

@@ -1,9 +1,9 @@
 //! Instruction selection: from SSA to [`Code`].
 //!
 //! Blocks are walked from the last to the first and each from its end, so that every user is seen before what it uses.
-//! Selecting an instruction asks for its operands as registers, memory operands or immediates. The instruction of an operand that
+//! Selecting an instruction requests its operands as registers, memory operands or immediates. The instruction of an operand that
 //! is used once and is in the same block may be merged *into* its user: a comparison into a branch, a load into an addition.
-//! A pure value whose register is never asked for is never computed. A load is merged only if nothing between it and its user
+//! A pure value whose register is never requested is never computed. A load is merged only if nothing between it and its user
 //! traps or writes, so the order of effects is unchanged.
 //!
 //! **The upper half of an i32.** Every machine instruction on 32 bits clears the upper half of its destination, so the

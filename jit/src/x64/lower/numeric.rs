@@ -490,7 +490,7 @@ impl Lower<'_, '_> {
                 match op {
                     FloatCompare::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
                     FloatCompare::Fne => self.compare_floats(a, b, ty, Cond::FloatNE),
-                    // The carry flag is set for unordered operands too, so only "above" tells an order.
+                    // The carry flag is set for unordered operands too, so only "above" implies an order.
                     FloatCompare::Flt => self.compare_floats(b, a, ty, Cond::A),
                     FloatCompare::Fgt => self.compare_floats(a, b, ty, Cond::A),
                     FloatCompare::Fle => self.compare_floats(b, a, ty, Cond::AE),

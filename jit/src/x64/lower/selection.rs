@@ -1,4 +1,4 @@
-//! The state of instruction selection, and how selecting an instruction asks for its operands.
+//! The state of instruction selection, and how selecting an instruction requests its operands.
 
 use super::facts::Facts;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
@@ -136,7 +136,7 @@ impl Lower<'_, '_> {
         Mem::constant(self.code.pool.offset(bits.into(), bytes))
     }
 
-    /// The register that the selected instruction defines for `value`, asked for or not.
+    /// The register that the selected instruction defines for `value`, requested or not.
     pub fn result(&mut self, value: Value) -> Reg {
         match self.regs[value.index()] {
             reg if reg.is_none() => self.fresh(self.func.ty(value)),

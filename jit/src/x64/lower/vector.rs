@@ -299,7 +299,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Por, Width::X, ones, zeros)
     }
 
-    /// Whether `value` asks something about a vector that flags can tell.
+    /// Whether `value` is a test of a vector that sets flags.
     pub(super) fn tests_vector(&self, value: Value) -> bool {
         self.func.op(value) == Op::Vector
             && matches!(self.lanes(value).op, LaneOp::Test(Test::AllTrue) | LaneOp::Whole(Whole::AnyTrue))

@@ -5,7 +5,7 @@ use wasm_encoder as enc;
 use weir_bytecode::types::{FuncType, ValType};
 
 impl Body<'_> {
-    /// Keeps, of the results of a call, the last one of type `keep`, if any is asked for.
+    /// Keeps, of the results of a call, the last one of type `keep`, if one is requested.
     pub(super) fn keep(&mut self, results: &[ValType], keep: Option<ValType>) {
         match keep {
             None => self.consume(results),

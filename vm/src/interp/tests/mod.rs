@@ -27,7 +27,7 @@ fn engines_of_every_instruction() -> Vec<Config> {
     [config(), config().portable_interpreter(true).clone()].into_iter().chain(evaluated).collect()
 }
 
-/// Checks that all that was called of the module ran in the engine that was asked for.
+/// Checks that all called functions of the module ran in the requested engine.
 fn assert_none_refused(config: &Config, store: &Store<()>, instance: Instance) {
     let functions = instance.module(store).stats().functions;
     assert_eq!(functions.fallbacks, []);

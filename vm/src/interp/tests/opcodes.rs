@@ -7,7 +7,7 @@ use weir_bytecode::opcodes::{Immediates, Signature};
 use weir_bytecode::semantics::{access, eval, vector};
 use weir_bytecode::{Instrs, Opcode, Trap};
 
-/// Bit patterns of each type that tell operations apart.
+/// Bit patterns of each type that distinguish operations.
 fn samples(ty: ValType) -> Vec<u64> {
     match ty {
         ValType::I32 => [0, 1, 7, -1, -8, i32::MIN, i32::MAX].map(|value| u64::from(value as u32)).into(),

@@ -6,7 +6,7 @@ use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::semantics::vector::{Wide, eval, eval_lane};
 use weir_bytecode::{Opcode, for_each_lane_access, for_each_vector_load};
 
-/// Bits that tell operations apart: extremes of every width, floats in and out of range of every integer type.
+/// Bits that distinguish operations: extremes of every width, floats in and out of range of every integer type.
 fn samples(ty: ValType) -> Vec<u128> {
     match ty {
         ValType::I32 => [0, 1, 7, 33, 0xFFFF_FFFF, 0x8000_0000].into(),

@@ -142,7 +142,7 @@ fn memories_may_alias() {
     assert_eq!(guest.call(0, &[0, 47]), Ok(vec![42]));
 }
 
-/// A load whose value nobody uses still traps, and a trap comes after the stores before it.
+/// A load whose value is unused still traps, and a trap comes after the stores before it.
 fn traps_are_effects() {
     with_bounds(|mut guest| {
         guest.agree(

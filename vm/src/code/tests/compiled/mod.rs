@@ -235,7 +235,7 @@ fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> wei
         // SAFETY: the arguments are there, and room for the results.
         unsafe {
             let values: Vec<u128> = ty.params.iter().enumerate().map(|(i, &ty)| truncate(ty, *args.add(i)).into()).collect();
-            let results = (Sandbox::default().answer)(Callee::Direct(func), &values).unwrap();
+            let results = (Sandbox::default().call_results)(Callee::Direct(func), &values).unwrap();
             for i in 0..ty.results.len() {
                 // The upper half of a narrow value means nothing.
                 *args.add(i) = results[i % 4] as u64 | if wide(ty.results[i].into()) { 0 } else { 0xabc << 32 };
@@ -273,7 +273,7 @@ const HOOKS: Hooks = {
             outside.polls = outside.polls.saturating_sub(1);
             u64::from(outside.polls == 0)
         });
-        // SAFETY: the instance runs, and nobody else uses its store.
+        // SAFETY: the instance runs, and no other code uses its store.
         unsafe { (*(*instance).store).trap = Trap::Interrupt as u64 };
         status
     }
