@@ -6,6 +6,7 @@ use crate::generate::{Program, Value};
 use crate::pass_sets::PassSet;
 use crate::profiles;
 use crate::rng::Rng;
+use crate::side_tables;
 use std::fmt;
 use weir::{AsContextMut, Config, Func, Instance, Module, Store, Tier, Trap, Val};
 
@@ -187,7 +188,7 @@ impl std::ops::AddAssign for Agreement {
     }
 }
 
-/// Compares a program on wasmi and on all `tiers`, and the tiers with the first of them: without fuel, with more than
+/// Verifies a program's side tables, compares it on wasmi and on all `tiers`, and the tiers with the first of them: without fuel, with more than
 /// enough, and, if it takes any, with `share` of 256 of what its longest call takes.
 ///
 /// A program beyond wasmi is compared on the tiers alone. What an operation of such a program means is then Weir's own
@@ -197,6 +198,7 @@ impl std::ops::AddAssign for Agreement {
 /// The first difference.
 pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreement, Mismatch> {
     let (first, others) = tiers.split_first().ok_or_else(no_tier)?;
+    side_tables::verify_binary(&program.wasm).map_err(Mismatch)?;
     let reference = outcome(program, first)?;
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, Ended::Trap(_))).count();
     let mut agreement = Agreement { calls: reference.calls.len(), trapped, reached: reference.reached, ..Agreement::default() };

@@ -12,6 +12,7 @@ pub mod pass_sets;
 pub mod profiles;
 pub mod random_ssa;
 pub mod rng;
+pub mod side_tables;
 pub mod smith;
 
 /// Whether tests rewrite what they expect instead of comparing it: `WEIR_BLESS=1` in the environment.

@@ -6,6 +6,7 @@
 use crate::differential::wasmi_trap;
 use crate::engines::engine;
 use crate::rng::Rng;
+use crate::side_tables;
 use arbitrary::Unstructured;
 use std::collections::BTreeSet;
 use wasm_smith::{Config, Module as Smith};
@@ -124,11 +125,12 @@ impl std::ops::AddAssign for Agreement {
     }
 }
 
-/// Compares the module on wasmi and on Weir with these configurations.
+/// Verifies the module's side tables, and compares the module on wasmi and on Weir with these configurations.
 ///
 /// # Errors
 /// What differs, or that an engine refuses the module.
 pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agreement, String> {
+    side_tables::verify_binary(wasm)?;
     let expected = on_wasmi(wasm, seed).map_err(|error| format!("wasmi: {error}"))?;
     let returned = expected.calls.iter().filter(|ended| matches!(ended, Ended::Values(_))).count();
     let mut agreement = Agreement { calls: expected.calls.len(), returned, ..Agreement::default() };

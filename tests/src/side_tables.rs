@@ -1,0 +1,40 @@
+//! Verifies the side tables of whole modules against those that TABLE 1 gives.
+
+use std::ops::AddAssign;
+use weir_bytecode::{Module, validate, verify};
+
+/// How much was verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Verified {
+    /// Functions defined in the modules.
+    pub functions: usize,
+    /// Branch entries.
+    pub entries: usize,
+}
+
+impl AddAssign for Verified {
+    fn add_assign(&mut self, other: Verified) {
+        self.functions += other.functions;
+        self.entries += other.entries;
+    }
+}
+
+/// Verifies every function of a module.
+///
+/// # Errors
+/// The first function and the part of its side table that is wrong.
+pub fn verify(module: &Module) -> Result<Verified, String> {
+    for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
+        verify::side_table(module, func, body).map_err(|fault| format!("function {func}, side table {fault}"))?;
+    }
+    let entries = module.bodies.iter().map(|body| body.branches.len()).sum();
+    Ok(Verified { functions: module.bodies.len(), entries })
+}
+
+/// Verifies every function of a module in the binary format.
+///
+/// # Errors
+/// The module is invalid, or the error of [`verify`].
+pub fn verify_binary(wasm: &[u8]) -> Result<Verified, String> {
+    verify(&validate::parse(wasm.into()).map_err(|error| error.to_string())?)
+}
