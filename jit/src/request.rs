@@ -166,9 +166,22 @@ pub enum Refusal {
     /// It exceeds a stated budget.
     #[error("{what} exceeds the budget of {limit}")]
     Budget {
+        /// The back end that refused; `None` for what comes before the back ends.
+        backend: Option<Backend>,
         /// What is too big.
         what: &'static str,
         /// How big it may be.
         limit: usize,
     },
+}
+
+impl Refusal {
+    /// The back end that refused; `None` if the function has no SSA for any.
+    pub fn backend(&self) -> Option<Backend> {
+        match self {
+            Refusal::Unsupported { backend, .. } => Some(*backend),
+            Refusal::Untranslated { .. } => None,
+            Refusal::Budget { backend, .. } => *backend,
+        }
+    }
 }

@@ -20,7 +20,7 @@ fn compile_loops(count: usize, backend: Backend) -> Result<usize, Refusal> {
 #[test]
 fn cranelift_refuses_functions_of_many_blocks() {
     let limit = 1 << 14;
-    let refusal = Refusal::Budget { what: "the number of blocks for Cranelift", limit };
+    let refusal = Refusal::Budget { backend: Some(Backend::Cranelift), what: "the number of blocks for Cranelift", limit };
     assert_eq!(compile_loops(limit, Backend::Cranelift), Err(refusal));
     assert!(compile_loops(100, Backend::Cranelift).is_ok_and(|bytes| bytes > 0));
 }

@@ -102,7 +102,7 @@ pub use records::events::{Profiler, TierEventKind};
 pub use records::limiter::ResourceLimiter;
 pub use records::module::Module;
 pub use records::statistic::StatValue;
-pub use records::stats::{Fallback, FunctionStats, Stats, TierUp};
+pub use records::stats::{Fallback, FunctionStats, RefusedBy, Stats, TierUp};
 pub use records::store::UpdateDeadline;
 pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};

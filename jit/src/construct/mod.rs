@@ -61,7 +61,7 @@ pub fn build<'a>(
 ) -> Result<Func<'a>, Refusal> {
     let body = module.body(func).expect("an imported function has no body");
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
-        return Err(Refusal::Budget { what: "an OSR body's frame", limit: SLOT_LIMIT });
+        return Err(Refusal::Budget { backend: None, what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
     let mut builder = Builder::new(arena, module, func, entry, options);
     let mut code = match entry {
@@ -86,7 +86,7 @@ pub fn build<'a>(
             code = Instrs::new(module, pc, body.end);
         }
         if builder.ssa.exhausted() {
-            return Err(Refusal::Budget { what: "SSA construction", limit: work_limit(body) as usize });
+            return Err(Refusal::Budget { backend: None, what: "SSA construction", limit: work_limit(body) as usize });
         }
     }
     builder.finish(stats)

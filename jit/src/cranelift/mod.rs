@@ -56,7 +56,11 @@ const MAX_BLOCKS: usize = 1 << 14;
 /// If `request.options.verify` is on and the CLIF is malformed.
 pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
     if Cfg::compute(func).order().len() > MAX_BLOCKS {
-        return Err(Refusal::Budget { what: "the number of blocks for Cranelift", limit: MAX_BLOCKS });
+        return Err(Refusal::Budget {
+            backend: Some(Backend::Cranelift),
+            what: "the number of blocks for Cranelift",
+            limit: MAX_BLOCKS,
+        });
     }
     let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
     let compiled = attempt(func, request, !is_leaf)?;
@@ -65,7 +69,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refus
         done => done,
     };
     if frame > MAX_NATIVE_FRAME {
-        return Err(Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
+        return Err(Refusal::Budget { backend: Some(Backend::Cranelift), what: "the native frame", limit: MAX_NATIVE_FRAME });
     }
     Ok(compiled)
 }
@@ -78,7 +82,9 @@ fn attempt(func: &Func<'_>, request: &Request<'_>, check_stack: bool) -> Result<
     if let Err(error) = cx.compile(isa, &mut ControlPlane::default()) {
         return Err(match error.inner {
             CodegenError::Verifier(errors) => panic!("malformed CLIF for function {}: {errors}\n{}", func.index, error.func),
-            CodegenError::CodeTooLarge => Refusal::Budget { what: "the code", limit: u32::MAX as usize },
+            CodegenError::CodeTooLarge => {
+                Refusal::Budget { backend: Some(Backend::Cranelift), what: "the code", limit: u32::MAX as usize }
+            }
             error => unsupported(error.to_string()),
         });
     }

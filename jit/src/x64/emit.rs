@@ -71,9 +71,11 @@ fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, options: &Option
         emitter.run();
         emitter.finish()
     };
-    run(Some(expected))
-        .or_else(|_| run(None))
-        .map_err(|_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize })
+    run(Some(expected)).or_else(|_| run(None)).map_err(|_| Refusal::Budget {
+        backend: Some(Backend::Native),
+        what: "the distance of a jump",
+        limit: i32::MAX as usize,
+    })
 }
 
 /// About where each emitted block begins, by number; further on rather than less far.

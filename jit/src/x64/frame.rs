@@ -13,7 +13,7 @@ use super::code::Code;
 use super::insts::{Inst, Mem, Width};
 use crate::mir::Allocation;
 use crate::regalloc::{Class, Reg, SlotWidth};
-use crate::request::Refusal;
+use crate::request::{Backend, Refusal};
 use weir_contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 
 /// See the head of this file.
@@ -47,7 +47,7 @@ impl Frame {
         // Pushing rbp has aligned rsp.
         let aligned = if code.calls { total.next_multiple_of(16) } else { total };
         if aligned > MAX_NATIVE_FRAME {
-            return Err(Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
+            return Err(Refusal::Budget { backend: Some(Backend::Native), what: "the native frame", limit: MAX_NATIVE_FRAME });
         }
         Ok(Frame {
             absent: total == 0 && !code.calls && !code.insts.iter().any(Inst::may_trap),

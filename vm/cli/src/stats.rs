@@ -4,7 +4,7 @@ use crate::args::StatsFormat;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::Duration;
-use weir::{Counters, StatDeclaration, StatUnit, StatValue, Stats};
+use weir::{Counters, Fallback, StatDeclaration, StatUnit, StatValue, Stats};
 
 /// Prints the statistics.
 pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped: bool) -> std::io::Result<()> {
@@ -83,7 +83,12 @@ fn unusual(stats: &Stats) -> Vec<String> {
         lines.push(format!("the compiler panicked {} times, which is a fault of Weir's", stats.compiler_panics));
     }
     let fallbacks = &stats.functions.fallbacks;
-    lines.extend(fallbacks.iter().take(LISTED).map(|fallback| format!("function {}: {}", fallback.func, fallback.reason)));
+    lines.extend(
+        fallbacks
+            .iter()
+            .take(LISTED)
+            .map(|Fallback { func, by, reason, .. }| format!("function {func}: refused by {by}: {reason}")),
+    );
     if let Some(more @ 1..) = fallbacks.len().checked_sub(LISTED) {
         lines.push(format!("{more} more refusals"));
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_contract::Entry;
 use weir_jit::compile::CompileStats;
-use weir_jit::{Backend, Compiled, Refusal};
+use weir_jit::{Backend, Compiled};
 
 /// Statistics of all compilations and evaluations of a module or an engine.
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Adds a compilation. `again` is whether the entry was compiled before; `reasons` are those of back ends that
-    /// refused it, or that it did not fit.
+    /// Adds a compilation. `again` is whether the entry was compiled before; `refusals` are those of back ends and of
+    /// code memory.
     pub fn add(
         &mut self,
         module: &ModuleRecord,
@@ -28,9 +28,9 @@ impl Record {
         entry: Entry,
         compiled: Option<&Compiled>,
         again: bool,
-        reasons: &[String],
+        refusals: &[Fallback],
     ) {
-        self.sums.functions.fallbacks.extend(reasons.iter().map(|reason| Fallback::new(func, reason.clone())));
+        self.sums.functions.fallbacks.extend_from_slice(refusals);
         let Some(compiled) = compiled else { return };
         if self.compiled.insert((module.id, func), compiled.backend).is_none() {
             self.sums.bytecode_bytes_compiled += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));
@@ -68,14 +68,14 @@ impl Record {
         self.sums.retired_bytes += bytes;
     }
 
-    /// Adds a function that is evaluated as SSA, or the reason why it is not.
-    pub fn add_evaluated(&mut self, func: u32, translated: Result<&CompileStats, &Refusal>) {
+    /// Adds a function that is evaluated as SSA, or its refusal.
+    pub fn add_evaluated(&mut self, translated: Result<&CompileStats, &Fallback>) {
         match translated {
             Ok(stats) => {
                 self.sums.functions.evaluated += 1;
                 self.sum(stats);
             }
-            Err(refusal) => self.sums.functions.fallbacks.push(Fallback::new(func, refusal.to_string())),
+            Err(refusal) => self.sums.functions.fallbacks.push(refusal.clone()),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Events of the tiers, before the API converts them to public types.
 
+use super::stats::RefusedBy;
 use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_bytecode::Module as Bytecode;
@@ -43,12 +45,22 @@ pub enum TierEventKind<'a> {
         /// The message of the panic.
         message: &'a str,
     },
-    /// The function could not be compiled and stays in the interpreter; for a while only, if the reason is a lack of
-    /// room for code.
+    /// The function was translated to SSA, which is evaluated. Only of [`Tier::Ssa`](crate::Tier::Ssa).
+    #[non_exhaustive]
+    Translated {
+        /// Time spent translating.
+        time: Duration,
+    },
+    /// A back end refused the function, or something before or after the back ends did.
     #[non_exhaustive]
     Refused {
-        /// The reason of each back end, or that there is no room.
-        reasons: &'a [String],
+        /// The part of Weir that refused it.
+        by: RefusedBy,
+        /// Why.
+        reason: &'a str,
+        /// Whether the function stays in the interpreter; for a while only, if code memory has no room. Otherwise
+        /// another back end compiled it, and [`Compiled`](TierEventKind::Compiled) follows.
+        interpreted: bool,
     },
 }
 
@@ -74,6 +86,15 @@ pub(crate) fn name(module: &Bytecode, func: u32, osr: Option<u32>) -> String {
 /// The callback of a configuration.
 #[derive(Clone)]
 pub(crate) struct Callback(pub Arc<dyn Fn(Event<'_>) + Send + Sync>);
+
+impl Callback {
+    /// Calls it with an event of `module`, which is an `Arc<ModuleRecord>`. A panic in it goes no further, because
+    /// compiled code may be below this on the stack.
+    pub fn call(&self, module: Arc<dyn Any + Send + Sync>, func: u32, osr: Option<u32>, kind: TierEventKind<'_>) {
+        // The panic hook has printed the message.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(Event { module: &module, func, osr, kind })));
+    }
+}
 
 impl fmt::Debug for Callback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

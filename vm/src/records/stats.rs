@@ -1,6 +1,7 @@
 //! The statistics of modules and engines, each declared once.
 
 use crate::records::statistic::{StatValue, Statistic, statistics};
+use std::fmt;
 use weir_contract::stats::{Counters, Declaration};
 
 statistics! {
@@ -68,17 +69,19 @@ statistics! {
         cranelift: u64, Count;
         /// Functions that were evaluated as SSA.
         evaluated: u64, Count;
-        /// Functions that a back end or SSA construction refused.
+        /// Refusals, each of a function or of one of its loops, which ran elsewhere.
         fallbacks: Vec<Fallback>, None;
     }
 }
 
 statistics! {
-    /// A function that a back end or SSA construction refused.
+    /// A refusal of a function, which ran elsewhere.
     #[derive(Clone, PartialEq, Eq, Debug)]
     row Fallback {
         /// The function's index.
         func: u32, None;
+        /// The part of Weir that refused it.
+        by: RefusedBy, None;
         /// The reason.
         reason: String, None;
     }
@@ -95,6 +98,47 @@ statistics! {
         /// About how many bytes of the function the interpreter had executed when the code for its calls was ready. With
         /// `Config::tier_up_threshold`, how many calls and loop iterations.
         ticks: u64, Bytes;
+    }
+}
+
+/// A part of Weir that can refuse a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RefusedBy {
+    /// The construction of SSA, which comes before every back end and before the evaluator.
+    Construction,
+    /// The native back end. Cranelift may have compiled the function.
+    NativeBackEnd,
+    /// The back end Cranelift.
+    Cranelift,
+    /// The code memory, which has no room now.
+    CodeMemory,
+    /// The native stack, which has no room for the compiler.
+    Stack,
+}
+
+impl RefusedBy {
+    /// Returns the name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            RefusedBy::Construction => "SSA construction",
+            RefusedBy::NativeBackEnd => "the native back end",
+            RefusedBy::Cranelift => "Cranelift",
+            RefusedBy::CodeMemory => "code memory",
+            RefusedBy::Stack => "the native stack",
+        }
+    }
+}
+
+impl fmt::Display for RefusedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Statistic for RefusedBy {
+    fn value(&self) -> StatValue<'_> {
+        StatValue::Text(Some(self.name()))
     }
 }
 
@@ -118,8 +162,8 @@ impl Stats {
 
 impl Fallback {
     /// Makes a fallback.
-    pub fn new(func: u32, reason: String) -> Fallback {
-        Fallback { func, reason }
+    pub fn new(func: u32, by: RefusedBy, reason: String) -> Fallback {
+        Fallback { func, by, reason }
     }
 }
 

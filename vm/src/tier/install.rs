@@ -7,6 +7,7 @@ use super::{evict, policy};
 use crate::code::CodeError;
 use crate::compilation::request::{back_ends, counts, request};
 use crate::records::module::ModuleRecord;
+use crate::records::stats::{Fallback, RefusedBy};
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -24,9 +25,9 @@ struct Attempt<'m> {
     profile: Option<Cow<'m, Profile>>,
     /// The code, if a back end succeeded.
     compiled: Option<Compiled>,
-    /// The reasons why back ends refused, in the order in which they were tried.
-    reasons: Vec<String>,
-    /// Messages of panics in the compiler. They are also among the reasons.
+    /// The refusals, in the order in which the back ends were tried.
+    refusals: Vec<Fallback>,
+    /// Messages of panics in the compiler. They are also among the refusals.
     panics: Vec<String>,
     /// Time spent in attempts that failed.
     refused: Duration,
@@ -44,7 +45,7 @@ pub(super) fn compile_and_install(
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
-    let Attempt { profile, compiled, mut reasons, panics, refused } = compile(module, func, entry, backend, &engine.options);
+    let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, func, entry, backend, &engine.options);
     let slot = state.entries().get(func, entry);
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
@@ -53,7 +54,7 @@ pub(super) fn compile_and_install(
         Ok(code) => Some((code, compiled)),
         Err(error) => {
             full = true;
-            reasons.push(error.to_string());
+            refusals.push(Fallback::new(func, RefusedBy::CodeMemory, error.to_string()));
             None
         }
     });
@@ -63,16 +64,16 @@ pub(super) fn compile_and_install(
     if !(again && full) {
         for record in [&state.record, &engine.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-            record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &reasons);
+            record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &refusals);
             record.add_panics(panics.len());
-            if !reasons.is_empty() {
+            if !refusals.is_empty() {
                 record.add_refused(refused);
             }
         }
         panics.iter().for_each(|message| engine.listeners.tell_panic(module, func, entry, message));
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         unsafe {
-            engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &reasons);
+            engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &refusals);
         }
     }
     let code = installed.map(|(code, _)| code);
@@ -115,7 +116,7 @@ fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backe
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
     let profile = counts(module, func, entry);
-    let mut attempt = Attempt { profile, compiled: None, reasons: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
+    let mut attempt = Attempt { profile, compiled: None, refusals: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
     for &backend in back_ends(backend) {
         let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
         let started = Instant::now();
@@ -130,17 +131,34 @@ fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backe
                 attempt.compiled = Some(compiled);
                 break;
             }
-            Ok(Err(refusal)) => attempt.reasons.push(refusal.to_string()),
+            Ok(Err(refusal)) => {
+                let by = refused_by(refusal.backend());
+                attempt.refusals.push(Fallback::new(func, by, refusal.to_string()));
+                if by == RefusedBy::Construction {
+                    attempt.refused += started.elapsed();
+                    break;
+                }
+            }
             Err(payload) => {
                 CONTEXT.set(Context::default());
                 let message = message_of(&*payload);
-                attempt.reasons.push(format!("the compiler panicked: {message}"));
+                let reason = format!("the compiler panicked: {message}");
+                attempt.refusals.push(Fallback::new(func, refused_by(Some(backend)), reason));
                 attempt.panics.push(message);
             }
         }
         attempt.refused += started.elapsed();
     }
     attempt
+}
+
+/// Converts the back end of a refusal. Construction is of no back end.
+fn refused_by(backend: Option<Backend>) -> RefusedBy {
+    match backend {
+        None => RefusedBy::Construction,
+        Some(Backend::Native) => RefusedBy::NativeBackEnd,
+        Some(Backend::Cranelift) => RefusedBy::Cranelift,
+    }
 }
 
 /// Returns the message of a panic.

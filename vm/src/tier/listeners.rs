@@ -2,11 +2,10 @@
 
 use super::entry::Code;
 use super::perf::Perf;
-use crate::records::events::{self, Callback, Event, TierEventKind};
+use crate::records::events::{self, Callback, TierEventKind};
 use crate::records::module::ModuleRecord;
+use crate::records::stats::Fallback;
 use crate::{Config, Error, Result};
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_contract::Entry;
@@ -30,7 +29,7 @@ impl Listeners {
         Ok(Listeners { callback: config.tier_events.clone(), perf: perf.map(Mutex::new) })
     }
 
-    /// Tells of a compilation: the code and where it is, or why there is none.
+    /// Tells of a compilation: the refusals in their order, then the code and where it is, if there is some.
     ///
     /// # Safety
     /// The code is published there, and the module lives.
@@ -40,26 +39,25 @@ impl Listeners {
         func: u32,
         entry: Entry,
         compiled: Option<(Code, &Compiled)>,
-        reasons: &[String],
+        refusals: &[Fallback],
     ) {
         if self.callback.is_none() && self.perf.is_none() {
             return;
         }
-        let kind = match compiled {
-            Some((Code(address), compiled)) => TierEventKind::Compiled {
-                native: compiled.backend == Backend::Native,
-                // SAFETY: the caller's promise; code is immutable.
-                code: unsafe { std::slice::from_raw_parts(address, compiled.code.len()) },
-                time: Duration::from_nanos(compiled.stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum()),
-            },
-            None => TierEventKind::Refused { reasons },
-        };
-        if let (Some(perf), TierEventKind::Compiled { code, .. }) = (&self.perf, &kind) {
+        for Fallback { by, reason, .. } in refusals {
+            self.call(module, func, entry, TierEventKind::Refused { by: *by, reason, interpreted: compiled.is_none() });
+        }
+        let Some((Code(address), compiled)) = compiled else { return };
+        // SAFETY: the caller's promise; code is immutable.
+        let code = unsafe { std::slice::from_raw_parts(address, compiled.code.len()) };
+        if let Some(perf) = &self.perf {
             let name = events::name(&module.bytecode, func, osr(entry));
             // A profile in which some code has no name is better than none.
             let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
         }
-        self.call(module, func, entry, kind);
+        let native = compiled.backend == Backend::Native;
+        let time = Duration::from_nanos(compiled.stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum());
+        self.call(module, func, entry, TierEventKind::Compiled { native, code, time });
     }
 
     /// Tells of a panic in the compiler.
@@ -67,17 +65,14 @@ impl Listeners {
         self.call(module, func, entry, TierEventKind::Panicked { message });
     }
 
-    /// Tells of so many bytes of code that are not used any more.
+    /// Tells that code of this size was retired.
     pub fn tell_retired(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
         self.call(module, func, entry, TierEventKind::Retired { bytes });
     }
 
     fn call(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, kind: TierEventKind<'_>) {
-        if let Some(Callback(callback)) = &self.callback {
-            let module: Arc<dyn Any + Send + Sync> = module.clone();
-            let event = Event { module: &module, func, osr: osr(entry), kind };
-            // Compiled code may be below this on the stack, which no panic may pass: the panic's message is all there is of it.
-            let _ = catch_unwind(AssertUnwindSafe(|| callback(event)));
+        if let Some(callback) = &self.callback {
+            callback.call(module.clone(), func, osr(entry), kind);
         }
     }
 }

@@ -16,12 +16,13 @@ use crate::compilation::request::{counts, request};
 use crate::interp::{self, Exit};
 use crate::records::config::Config;
 use crate::records::engines::{Engines, Next};
+use crate::records::events::TierEventKind;
 use crate::records::failure::Failure;
 use crate::records::func_code::Enter;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::module::ModuleRecord;
 use crate::records::stack::{native_overflow, read_slot, with_room, write_slot};
-use crate::records::stats::Stats;
+use crate::records::stats::{Fallback, RefusedBy, Stats};
 use crate::records::store::store_of;
 use crate::records::walk::{Activation, Position, record_position};
 use bumpalo::Bump;
@@ -30,7 +31,8 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use weir_bytecode::Trap;
 use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status, slot_words};
 use weir_jit::Options;
@@ -96,14 +98,30 @@ impl Evaluator {
     }
 
     /// Returns the translation of function `func`; makes it at the first call.
-    fn translation(&self, module: &ModuleRecord, func: u32) -> Option<*const u8> {
+    fn translation(&self, module: &Arc<ModuleRecord>, func: u32) -> Option<*const u8> {
+        let mut made = None;
         let mut functions = state_of(module).functions.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || with_room(TRANSLATOR_STACK, || self.translate(module, func)).flatten();
-        let translation = functions.entry(func).or_insert_with(make).as_ref()?;
-        Some(ptr::from_ref(&**translation).cast())
+        let translation = functions.entry(func).or_insert_with(|| {
+            let no_room = || Fallback::new(func, RefusedBy::Stack, "there is no room to translate the function".into());
+            let translated = with_room(TRANSLATOR_STACK, || self.translate(module, func)).unwrap_or_else(|| Err(no_room()));
+            let (translation, result) = match translated {
+                Ok((translation, stats)) => (Some(translation), Ok(stats)),
+                Err(refusal) => (None, Err(refusal)),
+            };
+            made = Some(result);
+            translation
+        });
+        let address = translation.as_ref().map(|translation| ptr::from_ref(&**translation).cast());
+        // The callback may call into this module's statistics.
+        drop(functions);
+        if let Some(made) = made {
+            self.report_translation(module, func, &made);
+        }
+        address
     }
 
-    fn translate(&self, module: &ModuleRecord, func: u32) -> Option<Box<Translation>> {
+    /// Translates a function.
+    fn translate(&self, module: &ModuleRecord, func: u32) -> Result<(Box<Translation>, CompileStats), Fallback> {
         let profile = counts(module, func, Entry::Call);
         // The request needs a back end, but none is run.
         let request = request(module, func, Entry::Call, Backend::Native, profile.as_deref(), &self.options);
@@ -111,11 +129,25 @@ impl Evaluator {
         let arena = Arena(Box::into_raw(Box::default()));
         // SAFETY: the arena lives until it is dropped, which is after the function.
         let translated: Result<Func<'static>, Refusal> = translate(unsafe { &*arena.0 }, &mut Bump::new(), &request, &mut stats);
-        for record in [&state_of(module).record, &self.record] {
-            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-            record.add_evaluated(func, translated.as_ref().map(|_| &stats));
+        match translated {
+            Ok(translated) => Ok((Box::new(Translation { func: translated, _arena: arena }), stats)),
+            Err(refusal) => Err(Fallback::new(func, RefusedBy::Construction, refusal.to_string())),
         }
-        Some(Box::new(Translation { func: translated.ok()?, _arena: arena }))
+    }
+
+    /// Reports a translation, or its refusal, to the statistics and to the embedder.
+    fn report_translation(&self, module: &Arc<ModuleRecord>, func: u32, made: &Result<CompileStats, Fallback>) {
+        for record in [&state_of(module).record, &self.record] {
+            record.lock().unwrap_or_else(PoisonError::into_inner).add_evaluated(made.as_ref());
+        }
+        let Some(callback) = &module.engine.config().tier_events else { return };
+        let kind = match made {
+            Ok(stats) => TierEventKind::Translated {
+                time: Duration::from_nanos(stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum()),
+            },
+            Err(Fallback { by, reason, .. }) => TierEventKind::Refused { by: *by, reason, interpreted: true },
+        };
+        callback.call(module.clone(), func, None, kind);
     }
 }
 

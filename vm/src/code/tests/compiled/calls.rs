@@ -309,7 +309,10 @@ fn huge_frames_are_refused() {
     let guest = Guest::new(CROWDED);
     let arena = bumpalo::Bump::new();
     let func = weir_jit::ir::parse::parse(&arena, &crowded(4200, true)).unwrap();
-    assert_eq!(guest.compile(&func).unwrap_err(), Refusal::Budget { what: "the native frame", limit: MAX_NATIVE_FRAME });
+    assert_eq!(
+        guest.compile(&func).unwrap_err(),
+        Refusal::Budget { backend: Some(super::BACKEND.get()), what: "the native frame", limit: MAX_NATIVE_FRAME }
+    );
 }
 
 fn only_small_leaves_go_without_a_stack_check() {

@@ -1,0 +1,39 @@
+//! `--stats` names each function that a part of the compiler refused, with the reason.
+
+mod common;
+
+use common::{file, stderr, stdout, weir};
+
+/// More values live at once than a native frame has room for; Cranelift computes them again where they are used.
+fn crowded() -> String {
+    const VALUES: u32 = 4200;
+    let locals = "i32 ".repeat(VALUES as usize);
+    let set = |i: u32| format!("(local.set {} (i32.add (local.get 0) (i32.const {})))\n", i + 2, 7 * i + 1);
+    let mix = |i: u32| format!("(local.set 1 (i32.xor (i32.rotl (local.get 1) (i32.const 1)) (local.get {})))\n", i + 2);
+    let (sets, mixes): (String, String) = ((0..VALUES).map(set).collect(), (0..VALUES).map(mix).collect());
+    format!(
+        r#"(module (func (export "f") (param i32 i32) (result i32) (local {locals}) {sets}
+            (if (local.get 1) (then (local.set 1 (i32.div_u (local.get 0) (local.get 1))))) {mixes} (local.get 1)))"#
+    )
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_reason_of_a_refusal_is_in_both_forms_of_the_statistics() {
+    let module = file("crowded.wat", crowded());
+    let module = module.to_str().expect("UTF-8");
+    let expected = stdout(&weir(["--tier", "interp", "--invoke", "f", module, "5", "6"]));
+    let output = weir(["--tier", "native", "--stats", "--invoke", "f", module, "5", "6"]);
+    assert_eq!((stdout(&output), output.status.code()), (expected.clone(), Some(0)));
+    let text = stderr(&output);
+    let reason = "the native frame exceeds the budget of 32768";
+    assert!(text.contains(&format!("weir: function 0: refused by the native back end: {reason}\n")), "{text}");
+    let ran = if cfg!(feature = "cranelift") { "1 compiled by Cranelift" } else { "1 only interpreted" };
+    assert!(text.contains(ran), "{text}");
+
+    let output = weir(["--tier", "native", "--stats=json", "--invoke", "f", module, "5", "6"]);
+    assert_eq!(stdout(&output), expected);
+    let stats: serde_json::Value = serde_json::from_str(&stderr(&output)).expect("one JSON object");
+    let refused = serde_json::json!([{ "func": 0, "by": "the native back end", "reason": reason }]);
+    assert_eq!(stats["functions"]["fallbacks"], refused);
+}

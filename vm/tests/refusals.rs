@@ -1,0 +1,125 @@
+//! Functions that a part of the compiler really refuses: each refusal is an event and in the statistics, with its reason.
+
+#![cfg(feature = "jit")]
+
+use std::sync::{Arc, Mutex};
+use weir::{Config, Engine, Instance, Module, RefusedBy, Store, Tier, TierEventKind};
+
+/// A function with more values live at once than a native frame has room for. Cranelift computes each of them again where it is
+/// used, because it is a sum with a constant.
+fn crowded() -> String {
+    const VALUES: u32 = 4200;
+    let locals = "i32 ".repeat(VALUES as usize);
+    let set = |i: u32| format!("(local.set {} (i32.add (local.get 0) (i32.const {})))\n", i + 2, 7 * i + 1);
+    let mix = |i: u32| format!("(local.set 1 (i32.xor (i32.rotl (local.get 1) (i32.const 1)) (local.get {})))\n", i + 2);
+    let (sets, mixes): (String, String) = ((0..VALUES).map(set).collect(), (0..VALUES).map(mix).collect());
+    format!(
+        r#"(module (func (export "f") (param i32 i32) (result i32) (local {locals}) {sets}
+            (if (local.get 1) (then (local.set 1 (i32.div_u (local.get 0) (local.get 1))))) {mixes} (local.get 1)))"#
+    )
+}
+
+/// A function whose branches each take a thousand operands, so that its SSA would be quadratic; and an ordinary one.
+fn quadratic() -> String {
+    let results = "i32 ".repeat(1000);
+    let branches = "local.get 0 br_if 0 ".repeat(20_000);
+    format!(
+        r#"(module
+            (func $thousand (param i32) (result {results}) unreachable)
+            (func $quadratic (param i32) (result {results}) block (result {results}) local.get 0 call $thousand {branches} end)
+            (func (export "f") (param i32 i32) (result i32)
+                (if (local.get 0) (then (drop (i32.add (call $last (local.get 0)))))) (local.get 1))
+            (func $last (param i32) (result i32 i32) (local.get 0) (call $quadratic (local.get 0)) unreachable))"#
+    )
+}
+
+/// What happened to a function.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Told {
+    Compiled { native: bool },
+    Translated,
+    Refused { by: String, reason: String, interpreted: bool },
+}
+
+/// A function with the part that refused it and the reason.
+type Refused = (u32, RefusedBy, String);
+
+/// Calls `f` of a module and returns the events with the functions that they are of, and the statistics' refusals.
+fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>, Vec<(u32, Told)>, Vec<Refused>) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = told.clone();
+    config.synchronous_compilation(true).on_tier_event(move |event| {
+        let what = match event.kind {
+            TierEventKind::Compiled { native, .. } => Told::Compiled { native },
+            TierEventKind::Translated { .. } => Told::Translated,
+            TierEventKind::Refused { by, reason, interpreted, .. } => {
+                Told::Refused { by: by.to_string(), reason: reason.into(), interpreted }
+            }
+            _ => panic!("{event:?}"),
+        };
+        // The callback may ask what there is to know of the module.
+        assert!(event.module.stats().functions.total > 0);
+        listener.lock().unwrap().push((event.func, what));
+    });
+    let engine = Engine::new(config).unwrap();
+    let module = Module::new(&engine, text).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let f = instance.get_typed_func::<(i32, i32), i32>(&mut store, "f").unwrap();
+    let result = f.call(&mut store, args);
+    let fallbacks = module.stats().functions.fallbacks;
+    let fallbacks = fallbacks.into_iter().map(|fallback| (fallback.func, fallback.by, fallback.reason)).collect();
+    let told = told.lock().unwrap().clone();
+    (result, told, fallbacks)
+}
+
+const FRAME: &str = "the native frame exceeds the budget of 32768";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_that_only_the_native_back_end_refuses() {
+    let text = crowded();
+    let (expected, told, fallbacks) = run(Config::new().tier(Tier::Interpreter), &text, (5, 6));
+    assert_eq!((told, fallbacks), (Vec::new(), Vec::new()));
+    let expected = expected.unwrap();
+    let both = cfg!(feature = "cranelift");
+    for (tier, threshold) in [(Tier::Native, None), (Tier::Auto, Some(1))] {
+        let (result, told, fallbacks) = run(Config::new().tier(tier).tier_up_threshold(threshold), &text, (5, 6));
+        assert_eq!(result.unwrap(), expected);
+        let refused = Told::Refused { by: "the native back end".into(), reason: FRAME.into(), interpreted: !both };
+        let compiled = both.then_some((0, Told::Compiled { native: false }));
+        assert_eq!(told, [(0, refused)].into_iter().chain(compiled).collect::<Vec<_>>());
+        assert_eq!(fallbacks, [(0, RefusedBy::NativeBackEnd, FRAME.to_string())]);
+    }
+}
+
+#[test]
+fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
+    let text = quadratic();
+    for tier in [Tier::Ssa, Tier::Native] {
+        let (result, told, fallbacks) = run(Config::new().tier(tier), &text, (1, 2));
+        // `$thousand` traps.
+        assert!(result.unwrap_err().to_string().contains("unreachable"));
+        let [(1, RefusedBy::Construction, reason)] = &fallbacks[..] else { panic!("{tier:?}: {fallbacks:?}") };
+        assert!(reason.contains("exceeds the budget"), "{reason}");
+        let refused = Told::Refused { by: "SSA construction".into(), reason: reason.clone(), interpreted: true };
+        let ran = match tier {
+            Tier::Ssa => Told::Translated,
+            _ => Told::Compiled { native: cfg!(target_arch = "x86_64") },
+        };
+        let of = |func: u32| told.iter().filter(|(of, _)| *of == func).map(|(_, what)| what).collect::<Vec<_>>();
+        assert_eq!((of(1), of(2), of(3)), (vec![&refused], vec![&ran], vec![&ran]), "{tier:?}");
+    }
+}
+
+/// The evaluator reports as the other tiers do, once for each function.
+#[test]
+fn the_evaluator_reports_what_it_translates() {
+    let text = r#"(module
+        (func $g (param i32) (result i32) (local.get 0))
+        (func (export "f") (param i32 i32) (result i32) (i32.add (call $g (local.get 0)) (call $g (local.get 1)))))"#;
+    let (result, mut told, fallbacks) = run(Config::new().tier(Tier::Ssa), text, (40, 2));
+    told.sort();
+    assert_eq!((result.unwrap(), fallbacks), (42, Vec::new()));
+    assert_eq!(told, [(0, Told::Translated), (1, Told::Translated)]);
+}
