@@ -2,6 +2,7 @@
 //! has the phases.
 
 use crate::analysis::verify;
+use crate::baseline::Stencils;
 use crate::ir::{self, Func};
 use crate::mir::{self, MachineCode};
 use crate::pipeline::{self, Finished, Form, Unit};
@@ -12,11 +13,12 @@ pub use crate::request::{
     Backend, CompileStats, Compiled, FunctionText, Inlining, Options, Refusal, Reloc, Request, TextForm, TrapEntry, add_to,
 };
 
-/// Scratch memory reused from function to function.
+/// What is kept from function to function: scratch memory, and the stencils of the baseline compiler.
 #[derive(Debug, Default)]
 pub struct Context {
     arena: Bump,
     scratch: Bump,
+    stencils: Stencils,
 }
 
 /// Compiles one function: bytecode → SSA → optimised SSA → machine code. A text in [`Options::texts`] takes the place of what
@@ -32,10 +34,12 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     let text = match request.backend {
         Backend::Native => text_of(request, &[TextForm::Ssa, TextForm::Machine]),
         Backend::Cranelift => text_of(request, &[TextForm::Ssa]),
+        Backend::Baseline => None,
     };
     let form = text.map_or(Ok(Form::Bytecode(&cx.arena)), |text| read(&cx.arena, text, request))?;
-    let (compiled, scratch) = run_rest(form, request, std::mem::take(&mut cx.scratch));
-    cx.scratch = scratch;
+    let (scratch, stencils) = (std::mem::take(&mut cx.scratch), std::mem::take(&mut cx.stencils));
+    let (compiled, scratch, stencils) = run_rest(form, request, scratch, stencils);
+    (cx.scratch, cx.stencils) = (scratch, stencils);
     let mut compiled = compiled?;
     if let Some(text) = text {
         compiled.inlining = Inlining::of_chains(&text.inlined, &compiled.traps, &compiled.calls);
@@ -79,7 +83,7 @@ pub fn translate<'a>(
 /// # Panics
 /// As [`compile`].
 pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Ssa(func), request, Bump::new()).0
+    run_rest(Form::Ssa(func), request, Bump::new(), Stencils::default()).0
 }
 
 /// Compiles machine code from the phase after the last one that it went through.
@@ -88,7 +92,7 @@ pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Re
 /// # Panics
 /// As [`compile`].
 pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Machine(code), request, Bump::new()).0
+    run_rest(Form::Machine(code), request, Bump::new(), Stencils::default()).0
 }
 
 /// The text that takes the place of what is requested, if it is in one of these forms.
@@ -117,15 +121,21 @@ fn read<'a>(arena: &'a Bump, text: &FunctionText, request: &Request<'_>) -> Resu
     }
 }
 
-/// Runs the phases that are left, and returns the code and the scratch memory.
-fn run_rest<'a>(form: Form<'a>, request: &Request<'_>, scratch: Bump) -> (Result<Compiled, Refusal>, Bump) {
+/// Runs the phases that are left, and returns the code, the scratch memory and the stencils.
+fn run_rest<'a>(
+    form: Form<'a>,
+    request: &Request<'_>,
+    scratch: Bump,
+    stencils: Stencils,
+) -> (Result<Compiled, Refusal>, Bump, Stencils) {
     let phases = pipeline::rest(&form, request.backend);
     let mut unit = Unit::new(request, form, scratch);
+    unit.stencils = stencils;
     let done = pipeline::run(&mut unit, phases, &mut ());
-    let Finished { form, stats, scratch, .. } = unit.finish();
+    let Finished { form, stats, scratch, stencils, .. } = unit.finish();
     let compiled = done.map(|_| match form {
         Form::Bytes(compiled) => Compiled { stats, ..compiled },
         form => unreachable!("a back end ends with bytes, not with {form:?}"),
     });
-    (compiled, scratch)
+    (compiled, scratch, stencils)
 }

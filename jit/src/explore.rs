@@ -26,7 +26,8 @@ pub struct Section {
 /// # Panics
 /// As [`crate::compile()`].
 pub fn explore(request: &Request<'_>) -> Vec<Section> {
-    run(request, pipeline::front().chain(pipeline::back(request.backend).iter().copied()))
+    let begins = Form::Bytecode(&Bump::new());
+    run(request, pipeline::rest(&begins, request.backend))
 }
 
 /// The same without the back end: the last stage is the optimised SSA.

@@ -4,6 +4,7 @@
 //! Read [`pipeline`] first: it is the compilation from top to bottom. [`weir_contract`] is what compiled code assumes of the runtime.
 
 pub mod analysis;
+pub mod baseline;
 pub mod compile;
 pub mod construct;
 #[cfg(feature = "cranelift")]

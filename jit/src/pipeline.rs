@@ -1,10 +1,11 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
-//! `build`, the passes of the optimiser in their order, and those of a back end. No other driver exists:
+//! `build`, the passes of the optimiser in their order, and those of a back end; the baseline compiler is one phase. No other driver exists:
 //! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests differ in the [`Form`] that they begin
 //! with, the phases that they name and the [`Observer`].
 
+use crate::baseline::{self, Stencils};
 use crate::construct::{BuildStats, build};
 use crate::ir::Func;
 use crate::mir::{allocate, layout, verify};
@@ -34,6 +35,8 @@ pub struct Unit<'r, 'a> {
     pub form: Form<'a>,
     /// Counts and times so far.
     pub stats: CompileStats,
+    /// The stencils that the baseline compiler has made.
+    pub stencils: Stencils,
     request: Option<&'r Request<'r>>,
     passes: opt::Context<'r>,
 }
@@ -48,25 +51,33 @@ pub struct Finished<'a> {
     pub rewrites_left: Option<u64>,
     /// The memory of the passes, empty.
     pub scratch: Bump,
+    /// The stencils of the baseline compiler.
+    pub stencils: Stencils,
 }
 
 impl<'r, 'a> Unit<'r, 'a> {
     /// The function of `request`, in this form. `scratch` is memory for the passes, empty between them.
     pub fn new(request: &'r Request<'r>, form: Form<'a>, scratch: Bump) -> Unit<'r, 'a> {
         let passes = opt::Context { module: Some(request.module), scratch, ..opt::Context::new(request.options) };
-        Unit { form, stats: CompileStats::default(), request: Some(request), passes }
+        Unit { form, stats: CompileStats::default(), stencils: Stencils::default(), request: Some(request), passes }
     }
 
     /// A function in SSA that belongs to no module. Passes run on it; a back end does not.
     pub fn without_module(func: Func<'a>, options: &'r Options) -> Unit<'r, 'a> {
-        Unit { form: Form::Ssa(func), stats: CompileStats::default(), request: None, passes: opt::Context::new(options) }
+        Unit {
+            form: Form::Ssa(func),
+            stats: CompileStats::default(),
+            stencils: Stencils::default(),
+            request: None,
+            passes: opt::Context::new(options),
+        }
     }
 
     /// Ends the way through the phases.
     pub fn finish(mut self) -> Finished<'a> {
         self.count_ssa();
-        let Unit { form, stats, passes: opt::Context { fuel, scratch, .. }, .. } = self;
-        Finished { form, stats, rewrites_left: fuel.get(), scratch }
+        let Unit { form, stats, stencils, passes: opt::Context { fuel, scratch, .. }, .. } = self;
+        Finished { form, stats, rewrites_left: fuel.get(), scratch, stencils }
     }
 
     /// Counts the SSA as it is now, and adds what the passes counted since the last time.
@@ -133,7 +144,10 @@ pub const NATIVE: &[Phase] = &[
 /// SSA to bytes by Cranelift.
 pub const CRANELIFT: &[Phase] = &[Phase { name: "cranelift", run: Run::Step(run_cranelift), verify: verify_bytes }];
 
-/// What comes before a back end.
+/// Bytecode to bytes by the baseline compiler.
+pub const BASELINE: &[Phase] = &[Phase { name: "baseline", run: Run::Step(run_baseline), verify: verify_bytes }];
+
+/// What comes before a back end that begins with SSA.
 pub fn front() -> impl Iterator<Item = Phase> {
     std::iter::once(BUILD).chain(passes::ORDER.iter().copied().map(Phase::of))
 }
@@ -143,6 +157,7 @@ pub fn back(backend: Backend) -> &'static [Phase] {
     match backend {
         Backend::Native => NATIVE,
         Backend::Cranelift => CRANELIFT,
+        Backend::Baseline => BASELINE,
     }
 }
 
@@ -162,6 +177,7 @@ impl Observer for () {
 /// The phases between a form and the end of a compilation by this back end; for SSA, those of the back end alone.
 pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + use<> {
     let (front, back) = match form {
+        Form::Bytecode(_) if backend == Backend::Baseline => (None, BASELINE),
         Form::Bytecode(_) => (Some(front()), back(backend)),
         Form::Ssa(_) => (None, back(backend)),
         Form::Machine(code) => (None, &NATIVE[code.stage() as usize + 1..]),
@@ -224,6 +240,13 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     }
     unit.stats.counters += counts.counters;
     unit.form = Form::Ssa(func);
+    Ok(())
+}
+
+fn run_baseline(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
+    let request = unit.request();
+    let Form::Bytecode(_) = unit.form else { panic!("the baseline compiler takes bytecode, not {:?}", unit.form) };
+    unit.form = Form::Bytes(baseline::compile(request, &mut unit.stencils)?);
     Ok(())
 }
 

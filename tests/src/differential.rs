@@ -66,6 +66,13 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         Subject::weir("cranelift", |config| {
             config.tier(Tier::Cranelift).synchronous_compilation(true);
         }),
+        Subject::weir("baseline", |config| {
+            config.tier(Tier::Baseline).synchronous_compilation(true);
+        }),
+        Subject::weir("baseline, no signals, explicit bounds checks, polls", |config| {
+            config.tier(Tier::Baseline).synchronous_compilation(true).guard_regions(false).epoch_interruption(true);
+            config.signals_based_traps(false);
+        }),
         Subject::weir("SSA as built", |config| {
             config.tier(Tier::Ssa).rewrite_fuel(Some(0));
         }),

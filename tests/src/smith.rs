@@ -231,7 +231,7 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     }
     weir_state(&mut store, instance, &names, &mut outcome);
     let functions = engine.stats().functions;
-    Ok((outcome, functions.native + functions.cranelift))
+    Ok((outcome, functions.native + functions.cranelift + functions.baseline))
 }
 
 /// Adds the exported globals and memories of an instance.

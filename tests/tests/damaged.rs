@@ -6,7 +6,7 @@ use weir_tests::damaged::{Fate, attempt, damage, engine, hostile};
 use weir_tests::generate::generate;
 use weir_tests::rng::Rng;
 
-const TIERS: [Tier; 3] = [Tier::Interpreter, Tier::Native, Tier::Cranelift];
+const TIERS: [Tier; 4] = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Baseline];
 
 #[test]
 fn damaged_modules_end_in_a_result_or_a_message() {

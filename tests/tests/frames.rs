@@ -60,7 +60,7 @@ fn folders() -> Vec<PathBuf> {
 #[test]
 fn the_walker_gives_the_same_frames_in_every_tier() {
     let mut configs = Vec::new();
-    for tier in [Tier::Native, Tier::Cranelift, Tier::Ssa] {
+    for tier in [Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa] {
         let mut config = Config::new();
         config.tier(tier);
         configs.push(config);

@@ -102,6 +102,14 @@ fn cranelift() {
 }
 
 #[test]
+fn baseline() {
+    for (name, run) in all_programs_with(Config::new().tier(Tier::Baseline)) {
+        let functions = run.stats.functions;
+        assert!(functions.baseline > 0 && functions.native == 0 && functions.interpreted == 0, "{name}: {functions:?}");
+    }
+}
+
+#[test]
 fn ssa_as_optimised() {
     for (name, run) in all_programs_with(Config::new().tier(Tier::Ssa)) {
         let functions = run.stats.functions;
@@ -160,6 +168,7 @@ fn every_tier_uses_the_same_fuel_and_calls_the_same_functions() {
     assert!(interpreted.iter().all(|&(_, fuel, called)| counted(fuel, called)), "{interpreted:?}");
     assert_eq!(counts(Config::new().tier(Tier::Native)), interpreted);
     assert_eq!(counts(Config::new().tier(Tier::Cranelift)), interpreted);
+    assert_eq!(counts(Config::new().tier(Tier::Baseline)), interpreted);
     assert_eq!(counts(Config::new().tier(Tier::Ssa).rewrite_fuel(Some(0))), interpreted, "SSA as built");
     assert_eq!(counts(&mut eager()), interpreted);
     assert_eq!(counts(Config::new().stress(Some(1))), interpreted, "under stress");

@@ -35,7 +35,7 @@ const HOST_STACK: usize = 4 << 20;
 type Outcome = (String, String, i32);
 
 /// The tiers that each program runs on.
-const TIERS: [Tier; 3] = [Tier::Interpreter, Tier::Native, Tier::Auto];
+const TIERS: [Tier; 4] = [Tier::Interpreter, Tier::Native, Tier::Baseline, Tier::Auto];
 
 /// Runs the module with the folder opened under a name of its own.
 fn run(tier: Tier, module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {

@@ -65,6 +65,32 @@ fn all_cranelift(summary: &Summary) {
     assert!(cranelift > 7_000, "{cranelift} functions");
 }
 
+#[test]
+fn baseline() {
+    all_baseline(&suite(Config::new().tier(Tier::Baseline), None));
+}
+
+#[test]
+fn baseline_without_signals() {
+    all_baseline(&suite(Config::new().tier(Tier::Baseline).signals_based_traps(false), None));
+}
+
+#[test]
+fn baseline_with_fuel_polls_and_canonical_nans() {
+    let mut config = Config::new();
+    config.tier(Tier::Baseline).consume_fuel(true).epoch_interruption(true).deterministic(true);
+    all_baseline(&suite(&config, Some(u64::MAX)));
+}
+
+/// Every function that was called was compiled by the baseline compiler.
+fn all_baseline(summary: &Summary) {
+    let baseline = summary.count(|stats| stats.functions.baseline);
+    assert_eq!((baseline, summary.interpreted), (summary.called, 0));
+    assert!(baseline > 7_000, "{baseline} functions");
+    let others = summary.count(|stats| stats.functions.native + stats.functions.fallbacks.len() as u64);
+    assert_eq!(others, 0, "{:?}", summary.stats);
+}
+
 /// For each function of the suite that Cranelift refuses, the instruction that it has no code for.
 const CRANELIFT_LACKS: [&str; 2] = ["snarrow.i64x2", "uunarrow.i64x2"];
 

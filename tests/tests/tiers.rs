@@ -41,7 +41,9 @@ const PING_PONG: &str = r#"(module
 #[test]
 fn tail_calls_between_engines_take_constant_stack() {
     // The evaluator takes its time.
-    for (tier, rounds) in [(Tier::Native, 5_000_000), (Tier::Cranelift, 5_000_000), (Tier::Ssa, 100_000)] {
+    for (tier, rounds) in
+        [(Tier::Native, 5_000_000), (Tier::Cranelift, 5_000_000), (Tier::Baseline, 5_000_000), (Tier::Ssa, 100_000)]
+    {
         let engine = engine_of(tier, |config| {
             config.interpret_calls(&["wide"]);
         });
@@ -49,7 +51,7 @@ fn tail_calls_between_engines_take_constant_stack() {
         let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, (rounds, 0)).unwrap(), 8 * rounds, "{tier:?}: twice as many tail calls");
         let stats = module.stats();
-        let compiled = stats.functions.native + stats.functions.cranelift;
+        let compiled = stats.functions.native + stats.functions.cranelift + stats.functions.baseline;
         assert_eq!(compiled + stats.functions.evaluated, 1, "{tier:?}: one function is not interpreted");
         assert_eq!(stats.functions.interpreted, 1, "{tier:?}: the other is interpreted");
     }
@@ -57,7 +59,7 @@ fn tail_calls_between_engines_take_constant_stack() {
 
 #[test]
 fn tail_calls_within_one_engine_take_constant_stack() {
-    let tiers = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto].map(|tier| (tier, 1_000_000));
+    let tiers = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Auto].map(|tier| (tier, 1_000_000));
     for (tier, rounds) in tiers.into_iter().chain([(Tier::Ssa, 100_000)]) {
         let engine = engine_of(tier, |_| ());
         let (mut store, instance, _) = instantiate(&engine, PING_PONG);
@@ -183,7 +185,7 @@ const TOWER: &str = r#"(module
 
 #[test]
 fn traps_errors_and_panics_cross_every_mixture_of_engines() {
-    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa] {
+    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa] {
         let engine = engine_of(tier, |config| {
             config.interpret_calls(&["interpreted"]);
         });
@@ -226,7 +228,7 @@ fn traps_errors_and_panics_cross_every_mixture_of_engines() {
         }
         if tier != Tier::Interpreter {
             let functions = module.stats().functions;
-            let others = functions.native + functions.cranelift + functions.evaluated;
+            let others = functions.native + functions.cranelift + functions.baseline + functions.evaluated;
             assert!(others >= 3 && functions.interpreted == 1, "{tier:?}: {functions:?}");
         }
     }
@@ -238,7 +240,7 @@ fn a_trap_names_its_place_in_every_tier() {
         (func $inner (param i32) (result i32) (i32.load offset=4 (local.get 0)))
         (func $outer (export "run") (param i32) (result i32) (i32.add (call $inner (local.get 0)) (i32.const 1))))"#;
     let mut seen = Vec::new();
-    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa] {
+    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa] {
         let engine = engine_of(tier, |_| ());
         let (mut store, instance, _) = instantiate(&engine, text);
         let run = instance.get_typed_func::<i32, i32>(&mut store, "run").unwrap();

@@ -71,17 +71,20 @@ fn constant(ty: ValType, bits: u128) -> String {
 enum By {
     Native,
     Cranelift,
+    Baseline,
 }
 
 /// With NaNs canonical, every bit is certain.
-fn configurations() -> [(By, Config); 4] {
+fn configurations() -> [(By, Config); 5] {
     let mut native = Config::new();
     native.tier(Tier::Native).deterministic(true);
-    let (mut checked, mut borrowed, mut cranelift) = (native.clone(), native.clone(), native.clone());
+    let (mut checked, mut borrowed) = (native.clone(), native.clone());
+    let (mut cranelift, mut baseline) = (native.clone(), native.clone());
     checked.guard_regions(false);
     borrowed.register_allocator(Allocator::Regalloc2);
     cranelift.tier(Tier::Cranelift);
-    [(By::Native, native), (By::Native, checked), (By::Native, borrowed), (By::Cranelift, cranelift)]
+    baseline.tier(Tier::Baseline);
+    [(By::Native, native), (By::Native, checked), (By::Native, borrowed), (By::Cranelift, cranelift), (By::Baseline, baseline)]
 }
 
 /// What a function gives for its arguments, as bits.
@@ -185,8 +188,12 @@ fn check(cases: &[Case]) {
         let text = |func: &u32| &*cases[functions[*func as usize - 1].0].text;
         assert_eq!(refused, lacking, "{by:?} refuses {:?}", refused.iter().map(text).collect::<BTreeSet<_>>());
         let expected = stats.called - lacking.len() as u64;
-        let expected = if by == By::Native { (expected, 0) } else { (0, expected) };
-        assert_eq!((stats.native, stats.cranelift), expected, "{config:?}");
+        let expected = match by {
+            By::Native => [expected, 0, 0],
+            By::Cranelift => [0, expected, 0],
+            By::Baseline => [0, 0, expected],
+        };
+        assert_eq!([stats.native, stats.cranelift, stats.baseline], expected, "{config:?}");
         assert_eq!(stats.interpreted, lacking.len() as u64, "{config:?}");
         assert!(stats.called >= functions.len() as u64);
     }

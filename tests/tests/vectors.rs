@@ -30,7 +30,7 @@ fn mixed(call: &str) -> String {
 
 fn configurations() -> Vec<Config> {
     let mut all = Vec::new();
-    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa] {
+    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa] {
         let mut config = Config::new();
         all.push(config.tier(tier).synchronous_compilation(true).clone());
     }

@@ -30,7 +30,7 @@ fn files(config: &Config, test: &str) -> weir::Result<(String, i32, FunctionStat
 #[test]
 fn files_through_the_c_library_on_every_tier() {
     let expected = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.txt")).expect("files.txt");
-    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto] {
+    for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa, Tier::Auto] {
         let (printed, status, functions) =
             files(Config::new().tier(tier), "wasi-files").unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
         assert_eq!(printed, expected, "{tier:?}");
@@ -39,6 +39,7 @@ fn files_through_the_c_library_on_every_tier() {
             Tier::Interpreter => functions.interpreted,
             Tier::Native => functions.native,
             Tier::Cranelift => functions.cranelift,
+            Tier::Baseline => functions.baseline,
             Tier::Ssa => functions.evaluated,
             // In the background, when there is time.
             _ => continue,

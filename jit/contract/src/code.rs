@@ -10,6 +10,8 @@ pub enum Backend {
     Native,
     /// Cranelift.
     Cranelift,
+    /// The baseline compiler, which has no SSA.
+    Baseline,
 }
 
 /// Instructions that do nothing, added to machine code to measure how its speed depends on addresses.

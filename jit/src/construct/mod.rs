@@ -36,6 +36,7 @@ use builder::{Builder, work_limit};
 use bumpalo::Bump;
 use frames::{Edges, Frame};
 pub use stats::BuildStats;
+pub(crate) use vector::{Access as VectorAccess, access_of as vector_access_of};
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::{Imm, Instrs, Module, Opcode, Trap};
 

@@ -85,7 +85,7 @@ impl Builder<'_, '_> {
 
 /// The translation of an access to memory.
 #[derive(Clone, Copy)]
-enum Access {
+pub enum Access {
     /// A load of this type, and an operation on the loaded value.
     Load(Op, Type, Option<Opcode>),
     /// A store of the whole vector.
@@ -121,7 +121,7 @@ const ACCESSES: [(Opcode, Access); 22] = [
     (Opcode::V128Store64Lane, Access::StoreLane(Op::Store, Opcode::I64x2ExtractLane)),
 ];
 
-const fn access_of(op: Opcode) -> Option<Access> {
+pub const fn access_of(op: Opcode) -> Option<Access> {
     let mut i = 0;
     while i < ACCESSES.len() {
         if ACCESSES[i].0 as u32 == op as u32 {

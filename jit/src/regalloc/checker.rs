@@ -298,8 +298,8 @@ fn wide_regs(client: &impl Client) -> Vec<bool> {
     wide
 }
 
-/// By block, the virtual registers that are live at its head, without its parameters; each list ascending. Found as
-/// [`crate::analysis::liveness`] does on the IR, which has other blocks. Facts about the others are dropped: an error
+/// By block, the virtual registers that are live at its head, without its parameters; each list ascending. Found by iteration, without the
+/// allocator's own analysis. Facts about the others are dropped: an error
 /// here can cause errors to be reported, never to be missed.
 fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
     let mut def_block = vec![usize::MAX; client.num_regs()];

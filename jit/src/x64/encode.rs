@@ -65,6 +65,41 @@ impl Bytes {
         Bytes { asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels), fields: Vec::new(), last: 0 }
     }
 
+    /// Where the next byte goes.
+    pub fn offset(&self) -> usize {
+        self.asm.offset().0
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.asm.extend(bytes);
+    }
+
+    /// Writes a 32-bit field that has been passed.
+    pub fn patch(&mut self, field: usize, value: i32) {
+        let mut modifier = self.asm.alter();
+        modifier.goto(dynasmrt::AssemblyOffset(field));
+        modifier.push_i32(value);
+    }
+
+    /// `call` (2) or `jmp` (4) through memory.
+    pub fn indirect(&mut self, extension: u8, mem: Mem) {
+        let inst = Inst::new(Asm::Mov, Width::D).mem(mem);
+        self.legacy(&Legacy { reg: extension, ..simple(&inst, 0, 0xFF) });
+    }
+
+    /// `jmp reg`
+    pub fn jump_register(&mut self, reg: Reg) {
+        let inst = Inst::new(Asm::Mov, Width::D).reg(reg);
+        self.legacy(&Legacy { reg: 4, ..simple(&inst, 0, 0xFF) });
+    }
+
+    /// The bits of a float in a general-purpose register: 32 of them, with zeros above, or 64.
+    pub fn float_bits(&mut self, dst: Reg, src: Reg, width: Width) {
+        let (reg, rm) = (src.encoding(), Rm::Reg(dst));
+        self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate: 0 });
+    }
+
     fn put(&mut self, byte: u8) {
         self.asm.push(byte);
     }

@@ -1057,6 +1057,14 @@ pub enum Field<'a> {
 }
 
 impl Field<'_> {
+    /// Names a register.
+    pub fn set(&mut self, new: Reg) {
+        match self {
+            Field::Reg(reg) => **reg = new,
+            Field::Rm(rm) => **rm = Rm::Reg(new),
+        }
+    }
+
     /// The register it names; none if it is a spill slot.
     pub fn get(&self) -> Reg {
         match self {

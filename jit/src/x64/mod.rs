@@ -7,15 +7,15 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation, or row of TABLE 3, must be named by the compiler")]
 
-mod abi;
+pub(crate) mod abi;
 mod code;
 mod disassemble;
 #[cfg(test)]
 mod effects;
 mod emit;
-mod encode;
+pub(crate) mod encode;
 mod frame;
-mod insts;
+pub(crate) mod insts;
 mod isa;
 mod lower;
 mod processor;
@@ -25,4 +25,4 @@ pub use disassemble::disassemble;
 pub use emit::emit;
 pub use insts::Inst;
 pub use lower::lower;
-pub use processor::check as check_processor;
+pub use processor::{check as check_processor, has_avx2};

@@ -146,8 +146,12 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
 }
 
 /// The tiers that damaged modules run on.
-const DAMAGED: [(&str, weir::Tier); 3] =
-    [("interpreter", weir::Tier::Interpreter), ("native", weir::Tier::Native), ("cranelift", weir::Tier::Cranelift)];
+const DAMAGED: [(&str, weir::Tier); 4] = [
+    ("interpreter", weir::Tier::Interpreter),
+    ("native", weir::Tier::Native),
+    ("cranelift", weir::Tier::Cranelift),
+    ("baseline", weir::Tier::Baseline),
+];
 
 /// Damaged and hostile modules, on each tier in turn.
 fn damage(options: &Options) -> ExitCode {

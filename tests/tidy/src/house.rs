@@ -77,6 +77,23 @@ pub const LAYERS: &[Layer] = &[
         places: &["jit/src/cranelift/"],
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
+    // Bytecode to machine code in one pass; what it has no code of its own for, it selects through construction.
+    Layer {
+        name: "jit::baseline",
+        places: &["jit/src/baseline/"],
+        uses: &[
+            "bytecode",
+            "contract",
+            "jit::containers",
+            "jit::ir",
+            "jit::analysis",
+            "jit::request",
+            "jit::construct",
+            "jit::regalloc",
+            "jit::mir",
+            "jit::x64",
+        ],
+    },
     Layer {
         name: "jit::pipeline",
         places: &["jit/src/"],
@@ -93,6 +110,7 @@ pub const LAYERS: &[Layer] = &[
             "jit::mir",
             "jit::x64",
             "jit::cranelift",
+            "jit::baseline",
         ],
     },
     // The virtual machine.

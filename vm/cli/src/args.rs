@@ -200,6 +200,8 @@ pub(crate) enum Tier {
     Native,
     /// Compile every function at its first call with Cranelift; a function that it refuses is interpreted
     Cranelift,
+    /// Compile every function at its first call with the baseline compiler, in one pass and without optimising
+    Baseline,
     /// Evaluate the optimised SSA that both back ends compile; slow, for finding bugs
     Ssa,
 }
@@ -296,6 +298,7 @@ impl EngineFlags {
             Tier::Interp => weir::Tier::Interpreter,
             Tier::Native => weir::Tier::Native,
             Tier::Cranelift => weir::Tier::Cranelift,
+            Tier::Baseline => weir::Tier::Baseline,
             Tier::Ssa => weir::Tier::Ssa,
         });
         config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));

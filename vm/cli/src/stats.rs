@@ -25,6 +25,9 @@ fn text(stats: &Stats, wall: Duration) -> String {
     if functions.cranelift > 0 {
         compiled.push(format!("{} compiled by Cranelift", functions.cranelift));
     }
+    if functions.baseline > 0 {
+        compiled.push(format!("{} compiled by the baseline compiler", functions.baseline));
+    }
     if functions.evaluated > 0 {
         compiled.push(format!("{} evaluated as SSA", functions.evaluated));
     }

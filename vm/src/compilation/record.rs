@@ -95,5 +95,6 @@ impl Record {
         let count = |backend| self.compiled.values().filter(|&&by| by == backend).count() as u64;
         stats.functions.native += count(Backend::Native);
         stats.functions.cranelift += count(Backend::Cranelift);
+        stats.functions.baseline += count(Backend::Baseline);
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn back_ends(backend: Backend) -> &'static [Backend] {
         Backend::Native if cfg!(feature = "cranelift") => &[Backend::Native, Backend::Cranelift],
         Backend::Native => &[Backend::Native],
         Backend::Cranelift => &[Backend::Cranelift],
+        Backend::Baseline => &[Backend::Baseline],
     }
 }
 
@@ -41,6 +42,7 @@ pub(crate) fn back_end(config: &Config) -> Option<Backend> {
     match config.tier {
         Tier::Auto | Tier::Native => Some(Backend::Native),
         Tier::Cranelift => Some(Backend::Cranelift),
+        Tier::Baseline => Some(Backend::Baseline),
         Tier::Interpreter | Tier::Ssa => None,
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<d
     match config.tier {
         Tier::Interpreter => Ok(Box::new(Alone::new(config))),
         Tier::Auto if !native::AVAILABLE => Ok(Box::new(Alone::new(config))),
-        Tier::Auto | Tier::Native | Tier::Cranelift => native::engines(config, quiescence),
+        Tier::Auto | Tier::Native | Tier::Cranelift | Tier::Baseline => native::engines(config, quiescence),
         #[cfg(feature = "jit")]
         Tier::Ssa => Ok(Box::new(Evaluator::new(config))),
         #[cfg(not(feature = "jit"))]
@@ -35,18 +35,18 @@ fn missing(tier: Tier, allocator: Allocator, has_processor: impl Fn() -> bool) -
     let regalloc2 = allocator == Allocator::Regalloc2 && !cfg!(feature = "regalloc2");
     match tier {
         Tier::Interpreter => None,
-        Tier::Native | Tier::Cranelift if !native::AVAILABLE => {
+        Tier::Native | Tier::Cranelift | Tier::Baseline if !native::AVAILABLE => {
             Some(Unavailable("there is no native code in this build of Weir, or not for this host"))
         }
         Tier::Cranelift if !cfg!(feature = "cranelift") => Some(Unavailable("this build of Weir does not have Cranelift")),
         Tier::Native | Tier::Auto if native::AVAILABLE && regalloc2 => {
             Some(Unavailable("this build of Weir does not have regalloc2"))
         }
-        Tier::Native if !has_processor() => {
+        Tier::Native | Tier::Baseline if !has_processor() => {
             Some(Unavailable("Weir's native back end needs a processor with AVX, BMI1, BMI2, LZCNT and POPCNT"))
         }
         Tier::Ssa if !cfg!(feature = "jit") => Some(Unavailable("this build of Weir has no compiler, which makes SSA")),
-        Tier::Auto | Tier::Native | Tier::Cranelift | Tier::Ssa => None,
+        Tier::Auto | Tier::Native | Tier::Cranelift | Tier::Baseline | Tier::Ssa => None,
     }
 }
 

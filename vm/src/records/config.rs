@@ -27,6 +27,8 @@ pub enum Tier {
     Native,
     /// Cranelift compiles every function at its first call.
     Cranelift,
+    /// The baseline compiler compiles every function at its first call; what it refuses is interpreted.
+    Baseline,
     /// The SSA evaluator: every function is translated to optimised SSA at its first call and evaluated, and nothing is
     /// compiled. Back ends start from the same SSA, so this tier shows which part of the compiler is at fault. If it is
     /// right and native code is not, the back end is; if it is wrong, [`Config::rewrite_fuel`] finds the faulty

@@ -67,6 +67,8 @@ statistics! {
         native: u64, Count;
         /// Functions that Cranelift compiled.
         cranelift: u64, Count;
+        /// Functions that the baseline compiler compiled.
+        baseline: u64, Count;
         /// Functions that were evaluated as SSA.
         evaluated: u64, Count;
         /// Refusals, each of a function or of one of its loops, which ran elsewhere.
@@ -189,6 +191,7 @@ mod tests {
                 interpreted: 7,
                 native: 6,
                 cranelift: 5,
+                baseline: 3,
                 evaluated: 4,
                 fallbacks: vec![],
             },

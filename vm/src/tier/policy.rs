@@ -135,7 +135,7 @@ impl Policy {
     pub(crate) fn ticks(&self, bytes: u32) -> i32 {
         match self.tier {
             Tier::Interpreter => NEVER,
-            Tier::Native | Tier::Cranelift | Tier::Ssa => 0,
+            Tier::Native | Tier::Cranelift | Tier::Baseline | Tier::Ssa => 0,
             Tier::Auto if self.stress.is_some() => self.random(4) as i32,
             Tier::Auto => match self.threshold {
                 Some(ticks) => ticks.saturating_sub(1).min(NEVER as u32) as i32,
@@ -157,13 +157,15 @@ impl Policy {
     pub(crate) fn decide(&self, entry: Entry) -> Decision {
         match self.tier {
             Tier::Interpreter | Tier::Ssa => Decision::Interpret(NEVER),
-            Tier::Native | Tier::Cranelift if entry != Entry::Call => Decision::Interpret(NEVER),
+            Tier::Native | Tier::Cranelift | Tier::Baseline if entry != Entry::Call => Decision::Interpret(NEVER),
             Tier::Native => Decision::Compile(Backend::Native),
             Tier::Cranelift => Decision::Compile(Backend::Cranelift),
+            Tier::Baseline => Decision::Compile(Backend::Baseline),
             Tier::Auto if self.stress.is_some() => match self.random(16) {
                 0..=5 => Decision::Interpret(self.random(24) as i32),
                 6..=9 if cfg!(feature = "cranelift") => Decision::Compile(Backend::Cranelift),
                 10 => Decision::Refuse,
+                11..=12 if entry == Entry::Call => Decision::Compile(Backend::Baseline),
                 _ => Decision::Compile(Backend::Native),
             },
             Tier::Auto if self.synchronous => Decision::Compile(Backend::Native),
@@ -173,7 +175,7 @@ impl Policy {
 
     /// Returns whether it is an error if the engine cannot compile.
     pub(crate) fn must_compile(&self) -> bool {
-        matches!(self.tier, Tier::Native | Tier::Cranelift)
+        matches!(self.tier, Tier::Native | Tier::Cranelift | Tier::Baseline)
     }
 
     /// Returns the ticks until a function checks again whose entry was refused: another entry of it may still be

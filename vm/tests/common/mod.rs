@@ -8,8 +8,8 @@ mod panics;
 pub use panics::abort_on_panics;
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
-/// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, the same
-/// without signal handlers, and switching between the tiers at random.
+/// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, compiled by
+/// the baseline compiler, the same without signal handlers, and switching between the tiers at random.
 pub fn configs() -> Vec<Config> {
     let mut interpreted = Config::new();
     interpreted.tier(Tier::Interpreter);
@@ -22,21 +22,24 @@ pub fn configs() -> Vec<Config> {
         config.tier(*tier).signals_based_traps(false);
         config
     };
-    let tiers = [Tier::Native, Tier::Cranelift, Tier::Auto];
+    let tiers = [Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Auto];
     let signalless: Vec<Config> = tiers.iter().filter(|&&tier| is_built(tier)).map(without_signals).collect();
+    let mut baseline = compiled.clone();
+    baseline.tier(Tier::Baseline);
+    let baseline = is_built(Tier::Baseline).then_some(baseline);
     let stressed = (1..=3).map(|seed| {
         let mut config = Config::new();
         config.stress(Some(seed));
         config
     });
     let evaluated = is_built(Tier::Ssa).then_some(evaluated);
-    [interpreted].into_iter().chain(evaluated).chain([compiled]).chain(signalless).chain(stressed).collect()
+    [interpreted].into_iter().chain(evaluated).chain([compiled]).chain(baseline).chain(signalless).chain(stressed).collect()
 }
 
 /// Whether this build has the tier.
 pub fn is_built(tier: Tier) -> bool {
     match tier {
-        Tier::Native | Tier::Ssa => cfg!(feature = "jit"),
+        Tier::Native | Tier::Baseline | Tier::Ssa => cfg!(feature = "jit"),
         Tier::Cranelift => cfg!(feature = "cranelift"),
         Tier::Auto | Tier::Interpreter => true,
     }

@@ -1,0 +1,150 @@
+//! Operations on floats, and conversions from and to them.
+
+use super::compiler::Compiler;
+use super::frame::FLOAT_SCRATCH;
+use super::numeric::width;
+use super::values::{At, Kind, Popped};
+use crate::ir::Type;
+use crate::ir::family::{Convert, Float, FloatCompare};
+use crate::regalloc::Class;
+use crate::request::Refusal;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
+use weir_bytecode::Opcode;
+
+impl Compiler<'_> {
+    /// A float as right operand: in memory if it is a constant or in its slot only.
+    fn float_rm(&mut self, popped: &mut Popped) -> Rm {
+        match popped.at {
+            At::Const(bits) if bits != 0 => {
+                let bytes = if popped.kind == Kind::F32 { 4 } else { 8 };
+                Rm::Mem(Mem::constant(self.pool.offset(bits.into(), bytes)))
+            }
+            At::Const(_) | At::Slot | At::Reg(_) | At::Local(_) => self.rm(popped),
+        }
+    }
+
+    pub fn float(&mut self, opcode: Opcode, op: Float, ty: Type) -> Result<(), Refusal> {
+        let op = match op {
+            Float::Fadd => Asm::Vadd,
+            Float::Fsub => Asm::Vsub,
+            Float::Fmul => Asm::Vmul,
+            Float::Fdiv => Asm::Vdiv,
+            Float::Fmin | Float::Fmax | Float::Fcopysign => return self.stencil(opcode, 0),
+        };
+        if self.request.options.canonical_nans {
+            return self.stencil(opcode, 0);
+        }
+        let (mut b, mut a) = (self.pop(), self.pop());
+        let src = self.reg(&mut a);
+        let rm = self.float_rm(&mut b);
+        let dst = match self.result_like(a) {
+            dst if Rm::Reg(dst) == rm && dst != src => self.fresh(Class::Float),
+            dst => dst,
+        };
+        self.emit(&Inst::new(op, width(ty)).dst(dst).src(src).rm(rm));
+        self.push(a.kind, dst);
+        Ok(())
+    }
+
+    pub fn compare_floats(&mut self, op: FloatCompare, ty: Type) {
+        let (mut b, mut a) = (self.pop(), self.pop());
+        let cond = match op {
+            FloatCompare::Feq => Cond::FloatE,
+            FloatCompare::Fne => Cond::FloatNE,
+            FloatCompare::Flt | FloatCompare::Fgt => Cond::A,
+            FloatCompare::Fle | FloatCompare::Fge => Cond::AE,
+        };
+        // "Above" is false of unordered operands, "below" is not.
+        if matches!(op, FloatCompare::Flt | FloatCompare::Fle) {
+            (a, b) = (b, a);
+        }
+        let src = self.reg(&mut a);
+        let rm = self.float_rm(&mut b);
+        self.emit(&Inst::new(Asm::Vucomi, width(ty)).src(src).rm(rm));
+        self.condition(cond);
+    }
+
+    pub fn convert_float(&mut self, opcode: Opcode, op: Convert, operand: Type, result: Type) -> Result<(), Refusal> {
+        let saturating = match (op, operand, result) {
+            (Convert::TruncS, Type::F32, Type::I32) => Opcode::I32TruncSatF32S,
+            (Convert::TruncS, Type::F32, _) => Opcode::I64TruncSatF32S,
+            (Convert::TruncS, _, Type::I32) => Opcode::I32TruncSatF64S,
+            (Convert::TruncS, ..) => Opcode::I64TruncSatF64S,
+            (Convert::TruncU, Type::F32, Type::I32) => Opcode::I32TruncSatF32U,
+            (Convert::TruncU, Type::F32, _) => Opcode::I64TruncSatF32U,
+            (Convert::TruncU, _, Type::I32) => Opcode::I32TruncSatF64U,
+            (Convert::TruncU, ..) => Opcode::I64TruncSatF64U,
+            (Convert::Reinterpret, ..) => {
+                self.reinterpret(result);
+                return Ok(());
+            }
+            (Convert::Wrap | Convert::ExtendS | Convert::ExtendU | Convert::TruncSatS | Convert::TruncSatU, ..) => {
+                return self.stencil(opcode, 0);
+            }
+            (Convert::ConvertS | Convert::ConvertU | Convert::Demote | Convert::Promote, ..) => return self.stencil(opcode, 0),
+        };
+        self.check_range(op == Convert::TruncS, operand, result);
+        self.stencil(saturating, 0)
+    }
+
+    /// Traps unless the float on top of the stack, without its fraction, is an integer of type `result`.
+    fn check_range(&mut self, signed: bool, operand: Type, result: Type) {
+        // The floats between which it is.
+        let (least, most) = match (signed, result, operand) {
+            (true, Type::I32, Type::F32) => (-2_147_483_904.0, 2_147_483_648.0),
+            (true, Type::I32, _) => (-2_147_483_649.0, 2_147_483_648.0),
+            (true, _, Type::F32) => (-9_223_373_136_366_403_584.0, 9_223_372_036_854_775_808.0),
+            (true, ..) => (-9_223_372_036_854_777_856.0, 9_223_372_036_854_775_808.0),
+            (false, Type::I32, _) => (-1.0, 4_294_967_296.0),
+            (false, ..) => (-1.0, 18_446_744_073_709_551_616.0),
+        };
+        let width = width(operand);
+        let mut popped = self.pop();
+        let reg = self.reg(&mut popped);
+        let bound = |compiler: &mut Self, value: f64| match width {
+            Width::D => Mem::constant(compiler.pool.offset((value as f32).to_bits().into(), 4)),
+            Width::B | Width::W | Width::Q | Width::X => Mem::constant(compiler.pool.offset(value.to_bits().into(), 8)),
+        };
+        let least = bound(self, least);
+        self.emit(&Inst::new(Asm::Vucomi, width).src(reg).mem(least));
+        self.untruncated_if(Cond::BE, reg, width);
+        let most = bound(self, most);
+        self.emit(&Inst::new(Asm::Vmov, width).dst(FLOAT_SCRATCH).mem(most));
+        self.emit(&Inst::new(Asm::Vucomi, width).src(FLOAT_SCRATCH).reg(reg));
+        self.untruncated_if(Cond::BE, reg, width);
+        self.push_again(popped, reg);
+    }
+
+    /// Pushes an operand again that was taken into `reg`.
+    fn push_again(&mut self, popped: Popped, reg: crate::regalloc::Reg) {
+        match popped.at {
+            At::Local(local) => {
+                self.copies[local as usize] += 1;
+                self.push_at(popped.kind, popped.at);
+            }
+            At::Slot | At::Const(_) | At::Reg(_) => self.push(popped.kind, reg),
+        }
+    }
+
+    fn reinterpret(&mut self, result: Type) {
+        let kind = match result {
+            Type::I32 => Kind::I32,
+            Type::F32 => Kind::F32,
+            Type::F64 => Kind::F64,
+            Type::I64 | Type::Void | Type::V128 | Type::Ref => Kind::I64,
+        };
+        let mut popped = self.pop();
+        match popped.at {
+            At::Const(bits) => return self.push_at(kind, At::Const(bits)),
+            At::Slot => return self.push_stored(kind),
+            At::Reg(_) | At::Local(_) => {}
+        }
+        let src = self.reg(&mut popped);
+        let dst = self.fresh(kind.class());
+        match kind.class() {
+            Class::Int => self.out.float_bits(dst, src, kind.width()),
+            Class::Float => self.emit(&Inst::new(Asm::ToFloat, kind.width()).dst(dst).reg(src)),
+        }
+        self.push(kind, dst);
+    }
+}

@@ -1,0 +1,316 @@
+//! Branches and returns.
+
+use super::compiler::Compiler;
+use super::frame::{FLOAT_SCRATCH, SCRATCH};
+use super::label::{Jump, Types, merge_register};
+use super::parts::JumpTable;
+use super::values::{At, Kind, Popped};
+use crate::regalloc::{Class, Reg};
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use weir_bytecode::instrs::Labels;
+use weir_contract::{INT_RESULT_REGS, Place, result_places};
+
+/// Where an entry of a table jumps to.
+#[derive(Clone, Copy, Debug)]
+enum Landing {
+    /// The head of a loop.
+    Head(usize),
+    /// The pad with this index.
+    Pad(usize),
+    /// The end of the block at this depth.
+    Label(u32),
+}
+
+/// Code that moves values and jumps to the label at `depth`.
+#[derive(Debug)]
+struct Pad {
+    depth: u32,
+    jumps: SmallVec<[Jump; 4]>,
+}
+
+/// Tables with at most so many labels before the default become comparisons.
+const COMPARED: usize = 3;
+
+impl<'c> Compiler<'c> {
+    /// What the label at `depth` takes, the index of its first value, and the head if it is a loop's.
+    fn target(&self, depth: u32) -> (Types<'c>, usize, Option<usize>) {
+        let label = &self.labels[self.labels.len() - 1 - depth as usize];
+        (label.takes(), label.height, label.head())
+    }
+
+    fn is_function(&self, depth: u32) -> bool {
+        depth as usize + 1 == self.labels.len()
+    }
+
+    /// The next instruction cannot be reached.
+    pub fn stop(&mut self) {
+        let height = self.labels.last().map_or(self.locals, |label| label.height);
+        self.forget_all(height.min(self.values.len()));
+        self.live = false;
+    }
+
+    /// `br`, and the end of an `if`'s first arm.
+    pub fn branch(&mut self, depth: u32) {
+        let (takes, height, head) = self.target(depth);
+        if self.is_function(depth) {
+            self.place_function_results(takes);
+        } else if takes.len() == 1 && head.is_none() {
+            let popped = self.pop();
+            self.flush_below(height);
+            let reg = merge_register(takes.only());
+            self.move_to(popped, reg);
+        } else {
+            let moved = self.pop_list(takes.len());
+            self.flush_below(height);
+            self.store_from(&moved, height);
+        }
+        match head {
+            Some(head) => self.jump_back(head),
+            None => {
+                let field = self.jump();
+                self.record(depth, Jump::Field(field));
+            }
+        }
+        self.stop();
+    }
+
+    /// Notes a jump to the end of the block at `depth`.
+    fn record(&mut self, depth: u32, jump: Jump) {
+        let index = self.labels.len() - 1 - depth as usize;
+        if !self.is_function(depth) {
+            self.meet(index);
+        }
+        self.labels[index].jumps.push(jump);
+    }
+
+    /// Stores operands that have been taken to the slots from `height` on.
+    pub fn store_from(&mut self, operands: &[Popped], height: usize) {
+        // Each goes to its own slot or to one below, which held none that is still to be moved.
+        for (i, &popped) in operands.iter().enumerate() {
+            self.store_popped(popped, height + i);
+        }
+    }
+
+    fn store_popped(&mut self, popped: Popped, index: usize) {
+        match popped.at {
+            At::Slot if popped.index == index => {}
+            At::Reg(reg) => self.store_slot(reg, popped.kind, index),
+            At::Const(_) | At::Slot | At::Local(_) => {
+                let scratch = if popped.kind.class() == Class::Float { FLOAT_SCRATCH } else { SCRATCH };
+                self.move_to(popped, scratch);
+                self.store_slot(scratch, popped.kind, index);
+            }
+        }
+    }
+
+    /// A branch on the flags.
+    pub fn branch_if(&mut self, depth: u32, cond: Cond) {
+        let (takes, height, head) = self.target(depth);
+        let count = takes.len();
+        if count == 1 && head.is_none() {
+            let reg = merge_register(takes.only());
+            let popped = self.pop();
+            if !self.is_function(depth) {
+                self.flush_below(height);
+            }
+            if popped.at != At::Reg(reg) {
+                self.claim(reg, &mut []);
+                self.move_to(popped, reg);
+            }
+            let field = self.jump_if(cond);
+            self.record(depth, Jump::Field(field));
+            self.push(popped.kind, reg);
+            return;
+        }
+        let in_place = self.values.len() - count == height;
+        if count == 0 || in_place {
+            let stored = if count == 0 { height } else { self.values.len() };
+            if count > 0 || !self.is_function(depth) {
+                self.flush_below(stored);
+            }
+            match head {
+                Some(head) => self.jump_back_if(cond, head),
+                None => {
+                    let field = self.jump_if(cond);
+                    self.record(depth, Jump::Field(field));
+                }
+            }
+            return;
+        }
+        self.flush();
+        let passed = self.jump_if(cond.inverted());
+        self.move_slots(takes, height);
+        match head {
+            Some(head) => self.jump_back(head),
+            None => {
+                let field = self.jump();
+                self.record(depth, Jump::Field(field));
+            }
+        }
+        self.bind(passed);
+    }
+
+    /// Copies the top values, which are stored, to the slots from `height` on; nothing else changes.
+    fn move_slots(&mut self, takes: Types<'_>, height: usize) {
+        let from = self.values.len() - takes.len();
+        for (i, kind) in takes.kinds().enumerate() {
+            if from != height {
+                let scratch = if kind.class() == Class::Float { FLOAT_SCRATCH } else { SCRATCH };
+                self.load_slot(scratch, kind, from + i);
+                self.store_slot(scratch, kind, height + i);
+            }
+        }
+    }
+
+    pub fn branch_table(&mut self, labels: Labels<'_>) {
+        let depths: SmallVec<[u32; 32]> = labels.iter().collect();
+        let Some((&default, others)) = depths.split_last() else { return };
+        let mut index = self.pop();
+        let (takes, ..) = self.target(default);
+        let mut single = None;
+        if takes.len() == 1 {
+            let popped = self.pop();
+            let reg = merge_register(takes.only());
+            self.flush();
+            if popped.at != At::Reg(reg) {
+                self.claim(reg, &mut [&mut index]);
+                self.move_to(popped, reg);
+            }
+            self.registers.locked.insert(reg);
+            single = Some(reg);
+        } else {
+            self.flush();
+        }
+        self.extended(&mut index);
+        let index = self.writable(&mut index);
+        let (targets, mut pads) = self.landings(&depths, takes, single.is_some());
+        if others.len() <= COMPARED {
+            for (i, &target) in targets[..others.len()].iter().enumerate() {
+                self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(i as i64));
+                self.jump_to(target, Some(Cond::E), &mut pads);
+            }
+            self.jump_to(targets[others.len()], None, &mut pads);
+        } else {
+            self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(others.len() as i64));
+            self.jump_to(targets[others.len()], Some(Cond::AE), &mut pads);
+            self.jump_by_table(index, &targets[..others.len()], &mut pads);
+        }
+        self.write_pads(pads, takes, single);
+        self.stop();
+    }
+
+    /// For each label of a table, where to jump. `single`: the value that the labels take is in its register.
+    fn landings(&self, depths: &[u32], takes: Types<'_>, single: bool) -> (Vec<Landing>, Vec<Pad>) {
+        let mut pads: Vec<Pad> = Vec::new();
+        let mut known = FxHashMap::default();
+        let from = self.values.len() - if single { 0 } else { takes.len() };
+        let landing = |&depth: &u32| {
+            let (_, height, head) = self.target(depth);
+            let moves = if single {
+                head.is_some()
+            } else {
+                takes.len() > 1 && height != from || head.is_some() && height != from && takes.len() > 0
+            };
+            match head {
+                _ if moves => Landing::Pad(*known.entry(depth).or_insert_with(|| {
+                    pads.push(Pad { depth, jumps: SmallVec::new() });
+                    pads.len() - 1
+                })),
+                Some(head) => Landing::Head(head),
+                None => Landing::Label(depth),
+            }
+        };
+        let landings = depths.iter().map(landing).collect();
+        (landings, pads)
+    }
+
+    fn jump_to(&mut self, target: Landing, cond: Option<Cond>, pads: &mut [Pad]) {
+        match (target, cond) {
+            (Landing::Head(head), Some(cond)) => self.jump_back_if(cond, head),
+            (Landing::Head(head), None) => self.jump_back(head),
+            (Landing::Pad(_) | Landing::Label(_), cond) => {
+                let field = match cond {
+                    Some(cond) => self.jump_if(cond),
+                    None => self.jump(),
+                };
+                self.land(target, Jump::Field(field), pads);
+            }
+        }
+    }
+
+    /// Notes a jump to a label or pad.
+    fn land(&mut self, target: Landing, jump: Jump, pads: &mut [Pad]) {
+        match target {
+            Landing::Head(_) => {}
+            Landing::Pad(pad) => pads[pad].jumps.push(jump),
+            Landing::Label(depth) => self.record(depth, jump),
+        }
+    }
+
+    fn jump_by_table(&mut self, index: Reg, targets: &[Landing], pads: &mut [Pad]) {
+        // lea r11, [rip + table]
+        self.out.raw(&[0x4C, 0x8D, 0x1D, 0, 0, 0, 0]);
+        let field = self.offset() - 4;
+        let table = self.jump_tables.len();
+        self.jump_tables.push(JumpTable { field, targets: vec![0; targets.len()] });
+        self.emit(&Inst::new(Asm::Movsxd, Width::Q).dst(index).mem(Mem::indexed(SCRATCH, index, 2, 0)));
+        self.emit(&Inst::new(Asm::Add, Width::Q).dst(index).src(index).reg(SCRATCH));
+        self.out.jump_register(index);
+        for (i, &target) in targets.iter().enumerate() {
+            match target {
+                Landing::Head(head) => self.jump_tables[table].targets[i] = head,
+                Landing::Pad(_) | Landing::Label(_) => self.land(target, Jump::Entry(table, i), pads),
+            }
+        }
+    }
+
+    /// Writes the code between a table and those of its labels that want the values elsewhere.
+    fn write_pads(&mut self, pads: Vec<Pad>, takes: Types<'_>, single: Option<Reg>) {
+        for Pad { depth, jumps } in pads {
+            self.bind_all(&jumps);
+            let (_, height, head) = self.target(depth);
+            match single {
+                Some(reg) => self.store_slot(reg, takes.only(), height),
+                None => self.move_slots(takes, height),
+            }
+            match head {
+                Some(head) => self.jump_back(head),
+                None => {
+                    let field = self.jump();
+                    self.record(depth, Jump::Field(field));
+                }
+            }
+        }
+    }
+
+    /// Loads the function's results from the first slots of the operands to where a caller expects them.
+    pub fn load_results(&mut self, results: Types<'_>) {
+        let Types::Many(types) = results else { return };
+        // Those without a register first: the address of their area is in a register of the others.
+        let overflow = result_places(types).any(|place| matches!(place, Place::Overflow(_)));
+        if overflow {
+            self.load_overflow_area(abi::RAX);
+        }
+        for (i, place) in result_places(types).enumerate() {
+            let Place::Overflow(slot) = place else { continue };
+            let kind = Kind::of(types[i]);
+            let (op, scratch) = match kind.class() {
+                Class::Int => (Asm::MovTo, SCRATCH),
+                Class::Float => (Asm::VmovTo, FLOAT_SCRATCH),
+            };
+            self.load_slot(scratch, kind, self.locals + i);
+            self.emit(&Inst::new(op, kind.width()).src(scratch).mem(Mem::at(abi::RAX, 8 * slot as i32)));
+        }
+        for (i, place) in result_places(types).enumerate() {
+            let reg = match place {
+                Place::Int(n) => Reg::int(INT_RESULT_REGS[n as usize]),
+                Place::Float(n) => Reg::float(n),
+                Place::Overflow(_) => continue,
+            };
+            self.load_slot(reg, Kind::of(types[i]), self.locals + i);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Calls, tail calls, and calls of the runtime's helpers.
+
+use super::compiler::Compiler;
+use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
+use super::values::{At, Kind, Popped, Set};
+use crate::regalloc::{Class, Reg};
+use crate::request::Reloc;
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use smallvec::SmallVec;
+use std::mem::offset_of;
+use weir_bytecode::{FuncType, Trap};
+use weir_contract::{Helper, INT_ARG_REGS, INT_RESULT_REGS, Place, TableEntry, TrapSite, param_places, result_places};
+
+/// What is called.
+#[derive(Clone, Copy, Debug)]
+enum Callee {
+    /// A function of this module, through its cell.
+    Cell(u32),
+    /// The function whose `FuncRef` or `TableEntry` is at the address in this register.
+    Reference(Reg),
+}
+
+/// An argument of a helper.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg {
+    Operand(Popped),
+    Const(i64),
+}
+
+pub type Operands = SmallVec<[Popped; 8]>;
+
+impl<'c> Compiler<'c> {
+    pub fn call(&mut self, func: u32) {
+        let (ty, callee) = self.direct(func);
+        self.call_of(ty, callee);
+    }
+
+    pub fn return_call(&mut self, func: u32) {
+        let (ty, callee) = self.direct(func);
+        self.tail_call_of(ty, callee);
+    }
+
+    pub fn call_indirect(&mut self, ty: u32, table: u32) {
+        let (ty, callee) = self.indirect(ty, table);
+        self.call_of(ty, callee);
+    }
+
+    pub fn return_call_indirect(&mut self, ty: u32, table: u32) {
+        let (ty, callee) = self.indirect(ty, table);
+        self.tail_call_of(ty, callee);
+    }
+
+    pub fn call_ref(&mut self, ty: u32) {
+        let callee = self.reference();
+        self.call_of(&self.module.types[ty as usize], callee);
+    }
+
+    pub fn return_call_ref(&mut self, ty: u32) {
+        let callee = self.reference();
+        self.tail_call_of(&self.module.types[ty as usize], callee);
+    }
+
+    fn direct(&mut self, func: u32) -> (&'c FuncType, Callee) {
+        let ty = self.module.func_type(func);
+        if func >= self.module.imported_funcs {
+            return (ty, Callee::Cell(func));
+        }
+        let reg = self.fresh(Class::Int);
+        let import = Mem::at(abi::INSTANCE, self.layout.import(func) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(reg).mem(import));
+        (ty, Callee::Reference(reg))
+    }
+
+    /// Takes the index, and checks the element and its type.
+    fn indirect(&mut self, ty: u32, table: u32) -> (&'c FuncType, Callee) {
+        let mut index = self.pop();
+        let entry = self.table_entry(table, &mut index, Trap::UndefinedElement);
+        self.check_signature(entry, self.request.sig_ids[ty as usize]);
+        (&self.module.types[ty as usize], Callee::Reference(entry))
+    }
+
+    /// Takes a reference, which must not be null.
+    fn reference(&mut self) -> Callee {
+        let mut popped = self.pop();
+        let reg = self.writable(&mut popped);
+        self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));
+        self.trap_if(Cond::E, Trap::NullReference);
+        Callee::Reference(reg)
+    }
+
+    /// Takes so many operands, the first one first.
+    pub fn pop_list(&mut self, count: usize) -> Operands {
+        let mut operands: Operands = (0..count).map(|_| self.pop()).collect();
+        operands.reverse();
+        operands
+    }
+
+    fn call_of(&mut self, ty: &FuncType, callee: Callee) {
+        self.needs.calls = true;
+        let args = self.pop_list(ty.params.len());
+        self.flush();
+        self.place_arguments(ty, &args, callee);
+        self.forget_clobbered();
+        match callee {
+            Callee::Cell(func) => {
+                self.out.raw(&[0xFF, 0x15]);
+                self.relocate(func);
+            }
+            Callee::Reference(_) => {
+                self.load_callee_instance();
+                self.out.indirect(2, Mem::at(SCRATCH, offset_of!(TableEntry, entry) as i32));
+            }
+        }
+        let offset = self.offset() as u32;
+        self.calls.push((offset, self.pc));
+        if matches!(callee, Callee::Reference(_)) || self.module.foreign_tail_calls {
+            frame::restore_instance(&mut self.out);
+        }
+        self.unlock();
+        self.take_results(ty);
+    }
+
+    fn tail_call_of(&mut self, ty: &FuncType, callee: Callee) {
+        self.needs.calls = true;
+        let args = self.pop_list(ty.params.len());
+        // Locals and operands are gone; but an argument may be a copy of one.
+        let args: Operands = args.into_iter().map(|arg| self.resolved(arg)).collect();
+        self.place_arguments(ty, &args, callee);
+        frame::epilogue(&mut self.out, self.needs.saved, abi::RAX);
+        match callee {
+            Callee::Cell(func) => {
+                self.out.raw(&[0xFF, 0x25]);
+                self.relocate(func);
+            }
+            Callee::Reference(_) => {
+                self.load_callee_instance();
+                self.out.indirect(4, Mem::at(SCRATCH, offset_of!(TableEntry, entry) as i32));
+            }
+        }
+        self.stop();
+    }
+
+    /// The operand, or the local that it is a copy of.
+    pub fn resolved(&self, popped: Popped) -> Popped {
+        let At::Local(local) = popped.at else { return popped };
+        Popped { at: self.values[local as usize].at, index: local as usize, ..popped }
+    }
+
+    /// A `FuncRef` has the fields of a `TableEntry` that matter in the same places.
+    fn load_callee_instance(&mut self) {
+        let instance = Mem::at(SCRATCH, offset_of!(TableEntry, instance) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(instance));
+    }
+
+    fn relocate(&mut self, func: u32) {
+        self.relocs.push(Reloc { offset: self.offset() as u32, func, addend: -4 });
+        self.out.raw(&[0; 4]);
+    }
+
+    /// Puts arguments where the callee expects them, and its reference into `r11`. What else registers hold is stored.
+    fn place_arguments(&mut self, ty: &FuncType, args: &[Popped], callee: Callee) {
+        let args: Operands = args.iter().map(|&arg| self.resolved(arg)).collect();
+        let mut moves = Moves::new();
+        if param_places(&ty.params).any(|place| matches!(place, Place::Overflow(_))) {
+            self.load_overflow_area(SCRATCH);
+        }
+        for (place, &arg) in param_places(&ty.params).zip(&args) {
+            if let Place::Overflow(slot) = place {
+                self.store_overflow(arg, 8 * slot as i32);
+            }
+        }
+        if let Callee::Reference(reg) = callee {
+            moves.push((reg, SCRATCH));
+        }
+        for (reg, arg) in argument_registers(ty).zip(&args) {
+            if let (Some(to), At::Reg(from)) = (reg, arg.at) {
+                moves.push((from, to));
+            }
+        }
+        self.parallel_move(moves);
+        for (reg, &arg) in argument_registers(ty).zip(&args) {
+            match (reg, arg.at) {
+                (Some(to), At::Slot | At::Const(_) | At::Local(_)) => self.move_to(arg, to),
+                (None, _) | (Some(_), At::Reg(_)) => {}
+            }
+        }
+    }
+
+    /// Stores an argument at an offset from `r11`, through no general-purpose register.
+    fn store_overflow(&mut self, arg: Popped, offset: i32) {
+        let (mem, width) = (Mem::at(SCRATCH, offset), arg.kind.width());
+        match arg.at {
+            At::Reg(reg) => {
+                let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
+                self.emit(&Inst::new(op, width).src(reg).mem(mem));
+            }
+            At::Const(bits) if arg.kind != Kind::V128 => {
+                let half =
+                    |at: i32, half: u32| Inst::new(Asm::MovTo, Width::D).mem(Mem::at(SCRATCH, at)).imm(i64::from(half as i32));
+                self.emit(&half(offset, bits as u32));
+                if width == Width::Q {
+                    self.emit(&half(offset + 4, (bits >> 32) as u32));
+                }
+            }
+            At::Slot => {
+                let from = self.slots.mem(arg.index);
+                self.emit(&Inst::new(Asm::Vmov, width).dst(FLOAT_SCRATCH).mem(from));
+                self.emit(&Inst::new(Asm::VmovTo, width).src(FLOAT_SCRATCH).mem(mem));
+            }
+            At::Const(_) | At::Local(_) => {
+                self.move_to(arg, FLOAT_SCRATCH);
+                self.emit(&Inst::new(Asm::VmovTo, width).src(FLOAT_SCRATCH).mem(mem));
+            }
+        }
+    }
+
+    /// Pushes what a call gives.
+    fn take_results(&mut self, ty: &FuncType) {
+        let mut area = None;
+        let base = self.values.len();
+        for (i, place) in result_places(&ty.results).enumerate() {
+            let Place::Overflow(slot) = place else { continue };
+            // The registers of results are not free; `r11` is.
+            if area.is_none() {
+                self.load_overflow_area(SCRATCH);
+                area = Some(SCRATCH);
+            }
+            let kind = Kind::of(ty.results[i]);
+            self.copy_to_slot(kind, Mem::at(SCRATCH, 8 * slot as i32), base + i);
+        }
+        for (i, place) in result_places(&ty.results).enumerate() {
+            let kind = Kind::of(ty.results[i]);
+            let reg = match place {
+                Place::Int(n) => Reg::int(INT_RESULT_REGS[n as usize]),
+                Place::Float(n) => Reg::float(n),
+                Place::Overflow(_) => {
+                    self.push_stored(kind);
+                    continue;
+                }
+            };
+            if kind == Kind::I32 { self.push_unextended(reg) } else { self.push(kind, reg) }
+        }
+    }
+
+    /// Copies a value from memory to a slot through registers of no value.
+    fn copy_to_slot(&mut self, kind: Kind, from: Mem, index: usize) {
+        // A float register takes the bits of any kind.
+        let to = self.slots.mem(index);
+        self.emit(&Inst::new(Asm::Vmov, kind.width()).dst(FLOAT_SCRATCH).mem(from));
+        self.emit(&Inst::new(Asm::VmovTo, kind.width()).src(FLOAT_SCRATCH).mem(to));
+    }
+
+    /// Moves between registers, all at once.
+    pub fn parallel_move(&mut self, moves: Moves) {
+        let (ints, floats): (Moves, Moves) = moves.into_iter().partition(|(from, _)| from.class() == Class::Int);
+        self.parallel_move_of_class(ints);
+        self.parallel_move_of_class(floats);
+    }
+
+    fn parallel_move_of_class(&mut self, mut moves: Moves) {
+        moves.retain(|(from, to)| from != to);
+        while !moves.is_empty() {
+            match moves.iter().position(|&(_, to)| moves.iter().all(|&(from, _)| from != to)) {
+                Some(i) => {
+                    let (from, to) = moves.swap_remove(i);
+                    match from.class() != to.class() {
+                        true => self.out.float_bits(to, from, Width::Q),
+                        false => self.copy(to, from),
+                    }
+                }
+                // Only cycles are left: a register is parked, so that one of them ends before the next is opened.
+                None => {
+                    let parked = moves[0].0;
+                    match parked.class() {
+                        Class::Int => self.emit(&Inst::new(Asm::ToFloat, Width::Q).dst(FLOAT_SCRATCH).reg(parked)),
+                        Class::Float => self.out.copy(FLOAT_SCRATCH, parked),
+                    }
+                    moves.iter_mut().filter(|(from, _)| *from == parked).for_each(|(from, _)| *from = FLOAT_SCRATCH);
+                }
+            }
+        }
+    }
+
+    /// Calls a helper of the runtime, with everything stored; its result is in `rax`.
+    pub fn call_helper(&mut self, helper: Helper, args: &[Arg]) {
+        self.needs.calls = true;
+        self.flush();
+        let mut moves = Moves::new();
+        let registers = abi::SYSTEM_V_ARGS[1..].iter().copied();
+        let args: SmallVec<[Arg; 4]> = args.iter().map(|&arg| self.extended_argument(arg)).collect();
+        for (to, arg) in registers.clone().zip(&args) {
+            if let Arg::Operand(Popped { at: At::Reg(from), .. }) = *arg {
+                moves.push((from, to));
+            }
+        }
+        self.parallel_move(moves);
+        for (to, arg) in registers.zip(&args) {
+            match *arg {
+                Arg::Operand(Popped { at: At::Reg(_), .. }) => {}
+                Arg::Operand(popped) => self.move_to(popped, to),
+                Arg::Const(value) => self.out.constant(to, value),
+            }
+        }
+        self.forget_clobbered();
+        self.out.copy(Reg::int(7), abi::INSTANCE);
+        self.load_helpers();
+        self.call_mem(Mem::at(abi::RAX, 8 * helper as i32));
+        let offset = self.offset() as u32;
+        self.calls.push((offset, self.pc));
+        self.unlock();
+    }
+
+    /// An argument whose upper half, if it is an i32 in a register, is zero.
+    fn extended_argument(&mut self, arg: Arg) -> Arg {
+        let Arg::Operand(popped) = arg else { return arg };
+        let mut popped = self.resolved(popped);
+        if let At::Reg(_) = popped.at {
+            self.extended(&mut popped);
+        }
+        Arg::Operand(popped)
+    }
+
+    /// The same for a helper that returns whether it traps.
+    pub fn call_checked_helper(&mut self, helper: Helper, args: &[Arg]) {
+        self.call_helper(helper, args);
+        self.emit(&Inst::new(Asm::Test, Width::D).src(abi::RAX).reg(abi::RAX));
+        self.trap_site_if(Cond::NE, TrapSite::Stored);
+    }
+
+    /// Forgets the registers that a subroutine destroys, and stores what is only there.
+    pub fn evict_all(&mut self, clobbers: Set) {
+        for reg in self.registers.owned.and(clobbers).iter() {
+            self.evict(reg);
+        }
+    }
+}
+
+pub type Moves = SmallVec<[(Reg, Reg); 8]>;
+
+/// The register of each parameter that has one.
+fn argument_registers(ty: &FuncType) -> impl Iterator<Item = Option<Reg>> {
+    param_places(&ty.params).map(|place| match place {
+        Place::Int(n) => Some(Reg::int(INT_ARG_REGS[n as usize])),
+        Place::Float(n) => Some(Reg::float(n)),
+        Place::Overflow(_) => None,
+    })
+}

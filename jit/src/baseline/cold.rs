@@ -1,0 +1,251 @@
+//! Code after the function: traps, polls, and the rare halves of instructions.
+
+use super::compiler::Compiler;
+use super::frame::SCRATCH;
+use super::parts::{Case, Cold, Field};
+use crate::regalloc::Reg;
+use crate::request::TrapEntry;
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use std::mem::offset_of;
+use weir_bytecode::Trap;
+use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
+
+/// The offset of the helper table's entry.
+fn helper_at(helper: Helper) -> i32 {
+    8 * helper as i32
+}
+
+impl Compiler<'_> {
+    /// A jump on a condition that one flag or the processor decides; its distance is to be filled in.
+    pub fn jump_if(&mut self, cond: Cond) -> Field {
+        debug_assert!(cond.float_equality().is_none());
+        self.out.raw(&[0x0F, 0x80 | cond as u8, 0, 0, 0, 0]);
+        self.offset() - 4
+    }
+
+    /// A jump; its distance is to be filled in.
+    pub fn jump(&mut self) -> Field {
+        self.out.raw(&[0xE9, 0, 0, 0, 0]);
+        self.offset() - 4
+    }
+
+    /// Makes the jump with this field lead to here.
+    pub fn bind(&mut self, field: Field) {
+        let here = self.offset();
+        self.link(field, here);
+    }
+
+    /// Makes the jump with this field lead to `target`.
+    pub fn link(&mut self, field: Field, target: usize) {
+        let distance = (target as i64 - (field as i64 + 4)) as i32;
+        self.out.patch(field, distance);
+    }
+
+    /// A jump back to code that has been written.
+    pub fn jump_back(&mut self, target: usize) {
+        let distance = target as i64 - (self.offset() as i64 + 2);
+        match i8::try_from(distance) {
+            Ok(short) => self.out.raw(&[0xEB, short as u8]),
+            Err(_) => {
+                let field = self.jump();
+                self.link(field, target);
+            }
+        }
+    }
+
+    /// The same on a condition.
+    pub fn jump_back_if(&mut self, cond: Cond, target: usize) {
+        let distance = target as i64 - (self.offset() as i64 + 2);
+        match i8::try_from(distance) {
+            Ok(short) => self.out.raw(&[0x70 | cond as u8, short as u8]),
+            Err(_) => {
+                let field = self.jump_if(cond);
+                self.link(field, target);
+            }
+        }
+    }
+
+    fn push_cold(&mut self, field: Field, case: Case) {
+        let back = self.offset();
+        self.cold.push(Cold { field, back, pc: self.pc, case });
+    }
+
+    /// Traps on a condition.
+    pub fn trap_if(&mut self, cond: Cond, trap: Trap) {
+        self.trap_site_if(cond, TrapSite::Trap(trap));
+    }
+
+    /// The same for a trap that a helper may have stored.
+    pub fn trap_site_if(&mut self, cond: Cond, site: TrapSite) {
+        let field = self.jump_if(cond);
+        self.push_cold(field, Case::Trap(site));
+    }
+
+    /// Traps because a stack has no room for the function's frame.
+    pub fn stack_overflow(&mut self) {
+        self.raise(TrapSite::Trap(Trap::StackOverflow), self.body.entry);
+    }
+
+    /// Traps.
+    pub fn trap(&mut self, trap: Trap) {
+        self.raise(TrapSite::Trap(trap), self.pc);
+    }
+
+    fn raise(&mut self, site: TrapSite, pc: u32) {
+        if self.request.options.signals {
+            self.note_trap(site, pc);
+            return self.out.raw(&[0x0F, 0x0B]);
+        }
+        self.load_helpers();
+        self.call_mem(Mem::at(abi::RAX, helper_at(Helper::Raise)));
+        let offset = self.offset() as u32 - 1;
+        self.traps.push(TrapEntry { offset, site, pc });
+    }
+
+    /// Notes that the next instruction may fault.
+    pub fn note_trap(&mut self, site: TrapSite, pc: u32) {
+        let offset = self.offset() as u32;
+        self.traps.push(TrapEntry { offset, site, pc });
+    }
+
+    /// The table of helpers in `rax`.
+    pub fn load_helpers(&mut self) {
+        let helpers = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, helpers) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::RAX).mem(helpers));
+    }
+
+    /// `call [mem]`, whose base is `rax` or another of the first eight registers, `r11` or `r15`.
+    pub fn call_mem(&mut self, mem: Mem) {
+        self.out.indirect(2, mem);
+    }
+
+    /// Traps unless the signature of the table entry in `entry` is `sig`.
+    pub fn check_signature(&mut self, entry: Reg, sig: u32) {
+        let mem = Mem::at(entry, offset_of!(TableEntry, sig) as i32);
+        self.emit(&Inst::new(Asm::Cmp, Width::D).mem(mem).imm(i64::from(sig as i32)));
+        let field = self.jump_if(Cond::NE);
+        self.push_cold(field, Case::Signature(entry));
+    }
+
+    /// Compares the epoch with the deadline.
+    pub fn poll(&mut self) {
+        if !self.request.options.poll {
+            return;
+        }
+        self.needs.calls = true;
+        let scratch = SCRATCH;
+        let load = |base, offset: usize| Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(Mem::at(base, offset as i32));
+        let store = self.fresh(crate::regalloc::Class::Int);
+        self.emit(&load(abi::INSTANCE, offset_of!(InstanceCtx, store)).dst(store));
+        self.emit(&load(store, offset_of!(StoreCtx, epoch)));
+        self.emit(&load(scratch, 0));
+        let deadline = Mem::at(store, offset_of!(StoreCtx, deadline) as i32);
+        self.emit(&Inst::new(Asm::Cmp, Width::Q).src(scratch).mem(deadline));
+        let field = self.jump_if(Cond::AE);
+        self.push_cold(field, Case::Poll);
+        self.unlock();
+    }
+
+    /// Charges the segment that begins at the current instruction, if one does.
+    pub fn charge(&mut self) {
+        let Some(segment) = self.body.segments.get(self.segment).filter(|segment| segment.pc == self.pc) else { return };
+        self.segment += 1;
+        if !self.request.options.fuel {
+            return;
+        }
+        let scratch = SCRATCH;
+        let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(store));
+        let fuel = Mem::at(scratch, offset_of!(StoreCtx, fuel) as i32);
+        let charge = Inst::new(Asm::SubTo, Width::Q).mem(fuel);
+        match i32::try_from(segment.cost) {
+            Ok(cost) => self.emit(&charge.imm(cost.into())),
+            Err(_) => {
+                let cost = self.fresh(crate::regalloc::Class::Int);
+                self.out.constant(cost, segment.cost.into());
+                self.emit(&charge.src(cost));
+                self.unlock();
+            }
+        }
+        self.trap_if(Cond::S, Trap::OutOfFuel);
+    }
+
+    /// After a comparison of the divisor with -1: divides by it, and comes back to the code after the division, whose place
+    /// [`Compiler::end_division`] says.
+    pub fn divide_by_minus_one(&mut self, quotient: bool, width: Width) {
+        let field = self.jump_if(Cond::E);
+        self.push_cold(field, if quotient { Case::QuotientByMinusOne(width) } else { Case::RemainderByMinusOne });
+    }
+
+    /// See [`Compiler::divide_by_minus_one`].
+    pub fn end_division(&mut self) {
+        let here = self.offset();
+        if let Some(cold) = self.cold.last_mut() {
+            cold.back = here;
+        }
+    }
+
+    /// Traps on a condition because the float in `reg` is no integer of the result's type.
+    pub fn untruncated_if(&mut self, cond: Cond, reg: Reg, width: Width) {
+        let field = self.jump_if(cond);
+        self.push_cold(field, Case::Untruncated(reg, width));
+    }
+
+    /// Writes the code that jumps lead to.
+    pub fn cold_code(&mut self) {
+        for Cold { field, back, pc, case } in std::mem::take(&mut self.cold) {
+            self.bind(field);
+            match case {
+                Case::Trap(site) => self.raise(site, pc),
+                Case::Poll => self.poll_host(back, pc),
+                Case::Signature(entry) => self.refuse_signature(entry, pc),
+                Case::QuotientByMinusOne(width) => {
+                    // It overflows exactly when the negation does.
+                    self.emit(&Inst::new(Asm::Neg, width).dst(abi::RAX).src(abi::RAX));
+                    self.jump_back_if(Cond::NO, back);
+                    self.raise(TrapSite::Trap(Trap::IntegerOverflow), pc);
+                }
+                Case::RemainderByMinusOne => {
+                    self.out.clear(abi::RDX);
+                    self.jump_back(back);
+                }
+                Case::Untruncated(reg, width) => {
+                    self.emit(&Inst::new(Asm::Vucomi, width).src(reg).reg(reg));
+                    let nan = self.jump_if(Cond::P);
+                    self.raise(TrapSite::Trap(Trap::IntegerOverflow), pc);
+                    self.bind(nan);
+                    self.raise(TrapSite::Trap(Trap::BadConversionToInteger), pc);
+                }
+            }
+        }
+    }
+
+    /// The helper preserves all registers but `rax`.
+    fn poll_host(&mut self, back: usize, pc: u32) {
+        self.out.raw(&[0x50]);
+        self.load_helpers();
+        self.call_mem(Mem::at(abi::RAX, helper_at(Helper::Poll)));
+        let offset = self.offset() as u32;
+        self.calls.push((offset, pc));
+        self.emit(&Inst::new(Asm::Test, Width::D).src(abi::RAX).reg(abi::RAX));
+        // pop rax keeps the flags.
+        self.out.raw(&[0x58]);
+        self.jump_back_if(Cond::E, back);
+        self.raise(TrapSite::Stored, pc);
+    }
+
+    fn refuse_signature(&mut self, entry: Reg, pc: u32) {
+        let sig = Mem::at(entry, offset_of!(TableEntry, sig) as i32);
+        self.emit(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
+        let other = self.jump_if(Cond::NE);
+        self.raise(TrapSite::Trap(Trap::IndirectCallToNull), pc);
+        self.bind(other);
+        let scratch = SCRATCH;
+        let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(store));
+        let operand = Mem::at(scratch, offset_of!(StoreCtx, operand) as i32);
+        self.emit(&Inst::new(Asm::MovTo, Width::Q).src(entry).mem(operand));
+        self.raise(TrapSite::Trap(Trap::BadSignature), pc);
+    }
+}

@@ -1,0 +1,107 @@
+//! The state of a compilation.
+
+use super::frame::{self, Needs, Slots};
+use super::label::Label;
+use super::parts::{Cold, JumpTable};
+use super::stencil::{Stencils, Subroutine};
+use super::values::{Registers, Set, Value};
+use crate::mir::pool::Pool;
+use crate::request::{Reloc, Request, TrapEntry};
+use crate::x64::encode::Bytes;
+use crate::x64::insts::Inst;
+use weir_bytecode::instrs::Reader;
+use weir_bytecode::{FuncBody, Module};
+use weir_contract::Layout;
+
+/// A body on its way to machine code.
+pub struct Compiler<'c> {
+    pub request: &'c Request<'c>,
+    pub module: &'c Module,
+    pub body: &'c FuncBody,
+    pub layout: Layout,
+    pub slots: Slots,
+    pub stencils: &'c mut Stencils,
+    pub reader: Reader<'c>,
+    /// Offset of the instruction being compiled.
+    pub pc: u32,
+    /// The next fuel segment.
+    pub segment: usize,
+    pub out: Bytes,
+    pub pool: Pool,
+    pub needs: Needs,
+    /// Locals, then operands.
+    pub values: Vec<Value>,
+    pub locals: usize,
+    /// By local, how many operands are unread copies of it.
+    pub copies: Vec<u32>,
+    /// Locals that may not be stored.
+    pub unstored_locals: Vec<u32>,
+    /// Values from here on may not be stored; the operands below are.
+    pub unstored_from: usize,
+    pub registers: Registers,
+    /// General-purpose registers that values may be in.
+    pub ints: Set,
+    pub labels: Vec<Label<'c>>,
+    /// Whether the next instruction can be reached.
+    pub live: bool,
+    pub cold: Vec<Cold>,
+    pub relocs: Vec<Reloc>,
+    pub traps: Vec<TrapEntry>,
+    pub calls: Vec<(u32, u32)>,
+    pub jump_tables: Vec<JumpTable>,
+    pub subroutines: Vec<Subroutine>,
+}
+
+impl<'c> Compiler<'c> {
+    /// Before the first instruction.
+    pub fn new(request: &'c Request<'c>, body: &'c FuncBody, stencils: &'c mut Stencils) -> Compiler<'c> {
+        let locals = body.locals.len();
+        let bytes = body.len() as usize;
+        let reader = Reader { bytes: &request.module.bytes, at: body.entry as usize };
+        let mut compiler = Compiler {
+            request,
+            module: request.module,
+            body,
+            layout: Layout::of(request.module),
+            slots: Slots::new(body.wide, locals),
+            stencils,
+            reader,
+            pc: body.entry,
+            segment: 0,
+            out: Bytes::with_capacity(5 * bytes + 256, 0),
+            pool: Pool::default(),
+            needs: Needs::default(),
+            values: Vec::with_capacity(locals + body.max_operands as usize),
+            locals,
+            copies: vec![0; locals],
+            unstored_locals: Vec::with_capacity(locals),
+            unstored_from: locals,
+            registers: Registers::new(),
+            ints: frame::INTS,
+            labels: Vec::with_capacity(16),
+            live: true,
+            cold: Vec::new(),
+            relocs: Vec::new(),
+            traps: Vec::new(),
+            calls: Vec::new(),
+            jump_tables: Vec::new(),
+            subroutines: Vec::new(),
+        };
+        if !request.module.memories.is_empty() {
+            compiler.needs.saved.insert(frame::BASE);
+        }
+        if !body.loops.is_empty() {
+            compiler.needs.saved = compiler.needs.saved.or(frame::PRESERVED);
+            compiler.ints = frame::MORE_INTS;
+        }
+        compiler
+    }
+
+    pub fn emit(&mut self, inst: &Inst) {
+        self.out.encode(inst);
+    }
+
+    pub fn offset(&self) -> usize {
+        self.out.offset()
+    }
+}

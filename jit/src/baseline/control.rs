@@ -1,0 +1,308 @@
+//! The body from its first instruction to its last: blocks, loops and what joins at their ends.
+
+use super::compiler::Compiler;
+use super::frame;
+use super::label::{Jump, Label, LabelKind, Types, merge_register};
+use super::values::{At, Copies, Kind, Value};
+use crate::regalloc::{Class, Reg};
+use crate::request::Refusal;
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use smallvec::SmallVec;
+use std::mem::offset_of;
+use weir_bytecode::instrs::BlockType;
+use weir_bytecode::{Opcode, ValType};
+use weir_contract::{INT_ARG_REGS, InstanceCtx, Place, StackCtx, param_places};
+
+impl<'c> Compiler<'c> {
+    /// Compiles the body but for the prologue.
+    pub fn function(&mut self) -> Result<(), Refusal> {
+        let ty = self.module.func_type(self.request.func);
+        self.take_parameters(&ty.params);
+        for index in ty.params.len()..self.locals {
+            self.add_local(index, At::Const(0));
+        }
+        let label = Label {
+            kind: LabelKind::Function,
+            height: self.locals,
+            params: Types::Many(&[]),
+            results: Types::Many(&ty.results),
+            jumps: SmallVec::new(),
+            copies: None,
+        };
+        self.labels.push(label);
+        self.poll();
+        while !self.labels.is_empty() {
+            self.pc = self.reader.at as u32;
+            let op = self.reader.opcode();
+            if !self.live {
+                self.skip(op);
+                continue;
+            }
+            if op != Opcode::Loop {
+                self.charge();
+            }
+            self.instruction(op)?;
+            self.unlock();
+        }
+        self.cold_code();
+        Ok(())
+    }
+
+    fn add_local(&mut self, index: usize, at: At) {
+        let stored = at == At::Slot;
+        self.values.push(Value { kind: Kind::of(self.body.locals[index]), at, stored });
+        if !stored {
+            self.unstored_locals.push(index as u32);
+        }
+        if let At::Reg(reg) = at {
+            self.registers.give(reg, index);
+        }
+        self.unstored_from = self.values.len();
+    }
+
+    /// Parameters stay in the registers that they come in; those without one go to their slots at once.
+    fn take_parameters(&mut self, types: &[ValType]) {
+        let mut area = false;
+        for (index, place) in param_places(types).enumerate() {
+            let kind = Kind::of(types[index]);
+            let at = match place {
+                Place::Int(n) => At::Reg(Reg::int(INT_ARG_REGS[n as usize])),
+                Place::Float(n) => At::Reg(Reg::float(n)),
+                Place::Overflow(slot) => {
+                    if !std::mem::replace(&mut area, true) {
+                        self.load_overflow_area(frame::SCRATCH);
+                    }
+                    let (op, op_to, via) = match kind.class() {
+                        Class::Int => (Asm::Mov, Asm::MovTo, abi::RAX),
+                        Class::Float => (Asm::Vmov, Asm::VmovTo, frame::FLOAT_SCRATCH),
+                    };
+                    let mem = Mem::at(frame::SCRATCH, 8 * slot as i32);
+                    self.emit(&Inst::new(op, kind.width()).dst(via).mem(mem));
+                    let slot = self.slots.mem(index);
+                    self.emit(&Inst::new(op_to, kind.width()).src(via).mem(slot));
+                    At::Slot
+                }
+            };
+            self.add_local(index, at);
+            if let (At::Reg(reg), Kind::I32) = (at, kind) {
+                self.registers.unextended.insert(reg);
+            }
+        }
+    }
+
+    /// The address of the overflow area in `reg`.
+    pub fn load_overflow_area(&mut self, reg: Reg) {
+        let stack = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, stack) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(reg).mem(stack));
+        let overflow = Mem::at(reg, offset_of!(StackCtx, overflow) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(reg).mem(overflow));
+    }
+
+    /// Passes over an instruction that cannot be reached. `dead` labels count the blocks that open there.
+    fn skip(&mut self, op: Opcode) {
+        if op == Opcode::Else || op == Opcode::End {
+            let label = self.labels.len() - 1;
+            if op == Opcode::End {
+                self.end()
+            } else {
+                self.else_()
+            }
+            debug_assert!(self.labels.len() >= label);
+            self.unlock();
+            return;
+        }
+        self.reader.immediates(op);
+        if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
+            self.skip_block();
+        }
+        // Segments are of live code only.
+    }
+
+    /// Passes over the rest of a block that cannot be reached.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the nesting matters")]
+    fn skip_block(&mut self) {
+        let mut open = 1;
+        while open > 0 {
+            let op = self.reader.opcode();
+            self.reader.immediates(op);
+            match op {
+                Opcode::Block | Opcode::Loop | Opcode::If => open += 1,
+                Opcode::End => open -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn block_types(&self, ty: BlockType) -> (Types<'c>, Types<'c>) {
+        match ty {
+            BlockType::Empty => (Types::Many(&[]), Types::Many(&[])),
+            BlockType::Value(ty) => (Types::Many(&[]), Types::One(ty)),
+            BlockType::Func(ty) => {
+                let ty = &self.module.types[ty as usize];
+                (Types::Many(&ty.params), Types::Many(&ty.results))
+            }
+        }
+    }
+
+    fn open(&mut self, kind: LabelKind, ty: BlockType) {
+        let (params, results) = self.block_types(ty);
+        let height = self.values.len() - params.len();
+        self.labels.push(Label { kind, height, params, results, jumps: SmallVec::new(), copies: None });
+    }
+
+    pub fn block(&mut self, ty: BlockType) {
+        // A path through the block may write the local, another may not.
+        self.store_copies();
+        self.open(LabelKind::Block, ty);
+    }
+
+    pub fn loop_(&mut self, ty: BlockType) {
+        self.flush();
+        self.forget(self.registers.owned);
+        let head = self.offset();
+        self.open(LabelKind::Loop(head), ty);
+        self.poll();
+        self.charge();
+    }
+
+    /// An `if` on the flags.
+    pub fn if_(&mut self, ty: BlockType, cond: Cond) {
+        self.flush();
+        let field = self.jump_if(cond.inverted());
+        let copies = Box::new(Copies::of(&self.registers, self.values.len()));
+        self.open(LabelKind::If(field, copies), ty);
+    }
+
+    pub fn else_(&mut self) {
+        if self.live {
+            self.branch(0);
+        }
+        self.begin_second_arm();
+    }
+
+    /// The state at the head of the second arm of the innermost `if`, whose first arm has ended.
+    fn begin_second_arm(&mut self) {
+        let label = self.labels.last_mut().expect("an `if` is open");
+        let LabelKind::If(field, copies) = std::mem::replace(&mut label.kind, LabelKind::Block) else { return };
+        let (height, params) = (label.height, label.params);
+        self.bind(field);
+        self.forget_all(height);
+        params.kinds().for_each(|kind| self.push_stored(kind));
+        self.restore(&copies);
+        self.live = true;
+    }
+
+    pub fn end(&mut self) {
+        if let Some(Label { kind: LabelKind::If(..), .. }) = self.labels.last() {
+            // The second arm does nothing.
+            self.else_();
+        }
+        let Some(mut label) = self.labels.pop() else { return };
+        match label.kind {
+            LabelKind::Loop(_) => return self.forget_if_dead(),
+            LabelKind::Function => return self.end_function(&label),
+            LabelKind::Block | LabelKind::If(..) => {}
+        }
+        if label.jumps.is_empty() {
+            return self.forget_if_dead();
+        }
+        let results = label.results;
+        if self.live {
+            self.place_results(results);
+            let copies = self.copies_at(&label);
+            label.meet(copies);
+        }
+        self.forget_all(label.height);
+        self.bind_all(&label.jumps);
+        if results.len() != 1 {
+            results.kinds().for_each(|kind| self.push_stored(kind));
+        }
+        if let Some(copies) = &label.copies {
+            self.restore(copies);
+        }
+        if results.len() == 1 {
+            self.push(results.only(), merge_register(results.only()));
+        }
+        self.live = true;
+    }
+
+    /// The state after a block whose end cannot be reached is that of the block around it.
+    fn forget_if_dead(&mut self) {
+        if !self.live
+            && let Some(label) = self.labels.last()
+        {
+            let height = label.height;
+            self.forget_all(height.min(self.values.len()));
+        }
+    }
+
+    pub fn bind_all(&mut self, jumps: &[Jump]) {
+        let here = self.offset();
+        for &jump in jumps {
+            match jump {
+                Jump::Field(field) => self.link(field, here),
+                Jump::Entry(table, entry) => self.jump_tables[table].targets[entry] = here,
+            }
+        }
+    }
+
+    /// Puts the results on top of the stack where the label's end expects them, and stores the rest.
+    fn place_results(&mut self, results: Types<'_>) {
+        if results.len() != 1 {
+            return self.flush();
+        }
+        let popped = self.pop();
+        self.flush();
+        let reg = merge_register(results.only());
+        self.move_to(popped, reg);
+    }
+
+    /// The copies in registers that a jump to a label hands on.
+    fn copies_at(&self, label: &Label<'_>) -> Copies {
+        let mut copies = Copies::of(&self.registers, label.height);
+        let takes = label.takes();
+        if takes.len() == 1 {
+            copies.forget(merge_register(takes.only()));
+        }
+        copies
+    }
+
+    /// Adds the present state to what the jumps to a label have.
+    pub fn meet(&mut self, label: usize) {
+        let copies = self.copies_at(&self.labels[label]);
+        self.labels[label].meet(copies);
+    }
+
+    fn end_function(&mut self, label: &Label<'c>) {
+        let results = label.results;
+        if self.live {
+            self.place_function_results(results);
+        }
+        if !self.live && label.jumps.is_empty() {
+            return;
+        }
+        self.bind_all(&label.jumps);
+        if results.len() > 1 {
+            self.load_results(results);
+        }
+        frame::epilogue(&mut self.out, self.needs.saved, frame::SCRATCH);
+        self.out.raw(&[0xC3]);
+    }
+
+    /// Puts the function's results, which are on top of the stack, where its end expects them: the only one in its register, several in
+    /// the first slots of the operands.
+    pub fn place_function_results(&mut self, results: Types<'_>) {
+        match results.len() {
+            0 => {}
+            1 => {
+                let popped = self.pop();
+                self.move_to(popped, merge_register(results.only()));
+            }
+            count => {
+                let moved = self.pop_list(count);
+                self.store_from(&moved, self.locals);
+            }
+        }
+    }
+}

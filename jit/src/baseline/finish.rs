@@ -1,0 +1,69 @@
+//! From the parts to code: prologue, body, what is after it, constants and jump tables.
+
+use super::compiler::Compiler;
+use super::frame;
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal};
+
+impl Compiler<'_> {
+    /// The code with its tables.
+    ///
+    /// # Errors
+    /// A function of more than 2 GB.
+    pub fn finish(mut self) -> Result<Compiled, Refusal> {
+        self.write_subroutines();
+        let too_long = |_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize };
+        let mut prologue = crate::x64::encode::Bytes::with_capacity(128, 0);
+        let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
+        let overflows = frame::prologue(&mut prologue, self.needs, bytes);
+        let mut code = prologue.asm.finalize().map_err(too_long)?;
+        // The trap of the prologue's checks is after the body.
+        let overflow = self.offset();
+        self.stack_overflow();
+        let shift = code.len();
+        let body = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize().map_err(too_long)?;
+        code.extend_from_slice(&body);
+        let patch = |code: &mut Vec<u8>, field: usize, target: usize| {
+            let distance = (target as i64 - (field as i64 + 4)) as i32;
+            code[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+        };
+        for field in overflows.fields {
+            patch(&mut code, field, shift + overflow);
+        }
+        if !self.pool.bytes().is_empty() {
+            code.resize(code.len().next_multiple_of(16), 0xCC);
+            let pool = code.len();
+            code.extend_from_slice(self.pool.bytes());
+            for field in &self.out.fields {
+                let distance = (pool + field.constant as usize) as i64 - (shift + field.end) as i64;
+                let at = shift + field.field;
+                code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+            }
+        }
+        code.resize(code.len().next_multiple_of(4), 0xCC);
+        for table in &self.jump_tables {
+            let start = code.len();
+            patch(&mut code, shift + table.field, start);
+            for &target in &table.targets {
+                let distance = (shift + target) as i64 - start as i64;
+                code.extend_from_slice(&(distance as i32).to_le_bytes());
+            }
+        }
+        let Compiler { mut relocs, mut traps, mut calls, .. } = self;
+        let shift = shift as u32;
+        relocs.iter_mut().for_each(|reloc| reloc.offset += shift);
+        traps.iter_mut().for_each(|trap| trap.offset += shift);
+        calls.iter_mut().for_each(|call| call.0 += shift);
+        traps.sort_unstable_by_key(|trap| trap.offset);
+        calls.sort_unstable_by_key(|call| call.0);
+        Ok(Compiled {
+            backend: Backend::Baseline,
+            code,
+            relocs,
+            traps,
+            calls,
+            inlining: Inlining::default(),
+            lines: Vec::new(),
+            stats: CompileStats::default(),
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! The frame: slots on the value stack, and the native frame.
+//!
+//! ```text
+//! rbp + 8    return address
+//! rbp        the caller's rbp
+//! rbp - 8    fp: the frame on the value stack
+//! rbp - 16   `value_sp` as it was on entry
+//! rbp - 24   the caller's rbx
+//! rbp - 32   the instance
+//! rbp - 40   the caller's r14, r12, r13, as far as the function uses them
+//! ```
+//!
+//! `rbx` is fp + 128, so that 32 slots have displacements of one byte instead of 16. `r14` is memory 0's base in functions that access
+//! memory. The prologue is written last, when it is known what the function needs of it.
+
+use super::values::Set;
+use crate::regalloc::Reg;
+use crate::x64::abi::{self, RBP, RSP};
+use crate::x64::encode::Bytes;
+use crate::x64::insts::{Asm, Inst, Mem, Width};
+use std::mem::offset_of;
+use weir_contract::{FRAME_HEADER, InstanceCtx, StackCtx};
+
+/// Holds fp + [`BIAS`].
+pub const FRAME: Reg = Reg::int(3);
+/// See [`FRAME`].
+pub const BIAS: i32 = 128;
+/// Memory 0's base.
+pub const BASE: Reg = abi::BASE;
+/// Free within an instruction: no value is ever here.
+pub const SCRATCH: Reg = abi::CALLEE;
+/// The same for floats and vectors.
+pub const FLOAT_SCRATCH: Reg = Reg::float(15);
+
+const SAVED_VALUE_SP: i32 = -16;
+const SAVED_FRAME: i32 = -24;
+const SAVED_INSTANCE: i32 = -32;
+
+/// Preserved registers that a function may use, with where it saves them.
+const SAVED: [(Reg, i32); 3] = [(BASE, -40), (Reg::int(12), -48), (Reg::int(13), -56)];
+
+/// Registers for values of each bank. `r12` and `r13` survive calls, but have to be saved: only functions with loops use them.
+pub const INTS: Set = set(&[0, 1, 2, 6, 7, 8, 9, 10], false);
+pub const MORE_INTS: Set = set(&[0, 1, 2, 6, 7, 8, 9, 10, 12, 13], false);
+pub const FLOATS: Set = set(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], true);
+/// Those that calls preserve.
+pub const PRESERVED: Set = set(&[12, 13], false);
+
+const fn set(encodings: &[u8], float: bool) -> Set {
+    let (mut set, mut i) = (Set::EMPTY, 0);
+    while i < encodings.len() {
+        set = set.with(if float { Reg::float(encodings[i]) } else { Reg::int(encodings[i]) });
+        i += 1;
+    }
+    set
+}
+
+/// What the function turned out to need of its prologue.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Needs {
+    /// It calls something, so that the stacks' limits matter and `value_sp` is above the frame.
+    pub calls: bool,
+    /// Preserved registers that it uses.
+    pub saved: Set,
+}
+
+impl Needs {
+    /// Bytes of the native frame below `rbp`.
+    fn bytes(self) -> i32 {
+        let last = SAVED.iter().filter(|saved| self.saved.contains(saved.0)).map(|saved| -saved.1).max();
+        last.map_or(-SAVED_INSTANCE, |last| (last + 15) & !15)
+    }
+}
+
+/// Words of a slot, and of what is before the operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    words: i32,
+    locals: usize,
+}
+
+impl Slots {
+    pub fn new(wide: bool, locals: usize) -> Slots {
+        Slots { words: if wide { 2 } else { 1 }, locals }
+    }
+
+    /// The slot of the local or operand with this index.
+    pub fn mem(self, index: usize) -> Mem {
+        let header = if index < self.locals { 0 } else { FRAME_HEADER as i32 };
+        Mem::at(FRAME, 8 * (self.words * index as i32 + header) - BIAS)
+    }
+
+    /// Bytes of a frame with room for so many locals and operands.
+    pub fn frame_bytes(self, values: usize) -> i32 {
+        8 * (FRAME_HEADER as i32 + self.words * values as i32)
+    }
+}
+
+fn load(out: &mut Bytes, dst: Reg, base: Reg, offset: i32) {
+    out.encode(&Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset)));
+}
+
+fn store(out: &mut Bytes, src: Reg, base: Reg, offset: i32) {
+    out.encode(&Inst::new(Asm::MovTo, Width::Q).src(src).mem(Mem::at(base, offset)));
+}
+
+const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
+const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
+
+/// Where the prologue jumps when a stack overflows: fields of the jumps, to be filled in with the distance to the trap.
+pub struct Overflows {
+    pub fields: Vec<usize>,
+}
+
+/// Writes the prologue of a function whose frame on the value stack has `bytes` bytes. It uses `r10` and `r11`, which hold no argument.
+pub fn prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
+    let (fp, stack) = (Reg::int(10), SCRATCH);
+    let mut overflows = Overflows { fields: Vec::new() };
+    push(out, RBP);
+    out.copy(RBP, RSP);
+    out.encode(&Inst::new(Asm::Sub, Width::Q).dst(RSP).src(RSP).imm(needs.bytes().into()));
+    load(out, stack, abi::INSTANCE, STACK);
+    load(out, fp, stack, VALUE_SP);
+    if needs.calls {
+        out.encode(&Inst::new(Asm::Cmp, Width::Q).src(RSP).mem(Mem::at(stack, offset_of!(StackCtx, native_limit) as i32)));
+        overflows.fields.push(jump_if_below(out));
+    }
+    store(out, fp, RBP, -8);
+    store(out, fp, RBP, SAVED_VALUE_SP);
+    store(out, FRAME, RBP, SAVED_FRAME);
+    store(out, abi::INSTANCE, RBP, SAVED_INSTANCE);
+    for &(reg, at) in SAVED.iter().filter(|saved| needs.saved.contains(saved.0)) {
+        store(out, reg, RBP, at);
+    }
+    out.encode(&Inst::new(Asm::Lea, Width::Q).dst(FRAME).mem(Mem::at(fp, BIAS)));
+    // A function that calls nothing has the reserve above `value_sp`, unless its frame is larger.
+    if needs.calls || bytes as usize > 8 * weir_contract::VALUE_STACK_RESERVE {
+        out.encode(&Inst::new(Asm::Add, Width::Q).dst(fp).src(fp).imm(bytes.into()));
+        let limit = Mem::at(stack, offset_of!(StackCtx, value_limit) as i32);
+        // cmp limit, fp: below if the frame ends beyond it.
+        out.encode(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH_LIMIT).mem(limit));
+        out.encode(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH_LIMIT).reg(fp));
+        overflows.fields.push(jump_if_below(out));
+        if needs.calls {
+            store(out, fp, stack, VALUE_SP);
+        }
+    }
+    if needs.saved.contains(BASE) {
+        load(out, BASE, abi::INSTANCE, offset_of!(InstanceCtx, memory0_base) as i32);
+    }
+    overflows
+}
+
+/// No argument is here, and what the caller has in it is not needed.
+const SCRATCH_LIMIT: Reg = abi::RAX;
+
+/// `jb` with a distance to be filled in; where its field is.
+fn jump_if_below(out: &mut Bytes) -> usize {
+    out.raw(&[0x0F, 0x82, 0, 0, 0, 0]);
+    out.offset() - 4
+}
+
+fn push(out: &mut Bytes, reg: Reg) {
+    debug_assert!(reg.encoding() < 8);
+    out.raw(&[0x50 | reg.encoding()]);
+}
+
+/// Restores the caller's frame and `value_sp`, and `saved` registers. Spares argument and result registers, and all others but `scratch`.
+pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
+    load(out, scratch, abi::INSTANCE, STACK);
+    load(out, FRAME, RBP, SAVED_VALUE_SP);
+    store(out, FRAME, scratch, VALUE_SP);
+    load(out, FRAME, RBP, SAVED_FRAME);
+    for &(reg, at) in SAVED.iter().filter(|of| saved.contains(of.0)) {
+        load(out, reg, RBP, at);
+    }
+    // leave
+    out.raw(&[0xC9]);
+}
+
+/// Puts the function's own instance back after a call that may return with another.
+pub fn restore_instance(out: &mut Bytes) {
+    load(out, abi::INSTANCE, RBP, SAVED_INSTANCE);
+}

@@ -1,0 +1,182 @@
+//! Instructions by their stencils: written in place, or called.
+
+use super::calls::{Moves, Operands};
+use super::compiler::Compiler;
+use super::stencil::{Form, Inline, Key, Stencil, Subroutine, parameter_registers, place_register};
+use super::values::{At, Kind, Popped, Set};
+use crate::regalloc::{Constraint, Reg, Role};
+use crate::request::Refusal;
+use crate::x64::insts::{Asm, Encoding, Inst, Rm, Sequence, Width};
+use smallvec::SmallVec;
+use std::rc::Rc;
+use weir_bytecode::{Opcode, ValType};
+use weir_contract::{INT_RESULT_REGS, result_places};
+
+impl Compiler<'_> {
+    /// Compiles an instruction by its stencil.
+    pub fn stencil(&mut self, op: Opcode, imm: u128) -> Result<(), Refusal> {
+        let key = Key { op, imm, canonical: self.request.options.canonical_nans };
+        let stencil = self.stencils.get(key, self.request.options)?;
+        let operands = self.pop_list(stencil.operands.len());
+        match &stencil.form {
+            Form::Inline(inline) => self.write_inline(inline, operands, stencil.results),
+            Form::Subroutine { clobbers, .. } => {
+                self.call_subroutine(&stencil, key, *clobbers, &operands);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_inline(&mut self, inline: &Inline, operands: Operands, results: &[ValType]) {
+        let mut regs = vec![Reg::NONE; inline.last_use.len()];
+        for (param, mut popped) in inline.params.iter().zip(operands) {
+            if let Some(param) = param {
+                regs[param.index()] = self.reg(&mut popped);
+            }
+        }
+        for (i, inst) in inline.insts.iter().enumerate() {
+            let mut inst = *inst;
+            self.choose_registers(&mut inst, i, inline, &mut regs);
+            if let Rm::Mem(mem) = &mut inst.rm
+                && mem.pooled
+            {
+                mem.disp = self.pooled(&inline.pool, mem.disp as usize) as i32;
+            }
+            self.write(&inst);
+        }
+        for (&result, &ty) in inline.results.iter().zip(results) {
+            let (kind, mut reg) = (Kind::of(ty), regs[result.index()]);
+            if self.registers.owned.contains(reg) {
+                // It is an operand that belongs to a local.
+                let own = self.fresh(kind.class());
+                self.copy(own, reg);
+                reg = own;
+            }
+            if kind == Kind::I32 { self.push_unextended(reg) } else { self.push(kind, reg) }
+        }
+    }
+
+    /// Replaces the virtual registers of instruction `i`.
+    fn choose_registers(&mut self, inst: &mut Inst, i: usize, inline: &Inline, regs: &mut [Reg]) {
+        // Operands first: those that nothing reads later may be overwritten.
+        let (mut left, mut ended, mut result, mut reuses) = (Reg::NONE, SmallVec::<[Reg; 4]>::new(), None, false);
+        inst.visit(&mut [], |mut field, constraint, role, _| {
+            let virt = field.get();
+            match role {
+                Role::Use => {
+                    let reg = regs[virt.index()];
+                    field.set(reg);
+                    if left.is_none() {
+                        left = reg;
+                    }
+                    if inline.last_use[virt.index()] == i {
+                        ended.push(reg);
+                    }
+                }
+                Role::Def => {
+                    result = Some(virt);
+                    reuses = matches!(constraint, Constraint::Reuse(_));
+                }
+            }
+        });
+        let Some(result) = result else { return };
+        let own = |compiler: &Self, reg: Reg| ended.contains(&reg) && !compiler.registers.owned.contains(reg);
+        let dst = if reuses {
+            if own(self, left) {
+                left
+            } else {
+                let dst = self.fresh(left.class());
+                self.out.copy(dst, left);
+                inst.src = dst;
+                dst
+            }
+        } else {
+            let class = result.class();
+            match ended.iter().copied().find(|&reg| reg.class() == class && own(self, reg) && !cleared_first(inst)) {
+                Some(reg) => reg,
+                None => self.fresh(class),
+            }
+        };
+        for &reg in ended.iter().filter(|&&reg| reg != dst) {
+            self.release(reg);
+        }
+        self.registers.unextended.remove(dst);
+        inst.dst = dst;
+        regs[result.index()] = dst;
+    }
+
+    /// The place in the function's pool of what is at `offset` in a stencil's.
+    fn pooled(&mut self, pool: &[u8], offset: usize) -> u32 {
+        let aligned = |width: usize| offset.is_multiple_of(width) && offset + width <= pool.len();
+        let width = [16, 8, 4].into_iter().find(|&width| aligned(width)).unwrap_or(4);
+        let mut bits = [0; 16];
+        bits[..width].copy_from_slice(&pool[offset..offset + width]);
+        self.pool.offset(u128::from_le_bytes(bits), width)
+    }
+
+    /// Writes an instruction that is simple: see `stencil`.
+    fn write(&mut self, inst: &Inst) {
+        match (inst.op.encoding(), inst.rm) {
+            (Encoding::Sequence(Sequence::Constant), _) => self.out.constant(inst.dst, inst.imm),
+            (Encoding::Sequence(Sequence::Zero), _) => self.out.clear(inst.dst),
+            (Encoding::Sequence(Sequence::Ones), _) => {
+                self.emit(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
+            }
+            (Encoding::Sequence(Sequence::FromFloat), Rm::Reg(src)) => self.out.float_bits(inst.dst, src, inst.width),
+            (Encoding::Opcode(_) | Encoding::Sequence(_), _) => self.emit(inst),
+        }
+    }
+
+    fn call_subroutine(&mut self, stencil: &Rc<Stencil>, key: Key, clobbers: Set, operands: &[Popped]) {
+        let mut destroyed = clobbers;
+        parameter_registers(stencil.operands).flatten().for_each(|reg| destroyed.insert(reg));
+        let results = result_places(stencil.results).map(|place| place_register(place, &INT_RESULT_REGS));
+        let results: SmallVec<[Reg; 2]> = results.flatten().collect();
+        results.iter().for_each(|&reg| destroyed.insert(reg));
+        // Copies of locals that are arguments are read before the locals' registers go.
+        let mut moves = Moves::new();
+        let mut loads: SmallVec<[(Popped, Reg); 4]> = SmallVec::new();
+        for (to, &popped) in parameter_registers(stencil.operands).flatten().zip(operands) {
+            let popped = self.resolved(popped);
+            match popped.at {
+                At::Reg(from) => moves.push((from, to)),
+                At::Slot | At::Const(_) | At::Local(_) => loads.push((popped, to)),
+            }
+        }
+        self.evict_all(destroyed);
+        self.parallel_move(moves);
+        for (popped, to) in loads {
+            self.move_to(popped, to);
+        }
+        self.out.raw(&[0xE8, 0, 0, 0, 0]);
+        let field = self.offset() - 4;
+        match self.subroutines.iter_mut().find(|subroutine| subroutine.key == key) {
+            Some(subroutine) => subroutine.calls.push(field),
+            None => self.subroutines.push(Subroutine { stencil: stencil.clone(), key, calls: vec![field] }),
+        }
+        self.unlock();
+        for (&ty, reg) in stencil.results.iter().zip(results) {
+            let kind = Kind::of(ty);
+            if kind == Kind::I32 { self.push_unextended(reg) } else { self.push(kind, reg) }
+        }
+    }
+
+    /// Writes the subroutines that the function calls.
+    pub fn write_subroutines(&mut self) {
+        for Subroutine { stencil, calls, .. } in std::mem::take(&mut self.subroutines) {
+            let Form::Subroutine { code, .. } = &stencil.form else { continue };
+            // Their constants are aligned relative to their beginning.
+            while !self.offset().is_multiple_of(16) {
+                self.out.raw(&[0xCC]);
+            }
+            let start = self.offset();
+            calls.into_iter().for_each(|field| self.link(field, start));
+            self.out.raw(code);
+        }
+    }
+}
+
+/// Whether the bytes of the instruction begin with clearing its destination, which then is no operand.
+fn cleared_first(inst: &Inst) -> bool {
+    matches!(inst.rm, Rm::Mem(_)) || matches!(inst.op, Asm::CvtSs | Asm::CvtSd)
+}

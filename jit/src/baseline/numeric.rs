@@ -1,0 +1,570 @@
+//! Instructions one by one: the dispatch, variables, and operations on integers.
+
+use super::compiler::Compiler;
+use super::frame::SCRATCH;
+use super::values::{At, Kind, Popped, Set, Value};
+use crate::ir::family::{Bits, Compare, Convert, Family, Integer};
+use crate::ir::{Op, Type};
+use crate::regalloc::{Class, Reg};
+use crate::request::{Backend, Refusal};
+use crate::x64::abi;
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
+use weir_bytecode::{Imm, Opcode, Trap, ValType};
+use weir_contract::TrapSite;
+
+/// The width of an operation at this type.
+pub fn width(ty: Type) -> Width {
+    match ty {
+        Type::I32 | Type::F32 => Width::D,
+        Type::V128 => Width::X,
+        Type::Void | Type::I64 | Type::F64 | Type::Ref => Width::Q,
+    }
+}
+
+fn kind(ty: Type) -> Kind {
+    match ty {
+        Type::I32 => Kind::I32,
+        Type::F32 => Kind::F32,
+        Type::F64 => Kind::F64,
+        Type::V128 => Kind::V128,
+        Type::Ref => Kind::Ref,
+        Type::I64 | Type::Void => Kind::I64,
+    }
+}
+
+impl Compiler<'_> {
+    /// Compiles the instruction whose opcode has been read.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are in TABLE 2 or have their arms in `other`")]
+    pub fn instruction(&mut self, op: Opcode) -> Result<(), Refusal> {
+        match op {
+            Opcode::LocalGet => {
+                let local = self.reader.u32();
+                self.local_get(local);
+            }
+            Opcode::LocalSet => {
+                let local = self.reader.u32() as usize;
+                let popped = self.pop();
+                self.set_local(local, popped);
+            }
+            Opcode::LocalTee => {
+                let local = self.reader.u32();
+                let popped = self.pop();
+                self.set_local(local as usize, popped);
+                self.local_get(local);
+            }
+            Opcode::I32Const => {
+                let value = self.reader.i64() as u32;
+                self.push_at(Kind::I32, At::Const(value.into()));
+            }
+            Opcode::I64Const => {
+                let value = self.reader.i64() as u64;
+                self.push_at(Kind::I64, At::Const(value));
+            }
+            Opcode::Block => {
+                let ty = self.reader.block_type();
+                self.block(ty);
+            }
+            Opcode::Loop => {
+                let ty = self.reader.block_type();
+                self.loop_(ty);
+            }
+            Opcode::If => {
+                let ty = self.reader.block_type();
+                self.test_condition();
+                self.if_(ty, Cond::NE);
+            }
+            Opcode::Else => self.else_(),
+            Opcode::End => self.end(),
+            Opcode::Br => {
+                let depth = self.reader.u32();
+                self.branch(depth);
+            }
+            Opcode::BrIf => {
+                let depth = self.reader.u32();
+                self.test_condition();
+                self.branch_if(depth, Cond::NE);
+            }
+            Opcode::Call => {
+                let func = self.reader.u32();
+                self.call(func);
+            }
+            // Their rows in TABLE 2 are not all of their meaning.
+            Opcode::I64MulWideS | Opcode::I64MulWideU => self.stencil(op, 0)?,
+            _ => match Op::from_opcode(op) {
+                Some((ssa, ty, _)) if ssa.access_width(ty).is_some() && ty != Type::V128 => {
+                    let arg = self.reader.mem_arg();
+                    self.access(ssa.family(), kind(ty), arg);
+                }
+                Some((ssa, operand, result)) if operand != Type::V128 => self.numeric(op, ssa.family(), operand, result)?,
+                _ => {
+                    let imm = self.reader.immediates(op);
+                    return self.other(op, imm);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// One of the less frequent instructions.
+    fn other(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
+        match (op, imm) {
+            (Opcode::Nop, _) => {}
+            (Opcode::Unreachable, _) => {
+                self.trap(Trap::UnreachableCodeReached);
+                self.stop();
+            }
+            (Opcode::Drop, _) => self.drop(),
+            (Opcode::Select | Opcode::SelectT, _) => {
+                self.test_condition();
+                self.select(Cond::NE);
+            }
+            (Opcode::Return, _) => self.branch(self.labels.len() as u32 - 1),
+            (Opcode::BrTable, Imm::Labels(labels)) => self.branch_table(labels),
+            (Opcode::BrOnNull, Imm::Label(depth)) => self.branch_on_null(depth),
+            (Opcode::BrOnNonNull, Imm::Label(depth)) => self.branch_on_non_null(depth),
+            (Opcode::GlobalGet, Imm::Index(global)) => self.global_get(global),
+            (Opcode::GlobalSet, Imm::Index(global)) => self.global_set(global),
+
+            (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
+            (Opcode::CallRef, Imm::Index(ty)) => self.call_ref(ty),
+            (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
+            (Opcode::ReturnCallIndirect, Imm::CallIndirect { ty, table }) => self.return_call_indirect(ty, table),
+            (Opcode::ReturnCallRef, Imm::Index(ty)) => self.return_call_ref(ty),
+
+            (Opcode::F32Const, Imm::F32(bits)) => self.push_at(Kind::F32, At::Const(bits.into())),
+            (Opcode::F64Const, Imm::F64(bits)) => self.push_at(Kind::F64, At::Const(bits)),
+            (Opcode::I64Add128 | Opcode::I64Sub128, _) => self.stencil(op, 0)?,
+
+            (op, imm) if op.is_vector() => self.vector(op, imm)?,
+            (op, imm) if self.table_or_memory(op, imm) => {}
+            (op, _) => return Err(Refusal::Unsupported { backend: Backend::Baseline, what: op.mnemonic().into() }),
+        }
+        Ok(())
+    }
+
+    fn local_get(&mut self, local: u32) {
+        let Value { kind, at, .. } = self.values[local as usize];
+        match at {
+            At::Const(_) => self.push_at(kind, at),
+            At::Slot | At::Reg(_) | At::Local(_) => {
+                self.copies[local as usize] += 1;
+                self.push_at(kind, At::Local(local));
+            }
+        }
+    }
+
+    /// The slot of a global.
+    fn global(&mut self, global: u32) -> Mem {
+        let offset = self.layout.global(global) as i32;
+        if !self.layout.global_is_pointer(global) {
+            return Mem::at(abi::INSTANCE, offset);
+        }
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(Mem::at(abi::INSTANCE, offset)));
+        Mem::at(SCRATCH, 0)
+    }
+
+    fn global_get(&mut self, global: u32) {
+        let kind = Kind::of(self.module.globals[global as usize].value);
+        let reg = self.fresh(kind.class());
+        let mem = self.global(global);
+        let op = if kind.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
+        self.emit(&Inst::new(op, kind.width()).dst(reg).mem(mem));
+        self.push(kind, reg);
+    }
+
+    fn global_set(&mut self, global: u32) {
+        let mut popped = self.pop();
+        let immediate = self.immediate(popped).filter(|_| popped.kind.class() == Class::Int);
+        let reg = immediate.is_none().then(|| self.reg(&mut popped));
+        let mem = self.global(global);
+        let op = if popped.kind.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
+        let inst = Inst::new(op, popped.kind.width()).mem(mem);
+        self.emit(&match reg {
+            Some(reg) => inst.src(reg),
+            None => inst.imm(immediate.unwrap_or_default()),
+        });
+    }
+
+    /// Takes a condition and sets the flags: NE if it holds.
+    fn test_condition(&mut self) {
+        let mut popped = self.pop();
+        if let At::Slot = popped.at {
+            let mem = self.slots.mem(popped.index);
+            return self.emit(&Inst::new(Asm::Cmp, Width::D).mem(mem).imm(0));
+        }
+        let reg = self.reg(&mut popped);
+        self.emit(&Inst::new(Asm::Test, Width::D).src(reg).reg(reg));
+        self.release(reg);
+    }
+
+    /// What to do with a condition that the flags hold: hand it to the next instruction, or make it a number.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all but these four take a number")]
+    pub fn condition(&mut self, mut cond: Cond) {
+        loop {
+            let (at, pc) = (self.reader.at, self.pc);
+            let fused = cond.float_equality().is_none();
+            self.registers.locked = Set::EMPTY;
+            self.pc = at as u32;
+            match self.reader.opcode() {
+                Opcode::I32Eqz => cond = cond.inverted(),
+                Opcode::BrIf if fused => {
+                    let depth = self.reader.u32();
+                    return self.branch_if(depth, cond);
+                }
+                Opcode::If if fused => {
+                    let ty = self.reader.block_type();
+                    return self.if_(ty, cond);
+                }
+                Opcode::Select if fused => return self.select(cond),
+                _ => {
+                    (self.reader.at, self.pc) = (at, pc);
+                    let reg = self.set(cond);
+                    return self.push(Kind::I32, reg);
+                }
+            }
+        }
+    }
+
+    /// A condition as 0 or 1 in a new register.
+    fn set(&mut self, cond: Cond) -> Reg {
+        let reg = self.fresh(Class::Int);
+        let set = |compiler: &mut Self, cond: Cond, reg: Reg| {
+            compiler.out.raw(&[0x40 | reg.encoding() >> 3, 0x0F, 0x90 | cond as u8, 0xC0 | reg.encoding() & 7]);
+        };
+        match cond {
+            Cond::FloatE | Cond::FloatNE => {
+                let other = self.fresh(Class::Int);
+                let (ordered, equal, op) = match cond == Cond::FloatE {
+                    true => (Cond::NP, Cond::E, Asm::And),
+                    false => (Cond::P, Cond::NE, Asm::Or),
+                };
+                set(self, ordered, other);
+                set(self, equal, reg);
+                self.emit(&Inst::new(op, Width::D).dst(reg).src(reg).reg(other));
+            }
+            Cond::O | Cond::NO | Cond::B | Cond::AE | Cond::E | Cond::NE | Cond::BE | Cond::A => set(self, cond, reg),
+            Cond::S | Cond::NS | Cond::P | Cond::NP | Cond::L | Cond::GE | Cond::LE | Cond::G => set(self, cond, reg),
+        }
+        self.emit(&Inst::new(Asm::Movzx8, Width::D).dst(reg).reg(reg));
+        reg
+    }
+
+    /// `select` on the flags, which hold where the first operand is taken.
+    fn select(&mut self, cond: Cond) {
+        let mut second = self.pop();
+        let mut first = self.pop();
+        let other = self.reg(&mut second);
+        let reg = self.writable(&mut first);
+        let kind = first.kind;
+        match kind.class() {
+            Class::Int => {
+                let unextended = self.registers.unextended.contains(other) || self.registers.unextended.contains(reg);
+                let cmov = Inst::new(Asm::Cmov, kind.width()).cond(cond.inverted());
+                self.emit(&cmov.dst(reg).src(reg).reg(other));
+                // A conditional move of 32 bits clears the upper half either way.
+                if unextended && kind.width() == Width::D {
+                    self.registers.unextended.remove(reg);
+                }
+            }
+            Class::Float => {
+                let taken = self.jump_if(cond);
+                self.out.copy(reg, other);
+                self.bind(taken);
+            }
+        }
+        self.push(kind, reg);
+    }
+
+    // Integers
+
+    /// The operand as a register, or as the slot that it is in and nowhere else.
+    pub fn rm(&mut self, popped: &mut Popped) -> Rm {
+        match popped.at {
+            At::Slot => Rm::Mem(self.slots.mem(popped.index)),
+            At::Const(_) | At::Reg(_) | At::Local(_) => Rm::Reg(self.reg(popped)),
+        }
+    }
+
+    pub fn integer(&mut self, op: Integer, ty: Type) {
+        match op {
+            Integer::Add => self.add(ty, false),
+            Integer::Sub => self.add(ty, true),
+            Integer::Mul => self.multiply(ty),
+            Integer::And => self.two_address(Asm::And, ty, true),
+            Integer::Or => self.two_address(Asm::Or, ty, true),
+            Integer::Xor => self.two_address(Asm::Xor, ty, true),
+            Integer::DivS => self.divide(ty, true, true),
+            Integer::DivU => self.divide(ty, false, true),
+            Integer::RemS => self.divide(ty, true, false),
+            Integer::RemU => self.divide(ty, false, false),
+            Integer::Shl => self.shift(ty, Asm::Shl, Asm::Shlx),
+            Integer::ShrS => self.shift(ty, Asm::Sar, Asm::Sarx),
+            Integer::ShrU => self.shift(ty, Asm::Shr, Asm::Shrx),
+            Integer::Rotl => self.rotate(ty, true),
+            Integer::Rotr => self.rotate(ty, false),
+            Integer::MulHigh => debug_assert!(false, "no instruction means it alone"),
+        }
+    }
+
+    /// Whether the operand's register may be overwritten.
+    fn is_own(&self, popped: Popped) -> bool {
+        matches!(popped.at, At::Reg(reg) if !self.registers.owned.contains(reg))
+    }
+
+    fn add(&mut self, ty: Type, subtract: bool) {
+        let (mut b, mut a) = (self.pop(), self.pop());
+        if !subtract && (self.constant(a).is_some() || !self.is_own(a) && self.is_own(b)) && self.constant(b).is_none() {
+            (a, b) = (b, a);
+        }
+        let width = width(ty);
+        let immediate = self.immediate(b).and_then(|imm| if subtract { (imm as i32).checked_neg() } else { Some(imm as i32) });
+        if self.is_own(a) || subtract && immediate.is_none() {
+            return self.apply(if subtract { Asm::Sub } else { Asm::Add }, width, a, b);
+        }
+        let src = self.reg(&mut a);
+        let mem = match immediate {
+            Some(imm) => Mem::at(src, imm),
+            None => Mem::indexed(src, self.reg(&mut b), 0, 0),
+        };
+        let dst = self.result_like(b);
+        self.emit(&Inst::new(Asm::Lea, width).dst(dst).mem(mem));
+        self.push(a.kind, dst);
+    }
+
+    fn two_address(&mut self, op: Asm, ty: Type, commutes: bool) {
+        let (mut b, mut a) = (self.pop(), self.pop());
+        if commutes && (self.constant(a).is_some() || !self.is_own(a) && self.is_own(b)) && self.constant(b).is_none() {
+            (a, b) = (b, a);
+        }
+        self.apply(op, width(ty), a, b);
+    }
+
+    /// `a ← op(a, b)`
+    fn apply(&mut self, op: Asm, width: Width, mut a: Popped, mut b: Popped) {
+        let immediate = self.immediate(b);
+        let rm = if immediate.is_none() { self.rm(&mut b) } else { Rm::None };
+        let reg = self.writable(&mut a);
+        self.emit(&Inst::new(op, width).dst(reg).src(reg).rm(rm).imm(immediate.unwrap_or_default()));
+        self.registers.unextended.remove(reg);
+        self.push(a.kind, reg);
+    }
+
+    fn multiply(&mut self, ty: Type) {
+        let (mut b, mut a) = (self.pop(), self.pop());
+        if self.constant(a).is_some() {
+            (a, b) = (b, a);
+        }
+        let Some(imm) = self.immediate(b) else { return self.apply(Asm::Imul, width(ty), a, b) };
+        let rm = self.rm(&mut a);
+        let dst = self.result_like(a);
+        self.emit(&Inst::new(Asm::ImulImm, width(ty)).dst(dst).rm(rm).imm(imm));
+        self.push(a.kind, dst);
+    }
+
+    fn shift(&mut self, ty: Type, by_constant: Asm, by_register: Asm) {
+        let (mut count, mut a) = (self.pop(), self.pop());
+        let bits = if ty == Type::I32 { 32 } else { 64 };
+        if let Some(count) = self.constant(count) {
+            let reg = self.writable(&mut a);
+            let count = (count % bits) as i64;
+            self.emit(&Inst::new(by_constant, width(ty)).dst(reg).src(reg).imm(count));
+            // A shift by 0 leaves the upper half as it is.
+            if count != 0 {
+                self.registers.unextended.remove(reg);
+            }
+            return self.push(a.kind, reg);
+        }
+        let by = self.reg(&mut count);
+        let rm = self.rm(&mut a);
+        let dst = self.result_like(a);
+        self.emit(&Inst::new(by_register, width(ty)).dst(dst).src(by).rm(rm));
+        self.push(a.kind, dst);
+    }
+
+    fn rotate(&mut self, ty: Type, left: bool) {
+        let (count, mut a) = (self.pop(), self.pop());
+        let bits = if ty == Type::I32 { 32u64 } else { 64 };
+        if let Some(count) = self.constant(count) {
+            let right = if left { count.wrapping_neg() } else { count } % bits;
+            let rm = self.rm(&mut a);
+            let dst = self.result_like(a);
+            self.emit(&Inst::new(Asm::Rorx, width(ty)).dst(dst).rm(rm).imm(right as i64));
+            return self.push(a.kind, dst);
+        }
+        if count.at != At::Reg(abi::RCX) {
+            self.claim(abi::RCX, &mut [&mut a]);
+            self.move_to(count, abi::RCX);
+        }
+        let reg = self.writable(&mut a);
+        let op = if left { Asm::RolCl } else { Asm::RorCl };
+        // By 0 the upper half stays as it is.
+        let reg = self.extended(&mut Popped { at: At::Reg(reg), ..a });
+        self.emit(&Inst::new(op, width(ty)).dst(reg).src(reg).reg(abi::RCX));
+        self.push(a.kind, reg);
+    }
+
+    fn divide(&mut self, ty: Type, signed: bool, quotient: bool) {
+        let (mut b, mut a) = (self.pop(), self.pop());
+        let width = width(ty);
+        if a.at != At::Reg(abi::RAX) {
+            self.claim(abi::RAX, &mut [&mut b]);
+        }
+        self.claim(abi::RDX, &mut [&mut a, &mut b]);
+        self.move_to(a, abi::RAX);
+        let divisor = self.reg(&mut b);
+        if !self.request.options.signals {
+            self.emit(&Inst::new(Asm::Test, width).src(divisor).reg(divisor));
+            self.trap_if(Cond::E, Trap::IntegerDivisionByZero);
+        }
+        let wide = width == Width::Q;
+        if signed {
+            self.emit(&Inst::new(Asm::Cmp, width).reg(divisor).imm(-1));
+            self.divide_by_minus_one(quotient, width);
+            self.out.raw(if wide { &[0x48, 0x99] } else { &[0x99] });
+        } else {
+            self.out.clear(abi::RDX);
+        }
+        if self.request.options.signals {
+            self.note_trap(TrapSite::Trap(Trap::IntegerDivisionByZero), self.pc);
+        }
+        let extension = if signed { 7 } else { 6 };
+        let rex = 0x40 | u8::from(wide) << 3 | divisor.encoding() >> 3;
+        self.out.raw(&[rex, 0xF7, 0xC0 | extension << 3 | divisor.encoding() & 7]);
+        if signed {
+            self.end_division();
+        }
+        for reg in [abi::RAX, abi::RDX] {
+            self.registers.unextended.remove(reg);
+        }
+        self.push(a.kind, if quotient { abi::RAX } else { abi::RDX });
+    }
+
+    pub fn compare(&mut self, op: Compare, ty: Type) {
+        let width = width(ty);
+        if op == Compare::Eqz {
+            let mut a = self.pop();
+            match a.at {
+                At::Slot => {
+                    let mem = self.slots.mem(a.index);
+                    self.emit(&Inst::new(Asm::Cmp, width).mem(mem).imm(0));
+                }
+                At::Const(_) | At::Reg(_) | At::Local(_) => {
+                    let reg = self.reg(&mut a);
+                    self.emit(&Inst::new(Asm::Test, width).src(reg).reg(reg));
+                }
+            }
+            return self.condition(Cond::E);
+        }
+        let cond = match op {
+            Compare::Eq | Compare::Eqz => Cond::E,
+            Compare::Ne => Cond::NE,
+            Compare::LtS => Cond::L,
+            Compare::LtU => Cond::B,
+            Compare::GtS => Cond::G,
+            Compare::GtU => Cond::A,
+            Compare::LeS => Cond::LE,
+            Compare::LeU => Cond::BE,
+            Compare::GeS => Cond::GE,
+            Compare::GeU => Cond::AE,
+        };
+        let (mut b, mut a) = (self.pop(), self.pop());
+        match self.immediate(b) {
+            Some(imm) => {
+                let rm = self.rm(&mut a);
+                self.emit(&Inst::new(Asm::Cmp, width).rm(rm).imm(imm));
+            }
+            None => {
+                let src = self.reg(&mut a);
+                let rm = self.rm(&mut b);
+                self.emit(&Inst::new(Asm::Cmp, width).src(src).rm(rm));
+            }
+        }
+        self.condition(cond);
+    }
+
+    pub fn bits(&mut self, op: Bits, ty: Type) {
+        let op = match op {
+            Bits::Clz => Asm::Lzcnt,
+            Bits::Ctz => Asm::Tzcnt,
+            Bits::Popcnt => Asm::Popcnt,
+            Bits::Sext8 => Asm::Movsx8,
+            Bits::Sext16 => Asm::Movsx16,
+            Bits::Sext32 => Asm::Movsxd,
+        };
+        let mut a = self.pop();
+        let src = self.reg(&mut a);
+        let dst = self.result_like(a);
+        self.emit(&Inst::new(op, width(ty)).dst(dst).reg(src));
+        self.push(a.kind, dst);
+    }
+
+    /// The conversions between integers; any other is left to do.
+    pub fn convert_integer(&mut self, op: Convert) -> bool {
+        match op {
+            Convert::Wrap => self.wrap(),
+            Convert::ExtendU => self.extend_unsigned(),
+            Convert::ExtendS => {
+                let mut a = self.pop();
+                let rm = self.rm(&mut a);
+                let dst = self.result_like(a);
+                self.emit(&Inst::new(Asm::Movsxd, Width::Q).dst(dst).rm(rm));
+                self.push(Kind::I64, dst);
+            }
+            Convert::TruncS | Convert::TruncU | Convert::TruncSatS | Convert::TruncSatU | Convert::ConvertS => return false,
+            Convert::ConvertU | Convert::Demote | Convert::Promote | Convert::Reinterpret => return false,
+        }
+        true
+    }
+
+    fn wrap(&mut self) {
+        let mut a = self.pop();
+        match a.at {
+            At::Const(bits) => self.push_at(Kind::I32, At::Const(u64::from(bits as u32))),
+            // The lower half of the slot is the result's.
+            At::Slot => self.push_stored(Kind::I32),
+            At::Reg(reg) if self.is_own(a) => self.push_unextended(reg),
+            At::Reg(_) | At::Local(_) => {
+                let (src, dst) = (self.reg(&mut a), self.fresh(Class::Int));
+                self.emit(&Inst::new(Asm::Mov, Width::D).dst(dst).reg(src));
+                self.push(Kind::I32, dst);
+            }
+        }
+    }
+
+    fn extend_unsigned(&mut self) {
+        let mut a = self.pop();
+        if let Some(bits) = self.constant(a) {
+            return self.push_at(Kind::I64, At::Const(u64::from(bits as u32)));
+        }
+        let src = self.reg(&mut a);
+        let dst = if self.is_own(Popped { at: At::Reg(src), ..a }) { src } else { self.fresh(Class::Int) };
+        if dst != src || self.registers.unextended.contains(src) {
+            self.emit(&Inst::new(Asm::Mov, Width::D).dst(dst).reg(src));
+        }
+        self.registers.unextended.remove(dst);
+        self.push(Kind::I64, dst);
+    }
+
+    /// A numeric instruction of TABLE 2.
+    fn numeric(&mut self, op: Opcode, family: Family, operand: Type, result: Type) -> Result<(), Refusal> {
+        match family {
+            Family::Integer(op) => self.integer(op, operand),
+            Family::Compare(op) => self.compare(op, operand),
+            Family::Bits(op) => self.bits(op, operand),
+            Family::Convert(convert) if self.convert_integer(convert) => {}
+            Family::Convert(convert) => return self.convert_float(op, convert, operand, result),
+            Family::Float(float) => return self.float(op, float, operand),
+            Family::FloatUnary(_) => return self.stencil(op, 0),
+            Family::FloatCompare(compare) => self.compare_floats(compare, operand),
+            Family::Leaf(_) | Family::Reference(_) | Family::Simd(_) | Family::Load(_) | Family::Store(_) => {}
+            Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {}
+            Family::Accounting(_) | Family::Terminator(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The kind of an address in a memory or of an index in a table.
+pub fn index_kind(is64: bool) -> Kind {
+    Kind::of(if is64 { ValType::I64 } else { ValType::I32 })
+}

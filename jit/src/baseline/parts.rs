@@ -1,0 +1,45 @@
+//! What is written after the body, or filled in then.
+
+use crate::regalloc::Reg;
+use crate::x64::insts::Width;
+use weir_contract::TrapSite;
+
+/// The distance to a label that is not placed yet: a 32-bit field that ends its instruction.
+pub type Field = usize;
+
+/// A jump to code after the function.
+#[derive(Clone, Copy, Debug)]
+pub struct Cold {
+    /// The jump's distance.
+    pub field: Field,
+    /// Where the code returns to, if it returns.
+    pub back: usize,
+    pub pc: u32,
+    pub case: Case,
+}
+
+/// What the code does.
+#[derive(Clone, Copy, Debug)]
+pub enum Case {
+    /// Traps.
+    Trap(TrapSite),
+    /// Asks the host whether to go on.
+    Poll,
+    /// Traps by the table entry in this register.
+    Signature(Reg),
+    /// Divides what is in `rax` by -1.
+    QuotientByMinusOne(Width),
+    /// The remainder by -1, in `rdx`.
+    RemainderByMinusOne,
+    /// Traps because the float in this register cannot be truncated.
+    Untruncated(Reg, Width),
+}
+
+/// A jump table.
+#[derive(Debug)]
+pub struct JumpTable {
+    /// The field with the distance to it, at the end of its instruction.
+    pub field: usize,
+    /// Where each entry leads.
+    pub targets: Vec<usize>,
+}

@@ -1,0 +1,515 @@
+//! The locals and operands while code is written: taking operands into registers, giving results back, storing.
+
+use super::compiler::Compiler;
+use super::frame::{FLOAT_SCRATCH, FLOATS, PRESERVED, SCRATCH};
+use super::values::{At, Copies, Kind, Popped, Set, Value};
+use crate::regalloc::{Class, Reg};
+use crate::x64::insts::{Asm, Inst, Mem, Width};
+
+/// How many operands are searched for copies of a local.
+const NEAR: usize = 64;
+
+impl Compiler<'_> {
+    // Operands
+
+    /// Pushes an operand that is not stored.
+    pub fn push_at(&mut self, kind: Kind, at: At) {
+        let index = self.values.len();
+        if let At::Reg(reg) = at {
+            self.registers.give(reg, index);
+        }
+        self.values.push(Value { kind, at, stored: false });
+    }
+
+    /// Pushes the result in `reg`.
+    pub fn push(&mut self, kind: Kind, reg: Reg) {
+        self.push_at(kind, At::Reg(reg));
+    }
+
+    /// Pushes an i32 in a register whose upper half is unspecified.
+    pub fn push_unextended(&mut self, reg: Reg) {
+        self.push(Kind::I32, reg);
+        self.registers.unextended.insert(reg);
+    }
+
+    /// Pushes an operand whose slot holds it.
+    pub fn push_stored(&mut self, kind: Kind) {
+        self.values.push(Value { kind, at: At::Slot, stored: true });
+        if self.unstored_from == self.values.len() - 1 {
+            self.unstored_from += 1;
+        }
+    }
+
+    /// Takes the top operand. A register that it was in stays locked for the current instruction.
+    pub fn pop(&mut self) -> Popped {
+        let index = self.values.len() - 1;
+        debug_assert!(index >= self.locals);
+        let Value { kind, at, .. } = self.values[index];
+        self.values.truncate(index);
+        self.unstored_from = self.unstored_from.min(index);
+        match at {
+            At::Reg(reg) => {
+                self.registers.owned.remove(reg);
+                self.registers.locked.insert(reg);
+            }
+            At::Local(local) => {
+                self.copies[local as usize] -= 1;
+                // Until it is read, nothing else may take the local's register.
+                if let At::Reg(reg) = self.values[local as usize].at {
+                    self.registers.locked.insert(reg);
+                }
+            }
+            At::Slot | At::Const(_) => {}
+        }
+        Popped { kind, at, index }
+    }
+
+    /// Takes the top operand and forgets it.
+    pub fn drop(&mut self) {
+        let popped = self.pop();
+        if let At::Reg(reg) = popped.at {
+            self.registers.locked.remove(reg);
+        }
+    }
+
+    /// The end of an instruction.
+    pub fn unlock(&mut self) {
+        self.registers.locked = Set::EMPTY;
+    }
+
+    /// The bits of an operand that is constant.
+    pub fn constant(&self, popped: Popped) -> Option<u64> {
+        match popped.at {
+            At::Const(bits) => Some(bits),
+            At::Local(local) => match self.values[local as usize].at {
+                At::Const(bits) => Some(bits),
+                At::Slot | At::Reg(_) | At::Local(_) => None,
+            },
+            At::Slot | At::Reg(_) => None,
+        }
+    }
+
+    /// A constant operand as an immediate, if 32 bits can hold it.
+    pub fn immediate(&self, popped: Popped) -> Option<i64> {
+        let bits = self.constant(popped)?;
+        match popped.kind.width() {
+            Width::D => Some(i64::from(bits as i32)),
+            Width::Q => i32::try_from(bits as i64).ok().map(i64::from),
+            Width::B | Width::W | Width::X => None,
+        }
+    }
+
+    // Registers
+
+    fn allocatable(&self, class: Class) -> Set {
+        match class {
+            Class::Int => self.ints,
+            Class::Float => FLOATS,
+        }
+    }
+
+    /// A register of `class` for the current instruction, locked.
+    pub fn fresh(&mut self, class: Class) -> Reg {
+        self.fresh_of(self.allocatable(class))
+    }
+
+    /// One of `set`.
+    pub fn fresh_of(&mut self, set: Set) -> Reg {
+        let reg = match self.registers.free(set) {
+            Some(reg) => reg,
+            None => {
+                let reg = self.registers.victim(set);
+                self.evict(reg);
+                reg
+            }
+        };
+        self.registers.locked.insert(reg);
+        self.registers.unextended.remove(reg);
+        reg
+    }
+
+    /// Makes sure that `reg` holds nothing, and locks it. What an operand of the current instruction has there is moved elsewhere:
+    /// `operands` are told.
+    pub fn claim(&mut self, reg: Reg, operands: &mut [&mut Popped]) {
+        if self.registers.owned.contains(reg) {
+            self.evict(reg);
+        }
+        let class = reg.class();
+        let mut moved = None;
+        for operand in operands.iter_mut().filter(|operand| operand.at == At::Reg(reg)) {
+            let to = *moved.get_or_insert_with(|| {
+                let mut others = self.allocatable(class);
+                others.remove(reg);
+                let to = self.fresh_of(others);
+                self.out.copy(to, reg);
+                if self.registers.unextended.contains(reg) {
+                    self.registers.unextended.insert(to);
+                }
+                to
+            });
+            operand.at = At::Reg(to);
+        }
+        self.registers.locked.insert(reg);
+        self.registers.unextended.remove(reg);
+    }
+
+    /// Stores what is in `reg` if it is not stored, and forgets that it is there.
+    pub fn evict(&mut self, reg: Reg) {
+        let index = self.registers.owner(reg);
+        if !self.values[index].stored {
+            self.store_owned(index, reg);
+        }
+        self.values[index].at = At::Slot;
+        self.registers.owned.remove(reg);
+    }
+
+    /// The operand in a register that is only to be read.
+    pub fn reg(&mut self, popped: &mut Popped) -> Reg {
+        let reg = match popped.at {
+            At::Reg(reg) => return reg,
+            At::Const(bits) => {
+                let reg = self.fresh(popped.kind.class());
+                self.load_constant(reg, popped.kind, bits);
+                reg
+            }
+            At::Slot => {
+                let reg = self.fresh(popped.kind.class());
+                self.load_slot(reg, popped.kind, popped.index);
+                reg
+            }
+            At::Local(local) => return self.local_reg(popped, local as usize),
+        };
+        popped.at = At::Reg(reg);
+        reg
+    }
+
+    /// The register of a local, which it keeps.
+    fn local_reg(&mut self, popped: &mut Popped, local: usize) -> Reg {
+        let Value { kind, at, stored } = self.values[local];
+        let reg = match at {
+            At::Reg(reg) => reg,
+            At::Const(bits) => {
+                // The local stays constant.
+                let reg = self.fresh(kind.class());
+                self.load_constant(reg, kind, bits);
+                popped.at = At::Reg(reg);
+                return reg;
+            }
+            At::Slot | At::Local(_) => {
+                debug_assert!(stored);
+                let reg = self.fresh(kind.class());
+                self.load_slot(reg, kind, local);
+                self.values[local].at = At::Reg(reg);
+                self.registers.give(reg, local);
+                reg
+            }
+        };
+        self.registers.locked.insert(reg);
+        reg
+    }
+
+    /// The operand in a register that the instruction may overwrite.
+    pub fn writable(&mut self, popped: &mut Popped) -> Reg {
+        let reg = self.reg(popped);
+        if !self.registers.owned.contains(reg) {
+            return reg;
+        }
+        let own = self.fresh(popped.kind.class());
+        self.copy(own, reg);
+        popped.at = At::Reg(own);
+        own
+    }
+
+    /// Copies a register with what is known of its upper half.
+    pub fn copy(&mut self, to: Reg, from: Reg) {
+        if to == from {
+            return;
+        }
+        self.out.copy(to, from);
+        if self.registers.unextended.contains(from) {
+            self.registers.unextended.insert(to);
+        } else {
+            self.registers.unextended.remove(to);
+        }
+    }
+
+    /// An i32 in a register whose upper half is zero.
+    pub fn extended(&mut self, popped: &mut Popped) -> Reg {
+        let reg = self.reg(popped);
+        if popped.kind == Kind::I32 && self.registers.unextended.contains(reg) {
+            self.emit(&Inst::new(Asm::Mov, Width::D).dst(reg).reg(reg));
+            self.registers.unextended.remove(reg);
+        }
+        reg
+    }
+
+    /// Lets a register go that the current instruction needs no more.
+    pub fn release(&mut self, reg: Reg) {
+        if !self.registers.owned.contains(reg) {
+            self.registers.locked.remove(reg);
+        }
+    }
+
+    /// The register for a result: that of the operand if nothing else is there.
+    pub fn result_like(&mut self, popped: Popped) -> Reg {
+        match popped.at {
+            At::Reg(reg) if !self.registers.owned.contains(reg) => {
+                self.registers.unextended.remove(reg);
+                reg
+            }
+            At::Reg(_) | At::Slot | At::Const(_) | At::Local(_) => self.fresh(popped.kind.class()),
+        }
+    }
+
+    // Moves
+
+    /// Puts a constant into a register; the flags are kept.
+    pub fn load_constant(&mut self, reg: Reg, kind: Kind, bits: u64) {
+        match kind {
+            Kind::I32 | Kind::I64 | Kind::Ref => {
+                self.out.constant(reg, if kind == Kind::I32 { i64::from(bits as u32) } else { bits as i64 })
+            }
+            Kind::F32 | Kind::F64 | Kind::V128 if bits == 0 => self.out.clear(reg),
+            Kind::F32 | Kind::F64 | Kind::V128 => {
+                let bytes = if kind == Kind::F32 { 4 } else { 8 };
+                let mem = Mem::constant(self.pool.offset(bits.into(), bytes));
+                self.emit(&Inst::new(Asm::Vmov, kind.width()).dst(reg).mem(mem));
+            }
+        }
+    }
+
+    /// Loads a value from the slot with this index.
+    pub fn load_slot(&mut self, reg: Reg, kind: Kind, index: usize) {
+        let op = if kind.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
+        let mem = self.slots.mem(index);
+        self.emit(&Inst::new(op, kind.width()).dst(reg).mem(mem));
+        self.registers.unextended.remove(reg);
+    }
+
+    /// Stores a register to the slot with this index.
+    pub fn store_slot(&mut self, reg: Reg, kind: Kind, index: usize) {
+        let op = if kind.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
+        let mem = self.slots.mem(index);
+        self.emit(&Inst::new(op, kind.width()).src(reg).mem(mem));
+    }
+
+    fn store_owned(&mut self, index: usize, reg: Reg) {
+        let kind = self.values[index].kind;
+        self.store_slot(reg, kind, index);
+        self.values[index].stored = true;
+    }
+
+    /// Stores a constant to the slot with this index; the flags are kept.
+    fn store_constant(&mut self, kind: Kind, bits: u64, index: usize) {
+        let mem = self.slots.mem(index);
+        let immediate = match kind.width() {
+            Width::D => Some(i64::from(bits as i32)),
+            Width::B | Width::W | Width::Q | Width::X => i32::try_from(bits as i64).ok().map(i64::from),
+        };
+        let width = if kind.width() == Width::D { Width::D } else { Width::Q };
+        match immediate {
+            _ if kind == Kind::V128 => {
+                debug_assert_eq!(bits, 0, "other vectors are in registers");
+                self.out.clear(FLOAT_SCRATCH);
+                self.emit(&Inst::new(Asm::VmovTo, Width::X).src(FLOAT_SCRATCH).mem(mem));
+            }
+            Some(imm) => self.emit(&Inst::new(Asm::MovTo, width).mem(mem).imm(imm)),
+            None => {
+                self.out.constant(SCRATCH, bits as i64);
+                self.emit(&Inst::new(Asm::MovTo, Width::Q).src(SCRATCH).mem(mem));
+            }
+        }
+    }
+
+    /// Puts an operand into a register of its class, whatever that held.
+    pub fn move_to(&mut self, popped: Popped, to: Reg) {
+        match popped.at {
+            At::Reg(reg) => self.copy(to, reg),
+            At::Const(bits) => {
+                self.load_constant(to, popped.kind, bits);
+                self.registers.unextended.remove(to);
+            }
+            At::Slot => self.load_slot(to, popped.kind, popped.index),
+            At::Local(local) => {
+                let Value { kind, at, .. } = self.values[local as usize];
+                self.move_to(Popped { kind, at, index: local as usize }, to);
+            }
+        }
+    }
+
+    // Storing
+
+    /// Stores every local, and the operands below `height`. The flags are kept.
+    pub fn flush_below(&mut self, height: usize) {
+        for local in std::mem::take(&mut self.unstored_locals) {
+            self.store(local as usize);
+        }
+        for index in self.unstored_from..height.min(self.values.len()) {
+            self.store(index);
+        }
+        self.unstored_from = self.unstored_from.max(height.min(self.values.len()));
+    }
+
+    /// Stores everything. The flags are kept.
+    pub fn flush(&mut self) {
+        self.flush_below(self.values.len());
+    }
+
+    fn store(&mut self, index: usize) {
+        let Value { kind, at, stored } = self.values[index];
+        if stored {
+            return;
+        }
+        match at {
+            At::Reg(reg) => self.store_slot(reg, kind, index),
+            At::Const(bits) => {
+                self.store_constant(kind, bits, index);
+                self.values[index].at = At::Slot;
+            }
+            At::Local(local) => self.store_copy(index, local as usize),
+            At::Slot => debug_assert!(false, "it is nowhere"),
+        }
+        self.values[index].stored = true;
+    }
+
+    /// Stores the operand at `index`, which is an unread copy of a local.
+    fn store_copy(&mut self, index: usize, local: usize) {
+        let Value { kind, at, .. } = self.values[local];
+        match at {
+            At::Reg(reg) => self.store_slot(reg, kind, index),
+            At::Const(bits) => self.store_constant(kind, bits, index),
+            At::Slot | At::Local(_) => {
+                let scratch = if kind.class() == Class::Float { FLOAT_SCRATCH } else { SCRATCH };
+                self.load_slot(scratch, kind, local);
+                self.store_slot(scratch, kind, index);
+            }
+        }
+        self.values[index].at = At::Slot;
+        self.copies[local] -= 1;
+    }
+
+    /// Stores the operands that are unread copies of locals: before code that may or may not write the locals.
+    pub fn store_copies(&mut self) {
+        for index in self.unstored_from..self.values.len() {
+            if let At::Local(local) = self.values[index].at {
+                self.store_copy(index, local as usize);
+                self.values[index].stored = true;
+            }
+        }
+    }
+
+    // Locals
+
+    /// Gives the operands that are unread copies of `local` values of their own, because it is about to be written.
+    fn detach_copies(&mut self, local: usize) {
+        let mut index = self.values.len();
+        while self.copies[local] > 0 {
+            index -= 1;
+            // Far down: looking at all of them for each local would take quadratic time.
+            if self.values.len() - index > NEAR {
+                return self.store_copies();
+            }
+            if self.values[index].at != At::Local(local as u32) {
+                continue;
+            }
+            self.copies[local] -= 1;
+            let at = self.values[local].at;
+            self.values[index].at = match at {
+                At::Const(_) => at,
+                At::Reg(reg) if self.copies[local] == 0 && !self.registers.locked.contains(reg) => {
+                    if !self.values[local].stored {
+                        // The local's value is gone with its register: it is being replaced.
+                        self.values[local].stored = true;
+                    }
+                    self.values[local].at = At::Slot;
+                    self.registers.give(reg, index);
+                    At::Reg(reg)
+                }
+                At::Reg(_) | At::Slot | At::Local(_) => {
+                    let kind = self.values[local].kind;
+                    let own = self.fresh(kind.class());
+                    // `fresh` may have evicted the local.
+                    let Value { at, .. } = self.values[local];
+                    self.move_to(Popped { kind, at, index: local }, own);
+                    self.registers.give(own, index);
+                    At::Reg(own)
+                }
+            };
+        }
+    }
+
+    /// Writes a local.
+    pub fn set_local(&mut self, local: usize, mut popped: Popped) {
+        if popped.at == At::Local(local as u32) {
+            return;
+        }
+        if self.copies[local] > 0 {
+            self.detach_copies(local);
+        }
+        let at = match popped.at {
+            At::Const(_) if popped.kind != Kind::V128 => popped.at,
+            At::Const(_) | At::Slot | At::Reg(_) | At::Local(_) => At::Reg(self.writable(&mut popped)),
+        };
+        if let At::Reg(reg) = self.values[local].at {
+            self.registers.owned.remove(reg);
+        }
+        if let At::Reg(reg) = at {
+            self.registers.give(reg, local);
+        }
+        let value = &mut self.values[local];
+        let was_stored = value.stored;
+        (value.at, value.stored) = (at, false);
+        if was_stored {
+            self.unstored_locals.push(local as u32);
+        }
+    }
+
+    // Joins
+
+    /// Forgets what registers hold of `set`: all of it is stored.
+    pub fn forget(&mut self, set: Set) {
+        for reg in self.registers.owned.and(set).iter() {
+            let index = self.registers.owner(reg);
+            debug_assert!(self.values[index].stored, "value {index} in {reg:?} is not stored");
+            self.values[index].at = At::Slot;
+            self.registers.owned.remove(reg);
+        }
+    }
+
+    /// Forgets what a call destroys.
+    pub fn forget_clobbered(&mut self) {
+        self.forget(self.registers.owned.without(PRESERVED));
+    }
+
+    /// The state where nothing is reached: there are `height` values, all in their slots.
+    pub fn forget_all(&mut self, height: usize) {
+        for reg in self.registers.owned.iter() {
+            let index = self.registers.owner(reg);
+            (self.values[index].at, self.values[index].stored) = (At::Slot, true);
+        }
+        self.registers.owned = Set::EMPTY;
+        for local in self.unstored_locals.drain(..) {
+            let value = &mut self.values[local as usize];
+            (value.at, value.stored) = (At::Slot, true);
+        }
+        for index in self.unstored_from..self.values.len() {
+            let value = &mut self.values[index];
+            if let At::Local(local) = value.at {
+                self.copies[local as usize] -= 1;
+            }
+            (value.at, value.stored) = (At::Slot, true);
+        }
+        self.values.truncate(height);
+        self.unstored_from = self.values.len();
+    }
+
+    /// The registers hold these copies and nothing else; everything is stored.
+    pub fn restore(&mut self, copies: &Copies) {
+        debug_assert!(self.registers.owned.is_empty());
+        for (reg, index) in copies.iter() {
+            self.values[index].at = At::Reg(reg);
+            self.registers.give(reg, index);
+        }
+        self.registers.unextended = copies.unextended();
+    }
+}

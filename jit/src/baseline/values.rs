@@ -1,0 +1,233 @@
+//! What the compiler knows of the locals and operands of the frame while it goes through a body: where each is, besides its slot.
+//!
+//! Every local and operand has its slot in the interpreter's frame. A value is *stored* if its slot holds it; a register that holds a
+//! stored value is a copy and may be forgotten at any time. Constants and unread copies of locals take neither register nor slot until
+//! something asks for them; such a value is never stored.
+
+use crate::regalloc::{Class, Reg};
+use crate::x64::insts::Width;
+use weir_bytecode::ValType;
+
+/// The type of a value, as far as code depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    I32,
+    I64,
+    F32,
+    F64,
+    V128,
+    Ref,
+}
+
+impl Kind {
+    /// The kind of a type.
+    pub fn of(ty: ValType) -> Kind {
+        match ty {
+            ValType::I32 => Kind::I32,
+            ValType::I64 => Kind::I64,
+            ValType::F32 => Kind::F32,
+            ValType::F64 => Kind::F64,
+            ValType::V128 => Kind::V128,
+            ValType::Ref(_) => Kind::Ref,
+        }
+    }
+
+    /// The bank of its registers.
+    pub fn class(self) -> Class {
+        match self {
+            Kind::I32 | Kind::I64 | Kind::Ref => Class::Int,
+            Kind::F32 | Kind::F64 | Kind::V128 => Class::Float,
+        }
+    }
+
+    /// How much of a register and of a slot it takes.
+    pub fn width(self) -> Width {
+        match self {
+            Kind::I32 | Kind::F32 => Width::D,
+            Kind::I64 | Kind::F64 | Kind::Ref => Width::Q,
+            Kind::V128 => Width::X,
+        }
+    }
+}
+
+/// Where a value is, besides its slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum At {
+    /// Nowhere else.
+    Slot,
+    /// Nowhere: these are its bits.
+    Const(u64),
+    /// In this register.
+    Reg(Reg),
+    /// Where this local is, whose value it has; of operands only.
+    Local(u32),
+}
+
+/// A local or an operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
+    pub kind: Kind,
+    pub at: At,
+    /// Whether its slot holds it.
+    pub stored: bool,
+}
+
+/// An operand that has been taken off the stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Popped {
+    pub kind: Kind,
+    pub at: At,
+    /// The index that it had among the values, whose slot holds it if `at` says so.
+    pub index: usize,
+}
+
+/// A set of physical registers, by [`Reg::number`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Set(u64);
+
+impl Set {
+    pub const EMPTY: Set = Set(0);
+
+    pub const fn with(self, reg: Reg) -> Set {
+        Set(self.0 | 1 << reg.number())
+    }
+
+    pub fn insert(&mut self, reg: Reg) {
+        self.0 |= 1 << reg.number();
+    }
+
+    pub fn remove(&mut self, reg: Reg) {
+        self.0 &= !(1 << reg.number());
+    }
+
+    pub fn contains(self, reg: Reg) -> bool {
+        self.0 & 1 << reg.number() != 0
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn and(self, other: Set) -> Set {
+        Set(self.0 & other.0)
+    }
+
+    pub fn or(self, other: Set) -> Set {
+        Set(self.0 | other.0)
+    }
+
+    pub fn without(self, other: Set) -> Set {
+        Set(self.0 & !other.0)
+    }
+
+    pub fn first(self) -> Option<Reg> {
+        (self.0 != 0).then(|| Set::reg(self.0.trailing_zeros()))
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Reg> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let number = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(Set::reg(number))
+        })
+    }
+
+    fn reg(number: u32) -> Reg {
+        if number < 32 { Reg::int(number as u8) } else { Reg::float(number as u8 - 32) }
+    }
+}
+
+/// The registers, and what they hold.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    /// By number, the index of the value that the register holds, if it is in `owned`.
+    owner: [u32; 48],
+    /// Registers that hold a value.
+    pub owned: Set,
+    /// Registers in use by the current instruction: not to be taken for anything else.
+    pub locked: Set,
+    /// General-purpose registers that hold an i32 and whose upper half is unspecified.
+    pub unextended: Set,
+    /// Where the search for a register to free goes on.
+    clock: u32,
+}
+
+impl Registers {
+    pub fn new() -> Registers {
+        Registers { owner: [0; 48], owned: Set::EMPTY, locked: Set::EMPTY, unextended: Set::EMPTY, clock: 0 }
+    }
+
+    /// The value that an owned register holds.
+    pub fn owner(&self, reg: Reg) -> usize {
+        debug_assert!(self.owned.contains(reg));
+        self.owner[reg.number()] as usize
+    }
+
+    /// Gives a register to a value.
+    pub fn give(&mut self, reg: Reg, index: usize) {
+        self.owner[reg.number()] = index as u32;
+        self.owned.insert(reg);
+    }
+
+    /// A register of `set` that holds nothing.
+    pub fn free(&self, set: Set) -> Option<Reg> {
+        set.without(self.owned).without(self.locked).first()
+    }
+
+    /// The register of `set` to free next, all of which hold something: each in turn.
+    pub fn victim(&mut self, set: Set) -> Reg {
+        let candidates = set.without(self.locked);
+        debug_assert!(!candidates.is_empty(), "an instruction uses few registers");
+        let later = Set(candidates.0 & u64::MAX.checked_shl(self.clock + 1).unwrap_or(0));
+        let reg = later.first().or(candidates.first()).unwrap_or(Reg::NONE);
+        self.clock = reg.number() as u32;
+        reg
+    }
+}
+
+/// What registers hold where a label is reached: copies of stored values.
+#[derive(Clone, Debug)]
+pub struct Copies {
+    owner: [u32; 48],
+    owned: Set,
+    unextended: Set,
+}
+
+impl Copies {
+    /// The copies that there are of locals and of the operands below `height`.
+    pub fn of(registers: &Registers, height: usize) -> Copies {
+        let mut owned = registers.owned;
+        for reg in registers.owned.iter().filter(|&reg| registers.owner(reg) >= height) {
+            owned.remove(reg);
+        }
+        Copies { owner: registers.owner, owned, unextended: registers.unextended }
+    }
+
+    /// Keeps what both ways have.
+    pub fn meet(&mut self, other: &Copies) {
+        let mut owned = self.owned.and(other.owned);
+        for reg in owned.iter() {
+            if self.owner[reg.number()] != other.owner[reg.number()] {
+                owned.remove(reg);
+            }
+        }
+        self.owned = owned;
+        self.unextended = self.unextended.or(other.unextended);
+    }
+
+    /// The registers with what they hold.
+    pub fn iter(&self) -> impl Iterator<Item = (Reg, usize)> {
+        self.owned.iter().map(|reg| (reg, self.owner[reg.number()] as usize))
+    }
+
+    /// Registers that hold an i32 with an unspecified upper half.
+    pub fn unextended(&self) -> Set {
+        self.unextended
+    }
+
+    /// Without a register.
+    pub fn forget(&mut self, reg: Reg) {
+        self.owned.remove(reg);
+    }
+}

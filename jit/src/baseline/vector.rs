@@ -1,0 +1,97 @@
+//! Instructions on vectors: accesses to memory here, the others by stencils.
+
+use super::compiler::Compiler;
+use super::values::Kind;
+use crate::construct::{VectorAccess, vector_access_of};
+use crate::ir::Type;
+use crate::ir::family::{Family, Load};
+use crate::regalloc::Class;
+use crate::request::Refusal;
+use crate::x64::insts::{Asm, Inst, Mem, Width};
+use weir_bytecode::instrs::MemArg;
+use weir_bytecode::{Imm, Opcode};
+
+fn kind(ty: Type) -> Kind {
+    match ty {
+        Type::I32 => Kind::I32,
+        Type::V128 => Kind::V128,
+        Type::F32 | Type::F64 | Type::Void | Type::I64 | Type::Ref => Kind::I64,
+    }
+}
+
+impl Compiler<'_> {
+    pub fn vector(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
+        // Only instructions that do nothing with lanes access memory.
+        let access = if op.lanes().is_none() { vector_access_of(op) } else { None };
+        match (access, imm) {
+            (Some(access), Imm::Mem(arg)) => self.vector_access(access, arg, 0),
+            (Some(access), Imm::MemLane(arg, lane)) => self.vector_access(access, arg, lane),
+            (_, Imm::V128(bits)) => {
+                self.vector_constant(bits);
+                Ok(())
+            }
+            (_, Imm::Shuffle(lanes)) => self.stencil(op, u128::from_le_bytes(lanes)),
+            (_, Imm::Lane(lane)) => self.stencil(op, lane.into()),
+            _ => self.stencil(op, 0),
+        }
+    }
+
+    fn vector_constant(&mut self, bits: u128) {
+        let reg = self.fresh(Class::Float);
+        match bits {
+            0 => self.out.clear(reg),
+            bits => {
+                let mem = Mem::constant(self.pool.offset(bits, 16));
+                self.emit(&Inst::new(Asm::Vmov, Width::X).dst(reg).mem(mem));
+            }
+        }
+        self.push(Kind::V128, reg);
+    }
+
+    fn vector_access(&mut self, access: VectorAccess, arg: MemArg, lane: u8) -> Result<(), Refusal> {
+        let load = |op: crate::ir::Op| match op.family() {
+            Family::Load(load) => load,
+            Family::Leaf(_) | Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Float(_) => Load::Load,
+            Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Convert(_) | Family::Reference(_) => Load::Load,
+            Family::Simd(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => Load::Load,
+            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => Load::Load,
+        };
+        match access {
+            VectorAccess::Store => {
+                let (mut value, mut address) = (self.pop(), self.pop());
+                self.store_popped_value(&mut value, &mut address, Width::X, arg);
+                Ok(())
+            }
+            VectorAccess::Load(op, ty, then) => {
+                self.load(load(op), kind(ty), arg);
+                self.unlock();
+                then.map_or(Ok(()), |then| self.stencil(then, 0))
+            }
+            VectorAccess::LoadLane(op, ty, replace) => {
+                // The vector is above the address.
+                let mut vector = self.pop();
+                let reg = self.writable(&mut vector);
+                self.load(load(op), kind(ty), arg);
+                let mut loaded = self.pop();
+                let loaded_reg = self.reg(&mut loaded);
+                self.push(Kind::V128, reg);
+                self.push(loaded.kind, loaded_reg);
+                self.unlock();
+                self.stencil(replace, lane.into())
+            }
+            VectorAccess::StoreLane(store, extract) => {
+                self.stencil(extract, lane.into())?;
+                self.unlock();
+                let (mut value, mut address) = (self.pop(), self.pop());
+                let width = match store.access_width(Type::I64) {
+                    Some(1) => Width::B,
+                    Some(2) => Width::W,
+                    Some(4) => Width::D,
+                    _ => value.kind.width(),
+                };
+                self.store_popped_value(&mut value, &mut address, width, arg);
+                Ok(())
+            }
+        }
+    }
+}
