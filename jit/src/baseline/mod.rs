@@ -1,11 +1,11 @@
 //! The baseline compiler: bytecode to x86-64 in one pass, without an intermediate representation.
 //!
 //! The code keeps the interpreter's frame: each local and operand has its slot there. Registers hold copies and what is not stored yet
-//! ([`values`]). Before a branch everything that its target may read is stored, so that the state at a label is a set of registers that
+//! (`values`). Before a branch everything that its target may read is stored, so that the state at a label is a set of registers that
 //! hold copies, and joining two states is an intersection. Calls, traps, fuel and polls are those of [`weir_contract`], as in code of
 //! the other back ends.
 //!
-//! Instructions that are frequent in real programs are written here, each by one or two of TABLE 3. The others ([`stencil`]) are the
+//! Instructions that are frequent in real programs are written here, each by one or two of TABLE 3. The others (`stencil`) are the
 //! code that the native back end selects for them: their meaning is not written again.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
