@@ -1,5 +1,5 @@
-//! Every stage of a function's compilation as text: the same text that filetests hold, so that any section pastes into
-//! one. `@` and a number at the end of a line name the bytecode that the line comes from.
+//! Every stage of a function's compilation as text, in the format of filetests, so that any section can be pasted into
+//! one. `@` and a number at the end of a line give the offset of the bytecode from which the line comes.
 
 use crate::analysis::gates;
 use crate::pipeline::{self, Form, Observer, Phase, Unit};

@@ -1,4 +1,4 @@
-//! What goes into a compilation and what comes out: plain data that all stages use.
+//! The input and output of a compilation: plain data that all stages use.
 
 use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};

@@ -1,5 +1,5 @@
-//! How far construction and constant propagation go. No setting changes what the code does. They are for measuring what each
-//! refinement is worth, and for finding a fault.
+//! Limits and refinements of construction and constant propagation. No setting changes the meaning of the code. They
+//! are for measuring the value of each refinement, and for finding faults.
 
 /// How the definition of a variable is looked for above a join, whose predecessors are all known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,14 +1,14 @@
-//! Which accesses may touch the same bytes, and what an operation may change.
+//! Alias analysis: which accesses may touch the same bytes, and which state an operation may change.
 //!
-//! Two accesses never meet if
-//! - their memories are different ones. Two imported memories may be one, as may two imported globals;
-//! - their addresses differ, modulo the size of the address space, by a constant that keeps them apart. An address is
-//!   a base and the offset of the access, and a base may be the sum of a value and a constant: two sums of one value
-//!   are so compared, wherever they wrap around.
+//! Two accesses do not overlap if
+//! - they access different memories. Two imported memories may be the same, as may two imported globals;
+//! - their addresses differ by a constant that is large enough, modulo the size of the address space. An address is a
+//!   base plus the offset of the access, and a base may be the sum of a value and a constant, so that two sums of the
+//!   same value can be compared, wherever they wrap around.
 //!
-//! They touch the same bytes for certain only if base, offset and width are the same: `x + 4` at offset 0 and `x` at
-//! offset 4 differ where the sum wraps around. Calls, and whatever is not listed here, may change every memory and
-//! every global that is not constant; memories that other threads may hold are never queried.
+//! They certainly touch the same bytes only if base, offset and width are equal: `x + 4` at offset 0 and `x` at offset
+//! 4 differ if the sum wraps around. Calls, and all operations not listed here, may change every memory and every
+//! global that is not constant; memories that other threads may hold are never queried.
 
 use crate::ir::family::{Accounting, Family, Global, Memory};
 use crate::ir::{Func, Op, Type, Value};

@@ -1,4 +1,5 @@
-//! Which blocks the entry reaches, and their reverse postorder ([`graph::order`](crate::graph::order)).
+//! Control flow: the blocks that are reachable from the entry, in reverse postorder
+//! ([`graph::order`](crate::graph::order)).
 
 use crate::graph::order::{Order, UNREACHABLE, reverse_postorder};
 use crate::ir::{Block, Func};

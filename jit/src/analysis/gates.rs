@@ -1,10 +1,10 @@
-//! Gates: which conditions decide what a phi becomes.
+//! Gates: the conditions that determine the value of a phi.
 //!
-//! At a join that no loop enters, `γ(c, a, b)` is `a` if control came there by `c` non-zero, else `b`; a `br_table`
-//! gives one argument per arm, a `select` is a γ without control. At the header of a loop `μ(init, next)` is `init` in
-//! the first iteration; `η` is the last value of what a loop computes, used outside it. They are found on demand from
-//! block SSA, never stored in it (Ottenstein, Ballance, MacCabe, "The Program Dependence Web", 1990; demand-driven as
-//! in Stoltz, Wolfe, Gerlek, "Constant Propagation: A Fresh, Demand-Driven Look", 1994).
+//! At a join that is not a loop header, `γ(c, a, b)` is `a` if the join is reached with non-zero `c`, else `b`; a
+//! `br_table` has one argument per arm, and a `select` is a γ without control flow. At the header of a loop `μ(init,
+//! next)` is `init` in the first iteration; `η` is the last value that a loop computes, used outside it. They are found
+//! on demand from block SSA, never stored in it (Ottenstein, Ballance, MacCabe, "The Program Dependence Web", 1990;
+//! demand-driven as in Stoltz, Wolfe, Gerlek, "Constant Propagation: A Fresh, Demand-Driven Look", 1994).
 //!
 //! For a join J with immediate dominator U, and blocks between them in postorder:
 //!
@@ -14,10 +14,10 @@
 //! an edge that does not reach J without passing U again = ⊤, and γ(c, x, ⊤) = x
 //! ```
 //!
-//! What a gate says holds of the *latest* values of its conditions when control arrives at J. So the back edge of a
-//! loop between U and J is ⊤: the last iteration does not take it. Conditions that are evaluated again before control
-//! has come from U to J would break this; that needs a cycle without a header, and a join with one around is left
-//! ungated, as are those over budget.
+//! A gate is a statement about the *latest* values of its conditions when control reaches J. The back edge of a loop
+//! between U and J is therefore ⊤: the last iteration does not take it. The statement would be wrong if conditions were
+//! evaluated again before control has passed from U to J. That requires a cycle without a header; a join inside one is
+//! left without a gate, as are joins that exceed the budget.
 //!
 //! Cost: O(blocks between U and J), which are at most [`MAX_BLOCKS`].
 

@@ -1,5 +1,5 @@
-//! Facts about a function that passes and back ends ask for. Nothing here changes the function, and nothing here
-//! recurses: functions have up to hundreds of thousands of blocks.
+//! Analyses of a function, for passes and back ends. None changes the function, and none recurses, because functions
+//! may have hundreds of thousands of blocks.
 //!
 //! Each has a client in every compilation:
 //!

@@ -1,4 +1,4 @@
-//! Calls, tail calls, helpers, and how arguments and results travel.
+//! Calls, tail calls, helpers, and the passing of arguments and results.
 
 use super::signature::{clif_type, signature};
 use super::{Translator, trap_code};

@@ -1,5 +1,5 @@
-//! Numeric operations. Cranelift's instructions mean what the Wasm instructions mean that TABLE 2 names, traps and
-//! NaNs included, but that comparisons give 8 bits.
+//! Numeric operations. Cranelift's instructions have the same meaning as the Wasm instructions in TABLE 2, including
+//! traps and NaNs, except that comparisons give 8 bits.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 

@@ -1,4 +1,4 @@
-//! The machine that Cranelift compiles for: this one, if it is an x86-64.
+//! The machine for which Cranelift compiles: this one, if it is an x86-64.
 
 use super::unsupported::unsupported;
 use crate::request::Refusal;

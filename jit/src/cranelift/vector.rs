@@ -1,5 +1,5 @@
-//! Vectors. A v128 is an `i8x16` to CLIF wherever it is kept; an instruction sees its operands in the shape that it is on.
-//! TABLE 1 names shape and operation, and that is what is translated: one arm serves all shapes.
+//! Vectors. A v128 is kept as an `i8x16` in CLIF; an instruction casts its operands to its shape. The translation
+//! follows the shape and operation in TABLE 1, so that one arm handles all shapes.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 

@@ -1,10 +1,10 @@
-//! Loops and how they nest, and an order of the blocks that makes each loop contiguous.
+//! Loops, their nesting, and an order of the blocks in which each loop is contiguous.
 //!
-//! Blocks are numbered in reverse postorder. A header is the target of an edge that does not go forward; its loop is what reaches
-//! such an edge without passing the header. This is the loop forest of Havlak (1997) without its treatment of irreducible loops: of
-//! a second entry to a loop, only what comes after the header belongs to the loop. Headers are visited from the last to the first,
-//! and what a loop absorbs becomes one node of a union-find structure (Tarjan 1974), so that the search is nearly linear in blocks
-//! and edges.
+//! Blocks are numbered in reverse postorder. A header is the target of an edge that does not go forward; its loop
+//! contains all blocks that reach such an edge without passing the header. This is the loop forest of Havlak (1997)
+//! without its treatment of irreducible loops: of a second entry to a loop, only blocks after the header belong to the
+//! loop. Headers are visited from the last to the first, and the blocks of a loop become one node of a union-find
+//! structure (Tarjan 1974), so that the search is nearly linear in blocks and edges.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What the machine layer needs to know of an instruction set.
+//! The properties of an instruction set that the machine layer needs.
 
 use super::list::RegList;
 use super::text::Line;

@@ -1,4 +1,4 @@
-//! Machine code of any target: what the back end does after instruction selection and before the bytes.
+//! Machine code of any target: the phases of the back end after instruction selection and before the bytes.
 //!
 //! ```text
 //! flow       SSA's blocks with critical edges split and loops contiguous       selection begins with it

@@ -1,4 +1,4 @@
-//! What holds of machine code.
+//! The rules for machine code.
 //!
 //! Always:
 //! - Blocks are not empty and together hold all instructions in order; control leaves a block at its last instruction only.

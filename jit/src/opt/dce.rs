@@ -1,7 +1,7 @@
-//! Removes instructions whose value nothing needs.
+//! Dead code elimination: removes instructions whose value is not needed.
 //!
-//! Needed is what acts on the world, may trap or ends a block, and what a needed instruction uses; everything else
-//! goes, cycles of phis included.
+//! Instructions with effects, instructions that may trap, terminators, and all values that needed instructions use are
+//! needed; all others are removed, including cycles of phis.
 //!
 //! ```text
 //! v1: i32 = add v0, v0
@@ -9,8 +9,8 @@
 //! return v0                    return v0
 //! ```
 //!
-//! It runs last because every other pass leaves dead code for it. It is a single rewrite as far as rewrite fuel goes,
-//! as no part of it can be left out safely. Cost: O(instructions + uses).
+//! It runs last because all other passes leave dead code. For rewrite fuel it is a single rewrite, because no part of
+//! it can be left out safely. Cost: O(instructions + uses).
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::Func;

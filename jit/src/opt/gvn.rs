@@ -1,9 +1,9 @@
-//! Global value numbering: computes nothing twice where the first result is available.
+//! Global value numbering: removes computations whose result is available from a dominating one.
 //!
-//! An operation that another with the same operation and arguments dominates means the same value. Arguments are
-//! compared after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis
-//! only within their block. What may trap takes part too: where control reaches the second, the first did not trap. Phis of a
-//! loop that start equal are equal if, supposing so, one iteration keeps them equal.
+//! An operation has the same value as a dominating one with the same operation and arguments. Arguments are compared
+//! after replacement, commutative operations and mirrored comparisons (`a < b`, `b > a`) in one order, phis only within
+//! their block. Operations that may trap take part: where control reaches the second, the first has not trapped. Phis
+//! of a loop that start equal are equal if, assuming that they are, one iteration keeps them equal.
 //!
 //! ```text
 //! v2: i32 = add v0, v1                v2: i32 = add v0, v1
@@ -12,13 +12,13 @@
 //!     return v3                           return v2
 //! ```
 //!
-//! Values that are as cheap to compute again as to keep are shared within their block only: across blocks they would occupy
-//! registers, or be spilt. With all of them shared, machine code of quickjs and rollup came out 0.3 and 0.6 % bigger than without this
-//! pass; so it comes out smaller.
+//! Values that are as cheap to recompute as to keep are shared within their block only: across blocks they would occupy
+//! registers, or be spilt. With all of them shared, the machine code of quickjs and rollup was 0.3 and 0.6 % bigger
+//! than without this pass; now it is smaller.
 //!
 //! One walk over the dominator tree in preorder with one hash table (Briggs, Cooper, Simpson, "Value Numbering", 1997,
-//! section 3). Nothing is ever taken out of the table: an entry whose block does not dominate the present one belongs
-//! to a subtree that is finished, so it is overwritten. Cost: O(instructions), expected.
+//! section 3). Entries are never removed: an entry whose block does not dominate the current one belongs to a finished
+//! subtree, and is overwritten. Cost: O(instructions), expected.
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::hash_table::{HashTable, Slot};

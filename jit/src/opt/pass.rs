@@ -1,4 +1,4 @@
-//! What a pass is, and what surrounds it while it runs: analyses, fuel, options, counters.
+//! The definition of a pass, and its context: analyses, fuel, options, counters.
 
 use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::Func;

@@ -1,4 +1,4 @@
-//! Which passes run, in which order, and why in that order.
+//! The order of the passes, and the reasons for it.
 
 use super::pass::Pass;
 use super::{constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading};

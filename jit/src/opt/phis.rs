@@ -1,4 +1,4 @@
-//! Removes redundant phis: sets of phis that refer to each other and to just one other value, which they all equal.
+//! Removes redundant phis: sets of phis that refer only to each other and to one other value, which all of them equal.
 //!
 //! ```text
 //! b1: v1: i32 = phi b0: v0, b2: v2

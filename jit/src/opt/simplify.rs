@@ -1,4 +1,4 @@
-//! Folds constants and replaces operations by simpler ones, by the rules of [`rules`].
+//! Folds constants and replaces operations by simpler ones, with the rules of [`rules`].
 //!
 //! ```text
 //! v2: i32 = const 8

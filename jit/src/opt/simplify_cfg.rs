@@ -1,5 +1,5 @@
-//! Removes branches that go one way only, the blocks that are then unreachable, and jumps between blocks that always
-//! follow one another.
+//! Removes branches with a constant condition, blocks that become unreachable, and jumps between blocks that always
+//! follow each other.
 //!
 //! ```text
 //! b0: v1: i32 = const 1            b0: v1: i32 = const 1
@@ -9,8 +9,8 @@
 //! b2: return v0
 //! ```
 //!
-//! It runs after the passes that make conditions constant, and before the one that cleans up phis that lose arguments
-//! here. Cost: O(instructions + edges).
+//! It runs after the passes that make conditions constant, and before the one that simplifies phis, which lose
+//! arguments here. Cost: O(instructions + edges).
 
 use super::cfg_edit::remove_unreachable;
 use super::pass::{Changed, Context, Pass};
@@ -20,8 +20,8 @@ use crate::ir::{Block, Func, Op};
 pub const PASS: Pass = Pass { name: "simplify_cfg", run, needs: &[], keeps: &[] };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let ways = func.blocks().filter_map(|block| Some((block, only_way(func, block).filter(|_| cx.spend())?)));
-    let decided: Vec<(Block, usize)> = ways.collect();
+    let constant = func.blocks().filter_map(|block| Some((block, constant_successor(func, block).filter(|_| cx.spend())?)));
+    let decided: Vec<(Block, usize)> = constant.collect();
     let mut changed = decided.len() as u32;
     if changed > 0 {
         jump(func, &decided);
@@ -73,7 +73,7 @@ fn jump(func: &mut Func<'_>, decided: &[(Block, usize)]) {
 const MANY: usize = 64;
 
 /// The one successor, by its index, that the branch at the end of `block` can take.
-fn only_way(func: &Func<'_>, block: Block) -> Option<usize> {
+fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
     let terminator = func.terminator(block)?;
     let succs = &func.block(block).succs;
     let &index = func.args(terminator).first()?;

@@ -1,4 +1,4 @@
-//! Jump threading: lets an edge bypass a branch that is decided on it.
+//! Jump threading: lets an edge bypass a branch whose direction is known on that edge.
 //!
 //! ```text
 //! b1: jump b3                              b1: jump b4
@@ -107,8 +107,8 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [b
             continue;
         }
         let edge = edge_from(func, block, k);
-        let goes = goes(func, cx.dom(), bypassed, block, k, (pred, edge));
-        let target = goes.map(|holds| func.block(block).succs[usize::from(!holds)]);
+        let holds = condition_on_edge(func, cx.dom(), bypassed, block, k, (pred, edge));
+        let target = holds.map(|holds| func.block(block).succs[usize::from(!holds)]);
         let can_pay = !charged || func.block(pred).succs.len() == 1;
         // Two edges between the same blocks are distinguished by their order, which a new one would change.
         let can_take = |target: Block| {
@@ -155,8 +155,8 @@ fn edge_from(func: &Func<'_>, block: Block, k: usize) -> usize {
     succs.map(|(i, _)| i).nth(earlier).expect("an edge stands at both its ends")
 }
 
-/// Whether the condition of the branch in `block` holds for control that comes along edge `k`.
-fn goes(
+/// Returns whether the condition of the branch in `block` holds if `block` is entered by edge `k`.
+fn condition_on_edge(
     func: &Func<'_>,
     dom: &Dominators,
     bypassed: &[bool],

@@ -1,4 +1,4 @@
-//! Proves an assignment right by executing it symbolically. It shares nothing with an allocator but the client, whose
+//! Proves an assignment correct by symbolic execution. It shares nothing with an allocator but the client, whose
 //! operands and clobbers are those of TABLE 3.
 //!
 //! The state says which virtual registers' values each place holds. A copy copies what its source holds; an
@@ -298,9 +298,9 @@ fn wide_regs(client: &impl Client) -> Vec<bool> {
     wide
 }
 
-/// By block, the virtual registers that are live at its head, without its parameters; each list ascending. Found by iteration, without the
-/// allocator's own analysis. Facts about the others are dropped: an error
-/// here can cause errors to be reported, never to be missed.
+/// Returns, by block, the virtual registers that are live at its head, without its parameters; each list is ascending. Found by
+/// iteration, without the allocator's own analysis. Facts about other registers are dropped: an error here can cause errors to be
+/// reported, never to be missed.
 fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
     let mut def_block = vec![usize::MAX; client.num_regs()];
     let mut uses = Vec::new();

@@ -1,4 +1,4 @@
-//! Copies that allocation makes, before they are put into order.
+//! Copies made by allocation, before they are ordered.
 
 use super::client::Place;
 

@@ -1,4 +1,4 @@
-//! Where each virtual register is at each point, after the scan.
+//! The location of each virtual register at each point, after the scan.
 
 use super::client::Place;
 use super::point::Point;

@@ -1,9 +1,9 @@
 //! Groups of copies that are executed at once, put into an order in which they can be executed one after another.
 //!
-//! A copy can be made once no other copy has to read its destination. When no such copy is left the rest are cycles, and one
-//! of the values has to step aside. That takes a register that is free at this point, as does a copy from slot to slot; where
-//! there is none, a slot that is used for nothing else. (L. Rideau, B. P. Serpette, X. Leroy, "Tilting at
-//! Windmills with Coq", JAR 2008.)
+//! A copy can be made when no other copy still has to read its destination. When there is no such copy left, the rest
+//! are cycles, and one of the values must be moved aside. This needs a register that is free at this point, as does a
+//! copy from slot to slot; if there is none, a slot reserved for this is used. (L. Rideau, B. P. Serpette, X. Leroy,
+//! "Tilting at Windmills with Coq", JAR 2008.)
 
 use super::client::{Class, Client, Move, Place, Reg, RegSet, SlotWidth};
 use super::copies::Copy;

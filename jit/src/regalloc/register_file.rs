@@ -1,5 +1,5 @@
-//! The register file during the scan: for each physical register (and each spill slot), what it holds from the point that the scan
-//! has reached.
+//! The register file during the scan: the contents of each physical register (and each spill slot) from the point that
+//! the scan has reached.
 
 use super::point::{Point, Range};
 

@@ -1,12 +1,12 @@
 //! The linear scan: segments get their locations in the order of their starts.
 //!
-//! 1. A segment that finds a register free for all its ranges gets one, if possible where a related value is.
-//! 2. Otherwise what can be done is compared by its cost: a register that is free for a while, with the rest of
-//!    the segment split off; a register whose segment is evicted; no register up to the next use that needs one.
-//!    A register that the function must save counts its saving among the costs.
-//! 3. What goes to memory is split where that is cheapest, and comes back before its next use where *that* is cheapest: a value
-//!    that is not used in a loop leaves before the loop and returns after it. The rest goes back into the queue: second-chance
-//!    allocation. It starts later than the segment being placed, so the scan terminates.
+//! 1. A segment gets a register that is free for all its ranges, if there is one, if possible that of a related value.
+//! 2. Otherwise the cheapest of these is chosen: a register that is free for a while, with the rest of the segment
+//!    split off; a register whose segment is evicted; no register up to the next use that needs one. A register that
+//!    the function must save counts its saving among the costs.
+//! 3. A segment that goes to memory is split where that is cheapest, and reloaded before its next use where *that* is
+//!    cheapest: a value that is not used in a loop is stored before the loop and reloaded after it. The rest goes back
+//!    into the queue (second-chance allocation). It starts later than the segment being placed, so the scan terminates.
 //!
 //! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear Scan
 //! Register Allocation on SSA Form", CGO 2010. The choice by cost instead of by the distance of the next use is ours.

@@ -56,7 +56,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
-        if rewriter.known.tells(block) {
+        if rewriter.known.may_rewrite(block) {
             rewriter.block(block);
         }
     }
@@ -169,7 +169,7 @@ impl Rewriter<'_, '_, '_, '_> {
         self.select(block, value);
     }
 
-    /// An existing comparison that is exactly what `tree` says of `value`.
+    /// Returns an existing comparison that equals `value`, whose tree is `tree`.
     fn truth(&self, value: Value, tree: Tree) -> Option<Value> {
         let (var, arms) = self.known.forest.as_test(tree)?;
         let inverted = match arms {
@@ -177,11 +177,13 @@ impl Rewriter<'_, '_, '_, '_> {
             [Tree::ONE, Tree::ZERO] => true,
             _ => return None,
         };
-        self.at_hand(value, var).find(|&(other, by)| by == inverted && self.func.op(other).is_boolean()).map(|(other, _)| other)
+        self.earlier_computers(value, var)
+            .find(|&(other, by)| by == inverted && self.func.op(other).is_boolean())
+            .map(|(other, _)| other)
     }
 
     /// Other values that compute predicate `var`, or its inverse, before `value`.
-    fn at_hand(&self, value: Value, var: u32) -> impl Iterator<Item = (Value, bool)> {
+    fn earlier_computers(&self, value: Value, var: u32) -> impl Iterator<Item = (Value, bool)> {
         let all = self.known.predicates.computed_by(var);
         all.filter(move |&(other, _)| other != value && self.known.layout.comes_before(self.dom, other, value))
     }
@@ -193,16 +195,16 @@ impl Rewriter<'_, '_, '_, '_> {
         }
         let &[condition, then, other] = self.func.args(value) else { return };
         let tree = self.known.condition(self.func, self.dom, condition, block);
-        let goes = self.goes(tree);
-        if let Some(goes) = goes
+        let truth = self.constant_truth(tree);
+        if let Some(holds) = truth
             && self.spend()
         {
-            self.func.replace(value, if goes { then } else { other });
+            self.func.replace(value, if holds { then } else { other });
         }
     }
 
-    /// The one truth that all reached leaves of a condition have.
-    fn goes(&mut self, tree: Tree) -> Option<bool> {
+    /// Returns the truth of a condition if all leaves that can be reached have the same.
+    fn constant_truth(&mut self, tree: Tree) -> Option<bool> {
         let forest = &self.known.forest;
         let holds = forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(1..)));
         let fails = forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(0)));
@@ -215,16 +217,16 @@ impl Rewriter<'_, '_, '_, '_> {
             return;
         }
         let unknown = self.known.tree(condition) == Tree::BOTTOM;
-        let (tree, goes) = match unknown {
-            true => (Tree::BOTTOM, self.known.told(self.func, self.dom, condition, block)),
+        let (tree, truth) = match unknown {
+            true => (Tree::BOTTOM, self.known.implied_truth(self.func, self.dom, condition, block)),
             false => {
                 let tree = self.known.condition(self.func, self.dom, condition, block);
-                (tree, self.goes(tree))
+                (tree, self.constant_truth(tree))
             }
         };
-        if let Some(goes) = goes {
+        if let Some(holds) = truth {
             if self.spend() {
-                self.set_operand(branch, u64::from(goes), constants);
+                self.set_operand(branch, u64::from(holds), constants);
             }
             return;
         }
@@ -232,10 +234,10 @@ impl Rewriter<'_, '_, '_, '_> {
             return;
         }
         let Some((var, [zero, one])) = self.known.forest.as_test(tree) else { return };
-        let (Some(zero), Some(one)) = (self.goes(zero), self.goes(one)) else { return };
+        let (Some(zero), Some(one)) = (self.constant_truth(zero), self.constant_truth(one)) else { return };
         debug_assert_ne!(zero, one, "a test with equal arms is no test");
         // Rather a value that needs no exchange of successors.
-        let fits = self.at_hand(branch, var).filter(|&(other, _)| other != condition);
+        let fits = self.earlier_computers(branch, var).filter(|&(other, _)| other != condition);
         let Some((tested, inverted)) = fits.min_by_key(|&(_, inverted)| inverted == one) else { return };
         let swap = inverted == one;
         let succs = &self.func.block(block).succs;

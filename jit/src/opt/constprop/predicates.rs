@@ -203,23 +203,23 @@ impl<'s> Predicates<'s> {
         for &block in cfg.order() {
             let Some(terminator) = func.terminator(block) else { continue };
             let succs = &func.block(block).succs;
-            let only_way = |succ: Block| func.block(succ).preds.len() == 1;
+            let is_only_edge = |succ: Block| func.block(succ).preds.len() == 1;
             let op = func.op(terminator);
-            if op == Op::Branch && succs.iter().any(|&succ| only_way(succ)) {
+            if op == Op::Branch && succs.iter().any(|&succ| is_only_edge(succ)) {
                 let (var, inverted) = self.truth_of(func, dom, homes, func.args(terminator)[0]);
-                for (k, &succ) in succs.iter().enumerate().filter(|&(_, &succ)| only_way(succ)) {
+                for (k, &succ) in succs.iter().enumerate().filter(|&(_, &succ)| is_only_edge(succ)) {
                     self.note(var, succ, (k == 0) != inverted);
                 }
             } else if op == Op::BrTable {
                 let index = func.args(terminator)[0];
                 let default = succs.len() - 1;
                 for (k, &succ) in succs[..default].iter().enumerate() {
-                    if only_way(succ) {
+                    if is_only_edge(succ) {
                         let var = self.equals(func, dom, homes, index, k as u64);
                         self.note(var, succ, true);
                     }
                 }
-                if only_way(succs[default]) && default <= MAX_TABLE {
+                if is_only_edge(succs[default]) && default <= MAX_TABLE {
                     for k in 0..default {
                         let var = self.equals(func, dom, homes, index, k as u64);
                         self.note(var, succs[default], false);

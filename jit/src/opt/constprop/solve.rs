@@ -41,8 +41,8 @@ pub struct Solution<'s> {
     trees: &'s mut [Tree],
     executable: &'s mut [bool],
     reached: &'s mut [bool],
-    /// By block, whether anything in it is known or was at first, or is a `select`.
-    telling: &'s mut [bool],
+    /// By block, whether anything was ever known of a value in it, or it has a `select`.
+    has_facts: &'s mut [bool],
     limits: PropagationLimits,
 }
 
@@ -68,20 +68,20 @@ pub fn solve<'s>(
 }
 
 impl Solution<'_> {
-    /// What is known of `value`, wherever it is used. Comparisons of which nothing else is known have no tree here:
+    /// Returns what is known of `value` at all its uses. Comparisons of which nothing else is known have no tree here:
     /// see [`Solution::boolean`].
     pub fn tree(&self, value: Value) -> Tree {
         self.trees[value.index()]
     }
 
-    /// Whether control can come to `block`.
+    /// Returns whether `block` is reachable.
     pub fn reaches(&self, block: Block) -> bool {
         self.reached[block.index()]
     }
 
     /// Whether `block` may hold anything to rewrite.
-    pub fn tells(&self, block: Block) -> bool {
-        self.telling[block.index()] && self.reaches(block)
+    pub fn may_rewrite(&self, block: Block) -> bool {
+        self.has_facts[block.index()] && self.reaches(block)
     }
 
     /// How many distinct predicates trees may test: 0 if the budget did not suffice for any.
@@ -89,8 +89,8 @@ impl Solution<'_> {
         self.limits.predicates
     }
 
-    /// The successor of `block`, by number, that control always goes to, if there is just one.
-    fn only_way(&self, func: &Func<'_>, block: Block) -> Option<usize> {
+    /// Returns the index of the successor to which `block` always leads, if there is only one.
+    fn constant_successor(&self, func: &Func<'_>, block: Block) -> Option<usize> {
         let mut taken = (0..func.block(block).succs.len()).filter(|&k| self.executable[self.layout.edge_out(block, k)]);
         let first = taken.next()?;
         taken.next().is_none().then_some(first)
@@ -108,11 +108,11 @@ impl Solution<'_> {
             }
             let Some(terminator) = func.terminator(block) else { continue };
             if matches!(func.op(terminator), Op::Branch | Op::BrTable) && func.as_const(func.args(terminator)[0]).is_none() {
-                proved.branches += u64::from(func.block(block).succs.len() > 1 && self.only_way(func, block).is_some());
+                proved.branches += u64::from(func.block(block).succs.len() > 1 && self.constant_successor(func, block).is_some());
             }
         }
         // Of values in blocks that control never comes to, nothing is known.
-        let values = cfg.order().iter().filter(|&&block| self.tells(block)).flat_map(|&block| &func.block(block).insts);
+        let values = cfg.order().iter().filter(|&&block| self.may_rewrite(block)).flat_map(|&block| &func.block(block).insts);
         let known = values.filter(|&&value| self.tree(value) != Tree::BOTTOM && func.op(value) != Op::Const);
         proved.constants = known.filter(|&&value| self.forest.constant(self.tree(value)).is_some()).count() as u64;
         proved
@@ -128,9 +128,9 @@ impl Solution<'_> {
         }
     }
 
-    /// The truth of a condition of which nothing else is known, if the way to `block` tells it. That is all that
-    /// [`Solution::condition`] could make of it, but takes no tree; and most conditions are unknown.
-    pub fn told(&mut self, func: &Func<'_>, dom: &Dominators, condition: Value, block: Block) -> Option<bool> {
+    /// Returns the truth of a condition of which nothing else is known, if the edges to `block` imply it. The result is
+    /// that of [`Solution::condition`] without making a tree; most conditions are unknown.
+    pub fn implied_truth(&mut self, func: &Func<'_>, dom: &Dominators, condition: Value, block: Block) -> Option<bool> {
         if self.limits.predicates == 0 {
             return None;
         }
@@ -211,7 +211,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             trees: scratch.alloc_slice_fill_copy(values, Tree::TOP),
             executable: scratch.alloc_slice_fill_copy(layout.num_edges(), false),
             reached: scratch.alloc_slice_fill_copy(blocks, false),
-            telling: scratch.alloc_slice_fill_copy(blocks, false),
+            has_facts: scratch.alloc_slice_fill_copy(blocks, false),
             layout,
             limits,
         };
@@ -304,7 +304,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         self.known.trees[value.index()] = tree;
         if tree != Tree::BOTTOM || inst.op == Op::Select {
             self.changes[value.index()] = u8::from(tree != Tree::TOP);
-            self.known.telling[block.index()] |= inst.op != Op::Const;
+            self.known.has_facts[block.index()] |= inst.op != Op::Const;
         }
     }
 
@@ -317,7 +317,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let evaluated = matches!(inst.op.effect(), Effect::Pure | Effect::Trap) && is_scalar(inst.ty);
         if evaluated && self.known.tree(value) != Tree::BOTTOM {
             let tree = self.evaluate(block, value);
-            self.known.telling[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
+            self.known.has_facts[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
             self.set(value, tree);
         } else {
             self.known.trees[value.index()] = Tree::BOTTOM;
@@ -397,11 +397,11 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         if op == Op::Branch {
             let condition = self.func.args(terminator)[0];
             let [then, other] = self.ways(block, condition);
-            self.known.telling[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
+            self.known.has_facts[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
             [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
         } else if op == Op::BrTable {
             let index = self.known.tree(self.func.args(terminator)[0]);
-            self.known.telling[block.index()] |= index != Tree::BOTTOM;
+            self.known.has_facts[block.index()] |= index != Tree::BOTTOM;
             let mut taken = Vec::new();
             let unknown = self.known.forest.any(index, &mut |leaf| {
                 if let Leaf::Const(bits) = leaf {
@@ -427,8 +427,8 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
     /// Whether the branch on `condition` in `block` may be taken, and whether it may be passed.
     fn ways(&mut self, block: Block, condition: Value) -> [bool; 2] {
         if self.known.tree(condition) == Tree::BOTTOM {
-            let told = self.known.told(self.func, self.dom, condition, block);
-            return told.map_or([true; 2], |holds| [holds, !holds]);
+            let implied = self.known.implied_truth(self.func, self.dom, condition, block);
+            return implied.map_or([true; 2], |holds| [holds, !holds]);
         }
         let tree = self.known.condition(self.func, self.dom, condition, block);
         let forest = &self.known.forest;
