@@ -11,7 +11,8 @@ impl Compiler<'_> {
     /// A function of more than 2 GB.
     pub fn finish(mut self) -> Result<Compiled, Refusal> {
         self.write_subroutines();
-        let too_long = |_| Refusal::Budget { what: "the distance of a jump", limit: i32::MAX as usize };
+        let too_long =
+            |_| Refusal::Budget { backend: Some(Backend::Baseline), what: "the distance of a jump", limit: i32::MAX as usize };
         let mut prologue = crate::x64::encode::Bytes::with_capacity(128, 0);
         let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
         let overflows = frame::prologue(&mut prologue, self.needs, bytes);
