@@ -98,7 +98,7 @@ pub use records::backtrace::{FrameInfo, WasmBacktrace};
 pub use records::config::{Allocator, Config, Tier, Unavailable};
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result};
-pub use records::events::{Profiler, TierEventKind};
+pub use records::events::{CompiledBy, Profiler, TierEventKind};
 pub use records::limiter::ResourceLimiter;
 pub use records::module::Module;
 pub use records::statistic::StatValue;

@@ -3,7 +3,7 @@
 #![cfg(feature = "jit")]
 
 use std::sync::{Arc, Mutex};
-use weir::{Config, Engine, Instance, Module, Store, Tier, TierEventKind};
+use weir::{CompiledBy, Config, Engine, Instance, Module, Store, Tier, TierEventKind};
 
 const TEXT: &str = r#"(module
     (func $sum (export "sum") (param i64) (result i64) (local i64)
@@ -18,8 +18,8 @@ fn events(config: &mut Config) -> Vec<(String, bool, usize)> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = told.clone();
     config.synchronous_compilation(true).on_tier_event(move |event| {
-        let TierEventKind::Compiled { native, code, .. } = &event.kind else { panic!("{event:?}") };
-        listener.lock().unwrap().push((event.name(), *native, code.len()));
+        let TierEventKind::Compiled { by, code, .. } = &event.kind else { panic!("{event:?}") };
+        listener.lock().unwrap().push((event.name(), *by == CompiledBy::Native, code.len()));
         assert!(event.osr.is_none_or(|pc| event.module.bytecode().bytes[pc as usize] == 0x03), "a loop is there");
     });
     let engine = Engine::new(config).unwrap();

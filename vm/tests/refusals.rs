@@ -3,7 +3,7 @@
 #![cfg(feature = "jit")]
 
 use std::sync::{Arc, Mutex};
-use weir::{Config, Engine, Instance, Module, RefusedBy, Store, Tier, TierEventKind};
+use weir::{CompiledBy, Config, Engine, Instance, Module, RefusedBy, Store, Tier, TierEventKind};
 
 /// A function with more values live at once than a native frame has room for. Cranelift computes each of them again where it is
 /// used, because it is a sum with a constant.
@@ -50,7 +50,7 @@ fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>,
     let listener = told.clone();
     config.synchronous_compilation(true).on_tier_event(move |event| {
         let what = match event.kind {
-            TierEventKind::Compiled { native, .. } => Told::Compiled { native },
+            TierEventKind::Compiled { by, .. } => Told::Compiled { native: by == CompiledBy::Native },
             TierEventKind::Translated { .. } => Told::Translated,
             TierEventKind::Refused { by, reason, interpreted, .. } => {
                 Told::Refused { by: by.to_string(), reason: reason.into(), interpreted }

@@ -18,6 +18,18 @@ pub enum Profiler {
     JitDump,
 }
 
+/// A compiler of functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CompiledBy {
+    /// The native back end.
+    Native,
+    /// Cranelift.
+    Cranelift,
+    /// The baseline compiler.
+    Baseline,
+}
+
 /// The kind of a tier event.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -25,8 +37,8 @@ pub enum TierEventKind<'a> {
     /// The function was compiled, and its code is in place.
     #[non_exhaustive]
     Compiled {
-        /// Whether the native back end compiled it; otherwise Cranelift did.
-        native: bool,
+        /// Its compiler.
+        by: CompiledBy,
         /// The code. It does not move until it is retired or the module is dropped; retired code may stay in use for a
         /// while.
         code: &'a [u8],

@@ -113,6 +113,8 @@ pub enum RefusedBy {
     NativeBackEnd,
     /// The back end Cranelift.
     Cranelift,
+    /// The baseline compiler.
+    Baseline,
     /// The code memory, which has no room now.
     CodeMemory,
     /// The native stack, which has no room for the compiler.
@@ -126,6 +128,7 @@ impl RefusedBy {
             RefusedBy::Construction => "SSA construction",
             RefusedBy::NativeBackEnd => "the native back end",
             RefusedBy::Cranelift => "Cranelift",
+            RefusedBy::Baseline => "the baseline compiler",
             RefusedBy::CodeMemory => "code memory",
             RefusedBy::Stack => "the native stack",
         }

@@ -158,6 +158,7 @@ fn refused_by(backend: Option<Backend>) -> RefusedBy {
         None => RefusedBy::Construction,
         Some(Backend::Native) => RefusedBy::NativeBackEnd,
         Some(Backend::Cranelift) => RefusedBy::Cranelift,
+        Some(Backend::Baseline) => RefusedBy::Baseline,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::entry::Code;
 use super::perf::Perf;
-use crate::records::events::{self, Callback, TierEventKind};
+use crate::records::events::{self, Callback, CompiledBy, TierEventKind};
 use crate::records::module::ModuleRecord;
 use crate::records::stats::Fallback;
 use crate::{Config, Error, Result};
@@ -55,9 +55,13 @@ impl Listeners {
             // A profile in which some code has no name is better than none.
             let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
         }
-        let native = compiled.backend == Backend::Native;
+        let by = match compiled.backend {
+            Backend::Native => CompiledBy::Native,
+            Backend::Cranelift => CompiledBy::Cranelift,
+            Backend::Baseline => CompiledBy::Baseline,
+        };
         let time = Duration::from_nanos(compiled.stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum());
-        self.call(module, func, entry, TierEventKind::Compiled { native, code, time });
+        self.call(module, func, entry, TierEventKind::Compiled { by, code, time });
     }
 
     /// Tells of a panic in the compiler.

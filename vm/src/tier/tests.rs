@@ -1,6 +1,6 @@
 //! Panics in the compiler.
 
-use crate::records::events::TierEventKind;
+use crate::records::events::{CompiledBy, TierEventKind};
 use crate::records::module::ModuleRecord;
 use crate::{Config, Engine, Instance, Module, Store, Tier};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, En
             TierEventKind::Refused { by, reason, interpreted: true, .. } => format!("interpreted: {by}: {reason}"),
             TierEventKind::Refused { by, reason, interpreted: false, .. } => format!("refused: {by}: {reason}"),
             TierEventKind::Translated { .. } => panic!("{event:?}"),
-            TierEventKind::Compiled { native, .. } => format!("compiled: {native}"),
+            TierEventKind::Compiled { by, .. } => format!("compiled: {}", *by == CompiledBy::Native),
             TierEventKind::Retired { .. } => "retired".to_owned(),
         };
         listener.lock().unwrap().push((event.func, what));
