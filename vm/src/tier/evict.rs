@@ -58,7 +58,7 @@ fn report(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
     for record in [&state_of(module).record, &engine.record] {
         record.lock().unwrap_or_else(PoisonError::into_inner).add_retired(bytes as u64);
     }
-    engine.listeners.tell_retired(module, func, entry, bytes);
+    engine.listeners.report_retired(module, func, entry, bytes);
 }
 
 /// Adds an entry that has become ready to the second-chance sweep. If it is the code for the function's calls, OSR

@@ -70,10 +70,10 @@ pub(super) fn compile_and_install(
                 record.add_refused(refused);
             }
         }
-        panics.iter().for_each(|message| engine.listeners.tell_panic(module, func, entry, message));
+        panics.iter().for_each(|message| engine.listeners.report_panic(module, func, entry, message));
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         unsafe {
-            engine.listeners.tell(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &refusals);
+            engine.listeners.report(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &refusals);
         }
     }
     let code = installed.map(|(code, _)| code);

@@ -1,4 +1,4 @@
-//! Tells embedder and profiler of compiled code.
+//! Reports compilations to the embedder and to a profiler.
 
 use super::entry::Code;
 use super::perf::Perf;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_contract::Entry;
 use weir_jit::{Backend, Compiled};
 
-/// Who is told.
+/// The receivers of reports.
 #[derive(Debug)]
 pub(super) struct Listeners {
     callback: Option<Callback>,
@@ -19,7 +19,7 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// Those that the settings name.
+    /// Creates the receivers that the settings name.
     ///
     /// # Errors
     /// The profiler's file can't be written.
@@ -29,11 +29,11 @@ impl Listeners {
         Ok(Listeners { callback: config.tier_events.clone(), perf: perf.map(Mutex::new) })
     }
 
-    /// Tells of a compilation: the refusals in their order, then the code and where it is, if there is some.
+    /// Reports a compilation: the refusals in order, then the code with its address, if there is any.
     ///
     /// # Safety
     /// The code is published there, and the module lives.
-    pub unsafe fn tell(
+    pub unsafe fn report(
         &self,
         module: &Arc<ModuleRecord>,
         func: u32,
@@ -64,13 +64,13 @@ impl Listeners {
         self.call(module, func, entry, TierEventKind::Compiled { by, code, time });
     }
 
-    /// Tells of a panic in the compiler.
-    pub fn tell_panic(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, message: &str) {
+    /// Reports a panic in the compiler.
+    pub fn report_panic(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, message: &str) {
         self.call(module, func, entry, TierEventKind::Panicked { message });
     }
 
-    /// Tells that code of this size was retired.
-    pub fn tell_retired(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
+    /// Reports that code of `bytes` bytes was retired.
+    pub fn report_retired(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
         self.call(module, func, entry, TierEventKind::Retired { bytes });
     }
 
