@@ -54,19 +54,22 @@ fn canonical(ty: &FuncType, ids: &[u32]) -> FuncType {
 /// Replaces a module index in a value type by an identity.
 pub(crate) fn canonical_value(ty: ValType, ids: &[u32]) -> ValType {
     match ty {
-        ValType::Ref(RefType { nullable, heap: HeapType::Concrete(index) }) => {
-            ValType::Ref(RefType { nullable, heap: HeapType::Concrete(ids[index as usize]) })
-        }
-        ty => ty,
+        ValType::Ref(ty) => ValType::Ref(canonical_ref(ty, ids)),
+        ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64 | ValType::V128 => ty,
+    }
+}
+
+/// Replaces a module index in a reference type by an identity.
+fn canonical_ref(ty: RefType, ids: &[u32]) -> RefType {
+    match ty.heap {
+        HeapType::Concrete(index) => RefType { heap: HeapType::Concrete(ids[index as usize]), ..ty },
+        HeapType::Func | HeapType::Extern => ty,
     }
 }
 
 /// Replaces a module index in a table's element type by an identity.
 pub(crate) fn canonical_table(ty: TableType, ids: &[u32]) -> TableType {
-    match canonical_value(ValType::Ref(ty.element), ids) {
-        ValType::Ref(element) => TableType { element, ..ty },
-        _ => unreachable!("a reference type stays one"),
-    }
+    TableType { element: canonical_ref(ty.element, ids), ..ty }
 }
 
 #[cfg(test)]

@@ -292,7 +292,7 @@ unsafe fn evaluate_at(
                 (args, slot_words(&guest.callee_type(callee).params), Some(next))
             }
             Err(Stop::Failed { why, pc }) => return Err(failed(why, pc)),
-            Err(Stop::Steps) => unreachable!("nobody lives to see so many"),
+            Err(Stop::Steps) => unreachable!("2⁶⁴ steps take centuries"),
         };
         for (i, &slot) in slots.iter().enumerate() {
             write_slot(args.add(i * words), words, slot);
