@@ -38,7 +38,7 @@ impl Access {
     pub fn of(func: &Func<'_>, value: Value) -> Option<Access> {
         let inst = func.inst(value);
         let ty = func.operand_type(value);
-        if !matches!(ty, Type::I32 | Type::I64 | Type::F32 | Type::F64) {
+        if !ty.is_number() {
             return None;
         }
         let width = inst.op.access_width(ty)?;

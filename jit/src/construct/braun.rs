@@ -30,6 +30,7 @@
 //! that product quadratic, so work is counted: see [`Braun::work`].
 
 use super::definitions::Definitions;
+use crate::analysis::Cfg;
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::settings::Search;
 use crate::slow_growth;
@@ -373,22 +374,16 @@ impl Braun {
     /// Removes unreachable blocks from `func`, with their outgoing edges. Phis lose the operands of those edges, and
     /// are removed if that makes them trivial.
     pub fn remove_unreachable(&mut self, func: &mut Func<'_>) {
-        let mut reached = vec![false; func.num_blocks()];
-        let mut pending = vec![Block::ENTRY];
-        while let Some(block) = pending.pop() {
-            if !std::mem::replace(&mut reached[block.index()], true) {
-                pending.extend_from_slice(&func.block(block).succs);
-            }
-        }
+        let cfg = Cfg::compute(func);
         self.phis.iter().for_each(|phi| func.inst_mut(phi.value).aux = NONE);
-        self.phis.retain(|phi| reached[phi.block.index()] || func.is_replaced(phi.value));
+        self.phis.retain(|phi| cfg.is_reachable(phi.block) || func.is_replaced(phi.value));
         for (i, phi) in self.phis.iter_mut().enumerate() {
             func.inst_mut(phi.value).aux = i as u32;
             if func.is_replaced(phi.value) {
                 continue;
             }
             let preds = &func.block(phi.block).preds;
-            let kept = func.args(phi.value).iter().zip(preds).filter(|(_, pred)| reached[pred.index()]);
+            let kept = func.args(phi.value).iter().zip(preds).filter(|&(_, &pred)| cfg.is_reachable(pred));
             let args: Vec<Value> = kept.map(|(&arg, _)| arg).collect();
             func.set_args(phi.value, &args);
             (phi.witnesses, phi.scanned, phi.watchers) = ([NO_VALUE; 2], 0, NONE);
@@ -396,9 +391,9 @@ impl Braun {
         }
         self.watches.clear();
         for block in func.blocks() {
-            let live = reached[block.index()];
+            let live = cfg.is_reachable(block);
             let data = func.block_mut(block);
-            data.preds.retain(|pred| live && reached[pred.index()]);
+            data.preds.retain(|pred| live && cfg.is_reachable(*pred));
             if !live {
                 data.insts.clear();
                 data.succs.clear();

@@ -55,7 +55,8 @@ const MAX_BLOCKS: usize = 1 << 14;
 /// # Panics
 /// If `request.options.verify` is on and the CLIF is malformed.
 pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    if Cfg::compute(func).order().len() > MAX_BLOCKS {
+    let cfg = Cfg::compute(func);
+    if cfg.order().len() > MAX_BLOCKS {
         return Err(Refusal::Budget {
             backend: Some(Backend::Cranelift),
             what: "the number of blocks for Cranelift",
@@ -63,9 +64,9 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refus
         });
     }
     let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
-    let compiled = attempt(func, request, !is_leaf)?;
+    let compiled = attempt(func, &cfg, request, !is_leaf)?;
     let (compiled, frame) = match compiled {
-        (_, frame) if is_leaf && frame > UNCHECKED_LEAF_FRAME => attempt(func, request, true)?,
+        (_, frame) if is_leaf && frame > UNCHECKED_LEAF_FRAME => attempt(func, &cfg, request, true)?,
         done => done,
     };
     if frame > MAX_NATIVE_FRAME {
@@ -75,10 +76,10 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refus
 }
 
 /// Compiles with or without a stack check; also returns the size of the frame.
-fn attempt(func: &Func<'_>, request: &Request<'_>, check_stack: bool) -> Result<(Compiled, usize), Refusal> {
+fn attempt(func: &Func<'_>, cfg: &Cfg, request: &Request<'_>, check_stack: bool) -> Result<(Compiled, usize), Refusal> {
     let isa = target::isa(request.options.verify)?;
     let mut cx = Context::new();
-    translate(func, request, check_stack, &mut cx, isa)?;
+    translate(func, cfg, request, check_stack, &mut cx, isa)?;
     if let Err(error) = cx.compile(isa, &mut ControlPlane::default()) {
         return Err(match error.inner {
             CodegenError::Verifier(errors) => panic!("malformed CLIF for function {}: {errors}\n{}", func.index, error.func),
@@ -162,6 +163,7 @@ fn trap_site(code: TrapCode) -> TrapSite {
 /// Writes the CLIF of `func` into `cx`.
 fn translate(
     func: &Func<'_>,
+    cfg: &Cfg,
     request: &Request<'_>,
     check_stack: bool,
     cx: &mut Context,
@@ -170,7 +172,6 @@ fn translate(
     let mut frontend = FunctionBuilderContext::new();
     cx.func.signature = signature::entry_signature(func, request.module.func_type(func.index))?;
     let mut b = FunctionBuilder::new(&mut cx.func, &mut frontend);
-    let cfg = Cfg::compute(func);
     let blocks = func.blocks().map(|_| b.create_block()).collect();
     let mut region = |user_id, description: &'static str| {
         b.func.dfg.alias_regions.insert(AliasRegionData { user_id, description: description.into() })

@@ -2,11 +2,15 @@
 //! is the entry, and a function from a block to its successors or predecessors.
 //!
 //! ```text
-//! order      reverse postorder, reachability   analysis::Cfg, of SSA; mir::Flow, of the blocks of machine code
-//! loops      loop nests, contiguous loops      mir::Flow, for block frequency, layout and the allocator
-//! liveness   the blocks where a value is live  the allocator's live intervals
+//! node        what numbers blocks
+//! order       reverse postorder, reachability   analysis::Cfg, of SSA; mir::Flow, of the blocks of machine code
+//! dominators  the dominator tree                analysis::Dominators; the verifier of machine code
+//! loops       loop nests, contiguous loops      mir::Flow, for block frequency, layout and the allocator
+//! liveness    the blocks where a value is live  the allocator's live intervals
 //! ```
 
+pub mod dominators;
 pub mod liveness;
 pub mod loops;
+pub mod node;
 pub mod order;

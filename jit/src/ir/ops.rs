@@ -63,6 +63,11 @@ impl Type {
     pub const fn is_float(self) -> bool {
         matches!(self, Type::F32 | Type::F64 | Type::V128)
     }
+
+    /// Whether it is of numbers, which are their bits, of at most 64.
+    pub const fn is_number(self) -> bool {
+        matches!(self, Type::I32 | Type::I64 | Type::F32 | Type::F64)
+    }
 }
 
 impl From<ValType> for Type {

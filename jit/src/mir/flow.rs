@@ -4,7 +4,7 @@
 use super::list::Blocks;
 use crate::analysis::Cfg;
 use crate::graph::loops::Loops;
-use crate::graph::order::reverse_postorder;
+use crate::graph::order::Order;
 use crate::ir::{Block, Func};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Flow {
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> Flow {
         let mut flow = Flow::with_edges_split(func, cfg);
         // The last successor of a block follows it where possible: for `br_if` that is the fall-through.
-        let order = reverse_postorder(flow.origins.len(), |block| flow.succs[block as usize].iter().copied());
+        let order = Order::of(flow.origins.len(), |block: u32| flow.succs[block as usize].iter().copied());
         flow.renumber(&order.blocks);
         flow.make_loops_contiguous();
         flow

@@ -7,7 +7,7 @@ use crate::exceptions::{self, Group};
 use crate::finding::Finding;
 use crate::graph::Graph;
 use crate::rules::arrows::{self, Layer};
-use crate::rules::{commands, cycles, documents, packages, places, size, system, words};
+use crate::rules::{clients, commands, cycles, documents, packages, places, size, system, words};
 use crate::workspace::{self, Files, Package, Workspace};
 
 /// The layers, from the bottom to the top.
@@ -189,6 +189,13 @@ pub const LAYERS: &[Layer] = &[
     },
 ];
 
+/// The compiler's analyses, each of which has a client in a compilation.
+const ANALYSES: &[&str] = &["jit/src/graph/", "jit/src/analysis/"];
+
+/// The clients of analyses.
+const PHASES: &[&str] =
+    &["jit/src/pipeline.rs", "jit/src/construct/", "jit/src/opt/", "jit/src/mir/", "jit/src/regalloc/", "jit/src/x64/"];
+
 /// Folders that are not searched: what builds leave, and what is not ours.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 
@@ -273,6 +280,7 @@ impl House {
         let links = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
         Ok(vec![
             ("arrows", arrows::check(&self.graph, LAYERS)),
+            ("clients", clients::check(&self.graph, ANALYSES, PHASES)),
             ("size", size::check(sources())),
             ("words", words::check(sources())),
             ("unsafe", places::unsafe_code(&self.graph)),

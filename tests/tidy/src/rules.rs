@@ -1,6 +1,7 @@
 //! The rules. Each returns what it finds; exceptions are applied afterwards.
 
 pub mod arrows;
+pub mod clients;
 pub mod commands;
 pub mod cycles;
 pub mod documents;

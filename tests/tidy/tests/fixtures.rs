@@ -5,7 +5,7 @@ use weir_tidy::finding::Finding;
 use weir_tidy::graph::Graph;
 use weir_tidy::rules::arrows::{self, Layer};
 use weir_tidy::rules::packages::{self, Foreign};
-use weir_tidy::rules::{commands, cycles, documents, places, size, system, words};
+use weir_tidy::rules::{clients, commands, cycles, documents, places, size, system, words};
 use weir_tidy::workspace::{Package, Workspace};
 
 fn read(files: &[(&str, &str)]) -> Graph {
@@ -103,6 +103,21 @@ fn a_forbidden_arrow_is_found() {
 fn a_file_in_no_layer_is_found() {
     let findings = arrows::check(&read(&[("q/src/lib.rs", "")]), LAYERS);
     assert_eq!(keys(&findings), ["q/src/lib.rs"]);
+}
+
+#[test]
+fn an_analysis_without_a_client_is_found() {
+    let files = [
+        ("p/src/lib.rs", "mod analysis; mod opt;"),
+        ("p/src/analysis/mod.rs", "pub mod dom; mod order; pub mod loops; pub mod live; pub use loops::Loops;"),
+        ("p/src/analysis/dom.rs", "use super::order::Order; pub struct Dom;"),
+        ("p/src/analysis/order.rs", "pub struct Order;"),
+        ("p/src/analysis/loops.rs", "use super::dom::Dom; pub struct Loops;"),
+        ("p/src/analysis/live.rs", "pub struct Live;"),
+        ("p/src/opt.rs", "use crate::analysis::dom::Dom; #[cfg(test)] mod tests { use crate::analysis::live::Live; }"),
+    ];
+    let findings = clients::check(&read(&files), &["p/src/analysis/"], &["p/src/opt.rs"]);
+    assert_eq!(keys(&findings), ["p/src/analysis/loops.rs", "p/src/analysis/live.rs"]);
 }
 
 #[test]

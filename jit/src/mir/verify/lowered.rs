@@ -1,5 +1,7 @@
 //! Checks of code over virtual registers.
 
+use crate::graph::dominators::Dominators;
+use crate::graph::order::Order;
 use crate::mir::code::MachineCode;
 use crate::mir::isa::Inst;
 use crate::regalloc::{Operand, Position, Reg, RegSet, Role};
@@ -20,7 +22,7 @@ pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
         Role::Use => {
             let definition = definitions.get(operand.reg.index()).copied().flatten();
             let (at, defined) = definition.ok_or_else(|| format!("{:?} is never defined", operand.reg))?;
-            let before = if at == block { defined < inst || inst.is_none() } else { dominates(&dominators, at, block) };
+            let before = if at == block { defined < inst || inst.is_none() } else { dominators.dominates(at, block) };
             if before { Ok(()) } else { Err(format!("{:?} is used in b{block} where it may not be defined", operand.reg)) }
         }
     })?;
@@ -99,90 +101,8 @@ fn check_physical<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     Ok(())
 }
 
-/// For each block, its immediate dominator; the entry is its own. Cooper, Harvey and Kennedy (2001), on blocks in reverse
-/// postorder, which loops that were made contiguous may have changed: so the order is found anew.
-fn dominators<I: Inst>(code: &MachineCode<I>) -> Vec<(u32, u32)> {
-    let order = postorder(code);
-    let mut number = vec![0u32; code.blocks.len()];
-    (0..).zip(&order).for_each(|(i, &block)| number[block as usize] = i);
-    let mut idom: Vec<Option<u32>> = vec![None; code.blocks.len()];
-    idom[0] = Some(0);
-    let mut changed = true;
-    while std::mem::take(&mut changed) {
-        for &block in order.iter().rev().filter(|&&block| block != 0) {
-            let mut found: Option<u32> = None;
-            for &pred in code.blocks[block as usize].preds.iter().filter(|&&pred| idom[pred as usize].is_some()) {
-                found = Some(found.map_or(pred, |other| common(&idom, &number, pred, other)));
-            }
-            changed |= idom[block as usize] != found;
-            idom[block as usize] = found;
-        }
-    }
-    intervals(&idom, &order)
-}
-
-fn common(idom: &[Option<u32>], number: &[u32], mut a: u32, mut b: u32) -> u32 {
-    let up = |block: u32| idom[block as usize].expect("processed before");
-    while a != b {
-        while number[a as usize] < number[b as usize] {
-            a = up(a);
-        }
-        while number[b as usize] < number[a as usize] {
-            b = up(b);
-        }
-    }
-    a
-}
-
-fn postorder<I: Inst>(code: &MachineCode<I>) -> Vec<u32> {
-    let mut seen = vec![false; code.blocks.len()];
-    seen[0] = true;
-    let (mut order, mut stack) = (Vec::with_capacity(code.blocks.len()), vec![(0u32, 0usize)]);
-    while let Some((block, next)) = stack.last_mut() {
-        match code.blocks[*block as usize].succs.get(*next) {
-            Some(&succ) => {
-                *next += 1;
-                if !std::mem::replace(&mut seen[succ as usize], true) {
-                    stack.push((succ, 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order
-}
-
-/// For each block, when a walk of the dominator tree enters and leaves it.
-fn intervals(idom: &[Option<u32>], postorder: &[u32]) -> Vec<(u32, u32)> {
-    let mut children = vec![Vec::new(); idom.len()];
-    for &block in postorder.iter().rev().filter(|&&block| block != 0) {
-        children[idom[block as usize].unwrap_or(0) as usize].push(block);
-    }
-    let mut found = vec![(u32::MAX, 0); idom.len()];
-    let (mut clock, mut stack) = (0, vec![(0u32, 0usize)]);
-    while let Some((block, next)) = stack.last_mut() {
-        if *next == 0 {
-            found[*block as usize].0 = clock;
-            clock += 1;
-        }
-        match children[*block as usize].get(*next) {
-            Some(&child) => {
-                *next += 1;
-                stack.push((child, 0));
-            }
-            None => {
-                found[*block as usize].1 = clock;
-                stack.pop();
-            }
-        }
-    }
-    found
-}
-
-fn dominates(intervals: &[(u32, u32)], a: u32, b: u32) -> bool {
-    let (a, b) = (intervals[a as usize], intervals[b as usize]);
-    a.0 <= b.0 && b.0 < a.1
+/// Loops that were made contiguous may have changed the order of blocks, so that it is found anew.
+fn dominators<I: Inst>(code: &MachineCode<I>) -> Dominators<u32> {
+    let order = Order::of(code.blocks.len(), |block: u32| code.blocks[block as usize].succs.iter().copied());
+    Dominators::of(&order, |block| code.blocks[block as usize].preds.iter().copied())
 }

@@ -11,7 +11,7 @@ use super::lists::{List, Lists};
 use super::numbers::Numbers;
 use super::tree::Var;
 use crate::analysis::{Cfg, Dominators, Homes};
-use crate::ir::family::{Compare, Family, FloatCompare};
+use crate::ir::family::{Compare, Family};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -232,35 +232,21 @@ impl<'s> Predicates<'s> {
 
 /// The canonical comparison, whether its arguments are exchanged, and whether its outcome is.
 fn canonical(op: Op) -> (Option<Op>, bool, bool) {
-    let (op, mirrored, inverted) = match op.family() {
-        Family::Compare(op) => match op {
-            Compare::Eq | Compare::Eqz => (Op::Eq, false, false),
-            Compare::Ne => (Op::Eq, false, true),
-            // a > b = b < a, a >= b = !(a < b), a <= b = !(b < a)
-            Compare::LtS => (Op::LtS, false, false),
-            Compare::GtS => (Op::LtS, true, false),
-            Compare::GeS => (Op::LtS, false, true),
-            Compare::LeS => (Op::LtS, true, true),
-            Compare::LtU => (Op::LtU, false, false),
-            Compare::GtU => (Op::LtU, true, false),
-            Compare::GeU => (Op::LtU, false, true),
-            Compare::LeU => (Op::LtU, true, true),
-        },
+    let mirror = |op: Op| op.mirror().unwrap_or(op);
+    match op.family() {
+        Family::Compare(Compare::Eqz) => (Some(Op::Eq), false, false),
         // NaN fails every order, so that an order of floats has no inverse.
-        Family::FloatCompare(op) => match op {
-            FloatCompare::Feq => (Op::Feq, false, false),
-            FloatCompare::Fne => (Op::Feq, false, true),
-            FloatCompare::Flt => (Op::Flt, false, false),
-            FloatCompare::Fgt => (Op::Flt, true, false),
-            FloatCompare::Fle => (Op::Fle, false, false),
-            FloatCompare::Fge => (Op::Fle, true, false),
-        },
-        Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Convert(_) => return (None, false, false),
-        Family::Float(_) | Family::FloatUnary(_) | Family::Simd(_) | Family::Reference(_) => return (None, false, false),
-        Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => return (None, false, false),
-        Family::Table(_) | Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => return (None, false, false),
-    };
-    (Some(op), mirrored, inverted)
+        Family::Compare(_) | Family::FloatCompare(_) => {
+            let inverse = op.inverse().unwrap_or(op);
+            let forms = [(op, false, false), (inverse, false, true), (mirror(op), true, false), (mirror(inverse), true, true)];
+            let (first, mirrored, inverted) = forms.into_iter().min_by_key(|form| form.0 as u32).expect("there are four");
+            (Some(first), mirrored, inverted)
+        }
+        Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Convert(_) => (None, false, false),
+        Family::Float(_) | Family::FloatUnary(_) | Family::Simd(_) | Family::Reference(_) => (None, false, false),
+        Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => (None, false, false),
+        Family::Table(_) | Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => (None, false, false),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, Dominators, Homes};
 use crate::ir::fold::fold_opcode;
 use crate::ir::rules::absorbs;
-use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use crate::ir::{Block, Effect, Func, Op, Value};
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -298,7 +298,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let inst = self.func.inst(value);
         let tree = match inst.op.effect() {
             Effect::Terminator => return self.flow(block, value),
-            Effect::Pure | Effect::Trap if is_scalar(inst.ty) => self.evaluate(block, value),
+            Effect::Pure | Effect::Trap if inst.ty.is_number() => self.evaluate(block, value),
             Effect::Pure | Effect::Trap | Effect::Read | Effect::ReadTrap | Effect::Write => Tree::BOTTOM,
         };
         self.known.trees[value.index()] = tree;
@@ -314,7 +314,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         if inst.op.is_terminator() {
             return self.flow(block, value);
         }
-        let evaluated = matches!(inst.op.effect(), Effect::Pure | Effect::Trap) && is_scalar(inst.ty);
+        let evaluated = matches!(inst.op.effect(), Effect::Pure | Effect::Trap) && inst.ty.is_number();
         if evaluated && self.known.tree(value) != Tree::BOTTOM {
             let tree = self.evaluate(block, value);
             self.known.has_facts[block.index()] |= tree != Tree::BOTTOM || inst.op == Op::Select;
@@ -682,9 +682,4 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             _ => Tree::BOTTOM,
         }
     }
-}
-
-/// Whether constants of this type are their bits.
-fn is_scalar(ty: Type) -> bool {
-    matches!(ty, Type::I32 | Type::I64 | Type::F32 | Type::F64)
 }

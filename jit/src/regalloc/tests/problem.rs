@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use crate::graph::loops::Loops;
-use crate::graph::order::reverse_postorder;
+use crate::graph::order::Order;
 use crate::regalloc::client::{Assignment, Class, Client, Constraint, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::ops::Range;
 
@@ -170,7 +170,7 @@ impl Graph {
             succs.push(out);
         }
         split_critical_edges(&mut succs);
-        let order = reverse_postorder(succs.len(), |node| succs[node as usize].iter().copied()).blocks;
+        let order = Order::of(succs.len(), |node: u32| succs[node as usize].iter().copied()).blocks;
         let succs = renumbered(&succs, &order);
         let (order, loops) = contiguous_loops(&predecessors(&succs));
         let succs = renumbered(&succs, &order);
