@@ -5,6 +5,7 @@
 //! registers are made: the cost is that of the result.
 
 use super::client::{Client, Constraint, Operand, Position, Reg, Role};
+use super::costs::Costs;
 use super::impossible::Impossible;
 use super::point::{Point, Range};
 use crate::graph::liveness::LiveBlocks;
@@ -106,15 +107,14 @@ struct Collector {
     claims: Vec<(u32, Range)>,
     /// By physical register, the last of its claims.
     last_claim: [Option<u32>; Reg::PHYSICAL],
-    block_of: Vec<u32>,
 }
 
 impl Intervals {
-    /// The intervals of `client`'s code, whose blocks are executed as often as `frequency` says.
+    /// The intervals of `client`'s code; `costs` are its block frequencies and the blocks of its instructions.
     ///
     /// # Errors
     /// [`Impossible`] if a register is read that nothing writes.
-    pub fn of(client: &impl Client, frequency: &[f32]) -> Result<Intervals, Impossible> {
+    pub fn of(client: &impl Client, costs: &Costs) -> Result<Intervals, Impossible> {
         let regs = client.num_regs();
         let mut collector = Collector {
             regs: vec![Reg::NONE; regs],
@@ -125,9 +125,8 @@ impl Intervals {
             relations: Vec::with_capacity(2 * regs),
             claims: Vec::with_capacity(client.num_insts()),
             last_claim: [None; Reg::PHYSICAL],
-            block_of: vec![0; client.num_insts()],
         };
-        for (block, &frequency) in frequency.iter().enumerate() {
+        for (block, &frequency) in costs.frequency.iter().enumerate() {
             collector.block(client, block, frequency);
         }
         let mut mentions = Lists::collect(regs, &collector.mentions);
@@ -141,7 +140,7 @@ impl Intervals {
         if let Some(reg) = (0..regs).find(misplaced) {
             return Err(Impossible(format!("register {reg} is read before it is written")));
         }
-        let ranges = live_ranges(client, &collector, &mentions);
+        let ranges = live_ranges(client, costs, &collector.defs, &mentions);
         let Collector { regs: names, origins, defs, relations, claims, .. } = collector;
         let (relations, claims) = (Lists::collect(regs, &relations), Lists::collect(Reg::PHYSICAL, &claims));
         Ok(Intervals { regs: names, origins, defs, ranges, mentions, relations, claims })
@@ -172,7 +171,6 @@ impl Intervals {
 impl Collector {
     fn block(&mut self, client: &impl Client, block: usize, frequency: f32) {
         let insts = client.insts(block);
-        self.block_of[insts.start as usize..insts.end as usize].fill(block as u32);
         for &param in client.params(block) {
             self.define(param, Origin::Param, Point::gap(insts.start));
         }
@@ -275,36 +273,27 @@ pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
 }
 
 /// The ranges of each register between its definition and its mentions.
-fn live_ranges(client: &impl Client, collector: &Collector, mentions: &Lists<Mention>) -> Lists<Range> {
+fn live_ranges(client: &impl Client, costs: &Costs, defs: &[Point], mentions: &Lists<Mention>) -> Lists<Range> {
     let regs = client.num_regs();
     let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
     let mut live = LiveBlocks::new(client.num_blocks());
     lists.starts.push(0);
-    for reg in 0..regs {
-        ranges_of(client, collector, reg, mentions.get(reg), &mut live, &mut lists.items);
+    for (reg, &def) in defs.iter().enumerate() {
+        ranges_of(client, costs, def, mentions.get(reg), &mut live, &mut lists.items);
         lists.starts.push(lists.items.len() as u32);
     }
     lists
 }
 
-fn ranges_of(
-    client: &impl Client,
-    collector: &Collector,
-    reg: usize,
-    mentions: &[Mention],
-    live: &mut LiveBlocks,
-    out: &mut Vec<Range>,
-) {
+fn ranges_of(client: &impl Client, costs: &Costs, def: Point, mentions: &[Mention], live: &mut LiveBlocks, out: &mut Vec<Range>) {
     let Some(last) = mentions.last() else { return };
-    let block_at = |point: Point| collector.block_of[point.inst() as usize];
-    let def = collector.defs[reg];
-    let home = block_at(def);
+    let home = costs.block(def) as u32;
     let home_end = Point::gap(client.insts(home as usize).end);
     if last.at < home_end && mentions[0].at.floor() >= def.floor() {
         return out.push(Range { start: def, end: last.at.next() });
     }
     let first = out.len();
-    let uses = mentions.iter().map(|mention| block_at(mention.at));
+    let uses = mentions.iter().map(|mention| costs.block(mention.at) as u32);
     let preds = |block: u32| client.preds(block as usize).iter().copied();
     live.explore(home, uses, preds, |block, live_out| {
         let insts = client.insts(block as usize);

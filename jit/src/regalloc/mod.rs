@@ -41,7 +41,7 @@ pub use impossible::Impossible;
 /// [`Impossible`], when an instruction's constraints contradict each other or the code is not SSA.
 pub fn allocate(client: &impl Client) -> Result<Assignment, Impossible> {
     let costs = costs::Costs::of(client);
-    let intervals = intervals::Intervals::of(client, &costs.frequency)?;
+    let intervals = intervals::Intervals::of(client, &costs)?;
     let segments = scan::scan(client, &intervals, &costs)?;
     Ok(resolve::resolve(client, &intervals, &costs, &segments))
 }
