@@ -34,7 +34,7 @@ pub fn verify(module: &Module) -> Result<Verified, String> {
 /// Verifies every function of a module in the binary format.
 ///
 /// # Errors
-/// The module is invalid, or the error of [`verify`].
+/// The module is invalid, or the error of [`verify()`].
 pub fn verify_binary(wasm: &[u8]) -> Result<Verified, String> {
     verify(&validate::parse(wasm.into()).map_err(|error| error.to_string())?)
 }
