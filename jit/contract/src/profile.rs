@@ -1,6 +1,8 @@
 //! The profile of a function, as plain data: counts of branch directions and of the targets of indirect calls. It is a
 //! snapshot; the interpreter may continue to count.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or call must be named by the compiler")]
+
 use std::fmt;
 use weir_bytecode::Instr;
 use weir_bytecode::opcodes::{CallKind, Control, Effect};

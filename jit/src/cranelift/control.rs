@@ -1,10 +1,8 @@
 //! Entry, blocks, edges, terminators, fuel and polls.
 
-#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
-
 use super::{STORED, Translator, clif_type, trap_code};
-use crate::ir::family::{Family, Terminator};
-use crate::ir::{Block, Entry, Op, Type, Value};
+use crate::ir::family::Terminator;
+use crate::ir::{Block, Entry, Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, BlockArg, BlockCall, InstBuilder, JumpTableData, types};
@@ -57,16 +55,12 @@ impl Translator<'_, '_> {
         }
         let func = self.func;
         for &value in &func.block(block).insts {
-            if let Family::Terminator(op) = func.op(value).family() {
-                self.terminator(op, block, value)?;
-            } else if func.op(value) != Op::Phi {
-                self.inst(value)?;
-            }
+            self.inst(block, value)?;
         }
         Ok(())
     }
 
-    fn terminator(&mut self, op: Terminator, block: Block, value: Value) -> Result<(), Refusal> {
+    pub(super) fn terminator(&mut self, op: Terminator, block: Block, value: Value) -> Result<(), Refusal> {
         let inst = self.func.inst(value);
         self.set_pc(inst.pc);
         match op {

@@ -1,7 +1,5 @@
 //! Linear memories and globals.
 
-#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
-
 use super::{STORED, Translator, clif_type, trap_code};
 use crate::ir::family::{Load, Store};
 use crate::ir::{Calls, Type, Value};

@@ -11,6 +11,8 @@
 //! views of the same memory; it drops the trap tables, calls by symbol instead of through cells, and frees everything or
 //! nothing.
 
+#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
+
 mod calls;
 mod condition;
 mod control;
@@ -25,7 +27,7 @@ mod vector;
 
 use crate::analysis::cfg::Cfg;
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Table};
-use crate::ir::{Func, Op, Type, Value};
+use crate::ir::{Block, Func, Op, Type, Value};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
@@ -86,7 +88,10 @@ fn attempt(func: &Func<'_>, cfg: &Cfg, request: &Request<'_>, check_stack: bool)
             CodegenError::CodeTooLarge => {
                 Refusal::Budget { backend: Some(Backend::Cranelift), what: "the code", limit: u32::MAX as usize }
             }
-            error => unsupported(error.to_string()),
+            error @ (CodegenError::ImplLimitExceeded
+            | CodegenError::Unsupported(_)
+            | CodegenError::RegisterMappingError(_)
+            | CodegenError::Regalloc(_)) => unsupported(error.to_string()),
         });
     }
     let code = cx.compiled_code().expect("it was just compiled");
@@ -245,8 +250,8 @@ impl Translator<'_, '_> {
         self.b.set_srcloc(SourceLoc::new(pc));
     }
 
-    /// Translates one instruction that is no phi and no terminator.
-    fn inst(&mut self, value: Value) -> Result<(), Refusal> {
+    /// Translates one instruction of `block`.
+    fn inst(&mut self, block: Block, value: Value) -> Result<(), Refusal> {
         let inst = self.func.inst(value);
         self.set_pc(inst.pc);
         let result = match inst.op.family() {
@@ -259,7 +264,8 @@ impl Translator<'_, '_> {
                     Some(self.b.ins().select(condition, if_set, if_zero))
                 }
                 Leaf::Result => Some(self.results[inst.imm as usize]),
-                Leaf::Phi => unreachable!("phis are parameters of their blocks"),
+                // A parameter of its block, declared at the entry.
+                Leaf::Phi => return Ok(()),
             },
             Family::Integer(op) => Some(self.integer(op, self.arg(value, 0), self.arg(value, 1))),
             Family::Compare(op) => Some(self.compare(op, value)),
@@ -305,7 +311,7 @@ impl Translator<'_, '_> {
                 Accounting::Fuel => self.charge(inst.imm),
                 Accounting::Poll => self.poll(),
             },
-            Family::Terminator(_) => unreachable!("terminators are translated with their edges"),
+            Family::Terminator(op) => return self.terminator(op, block, value),
         };
         self.values[value.index()] = result;
         Ok(())
@@ -316,7 +322,7 @@ impl Translator<'_, '_> {
             Type::F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
             Type::F64 => self.b.ins().f64const(f64::from_bits(bits)),
             Type::V128 => self.vector_constant(bits.into()),
-            _ => self.b.ins().iconst(clif_type(ty), bits as i64),
+            Type::I32 | Type::I64 | Type::Ref | Type::Void => self.b.ins().iconst(clif_type(ty), bits as i64),
         }
     }
 

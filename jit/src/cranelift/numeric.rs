@@ -1,8 +1,6 @@
 //! Numeric operations. Cranelift's instructions have the same meaning as the Wasm instructions in TABLE 2, including
 //! traps and NaNs, except that comparisons give 8 bits.
 
-#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
-
 use super::Translator;
 use super::condition::integer_condition;
 use crate::ir::family::{Bits, Compare, Convert, Float, FloatCompare, FloatUnary, Integer};

@@ -39,7 +39,12 @@ impl Translator<'_, '_> {
 
     /// Where there are no signal handlers: checks a division beforehand, for which Cranelift's instructions would fault.
     pub(super) fn check_division(&mut self, op: Integer, a: clif::Value, b: clif::Value) {
-        let divides = matches!(op, Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU);
+        let divides = match op {
+            Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => true,
+            Integer::Add | Integer::Sub | Integer::Mul | Integer::MulHigh => false,
+            Integer::And | Integer::Or | Integer::Xor => false,
+            Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => false,
+        };
         if self.request.options.signals || !divides {
             return;
         }

@@ -1,8 +1,6 @@
 //! Vectors. A v128 is kept as an `i8x16` in CLIF; an instruction casts its operands to its shape. The translation
 //! follows the shape and operation in TABLE 1, so that one arm handles all shapes.
 
-#![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
-
 use super::Translator;
 use super::condition::integer_condition;
 use crate::ir::{Type, Value, vector_opcode};

@@ -535,6 +535,22 @@ macro_rules! define_ops {
 for_each_op!(define_ops);
 
 impl Op {
+    /// Whether no code is made at its place: constants are made where they are used; the entry, edges and calls define the others.
+    pub const fn is_defined_elsewhere(self) -> bool {
+        match self.family() {
+            family::Family::Leaf(leaf) => match leaf {
+                family::Leaf::Const | family::Leaf::Param | family::Leaf::Phi | family::Leaf::Result => true,
+                family::Leaf::OsrSlot | family::Leaf::Select => false,
+            },
+            family::Family::Integer(_) | family::Family::Bits(_) | family::Family::Compare(_) => false,
+            family::Family::Float(_) | family::Family::FloatUnary(_) | family::Family::FloatCompare(_) => false,
+            family::Family::Convert(_) | family::Family::Reference(_) | family::Family::Simd(_) => false,
+            family::Family::Load(_) | family::Family::Store(_) | family::Family::Memory(_) => false,
+            family::Family::Global(_) | family::Family::Table(_) | family::Family::Call(_) => false,
+            family::Family::Accounting(_) | family::Family::Terminator(_) => false,
+        }
+    }
+
     /// Whether it ends a block.
     #[inline]
     pub const fn is_terminator(self) -> bool {

@@ -10,7 +10,7 @@ use super::abi;
 use super::code::Code;
 use super::encode::Bytes;
 use super::frame::Frame;
-use super::insts::{Asm, Cond, Encoding, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Sequence, Width};
+use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
 use crate::mir::{FlagSet, Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Options, PadAt, Padding, Refusal, Reloc, TrapEntry};
@@ -113,32 +113,14 @@ fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
                 8
             }
         }
-        Encoding::Sequence(sequence) => match sequence {
-            Sequence::Jump => 5,
-            Sequence::Branch => 6,
-            Sequence::TrapIf => 7,
-            Sequence::JumpTable => 9 * code.tables[inst.imm as usize].len().min(Inst::COMPARED_ENTRIES) as u32 + 5,
-            Sequence::Call => 16,
-            Sequence::Args => 0,
-            Sequence::Return | Sequence::TailCall | Sequence::Trap => 20,
-            Sequence::Constant => {
-                if small {
-                    5
-                } else {
-                    10
-                }
+        Encoding::Sequence(sequence) => match sequence.expected_bytes() {
+            ExpectedBytes::Fixed(bytes) => bytes,
+            ExpectedBytes::ByImmediate(short, _) if small => short,
+            ExpectedBytes::ByImmediate(_, long) => long,
+            ExpectedBytes::ByTable(entry, rest) => {
+                let compared = code.tables[inst.imm as usize].len().min(Inst::COMPARED_ENTRIES);
+                entry * compared as u32 + rest
             }
-            Sequence::HighProduct
-            | Sequence::Division
-            | Sequence::Set
-            | Sequence::Zero
-            | Sequence::Ones
-            | Sequence::MinMax
-            | Sequence::FloatSelect
-            | Sequence::FromFloat
-            | Sequence::FromUnsigned
-            | Sequence::Truncation
-            | Sequence::CheckSignature => 24,
         },
     };
     rest + mem

@@ -4,7 +4,8 @@
 //! fields of an [`Inst`] are its operands, what it does with them and where they may be; the allocator's operands, the
 //! printer and the encoder all derive from it. No column has a default. The test `effects` emits each row with one form of
 //! operands and one immediate, and compares flags, traps and clobbers with what a disassembler says of the bytes.
-//! Some rows are sequences of several instructions that the allocator must see as one; `emit` writes those.
+//! Some rows are sequences of several instructions that the allocator must see as one; `emit` writes those. Their table, with two
+//! further columns, is `define_sequences`.
 //!
 //! The general rule for the fields: `dst` is written, `src` is the left operand, `rm` the right one (a register, or
 //! memory), and where `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
@@ -388,78 +389,104 @@ pub enum Opcode {
     Extract,
 }
 
-/// What `emit` writes by hand.
+/// How many bytes a sequence is expected to have; what it has decides nothing but the length of jumps over it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sequence {
-    /// An integer in the shortest form.
-    Constant,
-    /// The upper half of a signed product.
-    HighProduct,
-    /// Quotient or remainder.
-    Division,
-    /// A condition as 0 or 1.
-    Set,
-    /// A vector register of zeros.
-    Zero,
-    /// A vector register of ones.
-    Ones,
-    /// WebAssembly's minimum or maximum of floats.
-    MinMax,
-    /// One of two floats.
-    FloatSelect,
-    /// A vector register to a general-purpose one.
-    FromFloat,
-    /// An unsigned 64-bit integer to a float.
-    FromUnsigned,
-    /// A float to an integer.
-    Truncation,
-    /// A trap on a condition.
-    TrapIf,
-    /// A trap unless a signature is the expected one.
-    CheckSignature,
-    /// The function's entry: no bytes.
-    Args,
-    /// A call.
-    Call,
-    /// A tail call.
-    TailCall,
-    /// A return.
-    Return,
-    /// A trap.
-    Trap,
-    /// A jump.
-    Jump,
-    /// A conditional jump.
-    Branch,
-    /// A jump by a table.
-    JumpTable,
+pub enum ExpectedBytes {
+    /// This number.
+    Fixed(u32),
+    /// The first if the immediate fits into a byte, otherwise the second.
+    ByImmediate(u32, u32),
+    /// The first for each entry of the jump table that is compared, and the second.
+    ByTable(u32, u32),
 }
 
-impl Sequence {
-    /// Where control goes after it; `index` is the jump table's, if it has one.
-    pub const fn control(self, index: u32) -> Control {
-        match self {
-            Sequence::Jump => Control::Jump,
-            Sequence::Branch => Control::Branch,
-            Sequence::JumpTable => Control::Table(index),
-            Sequence::Return | Sequence::TailCall | Sequence::Trap => Control::Leave,
-            Sequence::Constant
-            | Sequence::HighProduct
-            | Sequence::Division
-            | Sequence::Set
-            | Sequence::Zero
-            | Sequence::Ones
-            | Sequence::MinMax
-            | Sequence::FloatSelect
-            | Sequence::FromFloat
-            | Sequence::FromUnsigned
-            | Sequence::Truncation
-            | Sequence::TrapIf
-            | Sequence::CheckSignature
-            | Sequence::Args
-            | Sequence::Call => Control::Next,
+/// Where control goes after a sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum After {
+    Next,
+    Jump,
+    Branch,
+    Table,
+    Leave,
+}
+
+/// The sequences of TABLE 3, one row each: `Name, control: After, bytes: ExpectedBytes`. No column has a default.
+macro_rules! define_sequences {
+    ($($(#[$about:meta])* $name:ident, control: $control:ident, bytes: $bytes:ident($($n:literal),*);)*) => {
+        /// What `emit` writes by hand.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Sequence {
+            $($(#[$about])* $name,)*
         }
-    }
+
+        impl Sequence {
+            /// Where control goes after it; `index` is the jump table's, if it has one.
+            pub const fn control(self, index: u32) -> Control {
+                let after = match self {
+                    $(Sequence::$name => After::$control,)*
+                };
+                match after {
+                    After::Next => Control::Next,
+                    After::Jump => Control::Jump,
+                    After::Branch => Control::Branch,
+                    After::Table => Control::Table(index),
+                    After::Leave => Control::Leave,
+                }
+            }
+
+            /// How long it is expected to be, memory operands apart.
+            pub const fn expected_bytes(self) -> ExpectedBytes {
+                match self {
+                    $(Sequence::$name => ExpectedBytes::$bytes($($n),*),)*
+                }
+            }
+        }
+    };
+}
+
+define_sequences! {
+    /// An integer in the shortest form.
+    Constant, control: Next, bytes: ByImmediate(5, 10);
+    /// The upper half of a signed product.
+    HighProduct, control: Next, bytes: Fixed(24);
+    /// Quotient or remainder.
+    Division, control: Next, bytes: Fixed(24);
+    /// A condition as 0 or 1.
+    Set, control: Next, bytes: Fixed(24);
+    /// A vector register of zeros.
+    Zero, control: Next, bytes: Fixed(24);
+    /// A vector register of ones.
+    Ones, control: Next, bytes: Fixed(24);
+    /// WebAssembly's minimum or maximum of floats.
+    MinMax, control: Next, bytes: Fixed(24);
+    /// One of two floats.
+    FloatSelect, control: Next, bytes: Fixed(24);
+    /// A vector register to a general-purpose one.
+    FromFloat, control: Next, bytes: Fixed(24);
+    /// An unsigned 64-bit integer to a float.
+    FromUnsigned, control: Next, bytes: Fixed(24);
+    /// A float to an integer.
+    Truncation, control: Next, bytes: Fixed(24);
+    /// A trap on a condition.
+    TrapIf, control: Next, bytes: Fixed(7);
+    /// A trap unless a signature is the expected one.
+    CheckSignature, control: Next, bytes: Fixed(24);
+    /// The function's entry: no bytes.
+    Args, control: Next, bytes: Fixed(0);
+    /// A call.
+    Call, control: Next, bytes: Fixed(16);
+    /// A tail call.
+    TailCall, control: Leave, bytes: Fixed(20);
+    /// A return.
+    Return, control: Leave, bytes: Fixed(20);
+    /// A trap.
+    Trap, control: Leave, bytes: Fixed(20);
+    /// A jump.
+    Jump, control: Jump, bytes: Fixed(5);
+    /// A conditional jump.
+    Branch, control: Branch, bytes: Fixed(6);
+    /// A jump by a table.
+    JumpTable, control: Table, bytes: ByTable(9, 5);
 }
 
 macro_rules! encoding {

@@ -81,10 +81,8 @@ impl Lower<'_, '_> {
             self.effects = self.facts.effects_before[value.index()];
             if inst.op == Op::Jump {
                 args = self.lower_jump(block, 0);
-            } else if inst.op.is_terminator() {
-                self.lower_terminator(value, flow, node);
             } else if self.is_wanted(value) {
-                self.lower_value(value);
+                self.lower_value(value, flow, node);
             }
             self.flush();
         }
@@ -109,7 +107,7 @@ impl Lower<'_, '_> {
     /// Whether a value must be computed at its place.
     fn is_wanted(&self, value: Value) -> bool {
         let op = self.func.op(value);
-        if matches!(op, Op::Param | Op::Phi | Op::Result | Op::Const) {
+        if op.is_defined_elsewhere() {
             false
         } else if op.is_removable() {
             !self.regs[value.index()].is_none() && self.resolve(value) == value
@@ -153,7 +151,7 @@ impl Lower<'_, '_> {
         self.load_memory_records();
     }
 
-    fn lower_value(&mut self, value: Value) {
+    fn lower_value(&mut self, value: Value, flow: &Flow, node: usize) {
         let inst = self.func.inst(value);
         match inst.op.family() {
             Family::Leaf(op) => match op {
@@ -207,7 +205,7 @@ impl Lower<'_, '_> {
                 Accounting::Fuel => self.lower_fuel(value),
                 Accounting::Poll => self.lower_poll(),
             },
-            Family::Terminator(_) => unreachable!("terminators are lowered with their edges"),
+            Family::Terminator(op) => self.lower_terminator(op, value, flow, node),
         }
     }
 

@@ -2,16 +2,15 @@
 
 use super::selection::Lower;
 use crate::ir::Value;
-use crate::ir::family::{Family, Terminator};
+use crate::ir::family::Terminator;
 use crate::mir::Flow;
 use crate::regalloc::Class;
 use crate::x64::insts::{Asm, Inst, Width};
 
 impl Lower<'_, '_> {
     /// Every terminator but `jump`.
-    pub(super) fn lower_terminator(&mut self, value: Value, flow: &Flow, node: usize) {
+    pub(super) fn lower_terminator(&mut self, op: Terminator, value: Value, flow: &Flow, node: usize) {
         let inst = self.func.inst(value);
-        let Family::Terminator(op) = inst.op.family() else { unreachable!("{} ends no block", inst.op.name()) };
         match op {
             // All edges of a branch may have become one.
             Terminator::Branch | Terminator::BrTable if flow.succs[node].len() == 1 => self.push(Inst::new(Asm::Jmp, Width::Q)),

@@ -92,7 +92,7 @@ impl Lower<'_, '_> {
     pub fn local(&self, value: Value, ty: Type) -> Option<Value> {
         let value = self.resolve(value);
         let op = self.func.op(value);
-        let pure = op.effect() == Effect::Pure && !matches!(op, Op::Phi | Op::Param | Op::OsrSlot | Op::Result | Op::Const);
+        let pure = op.effect() == Effect::Pure && !op.is_defined_elsewhere() && op != Op::OsrSlot;
         (pure && self.func.ty(value) == ty && self.facts.homes.of(value) == self.block).then_some(value)
     }
 

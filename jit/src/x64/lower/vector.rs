@@ -33,10 +33,7 @@ pub(super) fn check_processor(func: &Func<'_>, cfg: &Cfg) -> Result<(), Refusal>
 
 impl Lower<'_, '_> {
     pub(super) fn lower_vector(&mut self, value: Value) {
-        if self.tests_vector(value) {
-            return self.lower_set(value, Comparison::Vector);
-        }
-        let reg = self.vector(value);
+        let Some(reg) = self.vector(value) else { return };
         let dst = self.result(value);
         match self.pending.last_mut() {
             // A new register, which nothing else reads.
@@ -45,19 +42,22 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Selects all of an instruction but where its result goes: that is returned.
-    fn vector(&mut self, value: Value) -> Reg {
+    /// Selects all of an instruction but where its result goes: that is returned. Questions that flags answer have none.
+    fn vector(&mut self, value: Value) -> Option<Reg> {
         let Lanes { from, shape, op } = self.lanes(value);
         let width = lane_width(from);
-        match op {
-            LaneOp::Whole(op) => self.whole_vector(op, value),
+        Some(match op {
+            LaneOp::Whole(op) => return self.whole_vector(op, value),
             LaneOp::Permute(op) => self.permute(op, value),
             LaneOp::Lane(op) => self.one_lane(op, shape, value),
             LaneOp::Shift(op) => {
                 let [a, count] = self.operands(value);
                 self.shift_lanes(op, width, a, count)
             }
-            LaneOp::Test(Test::AllTrue) => unreachable!("flags tell: see `tests_vector`"),
+            LaneOp::Test(Test::AllTrue) => {
+                self.lower_set(value, Comparison::Vector);
+                return None;
+            }
             LaneOp::Test(Test::Bitmask) => {
                 let [a] = self.operands(value);
                 self.bitmask(width, a)
@@ -102,7 +102,7 @@ impl Lower<'_, '_> {
                 self.convert_lanes(op, a)
             }
             LaneOp::Ternary(op) => self.ternary(op, width, value),
-        }
+        })
     }
 
     /// What the instruction does to which lanes.
@@ -116,8 +116,8 @@ impl Lower<'_, '_> {
     }
 
     /// Operations that see no lanes.
-    fn whole_vector(&mut self, op: Whole, value: Value) -> Reg {
-        match op {
+    fn whole_vector(&mut self, op: Whole, value: Value) -> Option<Reg> {
+        Some(match op {
             Whole::Const => self.vector_constant_reg(self.func.as_vector(value).expect("its arguments are constants")),
             Whole::Not => {
                 let [a] = self.operands(value);
@@ -148,8 +148,11 @@ impl Lower<'_, '_> {
                 let [a, b, c] = self.operands(value);
                 self.bitselect(a, b, c)
             }
-            Whole::AnyTrue => unreachable!("flags tell: see `tests_vector`"),
-        }
+            Whole::AnyTrue => {
+                self.lower_set(value, Comparison::Vector);
+                return None;
+            }
+        })
     }
 
     fn permute(&mut self, op: Permute, value: Value) -> Reg {
