@@ -6,7 +6,7 @@
 use super::fold::{fold, is_nan, mask};
 use super::func::Func;
 use super::index::Value;
-use super::ops::family::{Bits, Compare, Convert, Family, Integer, Load};
+use super::ops::family::{Bits, Compare, Convert, Family, FloatUnary, Integer, Load};
 use super::ops::{Op, Type};
 
 /// What an operation is equal to.
@@ -88,38 +88,78 @@ pub fn truth(func: &Func<'_>, condition: Value) -> Option<(Value, bool)> {
 }
 
 fn unary(func: &Func<'_>, op: Op, result: Type, a: Value) -> Option<(Kind, Rewrite)> {
-    let inner = func.inst(a);
-    let x = func.root(*inner.args.first()?);
+    let inner = func.inst(a).op;
+    let x = func.root(*func.args(a).first()?);
     let same = |rewrite| Some((Identity, rewrite));
     let form = |rewrite| Some((Form, rewrite));
-    match (op, inner.op) {
-        // !(a < b) = a >= b
-        (Op::Eqz, compare) if compare.inverse().is_some() => form(Binary(compare.inverse()?, x, inner.args[1])),
-        // !!b = b
-        (Op::Eqz, Op::Eqz) if func.op(x).is_boolean() => form(Rewrite::Value(x)),
-        // !!x = x != 0
-        (Op::Eqz, Op::Eqz) => form(WithConst(Op::Ne, x, 0)),
-        // !widen(x) = !x
-        (Op::Eqz, Op::ExtendS | Op::ExtendU) => form(Unary(Op::Eqz, x)),
-        // narrow(widen(x)) = x
-        (Op::Wrap, Op::ExtendS | Op::ExtendU) => same(Rewrite::Value(x)),
-        // sign(zero-extended x) = sign-extended x
-        (Op::Sext32, Op::ExtendU) => form(Unary(Op::ExtendS, x)),
-        // Sign extension of a value that is sign-extended from as few bits or fewer
-        (Op::Sext8, inner) if sign_bits(inner) <= 8 => form(Rewrite::Value(a)),
-        (Op::Sext16, inner) if sign_bits(inner) <= 16 => form(Rewrite::Value(a)),
-        (Op::Sext32, inner) if sign_bits(inner) <= 32 => form(Rewrite::Value(a)),
-        // Sign extension looks at the low bits only
-        (Op::Sext8, Op::Sext16 | Op::Sext32) => form(Unary(Op::Sext8, x)),
-        (Op::Sext16, Op::Sext32) => form(Unary(Op::Sext16, x)),
+    match op.family() {
+        Family::Compare(op) => match op {
+            Compare::Eqz => negation(func, a, x),
+            Compare::Eq | Compare::Ne | Compare::LtS | Compare::LtU | Compare::GtS | Compare::GtU => None,
+            Compare::LeS | Compare::LeU | Compare::GeS | Compare::GeU => None,
+        },
+        Family::Convert(op) => match op {
+            // narrow(widen(x)) = x
+            Convert::Wrap if widens(inner) => same(Rewrite::Value(x)),
+            // There and back again
+            Convert::Reinterpret if inner == Op::Reinterpret && func.ty(x) == result => same(Rewrite::Value(x)),
+            Convert::Wrap | Convert::Reinterpret | Convert::ExtendS | Convert::ExtendU => None,
+            Convert::TruncS | Convert::TruncU | Convert::TruncSatS | Convert::TruncSatU => None,
+            Convert::ConvertS | Convert::ConvertU | Convert::Demote | Convert::Promote => None,
+        },
+        Family::Bits(op) => sign_extension(op, inner, x, a),
         // -(-x) = x, |-x| = |x|, ||x|| = |x|: these move bits, NaNs included
-        (Op::Fneg, Op::Fneg) => form(Rewrite::Value(x)),
-        (Op::Fabs, Op::Fneg) => form(Unary(Op::Fabs, x)),
-        (Op::Fabs, Op::Fabs) => form(Rewrite::Value(a)),
-        // There and back again
-        (Op::Reinterpret, Op::Reinterpret) if func.ty(x) == result => same(Rewrite::Value(x)),
-        _ => None,
+        Family::FloatUnary(op) => match op {
+            FloatUnary::Fneg if inner == Op::Fneg => form(Rewrite::Value(x)),
+            FloatUnary::Fabs if inner == Op::Fneg => form(Unary(Op::Fabs, x)),
+            FloatUnary::Fabs if inner == Op::Fabs => form(Rewrite::Value(a)),
+            FloatUnary::Fneg | FloatUnary::Fabs | FloatUnary::Fsqrt => None,
+            FloatUnary::Fceil | FloatUnary::Ffloor | FloatUnary::Ftrunc | FloatUnary::Fnearest => None,
+        },
+        Family::Leaf(_) | Family::Integer(_) | Family::Float(_) | Family::FloatCompare(_) | Family::Simd(_) => None,
+        Family::Reference(_) | Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => None,
+        Family::Table(_) | Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
     }
+}
+
+/// `!a`, where `x` is the first argument of `a`.
+fn negation(func: &Func<'_>, a: Value, x: Value) -> Option<(Kind, Rewrite)> {
+    let inner = func.inst(a);
+    if let Some(inverse) = inner.op.inverse() {
+        // !(a < b) = a >= b
+        return Some((Form, Binary(inverse, x, inner.args[1])));
+    }
+    if inner.op == Op::Eqz {
+        // !!b = b; !!x = x != 0
+        return Some((Form, if func.op(x).is_boolean() { Rewrite::Value(x) } else { WithConst(Op::Ne, x, 0) }));
+    }
+    // !widen(x) = !x
+    widens(inner.op).then_some((Form, Unary(Op::Eqz, x)))
+}
+
+/// Whether an operation makes an i64 of an i32.
+fn widens(op: Op) -> bool {
+    op == Op::ExtendS || op == Op::ExtendU
+}
+
+/// The sign extension `op` of `a`, which is the operation `inner` on `x`.
+fn sign_extension(op: Bits, inner: Op, x: Value, a: Value) -> Option<(Kind, Rewrite)> {
+    let bits = match op {
+        Bits::Sext8 => 8,
+        Bits::Sext16 => 16,
+        Bits::Sext32 => 32,
+        Bits::Clz | Bits::Ctz | Bits::Popcnt => return None,
+    };
+    if op == Bits::Sext32 && inner == Op::ExtendU {
+        // sign(zero-extended x) = sign-extended x
+        return Some((Form, Unary(Op::ExtendS, x)));
+    }
+    if sign_bits(inner) <= bits {
+        // Sign extension of a value that is sign-extended from as few bits or fewer
+        return Some((Form, Rewrite::Value(a)));
+    }
+    // Sign extension looks at the low bits only
+    (inner == Op::Sext16 || inner == Op::Sext32).then_some((Form, Unary(op.into(), x)))
 }
 
 /// From how many bits the value of an operation is sign-extended; more than it can have if from none.
@@ -253,17 +293,20 @@ fn absorbs_integer(op: Integer, ty: Type, c: u64) -> bool {
 }
 
 fn compare_with_const(func: &Func<'_>, op: Compare, x: Value, c: u64) -> Option<(Kind, Rewrite)> {
-    match (op, c) {
+    match op {
         // x == 0 = !x
-        (Compare::Eq, 0) => Some((Identity, Unary(Op::Eqz, x))),
+        Compare::Eq if c == 0 => Some((Identity, Unary(Op::Eqz, x))),
         // b != 0 = b
-        (Compare::Ne, 0) if func.op(x).is_boolean() => Some((Form, Rewrite::Value(x))),
+        Compare::Ne if c == 0 && func.op(x).is_boolean() => Some((Form, Rewrite::Value(x))),
         // Unsigned: x < 0 is false, x >= 0 is true, x > 0 is x != 0, x <= 0 and x < 1 are !x
-        (Compare::LtU, 0) => Some((Identity, Const(0))),
-        (Compare::GeU, 0) => Some((Identity, Const(1))),
-        (Compare::GtU, 0) => Some((Form, WithConst(Op::Ne, x, 0))),
-        (Compare::LeU, 0) | (Compare::LtU, 1) => Some((Form, Unary(Op::Eqz, x))),
-        _ => None,
+        Compare::LtU if c == 0 => Some((Identity, Const(0))),
+        Compare::GeU if c == 0 => Some((Identity, Const(1))),
+        Compare::GtU if c == 0 => Some((Form, WithConst(Op::Ne, x, 0))),
+        Compare::LeU if c == 0 => Some((Form, Unary(Op::Eqz, x))),
+        Compare::LtU if c == 1 => Some((Form, Unary(Op::Eqz, x))),
+        Compare::Eqz | Compare::Eq | Compare::Ne => None,
+        Compare::LtS | Compare::GtS | Compare::LeS | Compare::GeS => None,
+        Compare::LtU | Compare::GtU | Compare::LeU | Compare::GeU => None,
     }
 }
 

@@ -305,7 +305,19 @@ impl Lower<'_, '_> {
     /// Whether `value` is a test of a vector that sets flags.
     pub(super) fn tests_vector(&self, value: Value) -> bool {
         self.func.op(value) == Op::Vector
-            && matches!(self.lanes(value).op, LaneOp::Test(Test::AllTrue) | LaneOp::Whole(Whole::AnyTrue))
+            && match self.lanes(value).op {
+                LaneOp::Test(op) => match op {
+                    Test::AllTrue => true,
+                    Test::Bitmask => false,
+                },
+                LaneOp::Whole(op) => match op {
+                    Whole::AnyTrue => true,
+                    Whole::Const | Whole::Not | Whole::And | Whole::Andnot | Whole::Or | Whole::Xor | Whole::Bitselect => false,
+                },
+                LaneOp::Permute(_) | LaneOp::Lane(_) | LaneOp::Shift(_) | LaneOp::Compare(_) | LaneOp::FloatCompare(_) => false,
+                LaneOp::IntegerUnary(_) | LaneOp::Integer(_) | LaneOp::Widen(_) | LaneOp::Product(_) => false,
+                LaneOp::FloatUnary(_) | LaneOp::Float(_) | LaneOp::Convert(_) | LaneOp::Ternary(_) => false,
+            }
     }
 
     /// Sets the flags by such a question, and says which of them mean yes.
