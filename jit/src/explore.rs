@@ -3,7 +3,7 @@
 
 use crate::analysis::gates;
 use crate::pipeline::{self, Form, Observer, Phase, Unit};
-use crate::request::{Compiled, Options, Reloc, Request};
+use crate::request::{Compiled, Options, Reloc, RelocTarget, Request};
 use crate::x64;
 use bumpalo::Bump;
 use std::fmt::Write;
@@ -108,8 +108,9 @@ fn bytes(compiled: &Compiled) -> String {
         }
         text.push('\n');
     }
-    for Reloc { offset, func, addend } in &compiled.relocs {
-        let _ = writeln!(text, "reloc {offset:#x} f{func} {addend:+}");
+    for Reloc { offset, target, func, addend } in &compiled.relocs {
+        let of = if *target == RelocTarget::Ticks { " ticks" } else { "" };
+        let _ = writeln!(text, "reloc {offset:#x} f{func}{of} {addend:+}");
     }
     text
 }

@@ -4,7 +4,9 @@ use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
-pub use weir_contract::code::{Backend, FunctionText, InlinedCall, Inlining, PadAt, Padding, Reloc, TextForm, TrapEntry};
+pub use weir_contract::code::{
+    Backend, FunctionText, InlinedCall, Inlining, PadAt, Padding, Reloc, RelocTarget, TextForm, TrapEntry,
+};
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
 
@@ -45,6 +47,8 @@ pub struct Options {
     pub refinements: Refinements,
     /// Bytes of code that an OSR body may hold again so that the loops around its entry are peeled.
     pub peel_limit: u32,
+    /// Baseline code counts ticks, and is left for better code.
+    pub ticks: bool,
     /// The requested padding. Only the native back end uses it.
     pub padding: Padding,
     /// Fill in [`Compiled::lines`].
@@ -71,6 +75,7 @@ impl Default for Options {
             limits: PropagationLimits::default(),
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
+            ticks: false,
             padding: Padding::default(),
             lines: false,
             texts: Vec::new(),

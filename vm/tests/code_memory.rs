@@ -30,13 +30,13 @@ fn expected(i: i32, x: i32) -> i32 {
     (i - 1).max(0) * x + i
 }
 
-/// Calls every function, and the host function `look` from all of them.
-fn run(config: &Config, look: impl Fn() + Clone + Send + Sync + 'static) -> weir::Stats {
+/// Calls every function `rounds` times, and the host function `look` from all of them.
+fn run(config: &Config, rounds: i32, look: impl Fn() + Clone + Send + Sync + 'static) -> weir::Stats {
     let engine = Engine::new(config).unwrap();
     let mut linker = Linker::new(&engine);
     linker.func_wrap("host", "look", look.clone()).unwrap();
     let (mut store, instance) = common::linked(&linker, &program(), ());
-    for x in 0..4 {
+    for x in 0..rounds {
         for i in 0..FUNCTIONS {
             let func = instance.get_typed_func::<i32, i32>(&mut store, &i.to_string()).unwrap();
             assert_eq!(func.call(&mut store, x).unwrap(), expected(i, x));
@@ -65,7 +65,7 @@ fn no_memory_is_writable_and_executable() {
     for synchronous in [true, false] {
         let mut config = Config::new();
         config.synchronous_compilation(synchronous).tier_up_threshold(Some(1)).max_code_size(5 << 10);
-        let stats = run(&config, move || assert!(executable() > before, "there is code memory"));
+        let stats = run(&config, 4, move || assert!(executable() > before, "there is code memory"));
         assert!(!synchronous || stats.functions.native > 0 && stats.freed_bytes > 0, "{stats:?}");
     }
 }
@@ -103,7 +103,8 @@ fn installed_code_never_changes() {
                 }
             }
         };
-        let stats = run(&config, look);
-        assert!(stats.functions.native > 0 && *looks.lock().unwrap() > 1000, "{stats:?}");
+        let stats = run(&config, 24, look);
+        let looks = *looks.lock().unwrap();
+        assert!(stats.functions.native > 0 && looks > 1000, "{looks} looks, {stats:?}");
     }
 }

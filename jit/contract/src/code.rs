@@ -53,15 +53,26 @@ pub struct UnplacedCode<'a> {
     pub inlining: &'a Inlining,
 }
 
-/// A 32-bit pc-relative field: `cell(func) + addend - address of the field` is to be stored at `offset`.
+/// A 32-bit pc-relative field: `target(func) + addend - address of the field` is to be stored at `offset`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reloc {
     /// Offset of the field in the code.
     pub offset: u32,
-    /// The function of this module whose cell is meant.
+    /// What it refers to,
+    pub target: RelocTarget,
+    /// of this function of the module.
     pub func: u32,
     /// To be added; -4 for a field that ends its instruction.
     pub addend: i32,
+}
+
+/// What a [`Reloc`] refers to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RelocTarget {
+    /// The function's entry cell.
+    Cell,
+    /// The 32-bit counter of ticks that the function's baseline code has left.
+    Ticks,
 }
 
 /// An instruction that may fault.

@@ -79,6 +79,13 @@
 //! traps, calls or charges, and returns the function's results like any call. The instruction it starts with is the
 //! `loop` opcode: the header's fuel has *not* been charged and its poll has not been done when it is entered.
 //!
+//! # Ticks of baseline code
+//!
+//! Code of the baseline compiler counts the work that it does, in a counter near its function's cell: first thing at the function's
+//! entry, and at every loop header before its poll. When the counter becomes negative the code calls [`Helper::Tick`], which may return
+//! better code: for the function, which the code jumps to with its arguments in place, or an OSR body for the loop, which it jumps to
+//! after it has removed its native frame. At a header all locals and operands are in their slots.
+//!
 //! # Traps
 //!
 //! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and is in the trap table of its
@@ -521,7 +528,14 @@ helpers! {
     Raise();
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
+    /// The ticks of baseline code have run out, at the function's entry or a loop header. Unlike other helpers it takes its argument in
+    /// `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. It preserves every register but `rax`, may be
+    /// called with any alignment of the stack, and returns the address of better code to go on in, or 0.
+    Tick() -> Code;
 }
+
+/// In the place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
+pub const NO_LOOP: u32 = u32::MAX;
 
 /// The entry of code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -4,7 +4,7 @@ use super::compiler::Compiler;
 use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
 use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Class, Reg};
-use crate::request::Reloc;
+use crate::request::{Reloc, RelocTarget};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
@@ -154,7 +154,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn relocate(&mut self, func: u32) {
-        self.relocs.push(Reloc { offset: self.offset() as u32, func, addend: -4 });
+        self.relocs.push(Reloc { offset: self.offset() as u32, target: RelocTarget::Cell, func, addend: -4 });
         self.out.raw(&[0; 4]);
     }
 

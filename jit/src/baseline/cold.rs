@@ -1,15 +1,26 @@
 //! Code after the function: traps, polls, and the rare halves of instructions.
 
 use super::compiler::Compiler;
-use super::frame::SCRATCH;
+use super::frame::{self, SCRATCH};
 use super::parts::{Case, Cold, Field};
 use crate::regalloc::Reg;
-use crate::request::TrapEntry;
+use crate::request::{Reloc, RelocTarget, TrapEntry};
 use crate::x64::abi;
+use crate::x64::encode::Bytes;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
+
+/// Subtracts work from a function's ticks; the sign flag is set if none are left.
+pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
+    // sub dword [rip + ticks], work
+    let offset = out.offset() as u32 + 2;
+    let (short, work) = (i8::try_from(work).is_ok(), work.min(i32::MAX as u32));
+    out.raw(&[if short { 0x83 } else { 0x81 }, 0x2D, 0, 0, 0, 0]);
+    out.raw(&work.to_le_bytes()[..if short { 1 } else { 4 }]);
+    Reloc { offset, target: RelocTarget::Ticks, func, addend: if short { -5 } else { -8 } }
+}
 
 /// The offset of the helper table's entry.
 fn helper_at(helper: Helper) -> i32 {
@@ -128,6 +139,37 @@ impl Compiler<'_> {
         self.push_cold(field, Case::Signature(entry));
     }
 
+    /// Counts an iteration of the loop with this index, and leaves for better code if there is some.
+    pub fn tick(&mut self, index: u32) {
+        if !self.request.options.ticks {
+            return;
+        }
+        let work = self.body.branches[self.body.loops[index as usize].stp as usize].drop;
+        let reloc = subtract_ticks(&mut self.out, self.request.func, work);
+        self.relocs.push(reloc);
+        let field = self.jump_if(Cond::S);
+        self.push_cold(field, Case::Tick(index));
+    }
+
+    /// Everything is in its slot. The frame is that of a call, so that `value_sp` is where the frame begins.
+    fn leave_loop(&mut self, index: u32, back: usize) {
+        self.call_tick(index);
+        self.jump_back_if(Cond::E, back);
+        let fp = Mem::at(frame::FRAME, -frame::BIAS);
+        self.emit(&Inst::new(Asm::Lea, Width::Q).dst(abi::RDI).mem(fp));
+        frame::epilogue(&mut self.out, self.needs.saved, SCRATCH);
+        self.out.jump_register(abi::RAX);
+    }
+
+    /// Calls the helper; the zero flag is set if there is no better code, which is otherwise in `rax`.
+    pub fn call_tick(&mut self, index: u32) {
+        self.load_helpers();
+        let argument = u64::from(self.request.func) | u64::from(index) << 32;
+        self.out.constant(SCRATCH, argument as i64);
+        self.call_mem(Mem::at(abi::RAX, helper_at(Helper::Tick)));
+        self.emit(&Inst::new(Asm::Test, Width::Q).src(abi::RAX).reg(abi::RAX));
+    }
+
     /// Compares the epoch with the deadline.
     pub fn poll(&mut self) {
         if !self.request.options.poll {
@@ -149,6 +191,10 @@ impl Compiler<'_> {
 
     /// Charges the segment that begins at the current instruction, if one does.
     pub fn charge(&mut self) {
+        // Segments of code that cannot be reached have been passed over.
+        while self.body.segments.get(self.segment).is_some_and(|segment| segment.pc < self.pc) {
+            self.segment += 1;
+        }
         let Some(segment) = self.body.segments.get(self.segment).filter(|segment| segment.pc == self.pc) else { return };
         self.segment += 1;
         if !self.request.options.fuel {
@@ -199,6 +245,7 @@ impl Compiler<'_> {
             match case {
                 Case::Trap(site) => self.raise(site, pc),
                 Case::Poll => self.poll_host(back, pc),
+                Case::Tick(index) => self.leave_loop(index, back),
                 Case::Signature(entry) => self.refuse_signature(entry, pc),
                 Case::QuotientByMinusOne(width) => {
                     // It overflows exactly when the negation does.

@@ -162,6 +162,9 @@ impl<'c> Compiler<'c> {
         self.forget(self.registers.owned);
         let head = self.offset();
         self.open(LabelKind::Loop(head), ty);
+        if let Ok(index) = self.body.loops.binary_search_by_key(&self.pc, |info| info.pc) {
+            self.tick(index as u32);
+        }
         self.poll();
         self.charge();
     }

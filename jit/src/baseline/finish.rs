@@ -1,10 +1,25 @@
 //! From the parts to code: prologue, body, what is after it, constants and jump tables.
 
+use super::cold::subtract_ticks;
 use super::compiler::Compiler;
 use super::frame;
+use super::parts::Field;
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal};
+use crate::x64::abi;
+use crate::x64::insts::Cond;
+use weir_contract::NO_LOOP;
 
 impl Compiler<'_> {
+    /// Writes the code that asks for better code at the function's entry; where it begins, and the field of its jump back.
+    fn ask_at_entry(&mut self) -> (usize, Field) {
+        let start = self.offset();
+        self.call_tick(NO_LOOP);
+        let back = self.jump_if(Cond::E);
+        // The arguments are still where they came.
+        self.out.jump_register(abi::RAX);
+        (start, back)
+    }
+
     /// The code with its tables.
     ///
     /// # Errors
@@ -15,11 +30,16 @@ impl Compiler<'_> {
             |_| Refusal::Budget { backend: Some(Backend::Baseline), what: "the distance of a jump", limit: i32::MAX as usize };
         let mut prologue = crate::x64::encode::Bytes::with_capacity(128, 0);
         let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
+        let tick = self.request.options.ticks.then(|| {
+            let reloc = subtract_ticks(&mut prologue, self.request.func, self.body.work);
+            (reloc, frame::jump_if_negative(&mut prologue))
+        });
         let overflows = frame::prologue(&mut prologue, self.needs, bytes);
         let mut code = prologue.asm.finalize().map_err(too_long)?;
         // The trap of the prologue's checks is after the body.
         let overflow = self.offset();
         self.stack_overflow();
+        let tick = tick.map(|(reloc, field)| (reloc, field, self.ask_at_entry()));
         let shift = code.len();
         let body = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize().map_err(too_long)?;
         code.extend_from_slice(&body);
@@ -29,6 +49,10 @@ impl Compiler<'_> {
         };
         for field in overflows.fields {
             patch(&mut code, field, shift + overflow);
+        }
+        if let Some((_, field, (asks, back))) = tick {
+            patch(&mut code, field, shift + asks);
+            patch(&mut code, shift + back, field + 4);
         }
         if !self.pool.bytes().is_empty() {
             code.resize(code.len().next_multiple_of(16), 0xCC);
@@ -52,6 +76,8 @@ impl Compiler<'_> {
         let Compiler { mut relocs, mut traps, mut calls, .. } = self;
         let shift = shift as u32;
         relocs.iter_mut().for_each(|reloc| reloc.offset += shift);
+        relocs.extend(tick.map(|(reloc, ..)| reloc));
+        relocs.sort_unstable_by_key(|reloc| reloc.offset);
         traps.iter_mut().for_each(|trap| trap.offset += shift);
         calls.iter_mut().for_each(|call| call.0 += shift);
         traps.sort_unstable_by_key(|trap| trap.offset);

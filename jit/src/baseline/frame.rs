@@ -160,6 +160,12 @@ fn jump_if_below(out: &mut Bytes) -> usize {
     out.offset() - 4
 }
 
+/// `js` with a distance to be filled in; where its field is.
+pub fn jump_if_negative(out: &mut Bytes) -> usize {
+    out.raw(&[0x0F, 0x88, 0, 0, 0, 0]);
+    out.offset() - 4
+}
+
 fn push(out: &mut Bytes, reg: Reg) {
     debug_assert!(reg.encoding() < 8);
     out.raw(&[0x50 | reg.encoding()]);

@@ -25,6 +25,8 @@ pub enum Case {
     Trap(TrapSite),
     /// Asks the host whether to go on.
     Poll,
+    /// Asks for better code for the loop with this index.
+    Tick(u32),
     /// Traps by the table entry in this register.
     Signature(Reg),
     /// Divides what is in `rax` by -1.

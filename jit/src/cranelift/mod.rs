@@ -28,7 +28,7 @@ mod vector;
 use crate::analysis::cfg::Cfg;
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Table};
 use crate::ir::{Block, Func, Op, Type, Value};
-use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Request, TrapEntry};
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, RelocTarget, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -116,9 +116,12 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
         .relocs()
         .iter()
         .map(|reloc| match (&reloc.target, reloc.kind) {
-            (FinalizedRelocTarget::ExternalName(ExternalName::User(name)), RelocKind::X86CallPCRel4) => {
-                Ok(Reloc { offset: reloc.offset, func: func.params.user_named_funcs()[*name].index, addend: reloc.addend as i32 })
-            }
+            (FinalizedRelocTarget::ExternalName(ExternalName::User(name)), RelocKind::X86CallPCRel4) => Ok(Reloc {
+                offset: reloc.offset,
+                target: RelocTarget::Cell,
+                func: func.params.user_named_funcs()[*name].index,
+                addend: reloc.addend as i32,
+            }),
             // A library call, for want of a processor feature.
             (target, kind) => Err(unsupported(format!("a relocation {kind} to {target:?}"))),
         })

@@ -13,7 +13,9 @@ use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
 use crate::mir::{FlagSet, Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
-use crate::request::{Backend, CompileStats, Compiled, Inlining, Options, PadAt, Padding, Refusal, Reloc, TrapEntry};
+use crate::request::{
+    Backend, CompileStats, Compiled, Inlining, Options, PadAt, Padding, Refusal, Reloc, RelocTarget, TrapEntry,
+};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
@@ -579,7 +581,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn reloc(&mut self, func: u32) {
-        self.relocs.push(Reloc { offset: self.offset() as u32, func, addend: -4 });
+        self.relocs.push(Reloc { offset: self.offset() as u32, target: RelocTarget::Cell, func, addend: -4 });
         self.out.asm.push_i32(0);
     }
 

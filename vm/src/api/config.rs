@@ -155,6 +155,12 @@ impl Config {
         self
     }
 
+    /// With [`Tier::Auto`]: functions get code of the baseline compiler before the optimiser compiles them. Default: off.
+    pub fn baseline(&mut self, baseline: bool) -> &mut Config {
+        self.baseline = baseline;
+        self
+    }
+
     /// For measuring how the speed of machine code depends on addresses: adds padding to the code of the native back
     /// end. Default: none.
     pub fn padding(&mut self, padding: Padding) -> &mut Config {

@@ -18,11 +18,14 @@ use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
-use weir_contract::code::UnplacedCode;
+use weir_contract::code::{RelocTarget, UnplacedCode};
 use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
+
+/// A line's worth of cells, between a module's cells and its counters.
+const CELLS_PER_LINE: usize = 64 / size_of::<Cell>();
 
 /// An engine's native code.
 #[derive(Debug)]
@@ -100,6 +103,7 @@ impl CodeSpace {
         let registration = signals.then(register).transpose()?;
         let mut helpers = Box::new(*helpers);
         helpers[Helper::Poll as usize] = common.poll.as_ptr();
+        helpers[Helper::Tick as usize] = common.tick.as_ptr();
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
@@ -162,6 +166,14 @@ impl CodeSpace {
         }
 
         let cells = self.arena.alloc_cells(count)?;
+        let ticks = match self.arena.alloc_cells(count + CELLS_PER_LINE) {
+            Ok(ticks) => ticks,
+            Err(error) => {
+                // SAFETY: nothing refers to them.
+                unsafe { self.arena.free_cells(cells, count) };
+                return Err(error);
+            }
+        };
         let to_rust = |func: u32| by_type[module.funcs[func as usize] as usize].expect("made above");
         let stubs = self.arena.publish(count * FUNC_STUBS, STUB, |bytes, address| {
             for (i, bytes) in bytes.chunks_exact_mut(FUNC_STUBS).enumerate() {
@@ -175,7 +187,10 @@ impl CodeSpace {
             Ok(stubs) => stubs,
             Err(error) => {
                 // SAFETY: nothing refers to them.
-                unsafe { self.arena.free_cells(cells, count) };
+                unsafe {
+                    self.arena.free_cells(cells, count);
+                    self.arena.free_cells(ticks, count + CELLS_PER_LINE);
+                }
                 return Err(error);
             }
         };
@@ -185,6 +200,7 @@ impl CodeSpace {
             first: module.imported_funcs,
             count,
             cells,
+            ticks,
             stubs,
             installed: Lock::new(Rank::Installed, HashMap::new()),
             freed: Arc::default(),
@@ -265,6 +281,8 @@ pub(crate) struct ModuleCode {
     first: u32,
     count: usize,
     cells: NonNull<Cell>,
+    /// The tick counters of baseline code, in memory like that of cells but in other cache lines: one cell for each function.
+    ticks: NonNull<Cell>,
     stubs: NonNull<u8>,
     /// Published functions by address of their code.
     installed: Lock<HashMap<usize, Installed>>,
@@ -330,6 +348,14 @@ impl ModuleCode {
         unsafe { self.cells.add(self.index(func)).as_ref() }
     }
 
+    /// Returns the counter of ticks that the baseline code of `func` has left.
+    pub fn ticks(&self, func: u32) -> &AtomicI32 {
+        const { assert!(align_of::<AtomicI32>() <= align_of::<Cell>()) };
+        // SAFETY: `index` is below the number of cells after the first line, which are this module's until it is dropped, and are used
+        // for nothing else.
+        unsafe { self.ticks.add(CELLS_PER_LINE + self.index(func)).cast::<AtomicI32>().as_ref() }
+    }
+
     /// Places the code of an entry in memory and returns its address. No cell and no table holds that address yet.
     ///
     /// # Errors
@@ -351,8 +377,11 @@ impl ModuleCode {
             bytes.copy_from_slice(code);
             for reloc in relocs {
                 let field = reloc.offset as usize;
-                let cell = self.cell(reloc.func).as_ptr() as usize;
-                let value = cell.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
+                let target = match reloc.target {
+                    RelocTarget::Cell => self.cell(reloc.func).as_ptr() as usize,
+                    RelocTarget::Ticks => self.ticks(reloc.func).as_ptr() as usize,
+                };
+                let value = target.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
                 bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
             }
         });
@@ -413,6 +442,7 @@ impl Drop for ModuleCode {
         unsafe {
             arena.free(self.stubs, self.count * FUNC_STUBS);
             arena.free_cells(self.cells, self.count);
+            arena.free_cells(self.ticks, self.count + CELLS_PER_LINE);
         }
     }
 }

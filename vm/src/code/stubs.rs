@@ -40,6 +40,9 @@ pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx,
 /// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
 
+/// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop; returns code.
+pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64) -> *const u8;
+
 /// Implements a helper that grows a memory or table, given its index and two numbers.
 pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
 
@@ -59,6 +62,7 @@ pub(crate) struct Hooks {
     pub to_rust: ToRust,
     pub on_unwind: OnUnwind,
     pub poll: Poll,
+    pub tick: Tick,
     pub memory_grow: Grow,
     pub table_grow: Grow,
 }
@@ -122,6 +126,8 @@ pub(super) struct Common {
     pub reenter_osr: NonNull<u8>,
     /// The helper `Poll`.
     pub poll: NonNull<u8>,
+    /// The helper `Tick`.
+    pub tick: NonNull<u8>,
     /// The helper `MemoryGrow`.
     pub memory_grow: NonNull<u8>,
     /// The helper `TableGrow`.
@@ -206,7 +212,9 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     );
 
     let poll = asm.offset();
-    poll_body(&mut asm, hooks.poll);
+    sparing_body(&mut asm, hooks.poll as usize);
+    let tick = asm.offset();
+    sparing_body(&mut asm, hooks.tick as usize);
     let memory_grow = asm.offset();
     grow_body(&mut asm, hooks.memory_grow, unwind);
     let table_grow = asm.offset();
@@ -214,12 +222,12 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
 
     let code = publish(arena, asm)?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
-    let [poll, memory_grow, table_grow] = [poll, memory_grow, table_grow].map(|offset| at(code, offset));
-    Ok(Common { trap, raise, unwind, reenter_osr, poll, memory_grow, table_grow })
+    let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
+    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, memory_grow, table_grow })
 }
 
-/// Calls `poll` and preserves every register but `rax`; vector registers have 128 bits.
-fn poll_body(asm: &mut Asm, poll: Poll) {
+/// Calls `hook` with the instance and the value of `r11`, and preserves every register but `rax`; vector registers have 128 bits.
+fn sparing_body(asm: &mut Asm, hook: usize) {
     const VECTORS: i32 = 16;
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
     for register in CALLER_SAVED {
@@ -229,7 +237,7 @@ fn poll_body(asm: &mut Asm, poll: Poll) {
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps [rsp + 16 * i], Rx(i as u8));
     }
-    dynasm!(asm; .arch x64; mov rdi, r15; mov rax, QWORD poll as usize as i64; call rax);
+    dynasm!(asm; .arch x64; mov rdi, r15; mov rsi, r11; mov rax, QWORD hook as i64; call rax);
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps Rx(i as u8), [rsp + 16 * i]);
     }

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::mem::offset_of;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
-use weir_contract::code::{Backend, InlinedCall, Inlining, Reloc, TrapEntry};
+use weir_contract::code::{Backend, InlinedCall, Inlining, Reloc, RelocTarget, TrapEntry};
 use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
@@ -74,7 +74,10 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn grow(_: *mut InstanceCtx, _: u32, _: u64, _: u64) -> Grown {
         unreachable!()
     }
-    Hooks { to_rust, on_unwind, poll, memory_grow: grow, table_grow: grow }
+    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64) -> *const u8 {
+        std::ptr::null()
+    }
+    Hooks { to_rust, on_unwind, poll, tick, memory_grow: grow, table_grow: grow }
 };
 
 const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };
@@ -115,7 +118,7 @@ impl Code {
 
     fn call(&mut self, asm: &mut Asm, func: u32, pc: u32) {
         dynasm!(asm; .arch x64; call QWORD [rip + 0]);
-        self.relocs.push(Reloc { offset: Code::here(asm) - 4, func, addend: -4 });
+        self.relocs.push(Reloc { offset: Code::here(asm) - 4, target: RelocTarget::Cell, func, addend: -4 });
         self.calls.push((Code::here(asm), pc));
     }
 
@@ -415,7 +418,7 @@ fn a_million_dispatches_need_no_stack() {
     let stubs = space.stubs(&ty).unwrap();
     let (mut asm, mut tail) = (Asm::new(0), Code::default());
     dynasm!(asm; .arch x64; jmp QWORD [rip + 0]);
-    tail.relocs.push(Reloc { offset: Code::here(&asm) - 4, func: 1, addend: -4 });
+    tail.relocs.push(Reloc { offset: Code::here(&asm) - 4, target: RelocTarget::Cell, func: 1, addend: -4 });
     let native = code.put(0, Entry::Call, &tail.finish(asm)).unwrap();
     SCRIPT.with_borrow_mut(|script| {
         script.target = stubs.reenter.as_ptr() as usize;

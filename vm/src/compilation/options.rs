@@ -21,6 +21,7 @@ pub(crate) fn options(config: &Config) -> Options {
         passes_off: config.passes_off.clone(),
         rewrite_fuel: config.rewrite_fuel,
         padding: config.padding,
+        ticks: config.has_baseline(),
         // Odd stress seeds disable peeling, so that small loops are entered like big ones.
         peel_limit: if config.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
         ..defaults

@@ -18,11 +18,12 @@ pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::reenter_stub;
 pub(super) use crate::tier::reclaim::{enter, leave};
 use crate::tier::state::EngineState;
+use crate::tier::tier_up::tier_up_baseline;
 use crate::tier::unwind::on_unwind;
 use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::Trap;
-use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, Outcome, Status};
+use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, NO_LOOP, Outcome, Status};
 
 /// The Rust end of a `to_rust` stub: interprets function `func` of `instance`. Arguments and results are in slots at
 /// `args`, which is `value_sp`.
@@ -46,7 +47,7 @@ unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, ar
 }
 
 /// The functions that the stubs call.
-const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, memory_grow, table_grow };
+const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, tick, memory_grow, table_grow };
 
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
@@ -67,7 +68,7 @@ fn table() -> [HelperAddress; Helper::COUNT] {
 fn address(helper: Helper) -> HelperAddress {
     match helper {
         // These helpers are stubs, which call the functions of `Hooks`.
-        Helper::Raise | Helper::Poll | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
+        Helper::Raise | Helper::Poll | Helper::Tick | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,
@@ -111,6 +112,13 @@ unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
             }
         }
     }
+}
+
+unsafe extern "sysv64" fn tick(ctx: *mut InstanceCtx, at: u64) -> *const u8 {
+    let (func, index) = unpack(at);
+    // SAFETY: see the head of this file.
+    let module = unsafe { instance_of(ctx) }.module.record();
+    tier_up_baseline(module, func, (index != NO_LOOP).then_some(index)).unwrap_or(ptr::null())
 }
 
 /// Converts the result of growing for a stub; after `None` the reason is in the store.

@@ -87,6 +87,7 @@ pub struct Config {
     pub(crate) passes_off: Vec<String>,
     pub(crate) rewrite_fuel: Option<u64>,
     pub(crate) padding: Padding,
+    pub(crate) baseline: bool,
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
     pub(crate) deterministic: bool,
@@ -132,6 +133,7 @@ impl Default for Config {
             passes_off: Vec::new(),
             rewrite_fuel: None,
             padding: Padding::default(),
+            baseline: false,
             profile: None,
             keep_profiles: false,
             deterministic: false,
@@ -168,6 +170,11 @@ impl Config {
             config if config.profiles() => LoopKind::Profiling,
             _ => LoopKind::Plain,
         }
+    }
+
+    /// Returns whether functions get baseline code before the optimiser compiles them.
+    pub(crate) fn has_baseline(&self) -> bool {
+        self.tier == Tier::Auto && (self.baseline || self.stress.is_some()) && cfg!(feature = "jit")
     }
 
     /// Returns whether memories have guard regions.

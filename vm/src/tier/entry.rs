@@ -11,8 +11,7 @@
 //! that has none (second chance). `BackingOff` is exponential back-off, counted in requests. Under stress a refused
 //! entry may back off, too.
 //!
-//! There is one slot for each function and entry, not for each tier: there is one level of compilation, and an engine
-//! has one back end.
+//! There is one slot for each function, entry and level of compilation. Only the call of a function has baseline code.
 //!
 //! Everything here, and `publish`, requires the lock of the module's [`Entries`].
 
@@ -25,6 +24,38 @@ pub(super) struct Code(pub *const u8);
 
 // SAFETY: only an address. The code at it does not change while it is ready, nor after that until it is reclaimed.
 unsafe impl Send for Code {}
+
+/// How much is spent on code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Level {
+    /// Baseline code, which is left for code of the other level.
+    Baseline,
+    /// The best code that the engine's settings allow.
+    Top,
+}
+
+/// What a slot is of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key {
+    /// The function.
+    pub func: u32,
+    /// Its call, or a loop.
+    pub entry: Entry,
+    /// Whose code.
+    pub level: Level,
+}
+
+impl Key {
+    /// An entry at the top level.
+    pub fn top(func: u32, entry: Entry) -> Key {
+        Key { func, entry, level: Level::Top }
+    }
+
+    /// The call of a function, in baseline code.
+    pub fn baseline(func: u32) -> Key {
+        Key { func, entry: Entry::Call, level: Level::Baseline }
+    }
+}
 
 /// The state of an entry.
 #[derive(Clone, Copy, Default, Debug)]
@@ -142,20 +173,33 @@ impl Slot {
 /// The entries of a module that are not cold.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    slots: HashMap<(u32, Entry), Slot>,
+    slots: HashMap<Key, Slot>,
     /// Number of OSR bodies that each function has or waits for.
     osr_bodies: HashMap<u32, u32>,
 }
 
 impl Entries {
     /// Returns a copy of the entry.
-    pub fn get(&self, func: u32, entry: Entry) -> Slot {
-        self.slots.get(&(func, entry)).copied().unwrap_or_default()
+    pub fn get(&self, key: Key) -> Slot {
+        self.slots.get(&key).copied().unwrap_or_default()
+    }
+
+    /// Whether anything was decided about an entry.
+    pub fn is_cold(&self, key: Key) -> bool {
+        matches!(self.get(key).state, State::Cold)
+    }
+
+    /// Returns the code of an entry, if it is ready.
+    pub fn code(&self, key: Key) -> Option<Code> {
+        match self.get(key).state {
+            State::Ready { code, .. } => Some(code),
+            State::Cold | State::Queued | State::Refused | State::BackingOff { .. } => None,
+        }
     }
 
     /// A thread requests the code of an entry: see [`Slot::request`].
-    pub fn request(&mut self, func: u32, entry: Entry) -> Action {
-        self.slots.get_mut(&(func, entry)).map_or(Action::Decide, Slot::request)
+    pub fn request(&mut self, key: Key) -> Action {
+        self.slots.get_mut(&key).map_or(Action::Decide, Slot::request)
     }
 
     /// Returns the number of OSR bodies that a function has or waits for.
@@ -163,62 +207,62 @@ impl Entries {
         self.osr_bodies.get(&func).copied().unwrap_or_default()
     }
 
-    fn slot(&mut self, func: u32, entry: Entry) -> &mut Slot {
-        self.slots.entry((func, entry)).or_default()
+    fn slot(&mut self, key: Key) -> &mut Slot {
+        self.slots.entry(key).or_default()
     }
 
     /// See [`Slot::queued`].
-    pub fn queued(&mut self, func: u32, entry: Entry) {
-        self.slot(func, entry).queued();
-        self.count_body(func, entry);
+    pub fn queued(&mut self, key: Key) {
+        self.slot(key).queued();
+        self.count_body(key);
     }
 
     /// See [`Slot::refused`]. `decided` is set if the entry was not queued before.
-    pub fn refused(&mut self, func: u32, entry: Entry, decided: bool) {
-        self.slot(func, entry).refused();
+    pub fn refused(&mut self, key: Key, decided: bool) {
+        self.slot(key).refused();
         if decided {
-            self.count_body(func, entry);
+            self.count_body(key);
         }
     }
 
     /// Counts an OSR body. A refused one counts too, because compiling it again would be refused again.
-    fn count_body(&mut self, func: u32, entry: Entry) {
-        if entry != Entry::Call {
-            *self.osr_bodies.entry(func).or_default() += 1;
+    fn count_body(&mut self, key: Key) {
+        if key.entry != Entry::Call {
+            *self.osr_bodies.entry(key.func).or_default() += 1;
         }
     }
 
     /// See [`Slot::installed`].
-    pub fn installed(&mut self, func: u32, entry: Entry, code: Code, used: bool) {
-        self.slot(func, entry).installed(code, used);
+    pub fn installed(&mut self, key: Key, code: Code, used: bool) {
+        self.slot(key).installed(code, used);
     }
 
     /// A sweep reaches an entry: see [`Slot::swept`].
-    pub fn swept(&mut self, func: u32, entry: Entry, in_use: Option<bool>) -> Swept {
-        self.slots.get_mut(&(func, entry)).map_or(Swept::Gone, |slot| slot.swept(in_use))
+    pub fn swept(&mut self, key: Key, in_use: Option<bool>) -> Swept {
+        self.slots.get_mut(&key).map_or(Swept::Gone, |slot| slot.swept(in_use))
     }
 
     /// An entry's code did not fit, for the `failures`th time in a row.
-    pub fn no_room(&mut self, func: u32, entry: Entry, failures: u32, backoff: impl FnOnce(u32) -> u32) {
-        self.back_off(func, entry, failures, backoff);
+    pub fn no_room(&mut self, key: Key, failures: u32, backoff: impl FnOnce(u32) -> u32) {
+        self.back_off(key, failures, backoff);
     }
 
     /// An entry's code is retired.
-    pub fn retired(&mut self, func: u32, entry: Entry, backoff: impl FnOnce(u32) -> u32) {
-        self.back_off(func, entry, 0, backoff);
+    pub fn retired(&mut self, key: Key, backoff: impl FnOnce(u32) -> u32) {
+        self.back_off(key, 0, backoff);
     }
 
-    fn back_off(&mut self, func: u32, entry: Entry, failures: u32, backoff: impl FnOnce(u32) -> u32) {
-        self.slot(func, entry).back_off(failures, backoff);
-        if let Some(bodies) = self.osr_bodies.get_mut(&func).filter(|_| entry != Entry::Call) {
+    fn back_off(&mut self, key: Key, failures: u32, backoff: impl FnOnce(u32) -> u32) {
+        self.slot(key).back_off(failures, backoff);
+        if let Some(bodies) = self.osr_bodies.get_mut(&key.func).filter(|_| key.entry != Entry::Call) {
             *bodies -= 1;
         }
     }
 
     /// Returns the entries of `func` that have code, each with whether the code was requested since the last sweep.
-    pub fn ready(&self, func: u32) -> Vec<(Entry, Code, bool)> {
-        let ready = |(&(of, entry), slot): (&(u32, Entry), &Slot)| match slot.state {
-            State::Ready { code, used } if of == func => Some((entry, code, used)),
+    pub fn ready(&self, func: u32) -> Vec<(Key, Code, bool)> {
+        let ready = |(&key, slot): (&Key, &Slot)| match slot.state {
+            State::Ready { code, used } if key.func == func => Some((key, code, used)),
             _ => None,
         };
         self.slots.iter().filter_map(ready).collect()
@@ -226,10 +270,9 @@ impl Entries {
 
     /// Under stress: lets refused entries be compiled again.
     pub fn retry_refused(&mut self, func: u32, backoff: impl Fn(u32) -> u32) {
-        let refused =
-            |(&(of, entry), slot): (&(u32, Entry), &Slot)| (of == func && matches!(slot.state, State::Refused)).then_some(entry);
-        let refused: Vec<Entry> = self.slots.iter().filter_map(refused).collect();
-        refused.into_iter().for_each(|entry| self.back_off(func, entry, 0, &backoff));
+        let refused = |(&key, slot): (&Key, &Slot)| (key.func == func && matches!(slot.state, State::Refused)).then_some(key);
+        let refused: Vec<Key> = self.slots.iter().filter_map(refused).collect();
+        refused.into_iter().for_each(|key| self.back_off(key, 0, &backoff));
     }
 }
 
@@ -248,56 +291,56 @@ mod tests {
     #[test]
     fn an_entry_goes_from_cold_to_ready_and_backs_off() {
         let mut entries = Entries::default();
-        assert_eq!(entries.request(3, CALL), Action::Decide);
-        entries.queued(3, CALL);
-        assert_eq!(entries.request(3, CALL), Action::Wait);
-        entries.installed(3, CALL, code(16), false);
-        assert_eq!(entries.request(3, CALL), Action::Run(code(16)));
-        entries.retired(3, CALL, |count| 2 * count);
-        assert_eq!([(); 3].map(|()| entries.request(3, CALL)), [Action::BackOff, Action::BackOff, Action::Decide]);
-        assert_eq!(entries.get(3, CALL).backoffs(), 1);
+        assert_eq!(entries.request(Key::top(3, CALL)), Action::Decide);
+        entries.queued(Key::top(3, CALL));
+        assert_eq!(entries.request(Key::top(3, CALL)), Action::Wait);
+        entries.installed(Key::top(3, CALL), code(16), false);
+        assert_eq!(entries.request(Key::top(3, CALL)), Action::Run(code(16)));
+        entries.retired(Key::top(3, CALL), |count| 2 * count);
+        assert_eq!([(); 3].map(|()| entries.request(Key::top(3, CALL))), [Action::BackOff, Action::BackOff, Action::Decide]);
+        assert_eq!(entries.get(Key::top(3, CALL)).backoffs(), 1);
     }
 
     #[test]
     fn a_sweep_spares_what_was_used_since_the_last() {
         let mut entries = Entries::default();
-        assert_eq!(entries.swept(3, LOOP, None), Swept::Gone);
-        entries.queued(3, LOOP);
-        assert_eq!(entries.swept(3, LOOP, None), Swept::Gone);
-        entries.installed(3, LOOP, code(16), false);
-        entries.request(3, LOOP);
-        assert_eq!(entries.swept(3, LOOP, None), Swept::Used(code(16)));
-        assert_eq!(entries.swept(3, LOOP, None), Swept::Unused(code(16)));
+        assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Gone);
+        entries.queued(Key::top(3, LOOP));
+        assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Gone);
+        entries.installed(Key::top(3, LOOP), code(16), false);
+        entries.request(Key::top(3, LOOP));
+        assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Used(code(16)));
+        assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Unused(code(16)));
         // The code of a call is in use if its pointers lead to it, also without a request.
-        assert_eq!(entries.swept(3, LOOP, Some(true)), Swept::Used(code(16)));
+        assert_eq!(entries.swept(Key::top(3, LOOP), Some(true)), Swept::Used(code(16)));
     }
 
     #[test]
     fn failures_count_in_a_row_and_backoffs_in_total() {
         let mut entries = Entries::default();
         for failures in 1..=3 {
-            entries.queued(3, CALL);
-            entries.no_room(3, CALL, failures, |_| 0);
-            assert_eq!(entries.get(3, CALL).failures(), failures);
+            entries.queued(Key::top(3, CALL));
+            entries.no_room(Key::top(3, CALL), failures, |_| 0);
+            assert_eq!(entries.get(Key::top(3, CALL)).failures(), failures);
         }
-        entries.queued(3, CALL);
-        entries.installed(3, CALL, code(16), true);
-        let slot = entries.get(3, CALL);
+        entries.queued(Key::top(3, CALL));
+        entries.installed(Key::top(3, CALL), code(16), true);
+        let slot = entries.get(Key::top(3, CALL));
         assert_eq!((slot.failures(), slot.backoffs()), (0, 3));
     }
 
     #[test]
     fn osr_bodies_are_counted_while_they_wait_and_while_they_are_there() {
         let mut entries = Entries::default();
-        entries.queued(3, LOOP);
-        entries.queued(3, Entry::Osr(9));
-        entries.queued(3, CALL);
+        entries.queued(Key::top(3, LOOP));
+        entries.queued(Key::top(3, Entry::Osr(9)));
+        entries.queued(Key::top(3, CALL));
         assert_eq!(entries.osr_bodies(3), 2);
-        entries.no_room(3, LOOP, 1, |_| 0);
+        entries.no_room(Key::top(3, LOOP), 1, |_| 0);
         assert_eq!(entries.osr_bodies(3), 1);
-        entries.refused(3, Entry::Osr(9), false);
-        assert_eq!((entries.osr_bodies(3), entries.request(3, Entry::Osr(9))), (1, Action::Never));
+        entries.refused(Key::top(3, Entry::Osr(9)), false);
+        assert_eq!((entries.osr_bodies(3), entries.request(Key::top(3, Entry::Osr(9)))), (1, Action::Never));
         entries.retry_refused(3, |_| 0);
-        assert_eq!((entries.osr_bodies(3), entries.request(3, Entry::Osr(9))), (0, Action::Decide));
+        assert_eq!((entries.osr_bodies(3), entries.request(Key::top(3, Entry::Osr(9)))), (0, Action::Decide));
     }
 }

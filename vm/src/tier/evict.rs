@@ -9,7 +9,7 @@
 //! Code is retired for one of three reasons: the budget is used up and the sweep found the code not in use; it is an
 //! OSR body whose function now has code for its calls; or the engine is under stress and chose it at random.
 
-use super::entry::{Code, Entries, Swept as State};
+use super::entry::{Code, Entries, Key, Level, Swept as State};
 use super::policy;
 use super::publish::withdraw;
 use super::state::{Body, EngineState, engine_of, state_of};
@@ -21,15 +21,16 @@ use std::sync::{Arc, PoisonError};
 use weir_contract::Entry;
 
 /// Removes the code of a ready entry from all tables. Returns the number of bytes that will be freed.
-fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, func: u32, entry: Entry, code: Code) -> usize {
+fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, key: Key, code: Code) -> usize {
     let engine = engine_of(module.engine.record());
     let Ok(native) = state_of(module).native(module) else { return 0 };
     let bytes = native.code.len_of(code.0);
     engine.reclaimer.retire(|| {
-        if entry == Entry::Call {
-            withdraw(module, native, func);
+        // Baseline code may have been replaced.
+        if is_published(module, key, code) {
+            withdraw(module, native, key.func);
         }
-        entries.retired(func, entry, |count| engine.policy.backoff(count));
+        entries.retired(key, |count| engine.policy.backoff(count));
         native.code.unlink(code.0)
     });
     bytes
@@ -53,37 +54,42 @@ fn reclaim(engine: &EngineState) -> usize {
 }
 
 /// Reports retired code to statistics and listeners. The caller holds no lock.
-fn report(module: &Arc<ModuleRecord>, func: u32, entry: Entry, bytes: usize) {
+fn report(module: &Arc<ModuleRecord>, key: Key, bytes: usize) {
     let engine = engine_of(module.engine.record());
     for record in [&state_of(module).record, &engine.record] {
         record.lock().unwrap_or_else(PoisonError::into_inner).add_retired(bytes as u64);
     }
-    engine.listeners.report_retired(module, func, entry, bytes);
+    engine.listeners.report_retired(module, key.func, key.entry, bytes);
 }
 
-/// Adds an entry that has become ready to the second-chance sweep. If it is the code for the function's calls, OSR
-/// bodies of the function that were used since the last sweep are retired: new calls do not need them. Without the
-/// heavy fence they could not be reclaimed, and stay.
-pub(super) fn ready(module: &Arc<ModuleRecord>, func: u32, entry: Entry) {
-    let body = Body { module: Arc::downgrade(module), func, entry };
+/// Adds an entry that has become ready to the second-chance sweep. If it is the best code for the function's calls, its
+/// baseline code is retired, and so are OSR bodies of the function that were used since the last sweep: new calls do
+/// not need them. Without the heavy fence they could not be reclaimed, and stay.
+pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
+    let body = Body { module: Arc::downgrade(module), key };
     engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
-    if entry == Entry::Call && heavy_fence() {
-        retire_all(module, func, |entry, used| entry != Entry::Call && used);
+    if key == Key::top(key.func, Entry::Call) && heavy_fence() {
+        retire_all(module, key.func, |key, used| key.level == Level::Baseline || key.entry != Entry::Call && used);
     }
+}
+
+/// Whether calls of the function lead to this code.
+fn is_published(module: &ModuleRecord, key: Key, code: Code) -> bool {
+    key.entry == Entry::Call && module.func_code(key.func).native.load(Ordering::Relaxed).cast_const() == code.0
 }
 
 /// Retires the code of those entries of `func` for which `which` returns true, given the entry and whether it was used
 /// since the last sweep.
-fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Entry, bool) -> bool) {
+fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Key, bool) -> bool) {
     let mut entries = state_of(module).entries();
-    if entries.osr_bodies(func) == 0 && !which(Entry::Call, true) {
+    let none = entries.osr_bodies(func) == 0 && entries.code(Key::baseline(func)).is_none();
+    if none && !which(Key::top(func, Entry::Call), true) {
         return;
     }
-    let chosen = entries.ready(func).into_iter().filter(|&(entry, _, used)| which(entry, used));
-    let retired: Vec<(Entry, usize)> =
-        chosen.map(|(entry, code, _)| (entry, retire(module, &mut entries, func, entry, code))).collect();
+    let chosen = entries.ready(func).into_iter().filter(|&(key, _, used)| which(key, used));
+    let retired: Vec<(Key, usize)> = chosen.map(|(key, code, _)| (key, retire(module, &mut entries, key, code))).collect();
     drop(entries);
-    retired.into_iter().for_each(|(entry, bytes)| report(module, func, entry, bytes));
+    retired.into_iter().for_each(|(key, bytes)| report(module, key, bytes));
 }
 
 /// Tries to free `bytes` of code memory: reclaims retired code and, if that is not enough, retires code that was not
@@ -107,7 +113,7 @@ pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
         }
         let Some(body) = bodies().pop_front() else { break };
         let Some(owner) = body.module.upgrade() else { continue };
-        match sweep(&owner, body.func, body.entry) {
+        match sweep(&owner, body.key) {
             Swept::Gone => {}
             Swept::Used(bytes) => {
                 to_sweep = to_sweep.saturating_sub(bytes);
@@ -115,7 +121,7 @@ pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
             }
             Swept::Retired(bytes) => {
                 missing = missing.saturating_sub(bytes);
-                report(&owner, body.func, body.entry, bytes);
+                report(&owner, body.key, bytes);
             }
         }
     }
@@ -134,19 +140,19 @@ enum Swept {
 
 /// One step of the second-chance sweep. The reference bit of a called function is its pointer to the code: the sweep
 /// clears it, and the next call sets it again.
-fn sweep(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Swept {
+fn sweep(module: &Arc<ModuleRecord>, key: Key) -> Swept {
     let Ok(native) = state_of(module).native(module) else { return Swept::Gone };
     let mut entries = state_of(module).entries();
-    let in_use = (entry == Entry::Call).then(|| !module.func_code(func).native.load(Ordering::Relaxed).is_null());
-    match entries.swept(func, entry, in_use) {
+    let published = entries.code(key).is_some_and(|code| is_published(module, key, code));
+    match entries.swept(key, (key.entry == Entry::Call).then_some(published)) {
         State::Gone => Swept::Gone,
         State::Used(code) => {
-            if entry == Entry::Call {
-                withdraw(module, native, func);
+            if published {
+                withdraw(module, native, key.func);
             }
             Swept::Used(native.code.len_of(code.0))
         }
-        State::Unused(code) => Swept::Retired(retire(module, &mut entries, func, entry, code)),
+        State::Unused(code) => Swept::Retired(retire(module, &mut entries, key, code)),
     }
 }
 
@@ -156,7 +162,7 @@ pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
     let state = state_of(module);
     let Ok(native) = state.native(module) else { return };
     let entries = state.entries();
-    if !retired || entries.get(func, Entry::Call).backoffs() >= policy::MAX_STRESS_EVICTIONS {
+    if !retired || entries.get(Key::top(func, Entry::Call)).backoffs() >= policy::MAX_STRESS_EVICTIONS {
         return withdraw(module, native, func);
     }
     drop(entries);

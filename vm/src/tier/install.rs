@@ -1,6 +1,6 @@
 //! Compiles an entry, places its code in memory and publishes it.
 
-use super::entry::Code;
+use super::entry::{Code, Key, Level};
 use super::publish;
 use super::state::{NativeModule, engine_of, state_of};
 use super::{evict, policy};
@@ -35,18 +35,13 @@ struct Attempt<'m> {
 
 /// Compiles a queued entry and publishes its code. `wanted` is whether a thread waits for the code. Returns `None` if
 /// every back end refused or there is no room. A panic in the compiler counts as a refusal.
-pub(super) fn compile_and_install(
-    module: &Arc<ModuleRecord>,
-    func: u32,
-    entry: Entry,
-    backend: Backend,
-    wanted: bool,
-) -> Option<Code> {
+pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend: Backend, wanted: bool) -> Option<Code> {
+    let Key { func, entry, .. } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
     let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, func, entry, backend, &engine.options);
-    let slot = state.entries().get(func, entry);
+    let slot = state.entries().get(key);
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
@@ -58,7 +53,7 @@ pub(super) fn compile_and_install(
             None
         }
     });
-    if let (Some(kept), Some(_)) = (&module.kept_profile, &installed) {
+    if let (Some(kept), Some(_), Level::Top) = (&module.kept_profile, &installed, key.level) {
         kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
     }
     if !(again && full) {
@@ -79,16 +74,16 @@ pub(super) fn compile_and_install(
     let code = installed.map(|(code, _)| code);
     let mut entries = state.entries();
     match code {
-        None if full => entries.no_room(func, entry, slot.failures() + 1, |count| policy.backoff(count)),
-        None => entries.refused(func, entry, false),
+        None if full => entries.no_room(key, slot.failures() + 1, |count| policy.backoff(count)),
+        None => entries.refused(key, false),
         Some(code) => {
             publish::introduce(module, native, func);
-            entries.installed(func, entry, code, wanted);
+            entries.installed(key, code, wanted);
             if entry == Entry::Call {
-                publish::publish(module, native, func, code);
+                publish::publish(module, native, key, code);
             }
             drop(entries);
-            evict::ready(module, func, entry);
+            evict::ready(module, key);
         }
     }
     code

@@ -21,5 +21,5 @@ pub(crate) mod reclaim;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
-mod tier_up;
+pub(crate) mod tier_up;
 pub(crate) mod unwind;

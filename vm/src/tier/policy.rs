@@ -1,6 +1,7 @@
 //! Decides when to compile what, with which back end. All thresholds are here.
 //!
-//! There is one level of compilation: code in use is never compiled again or replaced by better code.
+//! There are two levels of compilation: baseline code, which [`Config::baseline`] turns on, and the best code that the settings
+//! allow. Baseline code is compiled where the function is called, and counts the ticks that are left until the other level.
 //!
 //! Ticks are bytes of bytecode executed. A function starts with [`Policy::first_ticks`]. The interpreter subtracts the
 //! [work](weir_bytecode::sidetable) of each call and each loop iteration, and requests code when the ticks run out. At
@@ -20,6 +21,11 @@ use weir_jit::Backend;
 pub(crate) const POLL_TICKS: i32 = 8 << 10;
 /// Ticks that never run out in practice, for functions that will not be compiled.
 pub(crate) const NEVER: i32 = i32::MAX;
+
+/// Ticks until a function gets baseline code: for each,
+const BASELINE_BASE_TICKS: i32 = 2_000;
+/// and for each byte of it. The baseline compiler takes about as long for a byte as interpreting some eighty.
+const BASELINE_TICKS_PER_BYTE: i32 = 40;
 
 /// Ticks that every function starts with. They pay for publishing its code, which takes some microseconds.
 const BASE_TICKS: i32 = 4_000;
@@ -89,6 +95,8 @@ pub(crate) struct Policy {
     threshold: Option<u32>,
     stress: Option<Mutex<Rng>>,
     profile: bool,
+    /// Whether functions get baseline code first.
+    baseline: bool,
     ticks_per_byte: i32,
 }
 
@@ -104,6 +112,7 @@ impl Policy {
             threshold: config.tier_up_threshold,
             stress: config.stress.map(|seed| Mutex::new(Rng(seed))),
             profile: config.profiles(),
+            baseline: config.has_baseline(),
         }
     }
 
@@ -112,8 +121,33 @@ impl Policy {
     pub(crate) fn first_ticks(&self, bytes: u32) -> i32 {
         match self.tier {
             Tier::Interpreter if self.profile => 0,
+            Tier::Auto if self.baseline => self.baseline_ticks(bytes) / if self.profile { 2 } else { 1 },
             Tier::Auto if self.profile => self.ticks(bytes) / COLD_SHARE,
             _ => self.ticks(bytes),
+        }
+    }
+
+    /// Returns the ticks of a function with `bytes` of code until it gets baseline code.
+    fn baseline_ticks(&self, bytes: u32) -> i32 {
+        match self.threshold {
+            _ if self.stress.is_some() => self.random(3) as i32,
+            Some(ticks) => (ticks / 2).min(NEVER as u32) as i32,
+            None => {
+                i32::try_from(bytes).unwrap_or(NEVER).saturating_mul(BASELINE_TICKS_PER_BYTE).saturating_add(BASELINE_BASE_TICKS)
+            }
+        }
+    }
+
+    /// Returns how many of the ticks until the optimiser compiles a function are left, after `spent`, if until then it is to run in
+    /// baseline code.
+    pub(crate) fn until_top(&self, bytes: u32, spent: u64) -> Option<i32> {
+        match self.stress {
+            _ if !self.baseline => None,
+            Some(_) => (self.random(2) == 0).then(|| self.random(12) as i32),
+            None => {
+                let left = i64::from(self.ticks(bytes)).saturating_sub_unsigned(spent);
+                i32::try_from(left).ok().filter(|&left| left > 0)
+            }
         }
     }
 
@@ -122,6 +156,10 @@ impl Policy {
     pub(crate) fn profile_ticks(&self, bytes: u32) -> Option<i32> {
         match self.tier {
             Tier::Interpreter if self.profile => Some(NEVER),
+            Tier::Auto if self.profile && self.baseline => {
+                let ticks = self.baseline_ticks(bytes);
+                Some(ticks - ticks / 2 - 1).filter(|&ticks| ticks >= 0)
+            }
             Tier::Auto if self.profile => {
                 let ticks = self.ticks(bytes);
                 // Includes the tick that ran out.
@@ -165,7 +203,6 @@ impl Policy {
                 0..=5 => Decision::Interpret(self.random(24) as i32),
                 6..=9 if cfg!(feature = "cranelift") => Decision::Compile(Backend::Cranelift),
                 10 => Decision::Refuse,
-                11..=12 if entry == Entry::Call => Decision::Compile(Backend::Baseline),
                 _ => Decision::Compile(Backend::Native),
             },
             Tier::Auto if self.synchronous => Decision::Compile(Backend::Native),

@@ -12,7 +12,7 @@
 //!
 //! The stub that enters the code is stored before any code of the function is published.
 
-use super::entry::Code;
+use super::entry::{Code, Key, Level};
 use super::state::NativeModule;
 use crate::code::Enter as Stub;
 use crate::records::func_code::Enter;
@@ -34,11 +34,13 @@ pub(super) fn enter(stub: Stub) -> Enter {
     unsafe { mem::transmute::<Stub, Enter>(stub) }
 }
 
-/// Points both words of function `func` at its code. The caller holds the lock of the module's entries, and the code is
-/// ready.
-pub(super) fn publish(module: &ModuleRecord, native: &NativeModule, func: u32, code: Code) {
+/// Points both words of the function of `key` at its code, unless they lead to code that is as good. The caller holds
+/// the lock of the module's entries, and the code is ready.
+pub(super) fn publish(module: &ModuleRecord, native: &NativeModule, key: Key, code: Code) {
+    let Key { func, level, .. } = key;
     let counted = module.func_code(func);
-    if counted.native.load(Ordering::Relaxed).is_null() {
+    let now = counted.native.load(Ordering::Relaxed);
+    if now.is_null() || level == Level::Top && now.cast_const() != code.0 {
         native.code.cell(func).store(code.0.cast_mut(), Ordering::Release);
         counted.native.store(code.0.cast_mut(), Ordering::Release);
     }

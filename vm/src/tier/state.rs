@@ -1,6 +1,6 @@
 //! The data that the tier keeps for each engine and module.
 
-use super::entry::Entries;
+use super::entry::{Entries, Key};
 use super::listeners::Listeners;
 use super::policy::Policy;
 use super::queue::Queue;
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use weir_contract::{Entry, Helper, HelperAddress};
+use weir_contract::{Helper, HelperAddress};
 use weir_jit::compile::Options;
 
 /// Makes the table of the runtime functions that compiled code calls.
@@ -49,8 +49,7 @@ pub(crate) struct EngineState {
 #[derive(Debug)]
 pub(super) struct Body {
     pub module: Weak<ModuleRecord>,
-    pub func: u32,
-    pub entry: Entry,
+    pub key: Key,
 }
 
 impl EngineState {

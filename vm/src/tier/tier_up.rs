@@ -1,6 +1,6 @@
 //! The slow path of the interpreter's tick counter: when a function's ticks run out, finds or requests its code.
 
-use super::entry::{Action, Code};
+use super::entry::{Action, Code, Key, Level};
 use super::install::compile_and_install;
 use super::policy::{self, Decision, NEVER};
 use super::queue::{COMPILER_STACK, NoThread};
@@ -12,6 +12,7 @@ use crate::records::stack::with_room;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use weir_contract::Entry;
+use weir_jit::Backend;
 
 /// The code of an entry, if there is any now.
 enum Found {
@@ -34,36 +35,76 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
         code.reset_ticks(ticks);
         return Next::Interpret;
     }
-    let call = find(module, func, Entry::Call);
+    let bytes = body.len();
+    if let Some(left) = engine.policy.until_top(bytes, code.ticks_taken())
+        && state.entries().is_cold(Key::top(func, Entry::Call))
+    {
+        // Not hot enough for the optimiser: baseline code for calls, and nothing for a loop.
+        let next = if at.is_none() { begin_baseline(module, func, left) } else { Next::Interpret };
+        code.reset_ticks(left);
+        return next;
+    }
+    let (next, ticks) = request_top(module, func, at);
+    code.reset_ticks(ticks);
+    next.map_or(Next::Interpret, |code| Next::Enter(code.0))
+}
+
+/// Returns the baseline code of a function, which has so many ticks until it asks for better code, or lets it be interpreted.
+fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, ticks: i32) -> Next {
+    match (find(module, Key::baseline(func)), state_of(module).native(module)) {
+        (Found::Ready(ready), Ok(native)) => {
+            native.code.ticks(func).store(ticks, Ordering::Relaxed);
+            Next::Enter(ready.0)
+        }
+        _ => Next::Interpret,
+    }
+}
+
+/// The ticks of a function's baseline code have run out, at its entry or at the loop with this index. Returns the address of better
+/// code, if there is some.
+#[cold]
+pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Option<*const u8> {
+    let (next, ticks) = request_top(module, func, at);
+    if let Ok(native) = state_of(module).native(module) {
+        native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    }
+    next.map(|code| code.0)
+}
+
+/// Finds or requests the best code of a function: for its call, and at a loop also for that. Returns the code to go on in, and after how
+/// many ticks to ask again.
+fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Option<Code>, i32) {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let call = find(module, Key::top(func, Entry::Call));
     if let Some((victim, retired)) = engine.policy.stress_victim(module.code.len()) {
         evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
     }
-    let osr = at.map(|at| find(module, func, Entry::Osr(body.loops[at as usize].pc)));
-    let (next, ticks) = match (osr, call) {
-        (None, Found::Ready(ready)) => (Next::Enter(ready.0), engine.policy.next_ticks()),
+    let pc = |at: u32| module.bytecode.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
+    let osr = at.and_then(pc).map(|entry| find(module, Key::top(func, entry)));
+    match (osr, call) {
+        (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks()),
         (Some(Found::Ready(ready)), _) => {
             state.osr_entries.fetch_add(1, Ordering::Relaxed);
             engine.osr_entries.fetch_add(1, Ordering::Relaxed);
-            (Next::Enter(ready.0), engine.policy.next_ticks())
+            (Some(ready), engine.policy.next_ticks())
         }
-        (None, Found::Later(ticks)) | (Some(Found::Later(ticks)), Found::Ready(_)) => (Next::Interpret, ticks),
-        (Some(Found::Later(ticks)), Found::Later(other)) => (Next::Interpret, ticks.min(other)),
-    };
-    code.reset_ticks(ticks);
-    next
+        (None, Found::Later(ticks)) | (Some(Found::Later(ticks)), Found::Ready(_)) => (None, ticks),
+        (Some(Found::Later(ticks)), Found::Later(other)) => (None, ticks.min(other)),
+    }
 }
 
 /// Returns the code of an entry. If there is none, the policy decides whether to compile it.
-fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
+fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
+    let Key { func, entry, level } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
     let native = state.native(module);
     let mut entries = state.entries();
-    match entries.request(func, entry) {
+    match entries.request(key) {
         Action::Run(code) => {
             if let (Entry::Call, Ok(native)) = (entry, native) {
-                publish::publish(module, native, func, code);
+                publish::publish(module, native, key, code);
             }
             return Found::Ready(code);
         }
@@ -77,37 +118,38 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
     }
     let decision = match native {
         Ok(_) if entry == Entry::Call && module.engine.config().interprets(&module.bytecode, func) => Decision::Refuse,
+        Ok(_) if level == Level::Baseline => Decision::Compile(Backend::Baseline),
         Ok(_) => policy.decide(entry),
         Err(_) => Decision::Interpret(NEVER),
     };
     match decision {
         Decision::Interpret(ticks) => Found::Later(ticks),
         Decision::Refuse => {
-            entries.refused(func, entry, true);
+            entries.refused(key, true);
             Found::Later(policy.refused_ticks())
         }
         Decision::Compile(backend) => {
-            entries.queued(func, entry);
+            entries.queued(key);
             drop(entries);
-            match with_room(COMPILER_STACK, || compile_and_install(module, func, entry, backend, true)) {
+            match with_room(COMPILER_STACK, || compile_and_install(module, key, backend, true)) {
                 Some(Some(code)) => Found::Ready(code),
                 Some(None) => Found::Later(policy.backoff_ticks(bytes)),
-                None => no_thread(module, func, entry),
+                None => no_thread(module, key),
             }
         }
         Decision::Queue(backend) => {
-            entries.queued(func, entry);
+            entries.queued(key);
             drop(entries);
             // A queued compilation does not keep its module alive.
             let weak = Arc::downgrade(module);
             let queued = engine.queue.push(policy::priority(bytes, entry), move || {
                 if let Some(module) = weak.upgrade() {
-                    compile_and_install(&module, func, entry, backend, false);
+                    compile_and_install(&module, key, backend, false);
                 }
             });
             match queued {
                 Ok(()) => Found::Later(policy.next_ticks()),
-                Err(NoThread) => no_thread(module, func, entry),
+                Err(NoThread) => no_thread(module, key),
             }
         }
     }
@@ -115,8 +157,8 @@ fn find(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
 
 /// Backs off for a queued entry that cannot be compiled now, because there is no compiler thread and not enough native
 /// stack here.
-fn no_thread(module: &Arc<ModuleRecord>, func: u32, entry: Entry) -> Found {
+fn no_thread(module: &Arc<ModuleRecord>, key: Key) -> Found {
     let policy = &engine_of(module.engine.record()).policy;
-    state_of(module).entries().no_room(func, entry, 0, |count| policy.backoff(count));
-    Found::Later(policy.backoff_ticks(module.bytecode.body(func).map_or(0, |body| body.len())))
+    state_of(module).entries().no_room(key, 0, |count| policy.backoff(count));
+    Found::Later(policy.backoff_ticks(module.bytecode.body(key.func).map_or(0, |body| body.len())))
 }

@@ -293,7 +293,10 @@ const HOOKS: Hooks = {
         grow(Helper::TableGrow, table, &[reference, delta])
     }
 
-    Hooks { to_rust, on_unwind, poll, memory_grow, table_grow }
+    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64) -> *const u8 {
+        std::ptr::null()
+    }
+    Hooks { to_rust, on_unwind, poll, tick, memory_grow, table_grow }
 };
 
 /// Helpers that only note that they were called.
@@ -308,7 +311,7 @@ fn helpers() -> [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>, note::<12>, note::<13>,
+        note::<11>, note::<12>, note::<13>, note::<14>,
     ];
     noted.map(|noted| noted as HelperAddress)
 }
