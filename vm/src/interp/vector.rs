@@ -5,7 +5,7 @@ use super::code;
 use super::decode;
 use super::memory::{View, mem_arg};
 use weir_bytecode::semantics::vector::{self, Wide};
-use weir_bytecode::{Trap, for_each_lane, for_each_lane_access, for_each_vector, for_each_vector_load};
+use weir_bytecode::{Opcode, Trap, for_each_lane, for_each_lane_access, for_each_vector, for_each_vector_load};
 use weir_contract::InstanceCtx;
 
 /// Words of a slot.
@@ -185,6 +185,45 @@ unsafe fn access_lane(code: u16, sp: *mut u64, view: View, offset: u64, lane: us
     }
     Ok(for_each_lane_access!(arms))
 }
+
+/// How many of the arms above the instruction with this code has.
+const fn arms_of(code: u16) -> u32 {
+    macro_rules! plain {
+        ($($op:ident, $name:ident, ($($arg:ident: $ty:ty),*) -> $result:ty, $meaning:expr;)*) => {
+            match code { $(code::$op => 1,)* _ => 0 }
+        };
+    }
+    macro_rules! on_lane {
+        ($($op:ident, $name:ident, ($($arg:ident: $ty:ty),*; $lane:ident) -> $result:ty, $meaning:expr;)*) => {
+            match code { $(code::$op => 1,)* _ => 0 }
+        };
+    }
+    macro_rules! load {
+        ($($op:ident, $width:literal, $name:ident;)*) => {
+            match code { $(code::$op => 1,)* _ => 0 }
+        };
+    }
+    macro_rules! access_lane {
+        ($($op:ident, $kind:ident, $width:literal, $name:ident;)*) => {
+            match code { $(code::$op => 1,)* _ => 0 }
+        };
+    }
+    let own = match code {
+        code::V128Const | code::I8x16Shuffle | code::V128Store => 1,
+        _ => 0,
+    };
+    own + for_each_vector!(plain) + for_each_lane!(on_lane) + for_each_vector_load!(load) + for_each_lane_access!(access_lane)
+}
+
+// Every instruction with the vector prefix has one arm, so that validated code does not reach the last arm of `access_lane`.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let code = Opcode::ALL[i] as u16;
+        assert!(code < 0x200 || arms_of(code) == 1);
+        i += 1;
+    }
+};
 
 /// Returns `N` bytes as a little-endian number.
 #[inline(always)]
