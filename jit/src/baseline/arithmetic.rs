@@ -48,14 +48,16 @@ impl Compiler<'_> {
 
     pub fn compare_floats(&mut self, op: FloatCompare, ty: Type) {
         let (mut b, mut a) = (self.pop(), self.pop());
-        let cond = match op {
-            FloatCompare::Feq => Cond::FloatE,
-            FloatCompare::Fne => Cond::FloatNE,
-            FloatCompare::Flt | FloatCompare::Fgt => Cond::A,
-            FloatCompare::Fle | FloatCompare::Fge => Cond::AE,
-        };
         // "Above" is false of unordered operands, "below" is not.
-        if matches!(op, FloatCompare::Flt | FloatCompare::Fle) {
+        let (cond, swapped) = match op {
+            FloatCompare::Feq => (Cond::FloatE, false),
+            FloatCompare::Fne => (Cond::FloatNE, false),
+            FloatCompare::Flt => (Cond::A, true),
+            FloatCompare::Fgt => (Cond::A, false),
+            FloatCompare::Fle => (Cond::AE, true),
+            FloatCompare::Fge => (Cond::AE, false),
+        };
+        if swapped {
             (a, b) = (b, a);
         }
         let src = self.reg(&mut a);

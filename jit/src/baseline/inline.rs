@@ -2,11 +2,11 @@
 
 use super::calls::{Moves, Operands};
 use super::compiler::Compiler;
-use super::stencil::{Form, Inline, Key, Stencil, Subroutine, parameter_registers, place_register};
+use super::stencil::{Form, Inline, Key, SimpleSequence, Stencil, Subroutine, parameter_registers, place_register};
 use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Constraint, Reg, Role};
 use crate::request::Refusal;
-use crate::x64::insts::{Asm, Encoding, Inst, Rm, Sequence, Width};
+use crate::x64::insts::{self, Asm, Encoding, Inst, Rm, Width};
 use smallvec::SmallVec;
 use std::rc::Rc;
 use weir_bytecode::{Opcode, ValType};
@@ -116,14 +116,19 @@ impl Compiler<'_> {
 
     /// Writes an instruction that is simple: see `stencil`.
     fn write(&mut self, inst: &Inst) {
-        match (inst.op.encoding(), inst.rm) {
-            (Encoding::Sequence(Sequence::Constant), _) => self.out.constant(inst.dst, inst.imm),
-            (Encoding::Sequence(Sequence::Zero), _) => self.out.clear(inst.dst),
-            (Encoding::Sequence(Sequence::Ones), _) => {
+        let Encoding::Sequence(sequence) = inst.op.encoding() else { return self.emit(inst) };
+        match SimpleSequence::of(sequence) {
+            Some(SimpleSequence::Constant) => self.out.constant(inst.dst, inst.imm),
+            Some(SimpleSequence::Zero) => self.out.clear(inst.dst),
+            Some(SimpleSequence::Ones) => {
                 self.emit(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
             }
-            (Encoding::Sequence(Sequence::FromFloat), Rm::Reg(src)) => self.out.float_bits(inst.dst, src, inst.width),
-            (Encoding::Opcode(_) | Encoding::Sequence(_), _) => self.emit(inst),
+            Some(SimpleSequence::FromFloat) => match inst.rm {
+                Rm::Reg(src) => self.out.float_bits(inst.dst, src, inst.width),
+                Rm::None | Rm::Mem(_) | Rm::Slot(_) => self.emit(&Inst::new(Asm::Mov, inst.width).dst(inst.dst).rm(inst.rm)),
+            },
+            // It is not simple: `encode` panics.
+            None => self.emit(inst),
         }
     }
 
@@ -178,5 +183,27 @@ impl Compiler<'_> {
 
 /// Whether the bytes of the instruction begin with clearing its destination, which then is no operand.
 fn cleared_first(inst: &Inst) -> bool {
-    matches!(inst.rm, Rm::Mem(_)) || matches!(inst.op, Asm::CvtSs | Asm::CvtSd)
+    match inst.op.encoding() {
+        Encoding::Opcode(insts::Opcode::FromInteger(_)) => true,
+        Encoding::Opcode(
+            insts::Opcode::Legacy(..)
+            | insts::Opcode::ByteSource(_)
+            | insts::Opcode::Alu(_)
+            | insts::Opcode::Test
+            | insts::Opcode::Store(..)
+            | insts::Opcode::Group(..)
+            | insts::Opcode::Cond(_)
+            | insts::Opcode::Vex(..)
+            | insts::Opcode::HighProduct(..)
+            | insts::Opcode::Scalar(..)
+            | insts::Opcode::Merge(..)
+            | insts::Opcode::Round
+            | insts::Opcode::Packed(_)
+            | insts::Opcode::Lanes(..)
+            | insts::Opcode::LaneShift(_)
+            | insts::Opcode::Insert
+            | insts::Opcode::Extract,
+        )
+        | Encoding::Sequence(_) => matches!(inst.rm, Rm::Mem(_)),
+    }
 }

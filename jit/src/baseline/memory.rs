@@ -2,9 +2,12 @@
 
 use super::compiler::Compiler;
 use super::frame::{BASE, SCRATCH};
+use super::numeric::unsupported;
 use super::values::{At, Kind, Popped};
+use crate::ir::Op;
 use crate::ir::family::{Family, Load, Store};
 use crate::regalloc::{Class, Reg};
+use crate::request::Refusal;
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
@@ -14,15 +17,25 @@ use weir_contract::{Bounds, InstanceCtx, MemoryCtx, TrapSite};
 
 impl Compiler<'_> {
     /// A load or a store of a value of this kind.
-    pub fn access(&mut self, family: Family, kind: Kind, arg: MemArg) {
-        match family {
-            Family::Load(op) => self.load(op, kind, arg),
-            Family::Store(op) => self.store_value(op, kind, arg),
-            Family::Leaf(_) | Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Float(_) => {}
-            Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Convert(_) | Family::Reference(_) => {}
-            Family::Simd(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {}
-            Family::Accounting(_) | Family::Terminator(_) => {}
+    ///
+    /// # Errors
+    /// `op` is neither.
+    pub fn access(&mut self, op: Op, kind: Kind, arg: MemArg) -> Result<(), Refusal> {
+        match op.family() {
+            Family::Load(load) => self.load(load, kind, arg),
+            Family::Store(store) => self.store_value(store, kind, arg),
+            Family::Leaf(_) | Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Float(_) => {
+                return Err(unsupported(op));
+            }
+            Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Convert(_) | Family::Reference(_) => {
+                return Err(unsupported(op));
+            }
+            Family::Simd(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {
+                return Err(unsupported(op));
+            }
+            Family::Accounting(_) | Family::Terminator(_) => return Err(unsupported(op)),
         }
+        Ok(())
     }
 
     /// Loads a value of this kind; of a vector, `op` says how many bytes.
@@ -86,7 +99,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The place of an access of so many bytes, after a bounds check if it needs one.
+    /// The place of an access of `bytes` bytes, after a bounds check if it needs one.
     pub fn address(&mut self, address: &mut Popped, arg: MemArg, bytes: u32) -> Mem {
         let ty = &self.module.memories[arg.memory as usize];
         match Bounds::of(ty, arg.offset, self.request.options.guard_regions) {

@@ -93,7 +93,7 @@ impl Compiler<'_> {
             _ => match Op::from_opcode(op) {
                 Some((ssa, ty, _)) if ssa.access_width(ty).is_some() && ty != Type::V128 => {
                     let arg = self.reader.mem_arg();
-                    self.access(ssa.family(), kind(ty), arg);
+                    self.access(ssa, kind(ty), arg)?;
                 }
                 Some((ssa, operand, result)) if operand != Type::V128 => self.numeric(op, ssa.family(), operand, result)?,
                 _ => {
@@ -285,7 +285,9 @@ impl Compiler<'_> {
         }
     }
 
-    pub fn integer(&mut self, op: Integer, ty: Type) {
+    /// # Errors
+    /// The operation is part of others only: no instruction means it alone.
+    fn integer(&mut self, op: Integer, ty: Type) -> Result<(), Refusal> {
         match op {
             Integer::Add => self.add(ty, false),
             Integer::Sub => self.add(ty, true),
@@ -302,8 +304,9 @@ impl Compiler<'_> {
             Integer::ShrU => self.shift(ty, Asm::Shr, Asm::Shrx),
             Integer::Rotl => self.rotate(ty, true),
             Integer::Rotr => self.rotate(ty, false),
-            Integer::MulHigh => debug_assert!(false, "no instruction means it alone"),
+            Integer::MulHigh => return Err(unsupported(Op::from(op))),
         }
+        Ok(())
     }
 
     /// Whether the operand's register may be overwritten.
@@ -548,7 +551,7 @@ impl Compiler<'_> {
     /// A numeric instruction of TABLE 2.
     fn numeric(&mut self, op: Opcode, family: Family, operand: Type, result: Type) -> Result<(), Refusal> {
         match family {
-            Family::Integer(op) => self.integer(op, operand),
+            Family::Integer(op) => self.integer(op, operand)?,
             Family::Compare(op) => self.compare(op, operand),
             Family::Bits(op) => self.bits(op, operand),
             Family::Convert(convert) if self.convert_integer(convert) => {}
@@ -556,12 +559,21 @@ impl Compiler<'_> {
             Family::Float(float) => return self.float(op, float, operand),
             Family::FloatUnary(_) => return self.stencil(op, 0),
             Family::FloatCompare(compare) => self.compare_floats(compare, operand),
-            Family::Leaf(_) | Family::Reference(_) | Family::Simd(_) | Family::Load(_) | Family::Store(_) => {}
-            Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {}
-            Family::Accounting(_) | Family::Terminator(_) => {}
+            Family::Leaf(_) | Family::Reference(_) | Family::Simd(_) | Family::Load(_) | Family::Store(_) => {
+                return Err(super::stencil::unsupported(op));
+            }
+            Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {
+                return Err(super::stencil::unsupported(op));
+            }
+            Family::Accounting(_) | Family::Terminator(_) => return Err(super::stencil::unsupported(op)),
         }
         Ok(())
     }
+}
+
+/// The baseline compiler has no code for this operation.
+pub fn unsupported(op: Op) -> Refusal {
+    Refusal::Unsupported { backend: Backend::Baseline, what: op.name().into() }
 }
 
 /// The kind of an address in a memory or of an index in a table.

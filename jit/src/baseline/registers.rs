@@ -360,14 +360,15 @@ impl Compiler<'_> {
         if stored {
             return;
         }
+        debug_assert_ne!(at, At::Slot, "value {index} is neither in its slot nor elsewhere");
         match at {
+            At::Slot => {}
             At::Reg(reg) => self.store_slot(reg, kind, index),
             At::Const(bits) => {
                 self.store_constant(kind, bits, index);
                 self.values[index].at = At::Slot;
             }
             At::Local(local) => self.store_copy(index, local as usize),
-            At::Slot => debug_assert!(false, "it is nowhere"),
         }
         self.values[index].stored = true;
     }

@@ -83,7 +83,8 @@ impl Stencils {
     }
 }
 
-fn unsupported(op: Opcode) -> Refusal {
+/// The baseline compiler has no code for this instruction.
+pub fn unsupported(op: Opcode) -> Refusal {
     Refusal::Unsupported { backend: Backend::Baseline, what: op.mnemonic().into() }
 }
 
@@ -146,12 +147,40 @@ fn make(key: Key, options: &Options) -> Result<Stencil, Refusal> {
     Ok(Stencil { operands, results, form })
 }
 
+/// A sequence that can be written in place.
+#[derive(Clone, Copy, Debug)]
+pub enum SimpleSequence {
+    /// [`Sequence::Constant`]
+    Constant,
+    /// [`Sequence::Zero`]
+    Zero,
+    /// [`Sequence::Ones`]
+    Ones,
+    /// [`Sequence::FromFloat`]
+    FromFloat,
+}
+
+impl SimpleSequence {
+    /// `None` for a sequence that jumps, or has labels or fixed registers.
+    pub fn of(sequence: Sequence) -> Option<SimpleSequence> {
+        match sequence {
+            Sequence::Constant => Some(SimpleSequence::Constant),
+            Sequence::Zero => Some(SimpleSequence::Zero),
+            Sequence::Ones => Some(SimpleSequence::Ones),
+            Sequence::FromFloat => Some(SimpleSequence::FromFloat),
+            Sequence::HighProduct | Sequence::Division | Sequence::Set | Sequence::MinMax | Sequence::FloatSelect => None,
+            Sequence::FromUnsigned | Sequence::Truncation | Sequence::TrapIf | Sequence::CheckSignature => None,
+            Sequence::Args | Sequence::Call | Sequence::TailCall | Sequence::Return | Sequence::Trap => None,
+            Sequence::Jump | Sequence::Branch | Sequence::JumpTable => None,
+        }
+    }
+}
+
 /// Whether the instruction can be written in place: it has no fixed registers.
 fn is_simple(inst: &Inst) -> bool {
     let simple = match inst.op.encoding() {
         Encoding::Opcode(_) => !(inst.op == Asm::Cmov && inst.cond.float_equality().is_some()),
-        Encoding::Sequence(Sequence::Constant | Sequence::Zero | Sequence::Ones | Sequence::FromFloat) => true,
-        Encoding::Sequence(_) => false,
+        Encoding::Sequence(sequence) => SimpleSequence::of(sequence).is_some(),
     };
     let mut any = true;
     inst.clone().visit_all(&mut [], |_, constraint, role, position| {

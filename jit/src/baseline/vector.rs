@@ -4,7 +4,6 @@ use super::compiler::Compiler;
 use super::values::Kind;
 use crate::construct::{VectorAccess, vector_access_of};
 use crate::ir::Type;
-use crate::ir::family::{Family, Load};
 use crate::regalloc::Class;
 use crate::request::Refusal;
 use crate::x64::insts::{Asm, Inst, Mem, Width};
@@ -49,13 +48,6 @@ impl Compiler<'_> {
     }
 
     fn vector_access(&mut self, access: VectorAccess, arg: MemArg, lane: u8) -> Result<(), Refusal> {
-        let load = |op: crate::ir::Op| match op.family() {
-            Family::Load(load) => load,
-            Family::Leaf(_) | Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Float(_) => Load::Load,
-            Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Convert(_) | Family::Reference(_) => Load::Load,
-            Family::Simd(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => Load::Load,
-            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => Load::Load,
-        };
         match access {
             VectorAccess::Store => {
                 let (mut value, mut address) = (self.pop(), self.pop());
@@ -63,7 +55,7 @@ impl Compiler<'_> {
                 Ok(())
             }
             VectorAccess::Load(op, ty, then) => {
-                self.load(load(op), kind(ty), arg);
+                self.access(op, kind(ty), arg)?;
                 self.unlock();
                 then.map_or(Ok(()), |then| self.stencil(then, 0))
             }
@@ -71,7 +63,7 @@ impl Compiler<'_> {
                 // The vector is above the address.
                 let mut vector = self.pop();
                 let reg = self.writable(&mut vector);
-                self.load(load(op), kind(ty), arg);
+                self.access(op, kind(ty), arg)?;
                 let mut loaded = self.pop();
                 let loaded_reg = self.reg(&mut loaded);
                 self.push(Kind::V128, reg);
@@ -82,15 +74,8 @@ impl Compiler<'_> {
             VectorAccess::StoreLane(store, extract) => {
                 self.stencil(extract, lane.into())?;
                 self.unlock();
-                let (mut value, mut address) = (self.pop(), self.pop());
-                let width = match store.access_width(Type::I64) {
-                    Some(1) => Width::B,
-                    Some(2) => Width::W,
-                    Some(4) => Width::D,
-                    _ => value.kind.width(),
-                };
-                self.store_popped_value(&mut value, &mut address, width, arg);
-                Ok(())
+                let kind = self.values[self.values.len() - 1].kind;
+                self.access(store, kind, arg)
             }
         }
     }

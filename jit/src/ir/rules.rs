@@ -277,7 +277,13 @@ fn arithmetic_with_const(op: Integer, ty: Type, x: Value, c: u64) -> Option<(Kin
 
 /// Whether `x op c` is `c` whatever `x` is.
 pub fn absorbs(op: Op, ty: Type, c: u64) -> bool {
-    matches!(op.family(), Family::Integer(op) if absorbs_integer(op, ty, c))
+    match op.family() {
+        Family::Integer(op) => absorbs_integer(op, ty, c),
+        Family::Leaf(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) | Family::Float(_) => false,
+        Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
+        Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => false,
+        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+    }
 }
 
 fn absorbs_integer(op: Integer, ty: Type, c: u64) -> bool {
@@ -314,10 +320,24 @@ fn compare_with_const(func: &Func<'_>, op: Compare, x: Value, c: u64) -> Option<
 /// one in a hundred, as every frame pointer that is moved is then kept in its old place, too.
 pub fn reassociate(func: &Func<'_>, uses: &[u32], op: Op, inner: Value, c: Value) -> Option<Rewrite> {
     let (ty, &[x, d]) = (func.ty(inner), func.args(inner)) else { return None };
-    let associates = matches!(op, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor) && func.op(inner) == op;
-    if !associates || uses[inner.index()] != 1 {
+    if !associates(op) || func.op(inner) != op || uses[inner.index()] != 1 {
         return None;
     }
     let combined = fold(op, ty, ty, &[func.as_const(d)?, func.as_const(c)?])?;
     Some(WithConst(op, x, combined))
+}
+
+/// Whether `(a op b) op c = a op (b op c)`, of integers.
+fn associates(op: Op) -> bool {
+    match op.family() {
+        Family::Integer(op) => match op {
+            Integer::Add | Integer::Mul | Integer::And | Integer::Or | Integer::Xor => true,
+            Integer::Sub | Integer::MulHigh | Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => false,
+            Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => false,
+        },
+        Family::Leaf(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) | Family::Float(_) => false,
+        Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
+        Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => false,
+        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+    }
 }

@@ -1,15 +1,17 @@
-//! TABLE 3's columns for flags, traps and clobbers, compared with what a disassembler says of the bytes emitted for each row.
+//! TABLE 3's columns for flags, traps and clobbers, and the columns of its sequences, compared with what a disassembler says of the
+//! bytes emitted for each row.
 
 use super::abi;
 use super::code::Code;
 use super::emit;
-use super::insts::{Asm, Clobbers, Cond, Encoding, Flags, Inst, Mem, Opcode, Shape, Traps, Trunc, Width};
+use super::insts::{Asm, Clobbers, Cond, Encoding, ExpectedBytes, Flags, Inst, Mem, Opcode, Shape, Traps, Trunc, Width};
 use crate::mir::isa::Inst as _;
-use crate::mir::{Allocation, CodeBlock, Control, RegList, Target, layout};
+use crate::mir::{Allocation, CodeBlock, Control, Layout, RegList, Target, layout};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::{Compiled, Options};
 use iced_x86::{
-    Code as Decoded, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, RflagsBits,
+    Code as Decoded, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    RflagsBits,
 };
 use weir_bytecode::Trap;
 
@@ -50,31 +52,25 @@ fn instance(op: Asm, width: Width) -> Inst {
     let inst = Inst::new(op, width).cond(Cond::L).imm(5);
     let inst = match op.shape() {
         Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm => inst.dst(dst).reg(rm),
-        Shape::Const | Shape::Set => inst.dst(dst),
+        Shape::Const | Shape::Fill | Shape::Set => inst.dst(dst),
         Shape::TwoAddress => inst.dst(dst).src(dst).reg(rm),
-        Shape::Unary => inst.dst(dst).src(dst),
+        Shape::Unary | Shape::UnaryImm => inst.dst(dst).src(dst),
         Shape::ByCl => inst.dst(dst).src(dst).reg(abi::RCX),
         Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm => inst.dst(dst).src(src).reg(rm),
         Shape::Extract => inst.dst(dst).src(src),
         Shape::HighProduct => inst.dst(dst).src(abi::RDX).reg(rm),
         Shape::Quotient => inst.dst(abi::RAX).src(abi::RAX).reg(rm),
         Shape::Remainder => inst.dst(abi::RDX).src(abi::RAX).reg(rm),
-        Shape::WithScratch if op == Asm::Trunc => inst.dst(dst).src(Reg::int(9)).reg(rm),
-        Shape::WithScratch => inst.dst(dst).src(Reg::int(9)).reg(rm),
+        Shape::WithScratch | Shape::WithScratchImm => inst.dst(dst).src(Reg::int(9)).reg(rm),
         Shape::Compare => inst.src(src).reg(rm),
-        Shape::Store | Shape::Update => inst.src(src).mem(Mem::at(Reg::int(10), 8)),
+        Shape::Store | Shape::StoreLane | Shape::Update => inst.src(src).mem(Mem::at(Reg::int(10), 8)),
         Shape::OneUse => inst.src(src),
         Shape::Nullary => inst,
+        Shape::Trap => inst.imm(Trap::IntegerOverflow as i64),
         Shape::List => inst.imm(0),
         Shape::Table => inst.dst(dst).src(src).reg(rm).imm(0),
     };
-    if op == Asm::Lea {
-        inst.mem(Mem::at(Reg::int(10), 8))
-    } else if matches!(op, Asm::TrapIf | Asm::Ud2) {
-        inst.imm(Trap::IntegerOverflow as i64)
-    } else {
-        inst
-    }
+    if op == Asm::Lea { inst.mem(Mem::at(Reg::int(10), 8)) } else { inst }
 }
 
 /// The bytes of `inst` alone in its block, before returns.
@@ -135,7 +131,7 @@ fn flags(inst: &Inst, seen: &Seen) -> Flags {
     const ZERO_AND_SIGN: u32 = RflagsBits::ZF | RflagsBits::SF;
     const CARRY_AND_OVERFLOW: u32 = RflagsBits::CF | RflagsBits::OF;
     let shape = inst.op.shape();
-    let on_integer = matches!(shape, Shape::TwoAddress | Shape::Unary | Shape::ThreeAddress);
+    let on_integer = matches!(shape, Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ThreeAddress);
     let compares = matches!(shape, Shape::Compare | Shape::Update);
     let defined = seen.written | seen.cleared;
     match seen {
@@ -233,7 +229,7 @@ fn the_bytes_change_what_is_defined_or_destroyed() {
             let inst = instance(op, width);
             let mut destroyed = seen(&emitted(&inst, false).code).registers;
             destroyed.retain(|&reg| reg != R::RSP && reg != R::RBP);
-            let scratch = matches!(op.shape(), Shape::WithScratch | Shape::Table).then_some(inst.src);
+            let scratch = matches!(op.shape(), Shape::WithScratch | Shape::WithScratchImm | Shape::Table).then_some(inst.src);
             let defined = [Some(inst.dst), scratch].into_iter().flatten().filter(|reg| !reg.is_none()).map(name);
             for reg in defined {
                 destroyed.retain(|&other| other != reg);
@@ -248,6 +244,72 @@ fn the_bytes_change_what_is_defined_or_destroyed() {
                 other => panic!("{op:?} destroys {other:?}"),
             };
             compare(&mut wrong, op, width, &op.clobbers(), &expected);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Where control goes after `inst` alone in block 0, by the bytes, and how many they are. Block 1 comes after it, block 2 is its first
+/// successor, block 1 its second one.
+fn control_and_bytes(inst: &Inst) -> (Control, usize) {
+    // Block 1 begins with `popcnt`, block 2 with `lzcnt`; no sequence has them.
+    let marker = |op| Inst::new(op, Width::Q).dst(abi::RAX).reg(abi::RAX);
+    let ret = Inst::new(Asm::Ret, Width::Q).imm(0);
+    let block = |insts, succs: &[u32]| CodeBlock { insts, succs: succs.into(), ..CodeBlock::default() };
+    let mut code = Code::new(None);
+    code.insts = vec![*inst, marker(Asm::Popcnt), ret, marker(Asm::Lzcnt), ret];
+    code.blocks = vec![block(0..1, &[2, 1]), block(1..3, &[]), block(3..5, &[])];
+    code.lists = vec![RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false }];
+    code.tables = vec![vec![0, 0, 0, 0, 1]];
+    code.allocation = Some(Allocation::default());
+    code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3] });
+    let options = Options { lines: true, ..Options::default() };
+    let compiled = emit::emit(&code, &options).expect("no distance is long");
+    // The first line is that of the first instruction after the prologue.
+    let start = compiled.lines[0].0 as usize;
+    let insts: Vec<Instruction> = Decoder::new(64, &compiled.code, DecoderOptions::NONE).iter().collect();
+    let begin = |mnemonic| insts.iter().position(|inst| inst.mnemonic() == mnemonic).expect("each block is emitted");
+    let (end, target) = (begin(Mnemonic::Popcnt), insts[begin(Mnemonic::Lzcnt)].ip());
+    let own = &insts[..end];
+    let jumps = own.iter().any(|inst| inst.near_branch_target() == target);
+    let control = match own.last().map_or(FlowControl::Next, Instruction::flow_control) {
+        FlowControl::UnconditionalBranch if jumps => Control::Jump,
+        FlowControl::ConditionalBranch if jumps => Control::Branch,
+        FlowControl::IndirectBranch
+            if own.iter().any(|inst| inst.op0_kind() == OpKind::Register && inst.is_jmp_near_indirect()) =>
+        {
+            Control::Table(inst.imm as u32)
+        }
+        FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Call | FlowControl::IndirectCall => Control::Next,
+        FlowControl::Return | FlowControl::Exception | FlowControl::IndirectBranch => Control::Leave,
+        other @ (FlowControl::UnconditionalBranch | FlowControl::Interrupt | FlowControl::XbeginXabortXend) => {
+            panic!("{inst:?} ends in {other:?}")
+        }
+    };
+    (control, insts[end].ip() as usize - start)
+}
+
+#[test]
+fn sequences_go_and_are_as_long_as_their_table_says() {
+    let mut wrong = Vec::new();
+    for &op in Asm::ALL {
+        let Encoding::Sequence(sequence) = op.encoding() else { continue };
+        for width in widths(op) {
+            let inst = instance(op, width);
+            let (control, bytes) = control_and_bytes(&inst);
+            let said = sequence.control(inst.imm as u32);
+            if said != control {
+                wrong.push(format!("{sequence:?}, control: {op:?} {width:?}: the table says {said:?}, the bytes {control:?}"));
+            }
+            let expected = match sequence.expected_bytes() {
+                // The immediate fits into a byte.
+                ExpectedBytes::Fixed(bytes) | ExpectedBytes::ByImmediate(bytes, _) => bytes,
+                ExpectedBytes::ByTable(entry, rest) => entry * Inst::COMPARED_ENTRIES as u32 + rest,
+            };
+            // The prefix that a destination from register 8 on needs is not counted.
+            if expected as usize + usize::from(!inst.dst.is_none()) < bytes {
+                wrong.push(format!("{sequence:?}, bytes: {op:?} {width:?}: the table says {expected}, there are {bytes}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -29,7 +29,7 @@ const BYTES: usize = 5;
 /// Jumps over fewer bytes are short. The form itself allows 127: the rest is for the code between a jump and its block's end.
 const SHORT: u32 = 120;
 
-/// A jump on a simple condition, in the form of the given size.
+/// A jump in the form of the given size. On a condition that tests two flags it is two jumps.
 macro_rules! conditional_jump {
     ($asm:expr, $cond:expr, $size:ident $label:expr) => {
         match $cond {
@@ -49,7 +49,11 @@ macro_rules! conditional_jump {
             Cond::GE => dynasm!($asm; .arch x64; jge $size =>$label),
             Cond::LE => dynasm!($asm; .arch x64; jle $size =>$label),
             Cond::G => dynasm!($asm; .arch x64; jg $size =>$label),
-            Cond::FloatE | Cond::FloatNE => unreachable!("two jumps, not one"),
+            Cond::FloatE => {
+                let unordered = $asm.new_dynamic_label();
+                dynasm!($asm; .arch x64; jp BYTE =>unordered; je $size =>$label; =>unordered);
+            }
+            Cond::FloatNE => dynasm!($asm; .arch x64; jp $size =>$label; jne $size =>$label),
         }
     };
 }
@@ -446,7 +450,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// To a block on a simple condition.
+    /// To a block on a condition.
     fn jump_if(&mut self, cond: Cond, block: u32) {
         let label = self.labels[block as usize];
         match self.is_short(block) {
@@ -455,7 +459,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// On a simple condition, in the long form.
+    /// On a condition, in the long form.
     fn jump_cold(&mut self, cond: Cond, label: DynamicLabel) {
         conditional_jump!(self.out.asm, cond, DWORD label);
     }
@@ -488,7 +492,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn jump_table(&mut self, inst: &Inst, block: usize, next: Option<u32>) {
-        let Rm::Reg(index) = inst.rm else { unreachable!("the index is in a register") };
+        let index = sequences::rm_reg(inst);
         let succs = &self.code.blocks[block].succs;
         let targets = &self.code.tables[inst.imm as usize];
         let (&default, entries) = targets.split_last().expect("a table has a default");
@@ -751,6 +755,38 @@ mod tests {
         let short = with_jump_over(5, expected_offsets);
         assert_eq!(short, with_jump_over(5, near));
         assert!(short.len() < with_jump_over(5, far).len());
+    }
+
+    /// A jump on each condition in both forms: taken exactly when the condition holds, as the processor's conditions say.
+    #[test]
+    fn a_jump_is_taken_on_each_condition() {
+        use iced_x86::{ConditionCode, Decoder, DecoderOptions};
+        for cond in Cond::ALL {
+            for short in [true, false] {
+                let mut asm = dynasmrt::VecAssembler::<dynasmrt::x64::X64Relocation>::new(0);
+                let label = asm.new_dynamic_label();
+                if short {
+                    conditional_jump!(asm, cond, BYTE label);
+                } else {
+                    conditional_jump!(asm, cond, DWORD label);
+                }
+                let end = asm.offset().0 as u64;
+                dynasm!(asm; .arch x64; nop; =>label);
+                let code = asm.finalize().unwrap();
+                let jumps: Vec<(ConditionCode, u64)> = Decoder::new(64, &code[..end as usize], DecoderOptions::NONE)
+                    .iter()
+                    .map(|inst| (inst.condition_code(), inst.near_branch_target()))
+                    .collect();
+                use ConditionCode::{a, ae, b, be, e, g, ge, l, le, ne, no, np, ns, o, p, s};
+                let simple = [o, no, b, ae, e, ne, be, a, s, ns, p, np, l, ge, le, g];
+                let expected = match cond.float_equality() {
+                    None => vec![(simple[cond as usize], end + 1)],
+                    Some(FloatEquality::Equal) => vec![(p, end), (e, end + 1)],
+                    Some(FloatEquality::Unequal) => vec![(p, end + 1), (ne, end + 1)],
+                };
+                assert_eq!(jumps, expected, "{cond:?}");
+            }
+        }
     }
 
     #[test]

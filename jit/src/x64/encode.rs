@@ -195,6 +195,9 @@ impl Bytes {
         debug_assert!(!matches!(inst.rm, Rm::Mem(Mem { index, .. }) if index == super::abi::RSP));
         match opcode {
             Opcode::Legacy(prefix, map, opcode) => self.encode_legacy(inst, prefix, map, opcode),
+            Opcode::ByteSource(opcode) => {
+                self.legacy(&Legacy { reg: inst.dst.encoding(), byte_rm: true, ..simple(inst, 1, opcode) });
+            }
             Opcode::Alu(n) => self.encode_alu(inst, n),
             Opcode::Test => self.encode_test(inst),
             Opcode::Store(reg, imm) => self.encode_store(inst, reg, imm),
@@ -204,6 +207,11 @@ impl Bytes {
                 self.legacy(&Legacy { reg: inst.dst.encoding(), ..simple(inst, 1, opcode) });
             }
             Opcode::Vex(pp, map, opcode) => self.encode_vex(inst, pp, map, opcode),
+            Opcode::HighProduct(pp, map, opcode) => self.encode_vex(&inst.src(inst.dst), pp, map, opcode),
+            Opcode::FromInteger(pp) => {
+                self.clear(inst.dst);
+                self.encode_vex(&inst.src(inst.dst), pp, 1, 0x2A);
+            }
             Opcode::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
             Opcode::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
             Opcode::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
@@ -226,7 +234,7 @@ impl Bytes {
             Opcode::Extract => {
                 let opcode = [0x14, 0x15, 0x16, 0x16][inst.width as usize];
                 let dst = Rm::Reg(inst.dst);
-                let rm = if inst.op.shape() == Shape::Store { &inst.rm } else { &dst };
+                let rm = if inst.op.shape() == Shape::StoreLane { &inst.rm } else { &dst };
                 let (reg, wide) = (inst.src.encoding(), inst.width == Width::Q);
                 self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate: 1 });
                 self.put_imm(inst.imm, 1);
@@ -235,8 +243,7 @@ impl Bytes {
     }
 
     fn encode_legacy(&mut self, inst: &Inst, prefix: u8, map: u8, opcode: u8) {
-        let byte_rm = matches!(inst.op, Asm::Movzx8 | Asm::Movsx8);
-        let legacy = Legacy { prefix, reg: inst.dst.encoding(), byte_rm, ..simple(inst, map, opcode) };
+        let legacy = Legacy { prefix, reg: inst.dst.encoding(), ..simple(inst, map, opcode) };
         if inst.op.shape() != Shape::MoveImm {
             return self.legacy(&legacy);
         }
@@ -314,14 +321,7 @@ impl Bytes {
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
         // Of instructions on packed floats the width says what their lanes are, not the encoding.
         let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
-        let from_integer = matches!(inst.op, Asm::CvtSs | Asm::CvtSd);
-        if from_integer {
-            self.clear(inst.dst);
-        }
-        // Of a product, result and lower half are one register: the upper half remains.
-        let merged = from_integer || inst.op == Asm::Mulx;
-        let inst = if merged { inst.src(inst.dst) } else { *inst };
-        self.encode_shape(&inst, pp, map, opcode, wide);
+        self.encode_shape(inst, pp, map, opcode, wide);
     }
 
     /// One whose operands are where its shape says.
@@ -332,7 +332,7 @@ impl Bytes {
             false if inst.src.is_none() => (inst.dst, 0),
             false => (inst.dst, inst.src.encoding()),
         };
-        let immediate = usize::from(matches!(shape, Shape::MoveImm | Shape::ThreeImm));
+        let immediate = immediate_bytes(shape);
         self.vex(&Vex { pp, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
         self.put_imm(inst.imm, immediate);
     }
@@ -433,6 +433,19 @@ fn simple<'r>(inst: &'r Inst, map: u8, opcode: u8) -> Legacy<'r> {
     }
 }
 
+/// Bytes of the immediate of a VEX instruction of this shape.
+fn immediate_bytes(shape: Shape) -> usize {
+    match shape {
+        Shape::MoveImm | Shape::ThreeImm => 1,
+        Shape::Move | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Fill => 0,
+        Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ByCl => 0,
+        Shape::ThreeAddress | Shape::ThreeRegister | Shape::Extract => 0,
+        Shape::HighProduct | Shape::Quotient | Shape::Remainder | Shape::WithScratch | Shape::WithScratchImm => 0,
+        Shape::Compare | Shape::Store | Shape::StoreLane | Shape::Update | Shape::Set | Shape::OneUse => 0,
+        Shape::Nullary | Shape::Trap | Shape::List | Shape::Table => 0,
+    }
+}
+
 fn operand_size(inst: &Inst) -> u8 {
     if inst.width == Width::W { 0x66 } else { 0 }
 }
@@ -446,24 +459,55 @@ mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions, Register};
 
-    /// The numbers of the registers, and whether the rest is memory, that a shape has one after another.
+    /// The numbers of the registers, and `None` for memory, in the order of the disassembler's operands.
     fn operands(inst: &Inst) -> Vec<Option<usize>> {
         let reg = |reg: Reg| Some(usize::from(reg.encoding()));
         let rm = match inst.rm {
             Rm::Reg(rm) => reg(rm),
             Rm::None | Rm::Mem(_) | Rm::Slot(_) => None,
         };
+        match inst.op.shape() {
+            Shape::Store | Shape::StoreLane | Shape::Update => vec![rm, reg(inst.src)],
+            Shape::Compare => vec![reg(inst.src), rm],
+            Shape::Extract | Shape::Unary | Shape::UnaryImm => vec![reg(inst.dst), reg(inst.src)],
+            Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm => vec![reg(inst.dst), reg(inst.src), rm],
+            Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm => vec![reg(inst.dst), rm],
+            Shape::TwoAddress | Shape::ByCl | Shape::HighProduct | Shape::Quotient | Shape::Remainder => vec![reg(inst.dst), rm],
+            Shape::WithScratch | Shape::WithScratchImm => vec![reg(inst.dst), rm],
+            Shape::Const | Shape::Fill | Shape::Set => vec![reg(inst.dst)],
+            Shape::OneUse => vec![reg(inst.src)],
+            Shape::Nullary | Shape::Trap | Shape::List | Shape::Table => vec![],
+        }
+    }
+
+    /// Whether every instruction of this shape that is no sequence has an immediate.
+    fn has_immediate(shape: Shape) -> bool {
+        match shape {
+            Shape::MoveImm | Shape::RegisterImm | Shape::ThreeImm | Shape::Extract | Shape::StoreLane | Shape::UnaryImm => true,
+            Shape::Move | Shape::MoveRegister | Shape::Const | Shape::Fill | Shape::TwoAddress | Shape::Unary => false,
+            Shape::ByCl | Shape::ThreeAddress | Shape::ThreeRegister => false,
+            Shape::HighProduct | Shape::Quotient | Shape::Remainder | Shape::WithScratch | Shape::WithScratchImm => false,
+            Shape::Compare | Shape::Store | Shape::Update | Shape::Set | Shape::OneUse => false,
+            Shape::Nullary | Shape::Trap | Shape::List | Shape::Table => false,
+        }
+    }
+
+    /// `inst` with the registers of its shape except `rm`, and whether `rm` may be a register and memory. Only of shapes that single
+    /// instructions on vectors have.
+    fn operand_forms(inst: &Inst, dst: Reg, src: Reg) -> (Inst, bool, bool) {
         let shape = inst.op.shape();
-        if shape == Shape::Store {
-            vec![rm, reg(inst.src)]
-        } else if shape == Shape::Compare {
-            vec![reg(inst.src), rm]
-        } else if shape == Shape::Extract {
-            vec![reg(inst.dst), reg(inst.src)]
-        } else if matches!(shape, Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm) {
-            vec![reg(inst.dst), reg(inst.src), rm]
-        } else {
-            vec![reg(inst.dst), rm]
+        match shape {
+            Shape::Move | Shape::MoveImm => (inst.dst(dst), true, true),
+            Shape::MoveRegister | Shape::RegisterImm => (inst.dst(dst), true, false),
+            Shape::ThreeAddress | Shape::ThreeImm => (inst.dst(dst).src(src), true, true),
+            Shape::ThreeRegister => (inst.dst(dst).src(src), true, false),
+            Shape::Extract => (inst.dst(dst).src(src), false, false),
+            Shape::Compare => (inst.src(src), true, true),
+            Shape::Store | Shape::StoreLane => (inst.src(src), false, true),
+            Shape::Const | Shape::Fill | Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ByCl => panic!("{shape:?}"),
+            Shape::HighProduct | Shape::Quotient | Shape::Remainder => panic!("{shape:?}"),
+            Shape::WithScratch | Shape::WithScratchImm | Shape::Update | Shape::Set | Shape::OneUse => panic!("{shape:?}"),
+            Shape::Nullary | Shape::Trap | Shape::List | Shape::Table => panic!("{shape:?}"),
         }
     }
 
@@ -485,7 +529,7 @@ mod tests {
             assert_eq!((decoded.memory_base(), decoded.memory_index()), (Register::R9, Register::R10), "{inst:?}: {decoded}");
             assert_eq!((decoded.memory_displacement64(), decoded.memory_index_scale()), (0x40, 4), "{inst:?}: {decoded}");
         }
-        if matches!(inst.op.shape(), Shape::MoveImm | Shape::RegisterImm | Shape::ThreeImm | Shape::Extract) {
+        if has_immediate(inst.op.shape()) {
             assert_eq!(i64::from(decoded.immediate8()), inst.imm, "{inst:?}: {decoded}");
         }
     }
@@ -511,31 +555,18 @@ mod tests {
                     Encoding::Opcode(Opcode::LaneShift(_)) => width != Width::B && (op, width) != (Asm::PsraImm, Width::Q),
                     Encoding::Opcode(_) | Encoding::Sequence(_) => true,
                 };
-                let shape = op.shape();
                 for (dst, src, rm) in [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (15, 14, 13)].into_iter().filter(|_| exists)
                 {
-                    let inst = Inst::new(op, width).imm(5);
-                    let has_src = matches!(
-                        shape,
-                        Shape::ThreeAddress
-                            | Shape::ThreeRegister
-                            | Shape::ThreeImm
-                            | Shape::Extract
-                            | Shape::Store
-                            | Shape::Compare
-                    );
-                    let inst = if has_src { inst.src(Reg::float(src)) } else { inst };
-                    let inst = if matches!(shape, Shape::Store | Shape::Compare) { inst } else { inst.dst(Reg::float(dst)) };
-                    let registers = inst.reg(Reg::float(rm));
-                    let memory = inst.mem(Mem::indexed(Reg::int(9), Reg::int(10), 2, 0x40));
-                    let only_registers = matches!(shape, Shape::MoveRegister | Shape::RegisterImm | Shape::ThreeRegister);
-                    if shape == Shape::Extract {
-                        check(&inst, suffix);
-                    } else if shape != Shape::Store {
-                        check(&registers, suffix);
+                    let (dst, src, rm) = (Reg::float(dst), Reg::float(src), Reg::float(rm));
+                    let (inst, register, memory) = operand_forms(&Inst::new(op, width).imm(5), dst, src);
+                    if register {
+                        check(&inst.reg(rm), suffix);
                     }
-                    if shape != Shape::Extract && !only_registers {
-                        check(&memory, suffix);
+                    if memory {
+                        check(&inst.mem(Mem::indexed(Reg::int(9), Reg::int(10), 2, 0x40)), suffix);
+                    }
+                    if !register && !memory {
+                        check(&inst, suffix);
                     }
                     forms += 1;
                 }

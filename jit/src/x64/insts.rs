@@ -21,9 +21,9 @@ macro_rules! for_each_asm {
         $m! {
             // Moves. `Mov` loads when `rm` is memory; 32-bit forms clear the upper half.
             Mov, "mov", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8B);
-            Movzx8, "movzx8", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xB6);
+            Movzx8, "movzx8", Move, flags: keeps, traps: no, clobbers: none, byte_source(0xB6);
             Movzx16, "movzx16", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xB7);
-            Movsx8, "movsx8", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xBE);
+            Movsx8, "movsx8", Move, flags: keeps, traps: no, clobbers: none, byte_source(0xBE);
             Movsx16, "movsx16", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xBF);
             Movsxd, "movsxd", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x63);
             // An addition whenever that is shorter.
@@ -41,9 +41,9 @@ macro_rules! for_each_asm {
             ImulImm, "imul_imm", MoveImm, flags: clobbers, traps: no, clobbers: none, legacy(0, 0, 0x69);
             Neg, "neg", Unary, flags: result, traps: no, clobbers: none, group(0xF7, 3);
             Not, "not", Unary, flags: keeps, traps: no, clobbers: none, group(0xF7, 2);
-            Shl, "shl", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 4);
-            Shr, "shr", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 5);
-            Sar, "sar", Unary, flags: shift, traps: no, clobbers: none, group(0xC1, 7);
+            Shl, "shl", UnaryImm, flags: shift, traps: no, clobbers: none, group(0xC1, 4);
+            Shr, "shr", UnaryImm, flags: shift, traps: no, clobbers: none, group(0xC1, 5);
+            Sar, "sar", UnaryImm, flags: shift, traps: no, clobbers: none, group(0xC1, 7);
             Rorx, "rorx", MoveImm, flags: keeps, traps: no, clobbers: none, vex(3, 3, 0xF0);
             // Count in `src`.
             Shlx, "shlx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 2, 0xF7);
@@ -54,7 +54,7 @@ macro_rules! for_each_asm {
             // !src & rm.
             Andn, "andn", ThreeAddress, flags: logic, traps: no, clobbers: none, vex(0, 2, 0xF2);
             // Upper half of rdx * rm, unsigned; rdx is `src`.
-            Mulx, "mulx", HighProduct, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF6);
+            Mulx, "mulx", HighProduct, flags: keeps, traps: no, clobbers: none, high_product(3, 2, 0xF6);
             // Upper half of rax * rm, signed; rax is `src`.
             ImulHigh, "imul_high", Remainder, flags: clobbers, traps: no, clobbers: rax, sequence(HighProduct);
             Popcnt, "popcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xB8);
@@ -83,7 +83,7 @@ macro_rules! for_each_asm {
             Vmov, "vmov", Move, flags: keeps, traps: no, clobbers: none, scalar(1, 0x10);
             VmovTo, "vmov_to", Store, flags: keeps, traps: no, clobbers: none, scalar(1, 0x11);
             // The constant with bits 0.
-            Vzero, "vzero", Const, flags: keeps, traps: no, clobbers: none, sequence(Zero);
+            Vzero, "vzero", Fill, flags: keeps, traps: no, clobbers: none, sequence(Zero);
             Vadd, "vadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x58);
             Vmul, "vmul", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x59);
             Vsub, "vsub", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5C);
@@ -109,13 +109,13 @@ macro_rules! for_each_asm {
             ToFloat, "vmov_from_int", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x6E);
             FromFloat, "vmov_to_int", Move, flags: keeps, traps: no, clobbers: none, sequence(FromFloat);
             // From an integer of the width, signed.
-            CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x2A);
-            CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x2A);
+            CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, from_integer(2);
+            CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, from_integer(3);
             // From an unsigned 64-bit integer.
             CvtUnsignedSs, "cvtss_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence(FromUnsigned);
             CvtUnsignedSd, "cvtsd_u64", WithScratch, flags: clobbers, traps: no, clobbers: none, sequence(FromUnsigned);
             // To an integer of the width; `imm` is a `Trunc`.
-            Trunc, "trunc", WithScratch, flags: clobbers, traps: unless_saturating, clobbers: none, sequence(Truncation);
+            Trunc, "trunc", WithScratchImm, flags: clobbers, traps: unless_saturating, clobbers: none, sequence(Truncation);
 
             // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
             // doesn't matter.
@@ -125,7 +125,7 @@ macro_rules! for_each_asm {
             Por, "vpor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEB);
             Pxor, "vpxor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEF);
             // The constant with bits 1.
-            Pones, "vpones", Const, flags: keeps, traps: no, clobbers: none, sequence(Ones);
+            Pones, "vpones", Fill, flags: keeps, traps: no, clobbers: none, sequence(Ones);
             Padd, "vpadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1FC, 0x1FD, 0x1FE, 0x1D4);
             PaddSatS, "vpadds", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1EC, 0x1ED, 0, 0);
             PaddSatU, "vpaddus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1DC, 0x1DD, 0, 0);
@@ -183,7 +183,7 @@ macro_rules! for_each_asm {
             // A lane between a vector and a general-purpose register, or memory of its width.
             Pinsert, "vpinsr", ThreeImm, flags: keeps, traps: no, clobbers: none, insert;
             Pextract, "vpextr", Extract, flags: keeps, traps: no, clobbers: none, extract;
-            PextractTo, "vpextr_to", Store, flags: keeps, traps: no, clobbers: none, extract;
+            PextractTo, "vpextr_to", StoreLane, flags: keeps, traps: no, clobbers: none, extract;
             // `src` with one float replaced; by the first one of `rm`.
             InsertFloat, "vinsertps", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x21);
             MergeLow, "vmovsd", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x10);
@@ -214,14 +214,14 @@ macro_rules! for_each_asm {
             DoubleToSingle, "vcvtpd2ps", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x5A);
 
             // Control. `imm` of a `TrapIf` is a `TrapCode`.
-            TrapIf, "trap_if", Nullary, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
+            TrapIf, "trap_if", Trap, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
             // Traps unless the signature of the table entry at `src` is `imm`.
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
             Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence(Call);
             TailCall, "tail_call", List, flags: clobbers, traps: no, clobbers: list, sequence(TailCall);
             Ret, "ret", List, flags: clobbers, traps: no, clobbers: list, sequence(Return);
-            Ud2, "ud2", Nullary, flags: keeps, traps: yes, clobbers: none, sequence(Trap);
+            Ud2, "ud2", Trap, flags: keeps, traps: yes, clobbers: none, sequence(Trap);
             Jmp, "jmp", Nullary, flags: keeps, traps: no, clobbers: none, sequence(Jump);
             Jcc, "j", Nullary, flags: reads, traps: no, clobbers: none, sequence(Branch);
             JmpTable, "jmp_table", Table, flags: clobbers, traps: no, clobbers: none, sequence(JumpTable);
@@ -242,10 +242,14 @@ pub enum Shape {
     RegisterImm,
     /// dst ← imm
     Const,
+    /// dst ← a constant of the operation's own
+    Fill,
     /// dst ← src, rm or imm; dst is src's register
     TwoAddress,
-    /// dst ← src, imm; dst is src's register
+    /// dst ← src; dst is src's register
     Unary,
+    /// dst ← src, imm; dst is src's register
+    UnaryImm,
     /// dst ← src, rm; dst is src's register, rm is rcx
     ByCl,
     /// dst ← src, rm
@@ -264,10 +268,14 @@ pub enum Shape {
     Remainder,
     /// dst ← rm, with src, if any, as scratch register
     WithScratch,
+    /// dst ← rm, imm, with src, if any, as scratch register
+    WithScratchImm,
     /// src, rm; or rm, imm
     Compare,
     /// memory ← src or imm
     Store,
+    /// memory ← src, imm
+    StoreLane,
     /// memory ← memory, src or imm
     Update,
     /// dst ← flags
@@ -276,6 +284,8 @@ pub enum Shape {
     OneUse,
     /// nothing
     Nullary,
+    /// imm, a trap's code or [`STORED`]
+    Trap,
     /// a [`RegList`]
     List,
     /// rm, with dst and src as scratch registers
@@ -359,6 +369,8 @@ pub enum Encoding {
 pub enum Opcode {
     /// prefix, map, opcode
     Legacy(u8, u8, u8),
+    /// 0F opcode; the source is a byte.
+    ByteSource(u8),
     /// The eight arithmetic operations of the one-byte map.
     Alu(u8),
     /// `test`
@@ -371,6 +383,10 @@ pub enum Opcode {
     Cond(u8),
     /// pp, map, opcode
     Vex(u8, u8, u8),
+    /// pp, map, opcode; the lower half of the product goes to the destination too, where the upper half replaces it.
+    HighProduct(u8, u8, u8),
+    /// pp; the upper part of the result comes from the destination, which is cleared first.
+    FromInteger(u8),
     /// Map, opcode; pp says single or double.
     Scalar(u8, u8),
     /// The same; the upper part of the result comes from a register, for which the source or the destination is taken.
@@ -493,8 +509,17 @@ macro_rules! encoding {
     (legacy($a:literal, $b:literal, $c:literal)) => {
         Encoding::Opcode(Opcode::Legacy($a, $b, $c))
     };
+    (byte_source($a:literal)) => {
+        Encoding::Opcode(Opcode::ByteSource($a))
+    };
     (vex($a:literal, $b:literal, $c:literal)) => {
         Encoding::Opcode(Opcode::Vex($a, $b, $c))
+    };
+    (high_product($a:literal, $b:literal, $c:literal)) => {
+        Encoding::Opcode(Opcode::HighProduct($a, $b, $c))
+    };
+    (from_integer($a:literal)) => {
+        Encoding::Opcode(Opcode::FromInteger($a))
     };
     (alu($a:literal)) => {
         Encoding::Opcode(Opcode::Alu($a))
@@ -994,24 +1019,29 @@ impl Inst {
         use Role::{Def, Use};
         let shape = self.op.shape();
         let (in_rm, rm_position) = match shape {
-            Shape::ThreeRegister | Shape::MoveRegister | Shape::RegisterImm | Shape::WithScratch | Shape::Table => (InReg, Early),
+            Shape::ThreeRegister | Shape::MoveRegister | Shape::RegisterImm => (InReg, Early),
+            Shape::WithScratch | Shape::WithScratchImm | Shape::Table => (InReg, Early),
             Shape::Quotient | Shape::Remainder => (InReg, Late),
             Shape::ByCl => (Fixed(abi::RCX), Early),
             Shape::Move
             | Shape::MoveImm
             | Shape::Const
+            | Shape::Fill
             | Shape::TwoAddress
             | Shape::Unary
+            | Shape::UnaryImm
             | Shape::ThreeAddress
             | Shape::ThreeImm
             | Shape::Extract
             | Shape::HighProduct
             | Shape::Compare
             | Shape::Store
+            | Shape::StoreLane
             | Shape::Update
             | Shape::Set
             | Shape::OneUse
             | Shape::Nullary
+            | Shape::Trap
             | Shape::List => (Any, Early),
         };
         match shape {
@@ -1021,10 +1051,13 @@ impl Inst {
                 list.defs.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Def, Late));
                 return;
             }
-            Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Set => {
+            Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm => {
                 f(Field::Reg(&mut self.dst), InReg, Def, Late);
             }
-            Shape::TwoAddress | Shape::Unary | Shape::ByCl => {
+            Shape::Const | Shape::Fill | Shape::Set => {
+                f(Field::Reg(&mut self.dst), InReg, Def, Late);
+            }
+            Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ByCl => {
                 f(Field::Reg(&mut self.src), InReg, Use, Early);
                 f(Field::Reg(&mut self.dst), Reuse(0), Def, Late);
             }
@@ -1041,7 +1074,7 @@ impl Inst {
                 f(Field::Reg(&mut self.src), Fixed(abi::RAX), Use, Early);
                 f(Field::Reg(&mut self.dst), Fixed(result), Def, Late);
             }
-            Shape::WithScratch => {
+            Shape::WithScratch | Shape::WithScratchImm => {
                 f(Field::Reg(&mut self.dst), InReg, Def, Late);
                 f(Field::Reg(&mut self.src), InReg, Def, Early);
             }
@@ -1049,8 +1082,10 @@ impl Inst {
                 f(Field::Reg(&mut self.dst), InReg, Def, Early);
                 f(Field::Reg(&mut self.src), InReg, Def, Early);
             }
-            Shape::Compare | Shape::Store | Shape::Update | Shape::OneUse => f(Field::Reg(&mut self.src), InReg, Use, Early),
-            Shape::Nullary => {}
+            Shape::Compare | Shape::Store | Shape::StoreLane | Shape::Update | Shape::OneUse => {
+                f(Field::Reg(&mut self.src), InReg, Use, Early);
+            }
+            Shape::Nullary | Shape::Trap => {}
         }
         match &mut self.rm {
             Rm::None => {}

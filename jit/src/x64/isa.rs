@@ -80,10 +80,10 @@ impl isa::Inst for Inst {
         let Form { dst, src, rm, imm } = Form::of(self.op);
         let has_imm = imm.takes(self);
         let fits = match imm {
-            _ if !has_imm => true,
-            Immediate::Any => true,
+            Immediate::Any | Immediate::Never => true,
+            Immediate::WithoutRm | Immediate::WithoutSrc if !has_imm => true,
             Immediate::Trap => trap_name(self.imm).is_some(),
-            Immediate::Never | Immediate::Always | Immediate::WithoutRm | Immediate::WithoutSrc => {
+            Immediate::Always | Immediate::WithoutRm | Immediate::WithoutSrc => {
                 i32::try_from(self.imm).is_ok() || u32::try_from(self.imm).is_ok()
             }
         };
@@ -190,8 +190,15 @@ impl Inst {
         if !(comma.first || ahead.eat(",")) || ahead.reg(abi::name).is_err() {
             return false;
         }
-        let precedes_rm = matches!(self.op.shape(), Shape::Compare | Shape::WithScratch);
-        !precedes_rm || ahead.eat(",") && ahead.starts_place()
+        match self.op.shape() {
+            Shape::Compare | Shape::WithScratch | Shape::WithScratchImm => ahead.eat(",") && ahead.starts_place(),
+            Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Fill => true,
+            Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ByCl => true,
+            Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm | Shape::Extract => true,
+            Shape::HighProduct | Shape::Quotient | Shape::Remainder => true,
+            Shape::Store | Shape::StoreLane | Shape::Update | Shape::Set | Shape::OneUse => true,
+            Shape::Nullary | Shape::Trap | Shape::List | Shape::Table => true,
+        }
     }
 }
 
@@ -244,21 +251,24 @@ impl Form {
         let (dst, src, rm, imm) = match op.shape() {
             Shape::Move | Shape::MoveRegister => (true, Never, Always, NoImm),
             Shape::MoveImm | Shape::RegisterImm => (true, Never, Always, WithImm),
-            Shape::Const => (true, Never, Never, if op == Asm::MovImm { Any } else { NoImm }),
+            Shape::Const => (true, Never, Never, Any),
+            Shape::Fill => (true, Never, Never, NoImm),
             Shape::TwoAddress => (true, Always, Optional, WithoutRm),
-            Shape::Unary => (true, Always, Never, if matches!(op, Asm::Neg | Asm::Not) { NoImm } else { WithImm }),
+            Shape::Unary => (true, Always, Never, NoImm),
+            Shape::UnaryImm => (true, Always, Never, WithImm),
             Shape::ByCl | Shape::ThreeAddress | Shape::ThreeRegister => (true, Always, Always, NoImm),
             Shape::ThreeImm => (true, Always, Always, WithImm),
             Shape::Extract => (true, Always, Never, WithImm),
             Shape::HighProduct | Shape::Quotient | Shape::Remainder => (true, Always, Always, NoImm),
-            Shape::WithScratch => (true, Optional, Always, if op == Asm::Trunc { WithImm } else { NoImm }),
+            Shape::WithScratch => (true, Optional, Always, NoImm),
+            Shape::WithScratchImm => (true, Optional, Always, WithImm),
             Shape::Compare => (false, Optional, Always, WithoutSrc),
-            Shape::Store if op == Asm::PextractTo => (false, Always, Always, WithImm),
+            Shape::StoreLane => (false, Always, Always, WithImm),
             Shape::Store | Shape::Update => (false, Optional, Always, WithoutSrc),
             Shape::Set => (true, Never, Never, NoImm),
             Shape::OneUse => (false, Always, Never, WithImm),
-            Shape::Nullary => (false, Never, Never, if matches!(op, Asm::TrapIf | Asm::Ud2) { Trap } else { NoImm }),
-            Shape::List => (false, Never, Never, NoImm),
+            Shape::Nullary | Shape::List => (false, Never, Never, NoImm),
+            Shape::Trap => (false, Never, Never, Trap),
             // The registers are scratch.
             Shape::Table => (true, Always, Always, WithImm),
         };
@@ -270,11 +280,25 @@ impl Form {
 const WIDTHS: [(Width, &str); 5] = [(Width::B, ".b"), (Width::W, ".w"), (Width::D, ".d"), (Width::Q, ".q"), (Width::X, ".x")];
 
 fn has_width(op: Asm) -> bool {
-    !matches!(op.shape(), Shape::Nullary | Shape::List)
+    match op.shape() {
+        Shape::Nullary | Shape::Trap | Shape::List => false,
+        Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Fill => true,
+        Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ByCl => true,
+        Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm | Shape::Extract => true,
+        Shape::HighProduct | Shape::Quotient | Shape::Remainder | Shape::WithScratch | Shape::WithScratchImm => true,
+        Shape::Compare | Shape::Store | Shape::StoreLane | Shape::Update | Shape::Set | Shape::OneUse | Shape::Table => true,
+    }
 }
 
 fn is_memory_destination(op: Asm) -> bool {
-    matches!(op.shape(), Shape::Store | Shape::Update)
+    match op.shape() {
+        Shape::Store | Shape::StoreLane | Shape::Update => true,
+        Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Fill => false,
+        Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ByCl => false,
+        Shape::ThreeAddress | Shape::ThreeRegister | Shape::ThreeImm | Shape::Extract => false,
+        Shape::HighProduct | Shape::Quotient | Shape::Remainder | Shape::WithScratch | Shape::WithScratchImm => false,
+        Shape::Compare | Shape::Set | Shape::OneUse | Shape::Nullary | Shape::Trap | Shape::List | Shape::Table => false,
+    }
 }
 
 /// `None` for an immediate that is no trap.

@@ -339,8 +339,12 @@ impl Emitter<'_> {
     }
 }
 
-fn rm_reg(inst: &Inst) -> Reg {
-    let Rm::Reg(reg) = inst.rm else { unreachable!("the shape of {:?} wants a register", inst.op) };
+/// The register in `rm`, of a row whose shape allows nothing else there.
+///
+/// # Panics
+/// If `rm` is no register.
+pub(super) fn rm_reg(inst: &Inst) -> Reg {
+    let Rm::Reg(reg) = inst.rm else { panic!("{:?} without a register as right operand", inst.op) };
     reg
 }
 

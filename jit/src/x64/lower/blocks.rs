@@ -1,5 +1,6 @@
 //! Selection block by block: what passes along edges, the entry, and which function selects which operation.
 
+use super::calls::CallBy;
 use super::numeric::Comparison;
 use super::selection::{Lower, width};
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Store, Table};
@@ -200,7 +201,11 @@ impl Lower<'_, '_> {
                     self.lower_bulk(value);
                 }
             },
-            Family::Call(Call::Call | Call::CallIndirect | Call::CallRef) => self.lower_call(value),
+            Family::Call(op) => match op {
+                Call::Call => self.lower_call(value, CallBy::Index),
+                Call::CallIndirect => self.lower_call(value, CallBy::Element),
+                Call::CallRef => self.lower_call(value, CallBy::Reference),
+            },
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.lower_fuel(value),
                 Accounting::Poll => self.lower_poll(),

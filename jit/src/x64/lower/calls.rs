@@ -10,6 +10,17 @@ use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
 use weir_contract::{Helper, InstanceCtx, StackCtx};
 
+/// What names the callee.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallBy {
+    /// The index of a function.
+    Index,
+    /// An element of a table.
+    Element,
+    /// A reference among the operands.
+    Reference,
+}
+
 impl<'l> Lower<'l, '_> {
     pub(super) fn push_list(&mut self, op: Asm, list: RegList) {
         self.code.lists.push(list);
@@ -19,18 +30,18 @@ impl<'l> Lower<'l, '_> {
 
     /// The signature, the target and the arguments of a call; for an indirect one, after all its checks. The reference, if there is
     /// one, is the third part of the result.
-    fn callee(&mut self, value: Value) -> (&'l FuncType, Target, Option<Reg>, &'l [Value]) {
+    fn callee(&mut self, value: Value, by: CallBy) -> (&'l FuncType, Target, Option<Reg>, &'l [Value]) {
         let func = self.func;
         let module = self.request.module;
         let inst = func.inst(value);
-        if matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect) {
+        if by == CallBy::Element {
             let (index, args) = inst.args.split_last().expect("the index is an argument");
             let entry = self.table_entry(inst.imm as u32, *index, Trap::UndefinedElement);
             let sig = self.request.sig_ids[inst.aux as usize];
             self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(sig.into()));
             return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
         }
-        if matches!(inst.op, Op::CallRef | Op::ReturnCallRef) {
+        if by == CallBy::Reference {
             // A reference has entry and instance where an element has them.
             let (reference, args) = inst.args.split_last().expect("the reference is an argument");
             return (&module.types[inst.aux as usize], Target::Reference, Some(self.reg(*reference)), args);
@@ -80,8 +91,8 @@ impl<'l> Lower<'l, '_> {
         }
     }
 
-    pub(super) fn lower_call(&mut self, value: Value) {
-        let (ty, target, reference, args) = self.callee(value);
+    pub(super) fn lower_call(&mut self, value: Value, by: CallBy) {
+        let (ty, target, reference, args) = self.callee(value, by);
         let mut uses = self.send(args, abi::params(&ty.params));
         uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
         let mut defs = Vec::new();
@@ -126,8 +137,8 @@ impl<'l> Lower<'l, '_> {
         results
     }
 
-    pub(super) fn lower_tail_call(&mut self, value: Value) {
-        let (ty, target, reference, args) = self.callee(value);
+    pub(super) fn lower_tail_call(&mut self, value: Value, by: CallBy) {
+        let (ty, target, reference, args) = self.callee(value, by);
         let mut uses = self.send(args, abi::params(&ty.params));
         uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
         let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target, restore: false };

@@ -1,5 +1,6 @@
 //! Selection of terminators.
 
+use super::calls::CallBy;
 use super::selection::Lower;
 use crate::ir::Value;
 use crate::ir::family::Terminator;
@@ -26,7 +27,9 @@ impl Lower<'_, '_> {
                 self.push(Inst::new(Asm::JmpTable, Width::D).dst(a).src(b).reg(index).imm(table));
             }
             Terminator::Return => self.lower_return(value),
-            Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => self.lower_tail_call(value),
+            Terminator::ReturnCall => self.lower_tail_call(value, CallBy::Index),
+            Terminator::ReturnCallIndirect => self.lower_tail_call(value, CallBy::Element),
+            Terminator::ReturnCallRef => self.lower_tail_call(value, CallBy::Reference),
             // Its arguments are those of the edge.
             Terminator::Jump => self.push(Inst::new(Asm::Jmp, Width::Q)),
             Terminator::Trap => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),

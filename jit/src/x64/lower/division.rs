@@ -11,12 +11,17 @@ use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Width};
 
 impl Lower<'_, '_> {
-    pub(super) fn lower_division(&mut self, value: Value, op: Asm) {
+    /// Selects the operation that `signed` and `remainder` name.
+    pub(super) fn lower_division(&mut self, value: Value, signed: bool, remainder: bool) {
         let func = self.func;
         let inst = func.inst(value);
         let (dividend, divisor) = (inst.args[0], inst.args[1]);
-        let remainder = matches!(op, Asm::RemS | Asm::RemU);
-        let signed = matches!(op, Asm::DivS | Asm::RemS);
+        let op = match (signed, remainder) {
+            (true, false) => Asm::DivS,
+            (false, false) => Asm::DivU,
+            (true, true) => Asm::RemS,
+            (false, true) => Asm::RemU,
+        };
         if let Some(constant) = self.constant(divisor) {
             let constant = if inst.ty == Type::I32 { i64::from(constant as i32) } else { constant as i64 };
             let magic = if signed { Quotient::signed(constant, inst.ty) } else { Quotient::unsigned(constant, inst.ty) };

@@ -290,14 +290,7 @@ impl Lower<'_, '_> {
     fn loads_from(&self, value: Value, store: Value, address: Value, ty: Type) -> bool {
         let value = self.resolve(value);
         let (load, store) = (self.func.inst(value), self.func.inst(store));
-        let widths_match = matches!(
-            (load.op, store.op),
-            (Op::Load, Op::Store)
-                | (Op::Load8S | Op::Load8U, Op::Store8)
-                | (Op::Load16S | Op::Load16U, Op::Store16)
-                | (Op::Load32S | Op::Load32U, Op::Store32)
-        );
-        widths_match
+        store_of_width(load.op) == Some(store.op)
             && (load.aux, load.imm) == (store.aux, store.imm)
             && self.resolve(load.args[0]) == self.resolve(address)
             && self.can_take_load(value, ty)
@@ -346,5 +339,22 @@ impl Lower<'_, '_> {
         let now = self.field(epoch, 0);
         self.push(Inst::new(Asm::Cmp, Width::Q).src(now).mem(Mem::at(store, offset_of!(StoreCtx, deadline) as i32)));
         self.trap_if(Cond::AE, Trap::Interrupt);
+    }
+}
+
+/// The store that writes as many bytes as `load` reads; `None` if there is none, or `load` is no load.
+fn store_of_width(load: Op) -> Option<Op> {
+    match load.family() {
+        Family::Load(load) => match load {
+            Load::Load => Some(Op::Store),
+            Load::Load8S | Load::Load8U => Some(Op::Store8),
+            Load::Load16S | Load::Load16U => Some(Op::Store16),
+            Load::Load32S | Load::Load32U => Some(Op::Store32),
+            Load::Load64U => None,
+        },
+        Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
+        Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
+        Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
+        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
     }
 }

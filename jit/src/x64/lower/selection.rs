@@ -1,6 +1,7 @@
 //! The state of instruction selection, and how selecting an instruction requests its operands.
 
 use super::facts::Facts;
+use crate::ir::family::{Family, Global, Load};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::Request;
@@ -176,13 +177,25 @@ impl Lower<'_, '_> {
             }
     }
 
+    /// The place of `value` if it is a load of all its bits, or of a global, that may be taken.
     pub fn take_load(&mut self, value: Value, ty: Type) -> Option<Mem> {
         let value = self.resolve(value);
-        let op = self.func.op(value);
-        if !matches!(op, Op::Load | Op::GlobalGet) || !self.can_take_load(value, ty) {
-            return None;
-        }
-        Some(self.take(value))
+        let whole = match self.func.op(value).family() {
+            Family::Load(load) => match load {
+                Load::Load => true,
+                Load::Load8S | Load::Load8U | Load::Load16S | Load::Load16U => false,
+                Load::Load32S | Load::Load32U | Load::Load64U => false,
+            },
+            Family::Global(global) => match global {
+                Global::GlobalGet => true,
+                Global::GlobalSet => false,
+            },
+            Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => false,
+            Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
+            Family::Store(_) | Family::Memory(_) | Family::Table(_) => false,
+            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+        };
+        (whole && self.can_take_load(value, ty)).then(|| self.take(value))
     }
 
     /// Makes an access or `global_get` part of the instruction being selected.

@@ -91,8 +91,7 @@ impl Lower<'_, '_> {
             return false;
         };
         let Lanes { shape, op, .. } = self.lanes(inner);
-        let extracts = matches!(op, LaneOp::Lane(Lane::ExtractLane | Lane::ExtractLaneS | Lane::ExtractLaneU));
-        if !extracts || lane_width(shape) != width {
+        if !extracts_lane(op) || lane_width(shape) != width {
             return false;
         }
         let (src, lane) = (self.reg(self.func.args(inner)[0]), self.func.inst(inner).imm);
@@ -239,4 +238,17 @@ fn interleaved(size: u8, half: u8) -> [u8; 16] {
         let lane = i as u8 / size;
         half + lane / 2 * size + i as u8 % size + lane % 2 * 16
     })
+}
+
+/// Whether the result is a lane.
+fn extracts_lane(op: LaneOp) -> bool {
+    match op {
+        LaneOp::Lane(op) => match op {
+            Lane::ExtractLane | Lane::ExtractLaneS | Lane::ExtractLaneU => true,
+            Lane::Splat | Lane::ReplaceLane => false,
+        },
+        LaneOp::Whole(_) | LaneOp::Permute(_) | LaneOp::Shift(_) | LaneOp::Test(_) | LaneOp::IntegerUnary(_) => false,
+        LaneOp::Integer(_) | LaneOp::Compare(_) | LaneOp::Widen(_) | LaneOp::Product(_) | LaneOp::FloatUnary(_) => false,
+        LaneOp::Float(_) | LaneOp::FloatCompare(_) | LaneOp::Convert(_) | LaneOp::Ternary(_) => false,
+    }
 }
