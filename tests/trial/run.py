@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries what protects the three tables of operations.
+"""Tries what protects the three tables of operations, and that of the sequences of TABLE 3.
 
 In a copy of the tree, it
 
@@ -28,6 +28,13 @@ TABLES = {
     "1": ("bytecode/src/opcodes.rs", "weir-bytecode"),
     "2": ("jit/src/ir/ops.rs", "weir-jit"),
     "3": ("jit/src/x64/insts.rs", "weir-jit"),
+    "sequences": ("jit/src/x64/insts.rs", "weir-jit"),
+}
+
+# How a row of a table begins: its indentation, and what follows its name.
+ROWS = {
+    "sequences": (r"[ ]{4}", r", control: "),
+    "*": (r"[ ]{12,16}", r', (?:0x[0-9A-F]+, )?"[a-z]'),
 }
 
 # Columns of a row, in order, each as a pattern.
@@ -39,6 +46,7 @@ COLUMNS = {
           ("fields", r"fields: \w+"), ("meaning", r"\[.*\]")],
     "3": [("mnemonic", r'"[^"]*"'), ("shape", r"\w+"), ("flags", r"flags: \w+"), ("traps", r"traps: \w+"),
           ("clobbers", r"clobbers: \w+"), ("encoding", r"\w+(?:\([^)]*\))?")],
+    "sequences": [("control", r"control: \w+"), ("bytes", r"bytes: \w+\([^)]*\)")],
 }
 
 # Made-up rows: the table, the row that each comes after, and the row.
@@ -67,6 +75,8 @@ WRONG = {
                 "result": "logic", "logic": "result", "shift": "result"},
     "3.traps": {"no": "yes", "yes": "no", "unless_saturating": "yes"},
     "3.clobbers": {"none": "rax", "rax": "rdx", "rdx": "none", "list": "none"},
+    "sequences.control": {"Next": "Leave", "Jump": "Next", "Branch": "Next", "Table": "Leave", "Leave": "Next"},
+    "sequences.bytes": {"Fixed(0)": None, "*": "Fixed(0)"},
 }
 
 # How a test names a wrong row, by table and column; `{row}` is its name, `{mnemonic}` that of an instruction.
@@ -76,6 +86,7 @@ NAMED = {
     "2.gives": r'"{row}, gives a bit: ',
     "2": r'"{row}, {column}: ',
     "3": r'"{row} \w+: the table says',
+    "sequences": r'"{row}, {column}: ',
 }
 
 # The tests that name every wrong row.
@@ -84,6 +95,7 @@ ROW_TESTS = {
     "1.lanes": ["-p", "weir-bytecode", "--lib", "lanes"],
     "2": ["-p", "weir-jit", "--lib", "ir::rows"],
     "3": ["-p", "weir-jit", "--lib", "x64::effects"],
+    "sequences": ["-p", "weir-jit", "--lib", "x64::effects"],
 }
 
 
@@ -110,8 +122,9 @@ class Table:
         self.path = os.path.join(tree, file)
         self.text = open(self.path).read()
         columns = "".join(f"(,\\s*)({pattern})" for _, pattern in COLUMNS[number])
-        self.row = re.compile(rf"^([ ]{{12,16}})(\w+){columns};$", re.MULTILINE)
-        anything = re.findall(r'^[ ]{12,16}(\w+), (?:0x[0-9A-F]+, )?"[a-z]', self.text, re.MULTILINE)
+        indentation, start = ROWS.get(number, ROWS["*"])
+        self.row = re.compile(rf"^({indentation})(\w+){columns};$", re.MULTILINE)
+        anything = re.findall(rf"^{indentation}(\w+){start}", self.text, re.MULTILINE)
         assert self.rows() == anything, set(anything) ^ set(self.rows())
 
     def rows(self):
@@ -186,7 +199,7 @@ def wrong_value(key, value):
         # One operand more, of a type that is not there.
         return value[0] + ("F32 " if "F32 =>" not in value else "I32 ") + value[1:].lstrip()
     label, _, bare = value.rpartition(": ")
-    bare = WRONG[key].get(bare, WRONG[key].get("*"))
+    bare = WRONG[key][bare] if bare in WRONG[key] else WRONG[key].get("*")
     return None if bare is None else f"{label}: {bare}" if label else bare
 
 
