@@ -6,9 +6,10 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use weir::fault_injection::{FaultInjection, Function, functions};
-use weir::{Config, Engine, Instance, Module, Profiler, Result, Store, Tier, Trap};
+use weir::{Config, Engine, Instance, Module, Profiler, RefusedBy, Result, Store, Tier, TierEventKind, Trap};
 
 /// In a child process: the function that fails.
 const FUNCTION: &str = "WEIR_TEST_FAILING";
@@ -358,8 +359,9 @@ fn names_are_unique_and_a_guard_resets() {
     assert_eq!((read.calls(), read.failed()), (1, 1), "no calls are counted any more");
 }
 
-/// Calls of the small functions of the program on a thread with this little stack, until each was compiled or refused a thread.
-fn on_little_stack(stack: usize, config: &Config) -> u32 {
+/// Calls of the small functions of the program on a thread with this little stack, until each was compiled or refused a thread: how many
+/// were compiled, and how many refused for want of stack.
+fn on_little_stack(stack: usize, config: &Config) -> (u32, u32) {
     let work = || {
         let engine = Engine::new(config).unwrap();
         let module = Module::new(&engine, program()).unwrap();
@@ -371,10 +373,11 @@ fn on_little_stack(stack: usize, config: &Config) -> u32 {
                 assert_eq!(func.call(&mut store, x).unwrap(), small(i, x));
             }
         }
-        module.stats().functions.native
+        let functions = module.stats().functions;
+        assert!(functions.fallbacks.iter().all(|fallback| fallback.by == RefusedBy::Stack), "{functions:?}");
+        (functions.native as u32, functions.fallbacks.len() as u32)
     };
     std::thread::scope(|scope| std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, work).unwrap().join().unwrap())
-        as u32
 }
 
 /// Without compiler threads the guest's thread compiles, but never with less stack than the compiler needs.
@@ -384,15 +387,23 @@ fn without_compiler_threads_code_is_compiled_where_there_is_stack() {
     let (spawn, scoped) = (find("weir::thread::spawn"), find("weir::thread::run_on_stack"));
     let mut config = Config::new();
     config.tier_up_threshold(Some(2)).compiler_threads(1);
+    let events = Arc::new(Mutex::new(0));
+    let counted = events.clone();
+    config.on_tier_event(move |event| {
+        if let TierEventKind::Refused { by: RefusedBy::Stack, interpreted: true, .. } = event.kind {
+            *counted.lock().unwrap() += 1;
+        }
+    });
     let mut faults = FaultInjection::begin();
     faults.fail(spawn, .., EPERM);
     // Counted, while none fails.
     faults.fail(scoped, 0..0, EPERM);
-    assert_eq!(on_little_stack(8 << 20, &config), SMALL as u32, "on the guest's thread");
+    assert_eq!(on_little_stack(8 << 20, &config), (SMALL as u32, 0), "on the guest's thread");
     assert_eq!(scoped.calls(), 0);
-    assert_eq!(on_little_stack(224 << 10, &config), SMALL as u32, "on a thread for each");
+    assert_eq!(on_little_stack(224 << 10, &config), (SMALL as u32, 0), "on a thread for each");
     assert_eq!((scoped.calls(), scoped.failed()), (SMALL as u64, 0));
     faults.fail(scoped, .., EPERM);
-    assert_eq!(on_little_stack(224 << 10, &config), 0, "nowhere");
+    assert_eq!(on_little_stack(224 << 10, &config), (0, SMALL as u32), "nowhere, and each is refused once");
+    assert_eq!(*events.lock().unwrap(), SMALL as u32);
     assert!(scoped.failed() >= SMALL as u64);
 }

@@ -30,7 +30,10 @@ impl Record {
         again: bool,
         refusals: &[Fallback],
     ) {
-        self.sums.functions.fallbacks.extend_from_slice(refusals);
+        // Compiling again is refused for the same reasons.
+        if !again {
+            self.sums.functions.fallbacks.extend_from_slice(refusals);
+        }
         let Some(compiled) = compiled else { return };
         if self.compiled.insert((module.id, func), compiled.backend).is_none() {
             self.sums.bytecode_bytes_compiled += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));

@@ -9,8 +9,9 @@ use super::{evict, publish};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
 use crate::records::stack::with_room;
-use std::sync::Arc;
+use crate::records::stats::{Fallback, RefusedBy};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
@@ -158,7 +159,20 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
 /// Backs off for a queued entry that cannot be compiled now, because there is no compiler thread and not enough native
 /// stack here.
 fn no_thread(module: &Arc<ModuleRecord>, key: Key) -> Found {
-    let policy = &engine_of(module.engine.record()).policy;
-    state_of(module).entries().no_room(key, 0, |count| policy.backoff(count));
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let policy = &engine.policy;
+    let mut entries = state.entries();
+    let again = entries.get(key).backoffs() > 0;
+    entries.no_room(key, 0, |count| policy.backoff(count));
+    drop(entries);
+    if !again {
+        let refusal = Fallback::new(key.func, RefusedBy::Stack, "there is no room to compile the function".into());
+        for record in [&state.record, &engine.record] {
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.add(module, key.func, key.entry, None, false, std::slice::from_ref(&refusal));
+        }
+        // SAFETY: there is no code.
+        unsafe { engine.listeners.report(module, key.func, key.entry, None, &[refusal]) };
+    }
     Found::Later(policy.backoff_ticks(module.bytecode.body(key.func).map_or(0, |body| body.len())))
 }
