@@ -492,7 +492,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn jump_table(&mut self, inst: &Inst, block: usize, next: Option<u32>) {
-        let index = sequences::rm_reg(inst);
+        let index = inst.rm_reg();
         let succs = &self.code.blocks[block].succs;
         let targets = &self.code.tables[inst.imm as usize];
         let (&default, entries) = targets.split_last().expect("a table has a default");

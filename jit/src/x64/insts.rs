@@ -938,6 +938,15 @@ impl Inst {
         Inst { op, width, cond: Cond::O, dst: Reg::NONE, src: Reg::NONE, rm: Rm::None, imm: 0, pc: 0 }
     }
 
+    /// The register in `rm`, of a row whose shape allows nothing else there.
+    ///
+    /// # Panics
+    /// If `rm` is no register.
+    pub fn rm_reg(&self) -> Reg {
+        let Rm::Reg(reg) = self.rm else { panic!("{:?} without a register as right operand", self.op) };
+        reg
+    }
+
     /// With this destination.
     #[must_use]
     pub fn dst(self, dst: Reg) -> Inst {

@@ -40,7 +40,7 @@ impl Emitter<'_> {
                 self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
             }
             Sequence::Division => self.divide(inst),
-            Sequence::HighProduct => dynasm!(self.out.asm; .arch x64; imul Rq(rm_reg(inst).encoding())),
+            Sequence::HighProduct => dynasm!(self.out.asm; .arch x64; imul Rq(inst.rm_reg().encoding())),
             Sequence::Set => self.set(inst),
             Sequence::MinMax => self.min_max(inst),
             Sequence::FloatSelect => self.float_select(inst),
@@ -79,7 +79,7 @@ impl Emitter<'_> {
 
     fn convert_unsigned(&mut self, inst: &Inst) {
         let (negative, back) = self.push_cold_with_return(Rare::LargeUnsigned, inst);
-        let src = rm_reg(inst);
+        let src = inst.rm_reg();
         self.out.encode(&Inst::new(Asm::Test, Width::Q).src(src).reg(src));
         self.jump_cold(Cond::S, negative);
         self.out.encode(&Inst::new(signed_conversion(inst.op), Width::Q).dst(inst.dst).reg(src));
@@ -147,7 +147,7 @@ impl Emitter<'_> {
     }
 
     fn divide(&mut self, inst: &Inst) {
-        let divisor = rm_reg(inst);
+        let divisor = inst.rm_reg();
         if self.code.raises {
             let trap = Inst { op: Asm::TrapIf, imm: Trap::IntegerDivisionByZero as i64, ..*inst };
             let by_zero = self.push_cold(Rare::Trap, &trap);
@@ -221,7 +221,7 @@ impl Emitter<'_> {
 
     /// An unsigned integer above the signed ones: halved, with the lost bit kept for rounding, converted and doubled.
     fn convert_large(&mut self, inst: &Inst, back: DynamicLabel) {
-        let (half, src) = (inst.src, rm_reg(inst));
+        let (half, src) = (inst.src, inst.rm_reg());
         let even = self.out.asm.new_dynamic_label();
         self.out.copy(half, src);
         dynasm!(self.out.asm; .arch x64; shr Rq(half.encoding()), 1; jnc =>even; or Rq(half.encoding()), 1; =>even);
@@ -244,7 +244,7 @@ impl Emitter<'_> {
 
     fn truncate(&mut self, inst: &Inst) {
         let Trunc { signed, from, .. } = Trunc::from_imm(inst.imm);
-        let (dst, src) = (inst.dst, rm_reg(inst));
+        let (dst, src) = (inst.dst, inst.rm_reg());
         let (rest, back) = self.push_cold_with_return(Rare::Truncation, inst);
         match (signed, inst.width) {
             (true, width) => {
@@ -271,7 +271,7 @@ impl Emitter<'_> {
     /// What the likely path could not represent.
     fn truncate_rest(&mut self, inst: &Inst, back: DynamicLabel) {
         let Trunc { signed, saturating, from } = Trunc::from_imm(inst.imm);
-        let (dst, src) = (inst.dst, rm_reg(inst));
+        let (dst, src) = (inst.dst, inst.rm_reg());
         match (signed, inst.width) {
             _ if signed && saturating => {}
             // The least integer, which also signals failure, is the result for a fraction above it too.
@@ -337,15 +337,6 @@ impl Emitter<'_> {
         let bits = if width == Width::Q { value.to_bits() as i64 } else { (value as f32).to_bits().into() };
         self.out.constant(dst, bits);
     }
-}
-
-/// The register in `rm`, of a row whose shape allows nothing else there.
-///
-/// # Panics
-/// If `rm` is no register.
-pub(super) fn rm_reg(inst: &Inst) -> Reg {
-    let Rm::Reg(reg) = inst.rm else { panic!("{:?} without a register as right operand", inst.op) };
-    reg
 }
 
 /// Whether the bytes in place of an instruction change flags that [`Emitter::tested`] describes. The other sequences keep them, end
