@@ -1,9 +1,11 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
-//! `build`, the passes of the optimiser in their order, and those of a back end; the baseline compiler is one phase. No other driver exists:
-//! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests differ in the [`Form`] that they begin
-//! with, the phases that they name and the [`Observer`].
+//! `build`, the passes of the optimiser in their order, and those of a back end; the baseline compiler is one phase.
+//! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests use this driver: they differ in the
+//! [`Form`] that they begin with, the phases that they name and the [`Observer`]. There is one exception: a stencil of the baseline
+//! compiler, which is made within a phase, calls construction and the native back end itself, and may end after `lower`. It verifies
+//! the results with the same functions.
 
 use crate::baseline::{self, Stencils};
 use crate::construct::{BuildStats, build};

@@ -6,7 +6,7 @@
 
 use super::values::Set;
 use crate::construct::{BuildStats, build};
-use crate::mir::{allocate, layout};
+use crate::mir::{allocate, layout, verify};
 use crate::regalloc::{Constraint, Place, Position, Reg, Role};
 use crate::request::{Backend, Options, Refusal, Request};
 use crate::x64;
@@ -72,7 +72,10 @@ impl Stencils {
     /// The stencil of an instruction.
     ///
     /// # Errors
-    /// The native back end does not compile it.
+    /// A [`Refusal`] of the baseline compiler if construction or the native back end has no code for the instruction.
+    ///
+    /// # Panics
+    /// If [`Options::verify`] is on and the SSA or the machine code of the stencil is malformed.
     pub fn get(&mut self, key: Key, options: &Options) -> Result<Rc<Stencil>, Refusal> {
         if let Some(stencil) = self.known.get(&key) {
             return Ok(stencil.clone());
@@ -85,7 +88,28 @@ impl Stencils {
 
 /// The baseline compiler has no code for this instruction.
 pub fn unsupported(op: Opcode) -> Refusal {
-    Refusal::Unsupported { backend: Backend::Baseline, what: op.mnemonic().into() }
+    refused(op.mnemonic())
+}
+
+fn refused(what: impl Into<String>) -> Refusal {
+    Refusal::Unsupported { backend: Backend::Baseline, what: what.into() }
+}
+
+/// The refusal of a stage that the stencil goes through, as the refusal of the baseline compiler with the same reason.
+fn of_stage(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Unsupported { what, .. } => refused(what),
+        Refusal::Untranslated { what } => refused(what),
+        Refusal::Budget { what, limit, .. } => Refusal::Budget { backend: Some(Backend::Baseline), what, limit },
+    }
+}
+
+fn verify_machine(op: Opcode, code: &x64::Code, options: &Options) {
+    if options.verify
+        && let Err(error) = verify::verify(code)
+    {
+        panic!("the stencil of {} is malformed: {error}\n{code}", op.mnemonic());
+    }
 }
 
 /// A module with one function, which executes the instruction on its parameters.
@@ -138,11 +162,17 @@ fn make(key: Key, options: &Options) -> Result<Stencil, Refusal> {
         options: &options,
     };
     let arena = Bump::new();
-    let func = build(&arena, &module, 0, Entry::Call, &options, &mut BuildStats::default())?;
-    let code = x64::lower(&func, &request)?;
+    let func = build(&arena, &module, 0, Entry::Call, &options, &mut BuildStats::default()).map_err(of_stage)?;
+    if options.verify
+        && let Err(error) = crate::analysis::verify(&func, Some(&module))
+    {
+        panic!("the stencil of {} is malformed: {error}\n{func}", key.op.mnemonic());
+    }
+    let code = x64::lower(&func, &request).map_err(of_stage)?;
+    verify_machine(key.op, &code, &options);
     let form = match inline(&code, operands) {
         Some(inline) => Form::Inline(inline),
-        None => subroutine(code, &options).ok_or_else(|| unsupported(key.op))?,
+        None => subroutine(key.op, code, &options)?,
     };
     Ok(Stencil { operands, results, form })
 }
@@ -235,8 +265,10 @@ pub fn place_register(place: weir_contract::Place, ints: &[u8]) -> Option<Reg> {
 }
 
 /// Compiles code to a subroutine.
-fn subroutine(mut code: x64::Code, options: &Options) -> Option<Form> {
-    allocate::allocate(&mut code, options.allocator, options.verify).ok()?;
+fn subroutine(op: Opcode, mut code: x64::Code, options: &Options) -> Result<Form, Refusal> {
+    let allocated = allocate::allocate(&mut code, options.allocator, options.verify);
+    allocated.map_err(|error| refused(error.to_string()))?;
+    verify_machine(op, &code, options);
     let mut clobbers = Set::EMPTY;
     let mut insts = code.insts.clone();
     for inst in &mut insts {
@@ -258,6 +290,62 @@ fn subroutine(mut code: x64::Code, options: &Options) -> Option<Form> {
         clobbers.remove(Reg::int(reg));
     }
     code.layout = Some(layout::of(&code, |_| false, &mut 0));
-    let code = x64::emit(&code, options).ok()?.code;
-    Some(Form::Subroutine { code, clobbers })
+    verify_machine(op, &code, options);
+    let code = x64::emit(&code, options).map_err(of_stage)?.code;
+    Ok(Form::Subroutine { code, clobbers })
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    use super::*;
+
+    /// Each instruction that takes operands and nothing else, with and without canonical NaNs, and what verifies it.
+    #[test]
+    fn the_stencil_of_each_instruction_without_memory_is_verified() {
+        if x64::check_processor().is_err() || !x64::has_avx2() {
+            return;
+        }
+        let options = Options { verify: true, ..Options::default() };
+        let (mut stencils, mut inlined, mut called) = (Stencils::default(), 0, 0);
+        for &op in Opcode::ALL {
+            let takes = matches!(op.immediates(), Immediates::None | Immediates::Lane | Immediates::Shuffle);
+            let Effect::Fixed { operands, results } = op.effect() else { continue };
+            if !takes || operands.is_empty() || results.is_empty() {
+                continue;
+            }
+            for canonical in [false, true] {
+                let stencil = stencils.get(Key { op, imm: 0, canonical }, &options).unwrap();
+                assert_eq!((stencil.operands, stencil.results), (operands, results), "{op:?}");
+                match &stencil.form {
+                    Form::Inline(inline) => {
+                        assert_eq!((inline.params.len(), inline.results.len()), (operands.len(), results.len()), "{op:?}");
+                        inlined += 1;
+                    }
+                    Form::Subroutine { code, .. } => {
+                        assert!(!code.is_empty(), "{op:?}");
+                        called += 1;
+                    }
+                }
+            }
+        }
+        assert!(inlined > 400 && called > 50, "{inlined} in place, {called} called");
+    }
+
+    #[test]
+    fn a_refusal_names_the_baseline_compiler_and_keeps_its_reason() {
+        let (native, baseline) = (Backend::Native, Backend::Baseline);
+        let reason = || String::from("a reason");
+        let refusal = of_stage(Refusal::Unsupported { backend: native, what: reason() });
+        assert_eq!(refusal, Refusal::Unsupported { backend: baseline, what: reason() });
+        let refusal = of_stage(Refusal::Untranslated { what: "a reason" });
+        assert_eq!(refusal, Refusal::Unsupported { backend: baseline, what: reason() });
+        for backend in [None, Some(native)] {
+            let refusal = of_stage(Refusal::Budget { backend, what: "a size", limit: 7 });
+            assert_eq!(refusal, Refusal::Budget { backend: Some(baseline), what: "a size", limit: 7 });
+        }
+        // Its operand has no fixed type.
+        let error = Stencils::default().get(Key { op: Opcode::Drop, imm: 0, canonical: false }, &Options::default()).unwrap_err();
+        assert_eq!(error.backend(), Some(baseline));
+    }
 }
