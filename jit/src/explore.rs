@@ -14,7 +14,8 @@ use weir_bytecode::print;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
     /// `bytecode`, `sidetable`, `profile`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout`, `asm` or `bytes`;
-    /// `refusal` if the compiler refused the function there.
+    /// `refusal` if the compiler refused the function there. The phases `cranelift` and `baseline` end with bytes, hence they are
+    /// shown as `asm` and `bytes`, as `emit` is; the baseline compiler has no stages between `sidetable` and them.
     pub stage: &'static str,
     /// The function after that stage.
     pub text: String,

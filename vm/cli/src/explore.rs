@@ -50,7 +50,11 @@ fn write_page(file: &Path, args: &Explore, module: &Bytecode, func: u32, section
     let name = module.func_name(func).map_or_else(|| format!("function {func}"), ToString::to_string);
     let module_name = args.module.file_name().unwrap_or_default().to_string_lossy();
     let entered = args.osr.as_ref().map_or_else(String::new, |wanted| format!(", entered at loop {wanted}"));
-    let back_end = if matches!(args.code.engine.tier, Tier::Cranelift) { ", compiled by Cranelift" } else { "" };
+    let back_end = match args.code.engine.tier {
+        Tier::Cranelift => ", compiled by Cranelift",
+        Tier::Baseline => ", compiled by the baseline compiler",
+        Tier::Auto | Tier::Interp | Tier::Native | Tier::Ssa => "",
+    };
     let bytes = module.body(func).map_or(0, |body| body.len());
     let subtitle =
         format!("function {func} of {module_name}, {}, {bytes} bytes of bytecode{entered}{back_end}", module.func_type(func));
