@@ -194,7 +194,7 @@ fn a_profile_changes_no_result() {
     for name in ["json", "switch", "indirect", "regex"] {
         let program = Program::small(name);
         for (seed, config) in (0..3).flat_map(|seed| {
-            let tiers = [Tier::Interpreter, Tier::Auto, Tier::Native, Tier::Cranelift, Tier::Ssa];
+            let tiers = [Tier::Interpreter, Tier::Auto, Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa];
             tiers.map(with).into_iter().chain([default.clone()]).map(move |config| (seed, config))
         }) {
             let (_, output) = program.run(&engine(&config).expect("an engine"), |module| {

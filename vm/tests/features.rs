@@ -6,7 +6,7 @@ use weir::{Allocator, Config, Engine, Tier, Unavailable};
 
 #[test]
 fn what_is_not_built_is_an_error_of_its_own() {
-    for tier in [Tier::Native, Tier::Cranelift, Tier::Ssa].into_iter().filter(|&tier| !common::is_built(tier)) {
+    for tier in [Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa].into_iter().filter(|&tier| !common::is_built(tier)) {
         let error = Engine::new(Config::new().tier(tier)).unwrap_err();
         assert!(error.is::<Unavailable>(), "{tier:?}: {error}");
     }

@@ -2,6 +2,8 @@
 
 #![cfg(feature = "jit")]
 
+mod common;
+
 use std::sync::{Arc, Mutex};
 use weir::{CompiledBy, Config, Engine, Instance, Module, RefusedBy, Store, Tier, TierEventKind};
 
@@ -34,9 +36,9 @@ fn quadratic() -> String {
 }
 
 /// What happened to a function.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Told {
-    Compiled { native: bool },
+    Compiled(CompiledBy),
     Translated,
     Refused { by: String, reason: String, interpreted: bool },
 }
@@ -50,7 +52,7 @@ fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>,
     let listener = told.clone();
     config.synchronous_compilation(true).on_tier_event(move |event| {
         let what = match event.kind {
-            TierEventKind::Compiled { by, .. } => Told::Compiled { native: by == CompiledBy::Native },
+            TierEventKind::Compiled { by, .. } => Told::Compiled(by),
             TierEventKind::Translated { .. } => Told::Translated,
             TierEventKind::Refused { by, reason, interpreted, .. } => {
                 Told::Refused { by: by.to_string(), reason: reason.into(), interpreted }
@@ -87,16 +89,22 @@ fn a_function_that_only_the_native_back_end_refuses() {
         let (result, told, fallbacks) = run(Config::new().tier(tier).tier_up_threshold(threshold), &text, (5, 6));
         assert_eq!(result.unwrap(), expected);
         let refused = Told::Refused { by: "the native back end".into(), reason: FRAME.into(), interpreted: !both };
-        let compiled = both.then_some((0, Told::Compiled { native: false }));
+        let compiled = both.then_some((0, Told::Compiled(CompiledBy::Cranelift)));
         assert_eq!(told, [(0, refused)].into_iter().chain(compiled).collect::<Vec<_>>());
         assert_eq!(fallbacks, [(0, RefusedBy::NativeBackEnd, FRAME.to_string())]);
+    }
+    let others = [(Tier::Cranelift, CompiledBy::Cranelift), (Tier::Baseline, CompiledBy::Baseline)];
+    for (tier, by) in others.into_iter().filter(|&(tier, _)| common::is_built(tier)) {
+        let (result, told, fallbacks) = run(Config::new().tier(tier), &text, (5, 6));
+        assert_eq!(result.unwrap(), expected, "{tier:?}");
+        assert_eq!((told, fallbacks), (vec![(0, Told::Compiled(by))], Vec::new()), "{tier:?}");
     }
 }
 
 #[test]
 fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
     let text = quadratic();
-    for tier in [Tier::Ssa, Tier::Native] {
+    for tier in [Tier::Ssa, Tier::Native, Tier::Cranelift].into_iter().filter(|&tier| common::is_built(tier)) {
         let (result, told, fallbacks) = run(Config::new().tier(tier), &text, (1, 2));
         // `$thousand` traps.
         assert!(result.unwrap_err().to_string().contains("unreachable"));
@@ -105,11 +113,22 @@ fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
         let refused = Told::Refused { by: "SSA construction".into(), reason: reason.clone(), interpreted: true };
         let ran = match tier {
             Tier::Ssa => Told::Translated,
-            _ => Told::Compiled { native: cfg!(target_arch = "x86_64") },
+            Tier::Native if cfg!(target_arch = "x86_64") => Told::Compiled(CompiledBy::Native),
+            _ => Told::Compiled(CompiledBy::Cranelift),
         };
         let of = |func: u32| told.iter().filter(|(of, _)| *of == func).map(|(_, what)| what).collect::<Vec<_>>();
         assert_eq!((of(1), of(2), of(3)), (vec![&refused], vec![&ran], vec![&ran]), "{tier:?}");
     }
+}
+
+/// The baseline compiler needs no SSA.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_baseline_compiler_compiles_a_function_without_ssa() {
+    let (result, mut told, fallbacks) = run(Config::new().tier(Tier::Baseline), &quadratic(), (1, 2));
+    assert!(result.unwrap_err().to_string().contains("unreachable"));
+    told.sort_by_key(|(func, _)| *func);
+    assert_eq!((told, fallbacks), ((0..4).map(|func| (func, Told::Compiled(CompiledBy::Baseline))).collect(), Vec::new()));
 }
 
 /// The evaluator reports as the other tiers do, once for each function.
@@ -119,7 +138,7 @@ fn the_evaluator_reports_what_it_translates() {
         (func $g (param i32) (result i32) (local.get 0))
         (func (export "f") (param i32 i32) (result i32) (i32.add (call $g (local.get 0)) (call $g (local.get 1)))))"#;
     let (result, mut told, fallbacks) = run(Config::new().tier(Tier::Ssa), text, (40, 2));
-    told.sort();
+    told.sort_by_key(|(func, _)| *func);
     assert_eq!((result.unwrap(), fallbacks), (42, Vec::new()));
     assert_eq!(told, [(0, Told::Translated), (1, Told::Translated)]);
 }

@@ -65,8 +65,10 @@ fn a_tier_that_this_build_lacks_exits_with_2() {
         2,
         &["does not have Cranelift"],
     );
-    let output = weir(["--tier".as_ref(), "native".as_ref(), common::program("hello").as_os_str()]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for tier in ["native", "baseline"] {
+        let output = weir(["--tier".as_ref(), tier.as_ref(), common::program("hello").as_os_str()]);
+        assert_eq!(output.status.code(), Some(0), "{tier}: {}", stderr(&output));
+    }
 }
 
 /// Runs `weir` with so little address space that there is none for code.
@@ -81,8 +83,8 @@ fn refused_code_memory_exits_with_1_where_a_compiler_was_asked_for() {
     let library = file("no_code_memory.wat", ADD);
     let library = library.to_str().expect("UTF-8");
     let run = |tier: &str| without_code_memory(&["--tier", tier, "--invoke", "add", library, "40", "2"]);
-    for tier in ["native", "cranelift"] {
-        if tier == "native" || cfg!(feature = "cranelift") {
+    for tier in ["native", "baseline", "cranelift"] {
+        if tier != "cranelift" || cfg!(feature = "cranelift") {
             assert_fails(&run(tier), 1, &["no native code", "executable memory", "os error 12"]);
         }
     }

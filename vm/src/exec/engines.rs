@@ -60,8 +60,10 @@ mod tests {
         for tier in [Tier::Auto, Tier::Interpreter] {
             assert!(!missing(tier, false) && !missing(tier, true), "{tier:?}");
         }
-        assert!(missing(Tier::Native, false));
-        assert_eq!(missing(Tier::Native, true), !native::AVAILABLE);
+        for tier in [Tier::Native, Tier::Baseline] {
+            assert!(missing(tier, false), "{tier:?}");
+            assert_eq!(missing(tier, true), !native::AVAILABLE, "{tier:?}");
+        }
         let cranelift = cfg!(feature = "cranelift") && native::AVAILABLE;
         assert_eq!((missing(Tier::Cranelift, false), missing(Tier::Cranelift, true)), (!cranelift, !cranelift));
         let ssa = cfg!(feature = "jit");
