@@ -122,6 +122,7 @@ impl Compiler<'_> {
         match popped.at {
             At::Local(local) => {
                 self.copies[local as usize] += 1;
+                self.unread += 1;
                 self.push_at(popped.kind, popped.at);
             }
             At::Slot | At::Const(_) | At::Reg(_) => self.push(popped.kind, reg),

@@ -6,6 +6,7 @@ use super::label::{Jump, Types, merge_register};
 use super::parts::JumpTable;
 use super::values::{At, Kind, Popped};
 use crate::regalloc::{Class, Reg};
+use crate::request::{Backend, Refusal};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use rustc_hash::FxHashMap;
@@ -31,8 +32,15 @@ struct Pad {
     jumps: SmallVec<[Jump; 4]>,
 }
 
-/// Tables with at most so many labels before the default become comparisons.
+/// Tables with at most this number of labels before the default become comparisons.
 const COMPARED: usize = 3;
+
+/// Bytes of code that a function may take: this number, and this number for each byte of bytecode. A branch that moves many values takes
+/// code for each; other instructions take less than half of this.
+const CODE: usize = 1 << 20;
+const CODE_PER_BYTE: usize = 128;
+/// The most bytes that moving a value from slot to slot takes.
+const MOVE_BYTES: usize = 32;
 
 impl<'c> Compiler<'c> {
     /// What the label at `depth` takes, the index of its first value, and the head if it is a loop's.
@@ -165,9 +173,19 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    pub fn branch_table(&mut self, labels: Labels<'_>) {
+    /// # Errors
+    /// `more` bytes after the present ones exceed the budget.
+    pub fn check_code_budget(&self, more: usize) -> Result<(), Refusal> {
+        let limit = CODE + CODE_PER_BYTE * self.body.len() as usize;
+        if self.offset() + more > limit {
+            return Err(Refusal::Budget { backend: Some(Backend::Baseline), what: "the baseline compiler's code", limit });
+        }
+        Ok(())
+    }
+
+    pub fn branch_table(&mut self, labels: Labels<'_>) -> Result<(), Refusal> {
         let depths: SmallVec<[u32; 32]> = labels.iter().collect();
-        let Some((&default, others)) = depths.split_last() else { return };
+        let Some((&default, others)) = depths.split_last() else { return Ok(()) };
         let mut index = self.pop();
         let (takes, ..) = self.target(default);
         let mut single = None;
@@ -187,6 +205,7 @@ impl<'c> Compiler<'c> {
         self.extended(&mut index);
         let index = self.writable(&mut index);
         let (targets, mut pads) = self.landings(&depths, takes, single.is_some());
+        self.check_code_budget(pads.len() * takes.len() * MOVE_BYTES)?;
         if others.len() <= COMPARED {
             for (i, &target) in targets[..others.len()].iter().enumerate() {
                 self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(i as i64));
@@ -200,6 +219,7 @@ impl<'c> Compiler<'c> {
         }
         self.write_pads(pads, takes, single);
         self.stop();
+        Ok(())
     }
 
     /// For each label of a table, where to jump. `single`: the value that the labels take is in its register.

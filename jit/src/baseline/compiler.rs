@@ -34,6 +34,8 @@ pub struct Compiler<'c> {
     pub locals: usize,
     /// By local, how many operands are unread copies of it.
     pub copies: Vec<u32>,
+    /// How many operands are unread copies: the sum of `copies`.
+    pub unread: usize,
     /// Locals that may not be stored.
     pub unstored_locals: Vec<u32>,
     /// Values from here on may not be stored; the operands below are.
@@ -74,6 +76,7 @@ impl<'c> Compiler<'c> {
             values: Vec::with_capacity(locals + body.max_operands as usize),
             locals,
             copies: vec![0; locals],
+            unread: 0,
             unstored_locals: Vec::with_capacity(locals),
             unstored_from: locals,
             registers: Registers::new(),

@@ -38,7 +38,8 @@ use compiler::Compiler;
 /// Compiles the function of `request`, to be entered by a call.
 ///
 /// # Errors
-/// [`Refusal::Unsupported`] on a processor that lacks instructions, or for an entry at a loop.
+/// [`Refusal::Unsupported`] on a processor that lacks instructions, or for an entry at a loop; [`Refusal::Budget`] if the code is too
+/// long for the bytecode.
 pub fn compile(request: &Request<'_>, stencils: &mut Stencils) -> Result<Compiled, Refusal> {
     x64::check_processor()?;
     let unsupported = |what: &str| Refusal::Unsupported { backend: Backend::Baseline, what: what.into() };

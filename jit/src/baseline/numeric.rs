@@ -36,6 +36,7 @@ impl Compiler<'_> {
     /// Compiles the instruction whose opcode has been read.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others are in TABLE 2 or have their arms in `other`")]
     pub fn instruction(&mut self, op: Opcode) -> Result<(), Refusal> {
+        self.check_code_budget(0)?;
         match op {
             Opcode::LocalGet => {
                 let local = self.reader.u32();
@@ -119,7 +120,7 @@ impl Compiler<'_> {
                 self.select(Cond::NE);
             }
             (Opcode::Return, _) => self.branch(self.labels.len() as u32 - 1),
-            (Opcode::BrTable, Imm::Labels(labels)) => self.branch_table(labels),
+            (Opcode::BrTable, Imm::Labels(labels)) => self.branch_table(labels)?,
             (Opcode::BrOnNull, Imm::Label(depth)) => self.branch_on_null(depth),
             (Opcode::BrOnNonNull, Imm::Label(depth)) => self.branch_on_non_null(depth),
             (Opcode::GlobalGet, Imm::Index(global)) => self.global_get(global),
@@ -148,6 +149,7 @@ impl Compiler<'_> {
             At::Const(_) => self.push_at(kind, at),
             At::Slot | At::Reg(_) | At::Local(_) => {
                 self.copies[local as usize] += 1;
+                self.unread += 1;
                 self.push_at(kind, At::Local(local));
             }
         }

@@ -54,6 +54,7 @@ impl Compiler<'_> {
             }
             At::Local(local) => {
                 self.copies[local as usize] -= 1;
+                self.unread -= 1;
                 // Until it is read, nothing else may take the local's register.
                 if let At::Reg(reg) = self.values[local as usize].at {
                     self.registers.locked.insert(reg);
@@ -387,11 +388,19 @@ impl Compiler<'_> {
         }
         self.values[index].at = At::Slot;
         self.copies[local] -= 1;
+        self.unread -= 1;
     }
 
     /// Stores the operands that are unread copies of locals: before code that may or may not write the locals.
     pub fn store_copies(&mut self) {
-        for index in self.unstored_from..self.values.len() {
+        // Only down to the lowest copy: what is above it was pushed after the last time, so that the time is proportional to that of
+        // pushing.
+        let (mut lowest, mut left) = (self.values.len(), self.unread);
+        while left > 0 {
+            lowest -= 1;
+            left -= usize::from(matches!(self.values[lowest].at, At::Local(_)));
+        }
+        for index in lowest..self.values.len() {
             if let At::Local(local) = self.values[index].at {
                 self.store_copy(index, local as usize);
                 self.values[index].stored = true;
@@ -414,6 +423,7 @@ impl Compiler<'_> {
                 continue;
             }
             self.copies[local] -= 1;
+            self.unread -= 1;
             let at = self.values[local].at;
             self.values[index].at = match at {
                 At::Const(_) => at,
@@ -497,6 +507,7 @@ impl Compiler<'_> {
             let value = &mut self.values[index];
             if let At::Local(local) = value.at {
                 self.copies[local as usize] -= 1;
+                self.unread -= 1;
             }
             (value.at, value.stored) = (At::Slot, true);
         }

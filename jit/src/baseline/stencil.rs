@@ -25,6 +25,9 @@ pub struct Stencils {
     known: FxHashMap<Key, Rc<Stencil>>,
 }
 
+/// The most stencils that are kept: without a limit, shuffles with distinct lanes would take memory without end.
+const KEPT: usize = 4096;
+
 /// What a stencil depends on: the instruction, its immediate, and whether NaNs are made canonical.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
@@ -79,6 +82,9 @@ impl Stencils {
     pub fn get(&mut self, key: Key, options: &Options) -> Result<Rc<Stencil>, Refusal> {
         if let Some(stencil) = self.known.get(&key) {
             return Ok(stencil.clone());
+        }
+        if self.known.len() >= KEPT {
+            self.known.clear();
         }
         let stencil = Rc::new(make(key, options)?);
         self.known.insert(key, stencil.clone());
