@@ -241,7 +241,8 @@ impl Builder {
         }
     }
 
-    /// Processes an instruction that is not plain.
+    /// Processes an instruction that is not plain. Inlined: a call for each costs validation 3 %.
+    #[inline]
     fn special(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before, .. } = step;
         let mut immediates = Reader { bytes: code.bytes, at: pc as usize + 1 };
