@@ -526,9 +526,9 @@ fn work_is_the_bytes_that_are_expected_to_be_executed() {
     assert_eq!(works(&arm), (4 + 50 + 21, vec![]));
     let left = format!("(param i32) block local.get 0 br_if 0 {} end {}", nops(100), nops(20));
     assert_eq!(works(&left), (6 + 50 + 21, vec![]));
-    // What comes after an instruction that never falls through is not executed.
+    // Code after an instruction that never falls through is not executed.
     assert_eq!(works(&format!("{} return {}", nops(10), nops(50))), (11, vec![]));
-    // Labels of a table share what comes to it.
+    // The labels of a table share its weight.
     let table = format!(
         "(param i32) block block block block local.get 0 br_table 0 1 2 3 end {} br 2 end {} br 1 end {} end",
         nops(100),

@@ -9,7 +9,7 @@
 //!
 //! Control flow is structured, so one pass finds this, with some instructions for each branch and none for any other.
 
-/// The weight of what is executed once.
+/// The weight of code that is executed once.
 const ONCE: u64 = 1 << 16;
 
 /// The state of an open block.

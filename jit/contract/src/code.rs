@@ -53,20 +53,20 @@ pub struct UnplacedCode<'a> {
     pub inlining: &'a Inlining,
 }
 
-/// A 32-bit pc-relative field: `target(func) + addend - address of the field` is to be stored at `offset`.
+/// A relocation: the 32-bit field at `offset` receives `target(func) + addend - address of the field`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reloc {
     /// Offset of the field in the code.
     pub offset: u32,
-    /// What it refers to,
+    /// The kind of target.
     pub target: RelocTarget,
-    /// of this function of the module.
+    /// The function of the module to which the target belongs.
     pub func: u32,
-    /// To be added; -4 for a field that ends its instruction.
+    /// The addend: -4 for a field that ends its instruction.
     pub addend: i32,
 }
 
-/// What a [`Reloc`] refers to.
+/// The target of a [`Reloc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RelocTarget {
     /// The function's entry cell.

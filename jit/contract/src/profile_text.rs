@@ -91,7 +91,7 @@ impl std::str::FromStr for ModuleProfile {
     }
 }
 
-/// What was expected in a malformed line.
+/// The element that a malformed line lacks.
 type Expected = Cow<'static, str>;
 
 fn parse(text: &str, module: Option<(ModuleHash, &Module)>) -> Result<ModuleProfile, ProfileError> {

@@ -1,4 +1,4 @@
-//! Forward data flow in extended basic blocks: what is known at the end of a block is known at the start of those that only it leads
+//! Forward data flow in extended basic blocks: the facts at the end of a block hold at the start of those that only it leads
 //! to, and where edges meet nothing is known. One sweep in reverse postorder solves such problems, and a pass may rewrite what it
 //! visits. Instance: the pass `load_forwarding`.
 //!

@@ -6,19 +6,16 @@ use super::numeric::width;
 use super::values::{At, Kind, Popped};
 use crate::ir::Type;
 use crate::ir::family::{Convert, Float, FloatCompare};
-use crate::regalloc::Class;
+use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
-use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
+use crate::x64::insts::{Asm, Cond, Inst, Rm};
 use weir_bytecode::Opcode;
 
 impl Compiler<'_> {
     /// A float as right operand: in memory if it is a constant or in its slot only.
     fn float_rm(&mut self, popped: &mut Popped) -> Rm {
         match popped.at {
-            At::Const(bits) if bits != 0 => {
-                let bytes = if popped.kind == Kind::F32 { 4 } else { 8 };
-                Rm::Mem(Mem::constant(self.pool.offset(bits.into(), bytes)))
-            }
+            At::Const(bits) if bits != 0 => Rm::Mem(self.float_constant(popped.kind, bits)),
             At::Const(_) | At::Slot | At::Reg(_) | At::Local(_) => self.rm(popped),
         }
     }
@@ -37,10 +34,7 @@ impl Compiler<'_> {
         let (mut b, mut a) = (self.pop(), self.pop());
         let src = self.reg(&mut a);
         let rm = self.float_rm(&mut b);
-        let dst = match self.result_like(a) {
-            dst if Rm::Reg(dst) == rm && dst != src => self.fresh(Class::Float),
-            dst => dst,
-        };
+        let dst = self.result_like(a);
         self.emit(&Inst::new(op, width(ty)).dst(dst).src(src).rm(rm));
         self.push(a.kind, dst);
         Ok(())
@@ -103,9 +97,10 @@ impl Compiler<'_> {
         let width = width(operand);
         let mut popped = self.pop();
         let reg = self.reg(&mut popped);
-        let bound = |compiler: &mut Self, value: f64| match width {
-            Width::D => Mem::constant(compiler.pool.offset((value as f32).to_bits().into(), 4)),
-            Width::B | Width::W | Width::Q | Width::X => Mem::constant(compiler.pool.offset(value.to_bits().into(), 8)),
+        let kind = popped.kind;
+        let bound = |compiler: &mut Self, value: f64| {
+            let bits = if kind == Kind::F32 { (value as f32).to_bits().into() } else { value.to_bits() };
+            compiler.float_constant(kind, bits)
         };
         let least = bound(self, least);
         self.emit(&Inst::new(Asm::Vucomi, width).src(reg).mem(least));
@@ -118,24 +113,15 @@ impl Compiler<'_> {
     }
 
     /// Pushes an operand again that was taken into `reg`.
-    fn push_again(&mut self, popped: Popped, reg: crate::regalloc::Reg) {
+    fn push_again(&mut self, popped: Popped, reg: Reg) {
         match popped.at {
-            At::Local(local) => {
-                self.copies[local as usize] += 1;
-                self.unread += 1;
-                self.push_at(popped.kind, popped.at);
-            }
+            At::Local(local) => self.push_copy(local),
             At::Slot | At::Const(_) | At::Reg(_) => self.push(popped.kind, reg),
         }
     }
 
     fn reinterpret(&mut self, result: Type) {
-        let kind = match result {
-            Type::I32 => Kind::I32,
-            Type::F32 => Kind::F32,
-            Type::F64 => Kind::F64,
-            Type::I64 | Type::Void | Type::V128 | Type::Ref => Kind::I64,
-        };
+        let kind = Kind::of_ssa(result);
         let mut popped = self.pop();
         match popped.at {
             At::Const(bits) => return self.push_at(kind, At::Const(bits)),

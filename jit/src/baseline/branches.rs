@@ -1,18 +1,17 @@
 //! Branches and returns.
 
 use super::compiler::Compiler;
-use super::frame::{FLOAT_SCRATCH, SCRATCH};
+use super::frame::{FLOAT_SCRATCH, SCRATCH, scratch_of};
 use super::label::{Jump, Types, merge_register};
 use super::parts::JumpTable;
 use super::values::{At, Kind, Popped};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
-use crate::x64::abi;
+use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use weir_bytecode::instrs::Labels;
-use weir_contract::{INT_RESULT_REGS, Place, result_places};
 
 /// Where an entry of a table jumps to.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +106,7 @@ impl<'c> Compiler<'c> {
             At::Slot if popped.index == index => {}
             At::Reg(reg) => self.store_slot(reg, popped.kind, index),
             At::Const(_) | At::Slot | At::Local(_) => {
-                let scratch = if popped.kind.class() == Class::Float { FLOAT_SCRATCH } else { SCRATCH };
+                let scratch = scratch_of(popped.kind.class());
                 self.move_to(popped, scratch);
                 self.store_slot(scratch, popped.kind, index);
             }
@@ -166,7 +165,7 @@ impl<'c> Compiler<'c> {
         let from = self.values.len() - takes.len();
         for (i, kind) in takes.kinds().enumerate() {
             if from != height {
-                let scratch = if kind.class() == Class::Float { FLOAT_SCRATCH } else { SCRATCH };
+                let scratch = scratch_of(kind.class());
                 self.load_slot(scratch, kind, from + i);
                 self.store_slot(scratch, kind, height + i);
             }
@@ -310,12 +309,12 @@ impl<'c> Compiler<'c> {
     pub fn load_results(&mut self, results: Types<'_>) {
         let Types::Many(types) = results else { return };
         // Those without a register first: the address of their area is in a register of the others.
-        let overflow = result_places(types).any(|place| matches!(place, Place::Overflow(_)));
+        let overflow = abi::results(types).any(|location| location.reg().is_none());
         if overflow {
             self.load_overflow_area(abi::RAX);
         }
-        for (i, place) in result_places(types).enumerate() {
-            let Place::Overflow(slot) = place else { continue };
+        for (i, location) in abi::results(types).enumerate() {
+            let ArgLocation::Overflow(slot) = location else { continue };
             let kind = Kind::of(types[i]);
             let (op, scratch) = match kind.class() {
                 Class::Int => (Asm::MovTo, SCRATCH),
@@ -324,12 +323,8 @@ impl<'c> Compiler<'c> {
             self.load_slot(scratch, kind, self.locals + i);
             self.emit(&Inst::new(op, kind.width()).src(scratch).mem(Mem::at(abi::RAX, 8 * slot as i32)));
         }
-        for (i, place) in result_places(types).enumerate() {
-            let reg = match place {
-                Place::Int(n) => Reg::int(INT_RESULT_REGS[n as usize]),
-                Place::Float(n) => Reg::float(n),
-                Place::Overflow(_) => continue,
-            };
+        for (i, location) in abi::results(types).enumerate() {
+            let ArgLocation::Reg(reg) = location else { continue };
             self.load_slot(reg, Kind::of(types[i]), self.locals + i);
         }
     }

@@ -5,14 +5,14 @@ use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
 use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget};
-use crate::x64::abi;
+use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
-use weir_contract::{Helper, INT_ARG_REGS, INT_RESULT_REGS, Place, TableEntry, TrapSite, param_places, result_places};
+use weir_contract::{Helper, TableEntry, TrapSite};
 
-/// What is called.
+/// The target of a call.
 #[derive(Clone, Copy, Debug)]
 enum Callee {
     /// A function of this module, through its cell.
@@ -89,7 +89,7 @@ impl<'c> Compiler<'c> {
         Callee::Reference(reg)
     }
 
-    /// Takes so many operands, the first one first.
+    /// Pops `count` operands, in the order in which they were pushed.
     pub fn pop_list(&mut self, count: usize) -> Operands {
         let mut operands: Operands = (0..count).map(|_| self.pop()).collect();
         operands.reverse();
@@ -162,27 +162,27 @@ impl<'c> Compiler<'c> {
     fn place_arguments(&mut self, ty: &FuncType, args: &[Popped], callee: Callee) {
         let args: Operands = args.iter().map(|&arg| self.resolved(arg)).collect();
         let mut moves = Moves::new();
-        if param_places(&ty.params).any(|place| matches!(place, Place::Overflow(_))) {
+        if abi::params(&ty.params).any(|location| location.reg().is_none()) {
             self.load_overflow_area(SCRATCH);
         }
-        for (place, &arg) in param_places(&ty.params).zip(&args) {
-            if let Place::Overflow(slot) = place {
+        for (location, &arg) in abi::params(&ty.params).zip(&args) {
+            if let ArgLocation::Overflow(slot) = location {
                 self.store_overflow(arg, 8 * slot as i32);
             }
         }
         if let Callee::Reference(reg) = callee {
             moves.push((reg, SCRATCH));
         }
-        for (reg, arg) in argument_registers(ty).zip(&args) {
-            if let (Some(to), At::Reg(from)) = (reg, arg.at) {
+        for (location, arg) in abi::params(&ty.params).zip(&args) {
+            if let (ArgLocation::Reg(to), At::Reg(from)) = (location, arg.at) {
                 moves.push((from, to));
             }
         }
         self.parallel_move(moves);
-        for (reg, &arg) in argument_registers(ty).zip(&args) {
-            match (reg, arg.at) {
-                (Some(to), At::Slot | At::Const(_) | At::Local(_)) => self.move_to(arg, to),
-                (None, _) | (Some(_), At::Reg(_)) => {}
+        for (location, &arg) in abi::params(&ty.params).zip(&args) {
+            match (location, arg.at) {
+                (ArgLocation::Reg(to), At::Slot | At::Const(_) | At::Local(_)) => self.move_to(arg, to),
+                (ArgLocation::Overflow(_), _) | (ArgLocation::Reg(_), At::Reg(_)) => {}
             }
         }
     }
@@ -219,8 +219,8 @@ impl<'c> Compiler<'c> {
     fn take_results(&mut self, ty: &FuncType) {
         let mut area = None;
         let base = self.values.len();
-        for (i, place) in result_places(&ty.results).enumerate() {
-            let Place::Overflow(slot) = place else { continue };
+        for (i, location) in abi::results(&ty.results).enumerate() {
+            let ArgLocation::Overflow(slot) = location else { continue };
             // The registers of results are not free; `r11` is.
             if area.is_none() {
                 self.load_overflow_area(SCRATCH);
@@ -229,15 +229,11 @@ impl<'c> Compiler<'c> {
             let kind = Kind::of(ty.results[i]);
             self.copy_to_slot(kind, Mem::at(SCRATCH, 8 * slot as i32), base + i);
         }
-        for (i, place) in result_places(&ty.results).enumerate() {
+        for (i, location) in abi::results(&ty.results).enumerate() {
             let kind = Kind::of(ty.results[i]);
-            let reg = match place {
-                Place::Int(n) => Reg::int(INT_RESULT_REGS[n as usize]),
-                Place::Float(n) => Reg::float(n),
-                Place::Overflow(_) => {
-                    self.push_stored(kind);
-                    continue;
-                }
+            let ArgLocation::Reg(reg) = location else {
+                self.push_stored(kind);
+                continue;
             };
             if kind == Kind::I32 { self.push_unextended(reg) } else { self.push(kind, reg) }
         }
@@ -328,7 +324,7 @@ impl<'c> Compiler<'c> {
         self.trap_site_if(Cond::NE, TrapSite::Stored);
     }
 
-    /// Forgets the registers that a subroutine destroys, and stores what is only there.
+    /// Evicts the values in the registers that a subroutine destroys.
     pub fn evict_all(&mut self, clobbers: Set) {
         for reg in self.registers.owned.and(clobbers).iter() {
             self.evict(reg);
@@ -337,12 +333,3 @@ impl<'c> Compiler<'c> {
 }
 
 pub type Moves = SmallVec<[(Reg, Reg); 8]>;
-
-/// The register of each parameter that has one.
-fn argument_registers(ty: &FuncType) -> impl Iterator<Item = Option<Reg>> {
-    param_places(&ty.params).map(|place| match place {
-        Place::Int(n) => Some(Reg::int(INT_ARG_REGS[n as usize])),
-        Place::Float(n) => Some(Reg::float(n)),
-        Place::Overflow(_) => None,
-    })
-}

@@ -3,7 +3,7 @@
 use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
 use super::parts::{Case, Cold, Field};
-use crate::regalloc::Reg;
+use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, TrapEntry};
 use crate::x64::abi;
 use crate::x64::encode::Bytes;
@@ -28,14 +28,14 @@ fn helper_at(helper: Helper) -> i32 {
 }
 
 impl Compiler<'_> {
-    /// A jump on a condition that one flag or the processor decides; its distance is to be filled in.
+    /// Writes a jump on a condition of the processor. Returns the field for its distance.
     pub fn jump_if(&mut self, cond: Cond) -> Field {
         debug_assert!(cond.float_equality().is_none());
         self.out.raw(&[0x0F, 0x80 | cond as u8, 0, 0, 0, 0]);
         self.offset() - 4
     }
 
-    /// A jump; its distance is to be filled in.
+    /// Writes a jump. Returns the field for its distance.
     pub fn jump(&mut self) -> Field {
         self.out.raw(&[0xE9, 0, 0, 0, 0]);
         self.offset() - 4
@@ -176,14 +176,13 @@ impl Compiler<'_> {
             return;
         }
         self.needs.calls = true;
-        let scratch = SCRATCH;
-        let load = |base, offset: usize| Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(Mem::at(base, offset as i32));
-        let store = self.fresh(crate::regalloc::Class::Int);
+        let load = |base, offset: usize| Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(Mem::at(base, offset as i32));
+        let store = self.fresh(Class::Int);
         self.emit(&load(abi::INSTANCE, offset_of!(InstanceCtx, store)).dst(store));
         self.emit(&load(store, offset_of!(StoreCtx, epoch)));
-        self.emit(&load(scratch, 0));
+        self.emit(&load(SCRATCH, 0));
         let deadline = Mem::at(store, offset_of!(StoreCtx, deadline) as i32);
-        self.emit(&Inst::new(Asm::Cmp, Width::Q).src(scratch).mem(deadline));
+        self.emit(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH).mem(deadline));
         let field = self.jump_if(Cond::AE);
         self.push_cold(field, Case::Poll);
         self.unlock();
@@ -200,15 +199,14 @@ impl Compiler<'_> {
         if !self.request.options.fuel {
             return;
         }
-        let scratch = SCRATCH;
         let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
-        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(store));
-        let fuel = Mem::at(scratch, offset_of!(StoreCtx, fuel) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(store));
+        let fuel = Mem::at(SCRATCH, offset_of!(StoreCtx, fuel) as i32);
         let charge = Inst::new(Asm::SubTo, Width::Q).mem(fuel);
         match i32::try_from(segment.cost) {
             Ok(cost) => self.emit(&charge.imm(cost.into())),
             Err(_) => {
-                let cost = self.fresh(crate::regalloc::Class::Int);
+                let cost = self.fresh(Class::Int);
                 self.out.constant(cost, segment.cost.into());
                 self.emit(&charge.src(cost));
                 self.unlock();
@@ -288,10 +286,9 @@ impl Compiler<'_> {
         let other = self.jump_if(Cond::NE);
         self.raise(TrapSite::Trap(Trap::IndirectCallToNull), pc);
         self.bind(other);
-        let scratch = SCRATCH;
         let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
-        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(store));
-        let operand = Mem::at(scratch, offset_of!(StoreCtx, operand) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(store));
+        let operand = Mem::at(SCRATCH, offset_of!(StoreCtx, operand) as i32);
         self.emit(&Inst::new(Asm::MovTo, Width::Q).src(entry).mem(operand));
         self.raise(TrapSite::Trap(Trap::BadSignature), pc);
     }

@@ -6,13 +6,13 @@ use super::label::{Jump, Label, LabelKind, Types, merge_register};
 use super::values::{At, Copies, Kind, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
-use crate::x64::abi;
+use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 use weir_bytecode::instrs::BlockType;
 use weir_bytecode::{Opcode, ValType};
-use weir_contract::{INT_ARG_REGS, InstanceCtx, Place, StackCtx, param_places};
+use weir_contract::{InstanceCtx, StackCtx};
 
 impl<'c> Compiler<'c> {
     /// Compiles the body but for the prologue.
@@ -64,12 +64,11 @@ impl<'c> Compiler<'c> {
     /// Parameters stay in the registers that they come in; those without one go to their slots at once.
     fn take_parameters(&mut self, types: &[ValType]) {
         let mut area = false;
-        for (index, place) in param_places(types).enumerate() {
+        for (index, location) in abi::params(types).enumerate() {
             let kind = Kind::of(types[index]);
-            let at = match place {
-                Place::Int(n) => At::Reg(Reg::int(INT_ARG_REGS[n as usize])),
-                Place::Float(n) => At::Reg(Reg::float(n)),
-                Place::Overflow(slot) => {
+            let at = match location {
+                ArgLocation::Reg(reg) => At::Reg(reg),
+                ArgLocation::Overflow(slot) => {
                     if !std::mem::replace(&mut area, true) {
                         self.load_overflow_area(frame::SCRATCH);
                     }

@@ -14,7 +14,7 @@
 //! memory. The prologue is written last, when it is known what the function needs of it.
 
 use super::values::Set;
-use crate::regalloc::Reg;
+use crate::regalloc::{Class, Reg};
 use crate::x64::abi::{self, RBP, RSP};
 use crate::x64::encode::Bytes;
 use crate::x64::insts::{Asm, Inst, Mem, Width};
@@ -31,6 +31,14 @@ pub const BASE: Reg = abi::BASE;
 pub const SCRATCH: Reg = abi::CALLEE;
 /// The same for floats and vectors.
 pub const FLOAT_SCRATCH: Reg = Reg::float(15);
+
+/// The register of a class that is free within an instruction.
+pub fn scratch_of(class: Class) -> Reg {
+    match class {
+        Class::Int => SCRATCH,
+        Class::Float => FLOAT_SCRATCH,
+    }
+}
 
 const SAVED_VALUE_SP: i32 = -16;
 const SAVED_FRAME: i32 = -24;

@@ -2,15 +2,15 @@
 
 use super::calls::{Moves, Operands};
 use super::compiler::Compiler;
-use super::stencil::{Form, Inline, Key, SimpleSequence, Stencil, Subroutine, parameter_registers, place_register};
+use super::stencil::{Form, Inline, Key, SimpleSequence, Stencil, Subroutine};
 use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Constraint, Reg, Role};
 use crate::request::Refusal;
+use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{self, Asm, Encoding, Inst, Rm, Width};
 use smallvec::SmallVec;
 use std::rc::Rc;
 use weir_bytecode::{Opcode, ValType};
-use weir_contract::{INT_RESULT_REGS, result_places};
 
 impl Compiler<'_> {
     /// Compiles an instruction by its stencil.
@@ -134,14 +134,14 @@ impl Compiler<'_> {
 
     fn call_subroutine(&mut self, stencil: &Rc<Stencil>, key: Key, clobbers: Set, operands: &[Popped]) {
         let mut destroyed = clobbers;
-        parameter_registers(stencil.operands).flatten().for_each(|reg| destroyed.insert(reg));
-        let results = result_places(stencil.results).map(|place| place_register(place, &INT_RESULT_REGS));
-        let results: SmallVec<[Reg; 2]> = results.flatten().collect();
+        let params: SmallVec<[Reg; 4]> = abi::params(stencil.operands).filter_map(ArgLocation::reg).collect();
+        params.iter().for_each(|&reg| destroyed.insert(reg));
+        let results: SmallVec<[Reg; 2]> = abi::results(stencil.results).filter_map(ArgLocation::reg).collect();
         results.iter().for_each(|&reg| destroyed.insert(reg));
         // Copies of locals that are arguments are read before the locals' registers go.
         let mut moves = Moves::new();
         let mut loads: SmallVec<[(Popped, Reg); 4]> = SmallVec::new();
-        for (to, &popped) in parameter_registers(stencil.operands).flatten().zip(operands) {
+        for (to, &popped) in params.into_iter().zip(operands) {
             let popped = self.resolved(popped);
             match popped.at {
                 At::Reg(from) => moves.push((from, to)),

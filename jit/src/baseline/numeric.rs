@@ -14,22 +14,7 @@ use weir_contract::TrapSite;
 
 /// The width of an operation at this type.
 pub fn width(ty: Type) -> Width {
-    match ty {
-        Type::I32 | Type::F32 => Width::D,
-        Type::V128 => Width::X,
-        Type::Void | Type::I64 | Type::F64 | Type::Ref => Width::Q,
-    }
-}
-
-fn kind(ty: Type) -> Kind {
-    match ty {
-        Type::I32 => Kind::I32,
-        Type::F32 => Kind::F32,
-        Type::F64 => Kind::F64,
-        Type::V128 => Kind::V128,
-        Type::Ref => Kind::Ref,
-        Type::I64 | Type::Void => Kind::I64,
-    }
+    Kind::of_ssa(ty).width()
 }
 
 impl Compiler<'_> {
@@ -94,7 +79,7 @@ impl Compiler<'_> {
             _ => match Op::from_opcode(op) {
                 Some((ssa, ty, _)) if ssa.access_width(ty).is_some() && ty != Type::V128 => {
                     let arg = self.reader.mem_arg();
-                    self.access(ssa, kind(ty), arg)?;
+                    self.access(ssa, Kind::of_ssa(ty), arg)?;
                 }
                 Some((ssa, operand, result)) if operand != Type::V128 => self.numeric(op, ssa.family(), operand, result)?,
                 _ => {
@@ -147,11 +132,7 @@ impl Compiler<'_> {
         let Value { kind, at, .. } = self.values[local as usize];
         match at {
             At::Const(_) => self.push_at(kind, at),
-            At::Slot | At::Reg(_) | At::Local(_) => {
-                self.copies[local as usize] += 1;
-                self.unread += 1;
-                self.push_at(kind, At::Local(local));
-            }
+            At::Slot | At::Reg(_) | At::Local(_) => self.push_copy(local),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The locals and operands while code is written: taking operands into registers, giving results back, storing.
 
 use super::compiler::Compiler;
-use super::frame::{FLOAT_SCRATCH, FLOATS, PRESERVED, SCRATCH};
+use super::frame::{FLOAT_SCRATCH, FLOATS, PRESERVED, SCRATCH, scratch_of};
 use super::values::{At, Copies, Kind, Popped, Set, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Width};
@@ -30,6 +30,13 @@ impl Compiler<'_> {
     pub fn push_unextended(&mut self, reg: Reg) {
         self.push(Kind::I32, reg);
         self.registers.unextended.insert(reg);
+    }
+
+    /// Pushes an unread copy of a local.
+    pub fn push_copy(&mut self, local: u32) {
+        self.copies[local as usize] += 1;
+        self.unread += 1;
+        self.push_at(self.values[local as usize].kind, At::Local(local));
     }
 
     /// Pushes an operand whose slot holds it.
@@ -272,11 +279,16 @@ impl Compiler<'_> {
             }
             Kind::F32 | Kind::F64 | Kind::V128 if bits == 0 => self.out.clear(reg),
             Kind::F32 | Kind::F64 | Kind::V128 => {
-                let bytes = if kind == Kind::F32 { 4 } else { 8 };
-                let mem = Mem::constant(self.pool.offset(bits.into(), bytes));
+                let mem = self.float_constant(kind, bits);
                 self.emit(&Inst::new(Asm::Vmov, kind.width()).dst(reg).mem(mem));
             }
         }
+    }
+
+    /// A float in the constant pool.
+    pub fn float_constant(&mut self, kind: Kind, bits: u64) -> Mem {
+        let bytes = if kind == Kind::F32 { 4 } else { 8 };
+        Mem::constant(self.pool.offset(bits.into(), bytes))
     }
 
     /// Loads a value from the slot with this index.
@@ -381,7 +393,7 @@ impl Compiler<'_> {
             At::Reg(reg) => self.store_slot(reg, kind, index),
             At::Const(bits) => self.store_constant(kind, bits, index),
             At::Slot | At::Local(_) => {
-                let scratch = if kind.class() == Class::Float { FLOAT_SCRATCH } else { SCRATCH };
+                let scratch = scratch_of(kind.class());
                 self.load_slot(scratch, kind, local);
                 self.store_slot(scratch, kind, index);
             }
@@ -428,11 +440,8 @@ impl Compiler<'_> {
             self.values[index].at = match at {
                 At::Const(_) => at,
                 At::Reg(reg) if self.copies[local] == 0 && !self.registers.locked.contains(reg) => {
-                    if !self.values[local].stored {
-                        // The local's value is gone with its register: it is being replaced.
-                        self.values[local].stored = true;
-                    }
-                    self.values[local].at = At::Slot;
+                    // The local's value is gone with its register: it is being replaced.
+                    (self.values[local].at, self.values[local].stored) = (At::Slot, true);
                     self.registers.give(reg, index);
                     At::Reg(reg)
                 }

@@ -9,15 +9,15 @@ use crate::construct::{BuildStats, build};
 use crate::mir::{allocate, layout, verify};
 use crate::regalloc::{Constraint, Place, Position, Reg, Role};
 use crate::request::{Backend, Options, Refusal, Request};
-use crate::x64;
 use crate::x64::insts::{Asm, Encoding, Inst, Sequence};
+use crate::x64::{self, abi};
 use bumpalo::Bump;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use weir_bytecode::module::{Body, FuncBody};
 use weir_bytecode::opcodes::{Effect, Immediates};
 use weir_bytecode::{FuncType, Module, Opcode, ValType};
-use weir_contract::{Entry, INT_ARG_REGS, param_places};
+use weir_contract::Entry;
 
 /// The stencils made so far.
 #[derive(Debug, Default)]
@@ -252,22 +252,8 @@ fn inline(code: &x64::Code, operands: &[ValType]) -> Option<Inline> {
     let results: Vec<Reg> = results?.iter().map(|&(reg, _)| reg).collect();
     results.iter().for_each(|reg| last_use[reg.index()] = usize::MAX);
     let of_place = |place: Option<Reg>| params?.iter().find(|param| Some(param.1) == place).map(|param| param.0);
-    let params = parameter_registers(operands).map(of_place).collect();
+    let params = abi::params(operands).map(|location| of_place(location.reg())).collect();
     Some(Inline { insts: inside, params, results, last_use, pool: code.pool.bytes().to_vec() })
-}
-
-/// The register of each parameter that has one.
-pub fn parameter_registers(types: &[ValType]) -> impl Iterator<Item = Option<Reg>> {
-    param_places(types).map(|place| place_register(place, &INT_ARG_REGS))
-}
-
-/// The register of a place, where integers are in these.
-pub fn place_register(place: weir_contract::Place, ints: &[u8]) -> Option<Reg> {
-    match place {
-        weir_contract::Place::Int(n) => Some(Reg::int(ints[n as usize])),
-        weir_contract::Place::Float(n) => Some(Reg::float(n)),
-        weir_contract::Place::Overflow(_) => None,
-    }
 }
 
 /// Compiles code to a subroutine.

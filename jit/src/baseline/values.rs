@@ -4,6 +4,7 @@
 //! stored value is a copy and may be forgotten at any time. Constants and unread copies of locals take neither register nor slot until
 //! something asks for them; such a value is never stored.
 
+use crate::ir::Type;
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::Width;
 use weir_bytecode::ValType;
@@ -29,6 +30,18 @@ impl Kind {
             ValType::F64 => Kind::F64,
             ValType::V128 => Kind::V128,
             ValType::Ref(_) => Kind::Ref,
+        }
+    }
+
+    /// The kind of a type of SSA.
+    pub fn of_ssa(ty: Type) -> Kind {
+        match ty {
+            Type::I32 => Kind::I32,
+            Type::F32 => Kind::F32,
+            Type::F64 => Kind::F64,
+            Type::V128 => Kind::V128,
+            Type::Ref => Kind::Ref,
+            Type::I64 | Type::Void => Kind::I64,
         }
     }
 

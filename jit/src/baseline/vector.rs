@@ -3,20 +3,11 @@
 use super::compiler::Compiler;
 use super::values::Kind;
 use crate::construct::{VectorAccess, vector_access_of};
-use crate::ir::Type;
 use crate::regalloc::Class;
 use crate::request::Refusal;
 use crate::x64::insts::{Asm, Inst, Mem, Width};
 use weir_bytecode::instrs::MemArg;
 use weir_bytecode::{Imm, Opcode};
-
-fn kind(ty: Type) -> Kind {
-    match ty {
-        Type::I32 => Kind::I32,
-        Type::V128 => Kind::V128,
-        Type::F32 | Type::F64 | Type::Void | Type::I64 | Type::Ref => Kind::I64,
-    }
-}
 
 impl Compiler<'_> {
     pub fn vector(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
@@ -55,7 +46,7 @@ impl Compiler<'_> {
                 Ok(())
             }
             VectorAccess::Load(op, ty, then) => {
-                self.access(op, kind(ty), arg)?;
+                self.access(op, Kind::of_ssa(ty), arg)?;
                 self.unlock();
                 then.map_or(Ok(()), |then| self.stencil(then, 0))
             }
@@ -63,7 +54,7 @@ impl Compiler<'_> {
                 // The vector is above the address.
                 let mut vector = self.pop();
                 let reg = self.writable(&mut vector);
-                self.access(op, kind(ty), arg)?;
+                self.access(op, Kind::of_ssa(ty), arg)?;
                 let mut loaded = self.pop();
                 let loaded_reg = self.reg(&mut loaded);
                 self.push(Kind::V128, reg);

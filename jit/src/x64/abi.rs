@@ -63,6 +63,16 @@ pub enum ArgLocation {
     Overflow(u32),
 }
 
+impl ArgLocation {
+    /// The register, if it is one.
+    pub fn reg(self) -> Option<Reg> {
+        match self {
+            ArgLocation::Reg(reg) => Some(reg),
+            ArgLocation::Overflow(_) => None,
+        }
+    }
+}
+
 /// Returns the locations of parameters.
 pub fn params(types: &[ValType]) -> impl Iterator<Item = ArgLocation> + '_ {
     weir_contract::param_places(types).map(|place| location(place, &weir_contract::INT_ARG_REGS))
