@@ -261,10 +261,11 @@ impl Fusion {
         }
     }
 
-    /// Processes the next instruction, whose bytes begin at `pc` and end before `next`.
+    /// Processes the next instruction of a module with these bytes, whose first byte, `opcode`, is at `pc`, and which ends before
+    /// `next`.
     #[inline]
-    pub fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
-        let (role, length) = ROLE_OF[bytes[pc as usize] as usize];
+    pub fn instruction(&mut self, bytes: &[u8], opcode: u8, pc: u32, next: u32) {
+        let (role, length) = ROLE_OF[opcode as usize];
         let role = if length == 0 || next - pc == u32::from(length) { role } else { Role::Other };
         match FUSED[self.before as usize][role as usize] {
             None => (self.before, self.pc) = (role, pc),

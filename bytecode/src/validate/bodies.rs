@@ -161,7 +161,8 @@ impl Worker {
 
         let (entry, end) = (reader.original_position() as u32, range.end);
         self.builder.begin(ty, locals, entry, end - entry);
-        if let Some(fusion) = &mut self.fusion {
+        let mut fusion = self.fusion.as_mut();
+        if let Some(fusion) = &mut fusion {
             fusion.begin();
         }
         // After one instruction the stack is as it is before the next.
@@ -172,15 +173,15 @@ impl Worker {
             reader.visit_operator(&mut validator.visitor(pc.into()))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc, next, before, after });
-            if let Some(fusion) = &mut self.fusion {
-                fusion.instruction(code.bytes, pc, next);
+            if let Some(fusion) = &mut fusion {
+                fusion.instruction(code.bytes, opcode, pc, next);
             }
             (pc, before) = (next, after);
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
         self.allocations = validator.into_allocations();
         let body = FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish(code.unvalidated.work) };
-        if let Some(fusion) = &mut self.fusion {
+        if let Some(fusion) = &mut fusion {
             fusion.finish(body.wide);
         }
         Ok(body)

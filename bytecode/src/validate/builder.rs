@@ -10,7 +10,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 use super::code::Code;
-use super::work::Work;
+use super::work::{Around, Weights, Work};
 use crate::body::FuncBody;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
@@ -162,6 +162,7 @@ struct Label {
     results: u32,
     /// The first of the entries that wait for its `end`, [`NO_ENTRY`] if none.
     open_entries: u32,
+    weights: Weights,
 }
 
 #[derive(Clone, Copy)]
@@ -177,8 +178,11 @@ enum LabelKind {
 struct OpenLoop {
     index: u32,
     id: u32,
+    /// The index of its label.
+    label: usize,
     /// Where its part of [`Builder::writes`] begins.
     writes: usize,
+    around: Around,
 }
 
 const NO_ENTRY: u32 = u32::MAX;
@@ -199,7 +203,7 @@ impl Builder {
         self.labels.clear();
         self.live = true;
         (self.segment_pc, self.segment_cost) = (entry, 0);
-        self.work.begin(entry);
+        self.work = Work::begin(entry);
         self.open_loops.clear();
         self.writes.clear();
         if self.writers.len() < locals.len() {
@@ -249,10 +253,7 @@ impl Builder {
         // `else` and `end` cost nothing and are as live as their block, `nop`, `block` and `loop` cost nothing; all others count.
         match class {
             Class::Plain | Class::Nop => return,
-            Class::Block => {
-                self.work.open_block();
-                return self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types));
-            }
+            Class::Block => return self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types)),
             Class::Loop => return self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
@@ -266,33 +267,20 @@ impl Builder {
             Class::Vector => self.wide = true,
             Class::Global => self.wide |= code.is_vector_global(|| immediates.u32()),
             Class::If => {
-                self.begin_segment(next);
-                self.work.open_if(next);
-                self.open_if(pc, before.wrapping_sub(1), immediates.block_type().arity_in(code.types));
+                self.open_if(pc, next, before.wrapping_sub(1), immediates.block_type().arity_in(code.types));
             }
             // The branch does not pass on the null, nor does `br_if` its condition.
-            Class::BrIf | Class::BrOnNull => {
-                self.begin_segment(next);
-                let depth = immediates.u32();
-                self.work.branch_if(next, depth);
-                self.branch(pc, depth, before.wrapping_sub(1));
-            }
-            Class::BrOnNonNull => {
-                self.begin_segment(next);
-                let depth = immediates.u32();
-                self.work.branch_if(next, depth);
-                self.branch(pc, depth, before);
-            }
+            Class::BrIf | Class::BrOnNull => self.branch_if(pc, next, immediates.u32(), before.wrapping_sub(1)),
+            Class::BrOnNonNull => self.branch_if(pc, next, immediates.u32(), before),
             Class::Br => {
-                let depth = immediates.u32();
-                self.work.branch(next, std::iter::once(depth));
-                self.branch(pc, depth, before);
+                let weight = self.work.branch(next, 1);
+                self.branch(pc, immediates.u32(), before, weight);
                 self.live = false;
             }
             Class::BrTable => {
                 let labels = immediates.labels();
-                self.work.branch(next, labels.iter());
-                self.branch_table(pc, labels, before.wrapping_sub(1));
+                let weight = self.work.branch(next, labels.len() as u32);
+                self.branch_table(pc, labels, before.wrapping_sub(1), weight);
                 self.live = false;
             }
             Class::Call => {
@@ -334,27 +322,36 @@ impl Builder {
     }
 
     /// Opens a block that has its parameters on top of the `operands` on the stack.
-    fn open(&mut self, kind: LabelKind, operands: u32, (params, results): (usize, usize)) {
-        let (params, results) = (params as u32, results as u32);
-        let height = operands.wrapping_sub(params);
-        self.labels.push(Label { kind, live: self.live, height, params, results, open_entries: NO_ENTRY });
+    fn open(&mut self, kind: LabelKind, operands: u32, arity: (usize, usize)) {
+        let weights = self.work.open();
+        self.open_with(kind, operands, arity, weights);
     }
 
-    fn open_if(&mut self, pc: u32, operands: u32, arity: (usize, usize)) {
+    #[inline]
+    fn open_with(&mut self, kind: LabelKind, operands: u32, (params, results): (usize, usize), weights: Weights) {
+        let (params, results) = (params as u32, results as u32);
+        let height = operands.wrapping_sub(params);
+        self.labels.push(Label { kind, live: self.live, height, params, results, open_entries: NO_ENTRY, weights });
+    }
+
+    fn open_if(&mut self, pc: u32, next: u32, operands: u32, arity: (usize, usize)) {
+        self.begin_segment(next);
         let entry = self.branches.len() as u32;
         if self.live {
             self.branches.push(BranchEntry { pc: NO_ENTRY, stp: 0, keep: arity.0 as u32, drop: 0 });
         } else {
             self.branches.push(dead_entry(pc, entry));
         }
-        self.open(LabelKind::If(entry), operands, arity);
+        let weights = self.work.open_if(next);
+        self.open_with(LabelKind::If(entry), operands, arity, weights);
     }
 
     fn begin_else(&mut self, pc: u32, next: u32, operands: u32) {
-        self.branch(pc, 0, operands);
+        let weight = self.work.branch(next, 1);
+        self.branch(pc, 0, operands, weight);
         self.begin_segment(next);
-        self.work.begin_else(next);
         let Some(label) = self.labels.last_mut() else { return };
+        self.work.begin_else(label.weights);
         self.live = label.live;
         if let LabelKind::If(entry) = std::mem::replace(&mut label.kind, LabelKind::Block) {
             self.land_if(entry, next);
@@ -363,20 +360,20 @@ impl Builder {
 
     fn open_loop(&mut self, pc: u32, operands: u32, arity: (usize, usize)) {
         self.begin_segment(pc);
-        self.work.open_loop(pc);
+        let around = self.work.open_loop(pc);
         let index = self.loops.len() as u32;
         let parent = self.open_loops.last().map(|open| open.index);
         let assigned = LocalSet::Only([].into());
         self.loops.push(LoopInfo { pc, stp: self.branches.len() as u32, height: operands, parent, assigned });
         self.branches.push(BranchEntry { pc: index, stp: 0, keep: 0, drop: 0 });
         self.last_loop_id += 1;
-        self.open_loops.push(OpenLoop { index, id: self.last_loop_id, writes: self.writes.len() });
+        let (label, id, writes) = (self.labels.len(), self.last_loop_id, self.writes.len());
+        self.open_loops.push(OpenLoop { index, label, id, writes, around });
         self.open(LabelKind::Loop(index), operands, arity);
     }
 
     fn end(&mut self, pc: u32, next: u32) {
         let Some(label) = self.labels.pop() else { return };
-        let work = self.work.end(next);
         // The function's own label is its final `end`, which returns.
         let target = if self.labels.is_empty() { pc } else { next };
         let stp = self.branches.len() as u32;
@@ -386,13 +383,12 @@ impl Builder {
             (open, entry.pc, entry.stp) = (entry.pc, target, stp);
         }
         match label.kind {
-            LabelKind::If(entry) => self.land_if(entry, target),
-            LabelKind::Loop(index) => {
-                let stp = self.loops[index as usize].stp;
-                self.branches[stp as usize].drop = work.unwrap_or(1);
-                self.close_loop();
+            LabelKind::Block => self.work.end(next, label.weights),
+            LabelKind::If(entry) => {
+                self.land_if(entry, target);
+                self.work.end_if(next, label.weights);
             }
-            LabelKind::Block => {}
+            LabelKind::Loop(_) => self.close_loop(next),
         }
         // No branch leads to the end of a loop: if its body falls through, its segment continues.
         if !(matches!(label.kind, LabelKind::Loop(_)) && self.live) {
@@ -410,30 +406,50 @@ impl Builder {
         }
     }
 
-    /// Adds the entry of a branch at `pc` to the label at `depth`, with `operands` on the stack.
-    fn branch(&mut self, pc: u32, depth: u32, operands: u32) {
+    /// A conditional branch at `pc`, before `next`, to the label at `depth`, with `operands` on the stack.
+    fn branch_if(&mut self, pc: u32, next: u32, depth: u32, operands: u32) {
+        self.begin_segment(next);
+        let weight = self.work.branch_if(next);
+        self.branch(pc, depth, operands, weight);
+    }
+
+    /// Adds the entry of a branch of this weight at `pc` to the label at `depth`, with `operands` on the stack.
+    #[inline]
+    fn branch(&mut self, pc: u32, depth: u32, operands: u32, weight: u32) {
         let index = self.branches.len() as u32;
-        let entry = if self.live { self.entry(index, depth, operands) } else { dead_entry(pc, index) };
+        let entry = if self.live { self.entry(index, depth, operands, weight) } else { dead_entry(pc, index) };
         self.branches.push(entry);
     }
 
-    fn branch_table(&mut self, pc: u32, labels: Labels<'_>, operands: u32) {
+    /// Each branch has this weight.
+    fn branch_table(&mut self, pc: u32, labels: Labels<'_>, operands: u32, weight: u32) {
         let first = self.branches.len() as u32;
         for (index, depth) in (first..).zip(labels.iter()) {
-            let entry = if self.live { self.entry(index, depth, operands) } else { dead_entry(pc, first) };
+            let entry = if self.live { self.entry(index, depth, operands, weight) } else { dead_entry(pc, first) };
             self.branches.push(entry);
         }
     }
 
-    /// The live entry with this index, for a branch to the label at `depth` with `operands` on the stack.
-    fn entry(&mut self, index: u32, depth: u32, operands: u32) -> BranchEntry {
-        let label = self.labels.len() - 1 - depth as usize;
-        let label = &mut self.labels[label];
+    /// The live entry with this index, for a branch of this weight to the label at `depth` with `operands` on the stack.
+    #[inline]
+    fn entry(&mut self, index: u32, depth: u32, operands: u32, weight: u32) -> BranchEntry {
+        let at = self.labels.len() - 1 - depth as usize;
+        let label = &mut self.labels[at];
         if let LabelKind::Loop(loop_index) = label.kind {
             let target = &self.loops[loop_index as usize];
             let drop = operands - label.height - label.params;
             return BranchEntry { pc: target.pc, stp: target.stp, keep: label.params, drop };
         }
+        // An iteration of a loop begins with weight 1 however many branches lead to it: a branch that leaves loops has the weight
+        // with which control enters the outermost of them.
+        let weight = match self.open_loops.last() {
+            Some(innermost) if innermost.label > at => {
+                let outermost = self.open_loops.partition_point(|open| open.label < at);
+                weight.min(1) * self.open_loops[outermost].around.entered
+            }
+            Some(_) | None => weight,
+        };
+        label.weights.pass(weight);
         let following = std::mem::replace(&mut label.open_entries, index);
         BranchEntry { pc: following, stp: 0, keep: label.results, drop: operands - label.height - label.results }
     }
@@ -449,9 +465,11 @@ impl Builder {
         }
     }
 
-    /// Closes the innermost loop: its locals go into its set and to the loop around it.
-    fn close_loop(&mut self) {
+    /// Closes the innermost loop, whose `end` is before `next`: its locals go into its set and to the loop around it.
+    fn close_loop(&mut self, next: u32) {
         let Some(open) = self.open_loops.pop() else { return };
+        let stp = self.loops[open.index as usize].stp;
+        self.branches[stp as usize].drop = self.work.end_loop(next, open.around);
         let members = self.writes.len() - open.writes;
         let assigned = &mut self.loops[open.index as usize].assigned;
         if members > self.set_budget {
