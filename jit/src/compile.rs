@@ -13,7 +13,7 @@ pub use crate::request::{
     Backend, CompileStats, Compiled, FunctionText, Inlining, Options, Refusal, Reloc, Request, TextForm, TrapEntry, add_to,
 };
 
-/// What is kept from function to function: scratch memory, and the stencils of the baseline compiler.
+/// Memory and results that are reused for the next function: scratch memory, and the stencils of the baseline compiler.
 #[derive(Debug, Default)]
 pub struct Context {
     arena: Bump,
@@ -21,11 +21,11 @@ pub struct Context {
     stencils: Stencils,
 }
 
-/// Compiles one function: bytecode → SSA → optimised SSA → machine code. A text in [`Options::texts`] takes the place of what
-/// comes before it.
+/// Compiles one function: bytecode → SSA → optimised SSA → machine code. A text in [`Options::texts`] replaces the
+/// stages before it.
 ///
 /// # Errors
-/// A [`Refusal`] when the back end cannot or will not compile it, or when such a text is malformed.
+/// A [`Refusal`] if the back end cannot or will not compile the function, or if such a text is malformed.
 ///
 /// # Panics
 /// If [`Options::verify`] is on and the result of a phase is malformed.
@@ -47,11 +47,11 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     Ok(compiled)
 }
 
-/// The phases before a back end, the same for each: bytecode → SSA → optimised SSA. `scratch` is for the passes and empty
-/// after them. SSA in [`Options::texts`] is taken as it is.
+/// Runs the phases before the back end, which are the same for each: bytecode → SSA → optimised SSA. `scratch` is
+/// memory for the passes and is empty afterwards. SSA in [`Options::texts`] is returned as it is.
 ///
 /// # Errors
-/// A [`Refusal`] of code that has no SSA, or too much, or when such a text is malformed.
+/// A [`Refusal`] if the code has no SSA or is too large, or if such a text is malformed.
 ///
 /// # Panics
 /// As [`compile`].
@@ -77,7 +77,7 @@ pub fn translate<'a>(
     }
 }
 
-/// Compiles SSA as it is.
+/// Compiles SSA without optimising it.
 ///
 /// # Errors
 /// # Panics
@@ -86,7 +86,7 @@ pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Re
     run_rest(Form::Ssa(func), request, Bump::new(), Stencils::default()).0
 }
 
-/// Compiles machine code from the phase after the last one that it went through.
+/// Compiles machine code; the first phase is the one after the last phase that it went through.
 ///
 /// # Errors
 /// # Panics
@@ -95,13 +95,13 @@ pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> R
     run_rest(Form::Machine(code), request, Bump::new(), Stencils::default()).0
 }
 
-/// The text that takes the place of what is requested, if it is in one of these forms.
+/// The text that replaces the requested function, if there is one in one of these forms.
 fn text_of<'r>(request: &Request<'r>, forms: &[TextForm]) -> Option<&'r FunctionText> {
     let is_it = |text: &&FunctionText| (text.func, text.entry) == (request.func, request.entry) && forms.contains(&text.form);
     request.options.texts.iter().find(is_it)
 }
 
-/// A function read from its text and checked.
+/// Parses a function from its text and checks it.
 fn read<'a>(arena: &'a Bump, text: &FunctionText, request: &Request<'_>) -> Result<Form<'a>, Refusal> {
     let malformed = |what| Refusal::Unsupported { backend: request.backend, what };
     match text.form {
@@ -121,7 +121,7 @@ fn read<'a>(arena: &'a Bump, text: &FunctionText, request: &Request<'_>) -> Resu
     }
 }
 
-/// Runs the phases that are left, and returns the code, the scratch memory and the stencils.
+/// Runs the remaining phases, and returns the code, the scratch memory and the stencils.
 fn run_rest<'a>(
     form: Form<'a>,
     request: &Request<'_>,

@@ -1,5 +1,5 @@
-//! Every stage of a function's compilation as text, in the format of filetests, so that any section can be pasted into
-//! one. `@` and a number at the end of a line give the offset of the bytecode from which the line comes.
+//! Shows every stage of a function's compilation as text, in the format of filetests, so that any section can be pasted
+//! into one. `@` and a number at the end of a line give the offset of the line's bytecode.
 
 use crate::analysis::gates;
 use crate::pipeline::{self, Form, Observer, Phase, Unit};
@@ -13,16 +13,16 @@ use weir_bytecode::print;
 /// The text of one stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// `bytecode`, `sidetable`, `profile`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout`, `asm` or `bytes`;
-    /// `refusal` if the compiler refused the function there. The phases `cranelift` and `baseline` end with bytes, hence they are
-    /// shown as `asm` and `bytes`, as `emit` is; the baseline compiler has no stages between `sidetable` and them.
+    /// `bytecode`, `sidetable`, `profile`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout`, `asm` or
+    /// `bytes`; or `refusal` if the compiler refused the function there. The phases `emit`, `cranelift` and `baseline` end with
+    /// bytes and are shown as `asm` and `bytes`; the baseline compiler has no stages between `sidetable` and these.
     pub stage: &'static str,
     /// The function after that stage.
     pub text: String,
 }
 
-/// Compiles as [`crate::compile()`] does and writes down every stage: the counts if there are any; the passes that changed
-/// something; and the gates, which are computed for each SSA stage, where they differ from the last.
+/// Compiles as [`crate::compile()`] does and shows every stage: the profile's counts, if there are any; the passes that
+/// changed something; and the gates, which are computed for each SSA stage, where they differ from the previous ones.
 ///
 /// # Panics
 /// As [`crate::compile()`].
@@ -56,7 +56,7 @@ fn run(request: &Request<'_>, phases: impl Iterator<Item = Phase>) -> Vec<Sectio
     sections.all
 }
 
-/// Writes down the function after each phase.
+/// Records the function after each phase.
 struct Sections {
     all: Vec<Section>,
     gates: String,
@@ -92,7 +92,8 @@ impl Observer for Sections {
     }
 }
 
-/// The bytes, 16 on a line after the offset of the first, with `..` for those that a relocation fills in; then the relocations.
+/// The bytes, 16 on a line after the offset of the first, with `..` for those that a relocation fills in; then the
+/// relocations.
 fn bytes(compiled: &Compiled) -> String {
     let mut bytes: Vec<Option<u8>> = compiled.code.iter().copied().map(Some).collect();
     for reloc in &compiled.relocs {

@@ -1,5 +1,6 @@
-//! A hash table: open addressing with linear probing. Its client knows what an entry means: it computes hashes, compares entries,
-//! allocates the slots and decides when they are too full. There may be any number of slots, not only a power of two.
+//! A hash table: open addressing with linear probing. The client gives entries their meaning: it computes hashes,
+//! compares entries, allocates the slots and decides when the table is too full. The number of slots may be any, not
+//! only a power of two.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::DerefMut;
@@ -9,11 +10,11 @@ pub trait Slot: Copy {
     /// A free slot.
     const FREE: Self;
 
-    /// Whether it is free.
+    /// Whether the slot is free.
     fn is_free(self) -> bool;
 }
 
-/// A number plus 1.
+/// An entry is a number plus 1, and 0 is a free slot.
 impl Slot for u32 {
     const FREE: u32 = 0;
 
@@ -22,7 +23,7 @@ impl Slot for u32 {
     }
 }
 
-/// Entries in slots that an arena or a vector holds. At least one slot must be free when [`HashTable::find`] is called.
+/// Entries in slots of an arena or a vector. At least one slot must be free when [`HashTable::find`] is called.
 #[derive(Debug)]
 pub struct HashTable<S> {
     slots: S,
@@ -30,22 +31,23 @@ pub struct HashTable<S> {
 }
 
 impl<T: Slot, S: DerefMut<Target = [T]>> HashTable<S> {
-    /// An empty table; all `slots` are free.
+    /// An empty table: all `slots` must be free.
     pub fn new(slots: S) -> HashTable<S> {
         HashTable { slots, taken: 0 }
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub fn size(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many of them are taken.
+    /// The number of slots that are taken.
     pub fn taken(&self) -> usize {
         self.taken
     }
 
-    /// The slot of the entry with this hash for which `is_it` holds, or the free slot for it. The upper bits of the hash matter most.
+    /// The slot of the entry with this hash for which `is_it` returns true, or the free slot for it. The upper bits of the hash
+    /// matter most.
     #[inline]
     pub fn find(&self, hash: u64, is_it: impl Fn(T) -> bool) -> usize {
         let size = self.slots.len();
@@ -72,7 +74,7 @@ impl<T: Slot, S: DerefMut<Target = [T]>> HashTable<S> {
         self.slots[slot] = entry;
     }
 
-    /// Moves the entries, whose hashes `hash` computes, to `slots`, which are free.
+    /// Moves the entries, whose hashes `hash` computes, to `slots`, which must be free.
     #[cold]
     pub fn move_to(&mut self, slots: S, hash: impl Fn(T) -> u64) {
         let old = std::mem::replace(&mut self.slots, slots);
@@ -83,12 +85,12 @@ impl<T: Slot, S: DerefMut<Target = [T]>> HashTable<S> {
     }
 }
 
-/// A hash of numbers of the program. It is fast, and it is keyed because a guest chooses the numbers.
+/// A hash of numbers that come from the program. It is fast, and it is keyed because a guest chooses the numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberHash(u64);
 
 impl Default for NumberHash {
-    /// One with a random key.
+    /// A hash with a random key.
     fn default() -> NumberHash {
         NumberHash(RandomState::new().hash_one(0))
     }

@@ -3,11 +3,12 @@
 use crate::ir::{Func, Op, Probability};
 use weir_contract::profile::Profile;
 
-/// The fewest executions of a branch that give it a probability.
+/// A branch that was executed less often has no probability.
 const MIN_SEEN: u64 = 16;
 
-/// Sets the probabilities of the branches of `func`. It must be unchanged since construction: passes may remove or swap branches, and
-/// then an offset no longer identifies the instruction that was counted. Nothing checks this; wrong probabilities change the layout and no result.
+/// Sets the probabilities of the branches of `func`, which must be as construction made it: passes may remove or swap
+/// branches, and then an offset no longer identifies the instruction that was counted. This is not checked; wrong
+/// probabilities affect the layout but no result.
 pub fn weigh(profile: &Profile, func: &mut Func<'_>) {
     for block in func.blocks() {
         let Some(branch) = func.terminator(block).filter(|&last| func.op(last) == Op::Branch) else { continue };

@@ -10,7 +10,7 @@ pub use weir_contract::code::{
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
 
-/// Which allocator gives the native back end's values their registers.
+/// The register allocator of the native back end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Allocator {
     /// [Linear scan](crate::regalloc::allocate).
@@ -20,7 +20,7 @@ pub enum Allocator {
     Regalloc2,
 }
 
-/// What shapes the code, the same for all functions of an engine.
+/// Options that affect the code, the same for all functions of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Charge fuel.
@@ -29,31 +29,32 @@ pub struct Options {
     pub poll: bool,
     /// Memories have guard regions, whose faults become traps; needs `signals`.
     pub guard_regions: bool,
-    /// Code may fault where it traps, because signal handlers are installed; without, it calls [`Helper::Raise`](weir_contract::Helper).
+    /// Code may trap by a fault, because signal handlers are installed; otherwise it calls
+    /// [`Helper::Raise`](weir_contract::Helper).
     pub signals: bool,
-    /// Replace NaNs whose bits the specification leaves open by the canonical one.
+    /// Canonicalise NaNs whose bits the specification leaves open.
     pub canonical_nans: bool,
-    /// Check the SSA after every stage and the allocation after it is made; panics on a violation.
+    /// Verify the SSA and the machine code after every phase, and the allocation; a violation panics.
     pub verify: bool,
     /// The register allocator of the native back end.
     pub allocator: Allocator,
-    /// Names of passes that do not run: see [`opt::passes`](crate::opt::passes).
+    /// Names of passes that are switched off: see [`opt::passes`](crate::opt::passes).
     pub passes_off: Vec<String>,
-    /// How many rewrites the passes may make in each function; `None` for any number. For bisecting.
+    /// The number of rewrites that the passes may make in each function; `None` for no limit. For bisecting.
     pub rewrite_fuel: Option<u64>,
-    /// How far constant propagation goes.
+    /// The limits of constant propagation.
     pub limits: PropagationLimits,
-    /// What construction does beyond the plain algorithm.
+    /// The refinements of the construction algorithm.
     pub refinements: Refinements,
-    /// Bytes of code that an OSR body may hold again so that the loops around its entry are peeled.
+    /// The number of bytes of code that an OSR body may duplicate in order to peel the loops around its entry.
     pub peel_limit: u32,
-    /// Baseline code counts ticks, and is left for better code.
+    /// Whether baseline code counts ticks and is left for optimised code.
     pub ticks: bool,
-    /// The requested padding. Only the native back end uses it.
+    /// The padding. Only the native back end uses it.
     pub padding: Padding,
-    /// Fill in [`Compiled::lines`].
+    /// Whether to fill in [`Compiled::lines`].
     pub lines: bool,
-    /// Functions that are compiled from these texts and not from their bytecode. For tests.
+    /// Texts of functions, which are compiled instead of their bytecode. For tests.
     pub texts: Vec<FunctionText>,
 }
 
@@ -90,24 +91,24 @@ pub struct Request<'a> {
     pub module: &'a Module,
     /// A function defined in it.
     pub func: u32,
-    /// By call or by OSR.
+    /// How the code is entered: by call or by OSR.
     pub entry: Entry,
-    /// Engine-wide signature identities, by the module's type index: what table elements are compared with.
+    /// Engine-wide signature identities, by the module's type index, with which those of table elements are compared.
     pub sig_ids: &'a [u32],
     /// The back end.
     pub backend: Backend,
-    /// Its profile from the interpreter.
+    /// The function's profile from the interpreter.
     pub profile: Option<&'a Profile>,
-    /// How.
+    /// The options.
     pub options: &'a Options,
 }
 
-/// Machine code, not yet placed in memory. Position independent but for its relocations.
+/// Machine code that is not placed in memory yet. It is position-independent except for its relocations.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// The back end that made it.
+    /// The back end that compiled it.
     pub backend: Backend,
-    /// The code, entered at its first byte; 16-byte alignment is assumed.
+    /// The code, which is entered at its first byte and must be aligned to 16 bytes.
     pub code: Vec<u8>,
     /// Places to patch, ascending.
     pub relocs: Vec<Reloc>,
@@ -115,17 +116,17 @@ pub struct Compiled {
     pub traps: Vec<TrapEntry>,
     /// Return addresses of calls, ascending, with the pc of the call: for backtraces.
     pub calls: Vec<(u32, u32)>,
-    /// Which traps and calls are in code of inlined functions.
+    /// The traps and calls that are in code of inlined functions.
     pub inlining: Inlining,
-    /// Where in the code the machine instructions for another Wasm instruction begin, and its pc, 0 for none; ascending. Only
-    /// if [`Options::lines`].
+    /// The offsets in the code at which the machine instructions of another Wasm instruction begin, ascending, each with its pc
+    /// or 0 for none. Only filled in with [`Options::lines`].
     pub lines: Vec<(u32, u32)>,
-    /// What happened on the way.
+    /// Counts and times of the compilation.
     pub stats: CompileStats,
 }
 
 impl Compiled {
-    /// The code with the tables that placing it takes.
+    /// The code with the tables that are needed to place it.
     pub fn unplaced(&self) -> UnplacedCode<'_> {
         let Compiled { backend, code, relocs, traps, calls, inlining, lines: _, stats: _ } = self;
         UnplacedCode { backend: *backend, code, relocs, traps, calls, inlining }
@@ -143,7 +144,7 @@ pub struct CompileStats {
     pub phases: Vec<(&'static str, u64)>,
 }
 
-/// Adds to the number that goes by `name` in `sums`, which keep the order in which the names first came.
+/// Adds to the number named `name` in `sums`, which keeps the order in which names were first added.
 pub fn add_to(sums: &mut Vec<(&'static str, u64)>, name: &'static str, more: u64) {
     match sums.iter_mut().find(|sum| sum.0 == name) {
         Some(sum) => sum.1 += more,
@@ -151,10 +152,10 @@ pub fn add_to(sums: &mut Vec<(&'static str, u64)>, name: &'static str, more: u64
     }
 }
 
-/// Why a function was not compiled. It stays with the interpreter, or goes to the other back end.
+/// Why a function was not compiled. It stays in the interpreter, or is compiled by the other back end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The back end has no code for something in it.
+    /// The back end has no code for something in the function.
     #[error("{backend:?} has no code for {what}")]
     Unsupported {
         /// The back end that refused.
@@ -162,26 +163,26 @@ pub enum Refusal {
         /// An instruction or a feature.
         what: String,
     },
-    /// It holds something for which there is no SSA, whatever the back end.
+    /// The function contains something that has no SSA, whatever the back end.
     #[error("there is no SSA for {what}")]
     Untranslated {
         /// An instruction or a feature.
         what: &'static str,
     },
-    /// It exceeds a stated budget.
+    /// The function exceeds a stated budget.
     #[error("{what} exceeds the budget of {limit}")]
     Budget {
-        /// The back end that refused; `None` for what comes before the back ends.
+        /// The back end that refused, or `None` if a phase before the back ends did.
         backend: Option<Backend>,
-        /// What is too big.
+        /// What is too large.
         what: &'static str,
-        /// How big it may be.
+        /// The limit.
         limit: usize,
     },
 }
 
 impl Refusal {
-    /// The back end that refused; `None` if the function has no SSA for any.
+    /// The back end that refused, or `None` if the function has no SSA.
     pub fn backend(&self) -> Option<Backend> {
         match self {
             Refusal::Unsupported { backend, .. } => Some(*backend),

@@ -1,43 +1,43 @@
 //! Limits and refinements of construction and constant propagation. No setting changes the meaning of the code. They
-//! are for measuring the value of each refinement, and for finding faults.
+//! serve to measure the value of each refinement, and to find faults.
 
-/// How the definition of a variable is looked for above a join, whose predecessors are all known.
+/// How to find the definition of a variable at a join whose predecessors are all known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Search {
     /// Every join on the way gets a phi before its predecessors are searched.
     Plain,
-    /// A join gets a phi where its predecessors have different definitions, or when the search comes back to it (section
-    /// 3.3 of the paper, "marker").
+    /// A join gets a phi if its predecessors have different definitions, or if the search returns to it (section 3.3 of the
+    /// paper, "marker").
     Marker,
-    /// Joins that lie on cycles with each other are resolved together: if only one definition comes in from outside,
-    /// it is the definition of all, and none gets a phi (the same section, with Tarjan's algorithm).
+    /// Joins that lie on cycles with each other are resolved together: if only one definition comes in from outside, it is the
+    /// definition of all of them, and none gets a phi (the same section, with Tarjan's algorithm).
     Components,
 }
 
-/// What construction does beyond the plain algorithm. Without any of them but [`Search`] and [`Refinements::witnesses`], code is
-/// different and bigger.
+/// The refinements of the plain algorithm. [`Search`] and [`Refinements::witnesses`] do not change the resulting code;
+/// without any of the others the code is larger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Refinements {
-    /// How definitions are looked for.
+    /// How definitions are searched.
     pub search: Search,
-    /// A phi is looked at again only when one of two differing operands is replaced, not when any is.
+    /// Whether a phi is examined again only when one of two differing operands is replaced, not when any operand is.
     pub witnesses: bool,
-    /// Variables that a loop or another structure does not assign pass through its header or join without a phi.
+    /// Whether variables that a loop or another structure does not assign pass through its header or join without a phi.
     pub regions: bool,
-    /// Operations on constants become constants.
+    /// Whether operations on constants are folded.
     pub fold: bool,
-    /// Algebraic identities.
+    /// Whether algebraic identities are applied.
     pub identities: bool,
-    /// Multiplications, divisions and remainders by powers of two become shifts and masks.
+    /// Whether multiplications, divisions and remainders by powers of two become shifts and masks.
     pub strength: bool,
-    /// Equal pure operations of a block become one.
+    /// Whether equal pure operations of a block are shared.
     pub number: bool,
-    /// Branches on constants lose their other edges, and what only those lead to is not built.
+    /// Whether branches on constants lose their other edges, so that blocks reached only by those are not built.
     pub prune: bool,
 }
 
 impl Refinements {
-    /// Everything on: what the compiler uses.
+    /// All refinements; the compiler uses these.
     pub const ALL: Refinements = Refinements {
         search: Search::Marker,
         witnesses: true,
@@ -62,14 +62,15 @@ impl Refinements {
     };
 }
 
-/// How much constant propagation tries.
+/// The limits of constant propagation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PropagationLimits {
-    /// Distinct predicates in one tree. 0 is plain conditional propagation.
+    /// The number of distinct predicates in one tree; 0 is plain conditional propagation.
     pub predicates: usize,
-    /// Steps over trees per instruction, beyond which it starts again with no predicates.
+    /// The number of steps over trees per instruction after which the analysis starts again without predicates.
     pub steps: u64,
-    /// Instructions beyond which there is one sweep only, in which everything that comes along a back edge is unknown.
+    /// The number of instructions above which there is only one sweep, in which every argument that comes along a back edge is
+    /// unknown.
     pub sweep: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Vectors that grow slowly: their length is estimated when they are made, and beyond that they grow by an eighth instead of
-//! doubling, because the slack of doubled vectors would be most of what construction allocates.
+//! Vectors that grow slowly. Their length is estimated when they are created; beyond that they grow by an eighth
+//! instead of doubling, because the slack of doubled vectors would be most of what construction allocates.
 
-/// Adds `item` at the end.
+/// Appends `item`.
 #[inline]
 pub fn push<T>(vector: &mut Vec<T>, item: T) {
     if vector.len() == vector.capacity() {

@@ -5,7 +5,7 @@ use weir_bytecode::Trap;
 use weir_jit::Options;
 use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Func, Op, Outcome, Stop, Value, eval, parse, print};
+use weir_jit::ir::{EvalError, Func, Op, Outcome, Value, eval, parse, print};
 use weir_jit::opt::{Analysis, Changed, Context, Pass, constprop, gvn, passes, phis, simplify, simplify_cfg, threading};
 use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 use weir_tests::random_ssa::{TYPES, branches, constant, function};
@@ -31,7 +31,7 @@ fn random_functions_are_well_formed_and_survive_text() {
 type Make = for<'a> fn(&'a Bump, &mut Rng) -> Func<'a>;
 
 /// Everything that can be observed of a few runs.
-fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, Stop>, Sandbox)> {
+fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, EvalError>, Sandbox)> {
     let mut rng = Rng::new(seed ^ 0xA5A5);
     (0..4)
         .map(|_| {
@@ -59,7 +59,7 @@ fn bisect(
     seed: u64,
     passes: &[&'static Pass],
     made: u64,
-    expected: &[(Result<Outcome, Stop>, Sandbox)],
+    expected: &[(Result<Outcome, EvalError>, Sandbox)],
 ) -> u64 {
     let (mut right, mut wrong) = (0, made);
     while wrong - right > 1 {
@@ -123,9 +123,9 @@ fn random_functions_end_in_many_ways() {
         for (end, _) in observe(&function(&arena, &mut Rng::new(seed)), seed) {
             match end {
                 Ok(_) => returns += 1,
-                Err(Stop::Failed { why: Trap::Interrupt | Trap::OutOfFuel, .. }) => interrupted += 1,
-                Err(Stop::Failed { .. }) => traps += 1,
-                Err(Stop::Steps) => endless += 1,
+                Err(EvalError::Failed { why: Trap::Interrupt | Trap::OutOfFuel, .. }) => interrupted += 1,
+                Err(EvalError::Failed { .. }) => traps += 1,
+                Err(EvalError::Steps) => endless += 1,
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Alias analysis: which accesses may touch the same bytes, and which state an operation may change.
+//! Alias analysis: which accesses may touch the same bytes, and what state an operation may change.
 //!
 //! Two accesses do not overlap if
 //! - they access different memories. Two imported memories may be the same, as may two imported globals;
@@ -8,33 +8,33 @@
 //!
 //! They certainly touch the same bytes only if base, offset and width are equal: `x + 4` at offset 0 and `x` at offset
 //! 4 differ if the sum wraps around. Calls, and all operations not listed here, may change every memory and every
-//! global that is not constant; memories that other threads may hold are never queried.
+//! mutable global. Memories that may be shared between threads are never queried.
 
 use crate::ir::family::{Accounting, Family, Global, Memory};
 use crate::ir::{Func, Op, Type, Value};
 use weir_bytecode::Module;
 
-/// The bytes that a load or store touches.
+/// The bytes that a load or store accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
     /// The memory.
     pub memory: u32,
     /// The address operand.
     pub base: Value,
-    /// Added to it without wrap-around.
+    /// The offset, which is added to the base without wrap-around.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub width: u32,
-    /// The value that base is a constant away from; `None` if base is itself constant.
+    /// The value to which `distance` is added to give the base; `None` if the base is constant.
     root: Option<Value>,
     /// Distance from the root, modulo the address space.
     distance: u64,
-    /// log2 of the address space.
+    /// The base-2 logarithm of the address space's size.
     bits: u32,
 }
 
 impl Access {
-    /// The bytes that `value`, a load or a store of a number, touches. Arguments are not resolved.
+    /// The bytes that `value`, a load or a store of a number, accesses. Its arguments are not resolved.
     pub fn of(func: &Func<'_>, value: Value) -> Option<Access> {
         let inst = func.inst(value);
         let ty = func.operand_type(value);
@@ -49,12 +49,12 @@ impl Access {
         Some(Access { memory: inst.aux, base, offset: inst.imm, width, root, distance, bits })
     }
 
-    /// Whether both start at the same byte.
+    /// Whether both accesses start at the same byte.
     pub fn same_start(&self, other: &Access) -> bool {
         (self.memory, self.base, self.offset) == (other.memory, other.base, other.offset)
     }
 
-    /// Whether no byte is touched by both.
+    /// Whether the accesses have no byte in common.
     pub fn is_apart(&self, other: &Access, module: Option<&Module>) -> bool {
         if !may_be_one(self.memory, other.memory, module.map(|module| module.imported_memories)) {
             return true;
@@ -72,10 +72,10 @@ fn mask(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
-/// Sums that are looked through.
+/// The number of nested sums that are decomposed.
 const DEPTH: u32 = 4;
 
-/// `value` as a root and a constant.
+/// Splits `value` into a root and a constant.
 fn decompose(func: &Func<'_>, value: Value) -> (Option<Value>, u64) {
     let (mut root, mut distance) = (value, 0u64);
     for _ in 0..DEPTH {
@@ -92,20 +92,20 @@ fn decompose(func: &Func<'_>, value: Value) -> (Option<Value>, u64) {
     }
 }
 
-/// Whether two indices of imported or defined items may name one thing; `imported` is how many are imported.
+/// Whether two indices may denote the same item; items with indices below `imported` are imported.
 fn may_be_one(a: u32, b: u32, imported: Option<u32>) -> bool {
     a == b || imported.is_none_or(|imported| a < imported && b < imported)
 }
 
-/// Whether two global indices may name one global.
+/// Whether two indices may denote the same global.
 pub fn globals_may_be_one(a: u32, b: u32, module: Option<&Module>) -> bool {
     may_be_one(a, b, module.map(|module| module.imported_globals))
 }
 
-/// What an operation may change of what can be known of memories and globals.
+/// The memories and globals that an operation may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Changes {
-    /// Nothing.
+    /// None.
     Nothing,
     /// These bytes.
     Bytes(Access),
@@ -117,14 +117,14 @@ pub enum Changes {
     Everything,
 }
 
-/// What `value` may change.
+/// The state that `value` may change.
 pub fn changes(func: &Func<'_>, value: Value) -> Changes {
     let inst = func.inst(value);
     match inst.op.family() {
         Family::Store(_) => Access::of(func, value).map_or(Changes::Memories, Changes::Bytes),
         Family::Memory(op) => match op {
             Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit => Changes::Memories,
-            // Bytes stay where they are when a memory grows.
+            // The contents stay valid when a memory grows.
             Memory::MemorySize | Memory::MemoryGrow | Memory::DataDrop => Changes::Nothing,
         },
         Family::Global(op) => match op {
@@ -146,7 +146,7 @@ mod tests {
     use crate::ir::{Block, parse};
     use bumpalo::Bump;
 
-    /// Accesses of a parsed function, in order.
+    /// The accesses of a parsed function, in order.
     fn accesses(body: &str) -> Vec<Access> {
         let arena = Bump::new();
         let text = format!("func 0 (i32, i32)\nb0:\n  v0: i32 = param 0\n  v1: i32 = param 1\n{body}  return\n");

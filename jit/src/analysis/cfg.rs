@@ -1,5 +1,4 @@
-//! Control flow: the blocks that are reachable from the entry, in reverse postorder
-//! ([`graph::order`](crate::graph::order)).
+//! Control-flow graph: the reachable blocks in reverse postorder ([`graph::order`](crate::graph::order)).
 
 use crate::graph::node::Node;
 use crate::graph::order::Order;
@@ -15,12 +14,12 @@ impl Node for Block {
     }
 }
 
-/// Which blocks are reachable, and an order of them.
+/// The reachable blocks and their order.
 #[derive(Clone, Debug)]
 pub struct Cfg(Order<Block>);
 
 impl Cfg {
-    /// Orders the blocks of `func`; of the successors of a block, the first is next where possible.
+    /// Orders the blocks of `func`. A block is followed by its first successor where possible.
     pub fn compute(func: &Func<'_>) -> Cfg {
         Cfg(Order::of(func.num_blocks(), |block| func.block(block).succs.iter().rev().copied()))
     }
@@ -30,17 +29,17 @@ impl Cfg {
         &self.0.blocks
     }
 
-    /// The same, as an order of any graph.
+    /// The order for analyses of any graph.
     pub fn as_order(&self) -> &Order<Block> {
         &self.0
     }
 
-    /// The position of `block` in the order; `None` if it is unreachable.
+    /// The position of `block` in the order, or `None` if it is unreachable.
     pub fn position(&self, block: Block) -> Option<usize> {
         self.0.position(block).map(|position| position as usize)
     }
 
-    /// Positions of the reachable predecessors of the block at a position.
+    /// The positions of the reachable predecessors of the block at `position`.
     pub fn preds(&self, func: &Func<'_>, position: u32) -> impl Iterator<Item = u32> {
         func.block(self.order()[position as usize]).preds.iter().filter_map(|&pred| self.0.position(pred))
     }

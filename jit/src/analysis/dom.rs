@@ -1,4 +1,4 @@
-//! Dominators of SSA's blocks ([`graph::dominators`](crate::graph::dominators)).
+//! Dominators of the blocks of SSA ([`graph::dominators`](crate::graph::dominators)).
 
 use super::Cfg;
 use crate::graph::dominators;

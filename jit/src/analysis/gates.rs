@@ -21,7 +21,7 @@
 //!
 //! Cost: O(blocks between U and J), which are at most [`MAX_BLOCKS`].
 
-use super::{Cfg, Dominators, Homes};
+use super::{Cfg, DefBlocks, Dominators};
 use crate::graph::loops::Loops;
 use crate::ir::print::at;
 use crate::ir::{Block, Func, Op, Value};
@@ -294,7 +294,7 @@ fn write_gate(text: &mut String, gating: &Gating, node: u32, args: &[Value]) -> 
 
 /// A line `header: η(value)` for each value of a loop that is used outside it.
 fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg) -> fmt::Result {
-    let homes = Homes::compute(func);
+    let def_blocks = DefBlocks::compute(func);
     let loops = Loops::of(cfg.order().len(), |position| cfg.preds(func, position));
     let around = |block| cfg.position(block).into_iter().flat_map(|position| loops.around(position as u32));
     let mut found = Vec::new();
@@ -303,7 +303,7 @@ fn write_live_out(text: &mut String, func: &Func<'_>, cfg: &Cfg) -> fmt::Result 
         for &user in &data.insts {
             for (k, &arg) in func.args(user).iter().enumerate() {
                 let used_in = if func.op(user) == Op::Phi { data.preds[k] } else { block };
-                let left = around(homes.of(arg)).filter(|&header| around(used_in).all(|other| other != header));
+                let left = around(def_blocks.of(arg)).filter(|&header| around(used_in).all(|other| other != header));
                 found.extend(left.map(|header| (cfg.order()[header as usize], arg)));
             }
         }

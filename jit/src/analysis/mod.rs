@@ -1,32 +1,32 @@
-//! Analyses of a function, for passes and back ends. None changes the function, and none recurses, because functions
-//! may have hundreds of thousands of blocks.
+//! Analyses of a function for passes and back ends. None changes the function, and none recurses, because functions may
+//! have hundreds of thousands of blocks.
 //!
 //! Each has a client in every compilation:
 //!
 //! ```text
-//! cfg, dom, homes   passes, instruction selection
-//! uses              the pass simplify, instruction selection
-//! gates             the pass constprop
-//! dataflow, alias   the pass load_forwarding
-//! verify            the driver, if the options ask for it
+//! cfg, dom, def_blocks  passes, instruction selection
+//! uses                  the pass simplify, instruction selection
+//! gates                 the pass constprop
+//! dataflow, alias       the pass load_forwarding
+//! verify                the driver, if the options ask for it
 //! ```
 //!
-//! Loops and liveness are facts about machine code, too, and so in [`graph`](crate::graph).
+//! Loops and liveness concern machine code too, and so they are in [`graph`](crate::graph).
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 pub mod alias;
 pub mod cfg;
 pub mod dataflow;
+pub mod def_blocks;
 pub mod dom;
 pub mod gates;
-pub mod homes;
 pub mod uses;
 pub mod verify;
 
 pub use cfg::Cfg;
+pub use def_blocks::DefBlocks;
 pub use dom::Dominators;
-pub use homes::Homes;
 pub use verify::{VerifyError, verify};
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     use crate::ir::{Block, Func, parse};
     use bumpalo::Bump;
 
-    /// Two nested loops with two exits, and a block that nothing reaches.
+    /// Two nested loops with two exits, and an unreachable block.
     const NESTED: &str = "
 func 0 (i32)
 b0:
@@ -98,7 +98,7 @@ b6:
         });
     }
 
-    /// Dominance by definition: `a` dominates `b` if `b` cannot be reached without passing `a`.
+    /// Dominance by definition: `a` dominates `b` if `b` cannot be reached without passing through `a`.
     #[test]
     fn dominance_agrees_with_its_definition() {
         let mut seed = 1u32;

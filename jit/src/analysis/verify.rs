@@ -1,20 +1,21 @@
-//! Checks that a function is well formed. It checks that
+//! Checks that a function is well formed:
 //!
 //! 1. there is an entry block, and it has no predecessors;
 //! 2. every reachable block ends with a terminator and has no other; an unreachable block is empty: no
 //!    instructions, no edges;
-//! 3. edges agree: `b` is in the predecessors of `s` as often as `s` is in the successors of `b`, and a terminator has
-//!    as many successors as it says;
-//! 4. every value is in one place, and no replacement is pending;
+//! 3. edges agree: `b` is in the predecessors of `s` as often as `s` is in the successors of `b`, and a block has as
+//!    many successors as its terminator requires;
+//! 4. every value is in at most one block, once, and no replacement is pending;
 //! 5. phis are first in their block and have one argument per predecessor;
-//! 6. operations have as many arguments as TABLE 2 says, and calls as many as their type says;
+//! 6. operations have as many arguments as TABLE 2 requires, and calls as many as their type requires;
 //! 7. operand and result types fit TABLE 2, the function's signature and, given the module, the callee or the item accessed;
-//! 8. `aux` and `imm` are 0 where they mean nothing and in range where they mean something: indices of the module if it
-//!    is given, constants without excess bits, probabilities of branches only, codes of traps and of instructions on vectors;
-//! 9. parameters are first in the entry block of a function entered by a call; frame slots in the entry block of
-//!    one entered by OSR, before anything but pure operations;
-//! 10. results of a call follow it directly, each number once;
-//! 11. definitions dominate their uses; the argument of a phi, the end of the predecessor.
+//! 8. `aux` and `imm` are 0 where they have no meaning, and in range where they have one: indices of the module if it
+//!    is given, constants without excess bits, probabilities only of branches, codes of traps and of vector
+//!    instructions;
+//! 9. parameters are first in the entry block of a function that is entered by a call; frame slots are in the entry
+//!    block of one entered by OSR, preceded only by pure operations;
+//! 10. results of a call directly follow it, each number once;
+//! 11. definitions dominate their uses; the argument of a phi dominates the end of the predecessor.
 //!
 //! The first violation is reported.
 
@@ -28,26 +29,26 @@ use weir_bytecode::opcodes::Signature;
 use weir_bytecode::types::FuncType;
 use weir_contract::Entry;
 
-/// What is wrong with a function.
+/// A violation of a rule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("func {func}, {block}: {}{what} (rule {rule})", if .inst.is_empty() { String::new() } else { format!("`{}`: ", .inst) })]
 pub struct VerifyError {
     /// The function.
     pub func: u32,
-    /// Where.
+    /// The block with the violation.
     pub block: Block,
-    /// The instruction in question, empty if the whole block is.
+    /// The instruction with the violation; empty if it concerns the whole block.
     pub inst: String,
-    /// What was expected and found.
+    /// What was expected and what was found.
     pub what: String,
-    /// Which of the rules at the head of this file.
+    /// The number of the rule in the list at the head of this file.
     pub rule: u32,
 }
 
-/// Checks `func`; with `module`, also that it fits there.
+/// Checks `func`, and, given a module, that it fits that module.
 ///
 /// # Errors
-/// The first violation, in order of blocks.
+/// The first violation in the order of blocks.
 pub fn verify(func: &Func<'_>, module: Option<&Module>) -> Result<(), VerifyError> {
     if func.num_blocks() == 0 {
         let what = "there is no entry block".to_string();
@@ -72,7 +73,7 @@ pub fn verify(func: &Func<'_>, module: Option<&Module>) -> Result<(), VerifyErro
     Ok(())
 }
 
-/// Where a value is.
+/// The position of a value.
 #[derive(Clone, Copy)]
 struct Place {
     block: Block,
@@ -82,10 +83,10 @@ struct Place {
 struct Verifier<'f, 'a> {
     func: &'f Func<'a>,
     module: Option<&'f Module>,
-    /// What is being checked.
+    /// The current position.
     block: Block,
     inst: Option<Value>,
-    /// By value; `None` for values in no block.
+    /// By value, its position; `None` for values in no block.
     places: Vec<Option<Place>>,
 }
 
@@ -100,12 +101,12 @@ impl<'f, 'a> Verifier<'f, 'a> {
         Err(VerifyError { func: self.func.index, block: self.block, inst, what: what(), rule })
     }
 
-    /// Rules 1 and 3, but for the number of successors.
+    /// Rules 1 and 3, except for the number of successors.
     fn edges(&mut self) -> Checked {
         let func = self.func;
         let preds = &func.block(Block::ENTRY).preds;
         self.check(1, preds.is_empty(), || format!("the entry has predecessors {preds:?}"))?;
-        // Edges by successor and predecessor, each list sorted, must be one and the same list.
+        // The lists of edges, sorted by successor and predecessor, must be equal.
         let (mut forward, mut backward) = (Vec::new(), Vec::new());
         for block in func.blocks() {
             self.block = block;
@@ -168,7 +169,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         self.check(7, same, || format!("its type differs from the module's, {ty}"))
     }
 
-    /// The instruction that is being checked.
+    /// The instruction being checked.
     fn value(&self) -> Value {
         self.inst.expect("rules about instructions are checked on one")
     }
@@ -318,8 +319,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
         match inst.op.family() {
             Family::Leaf(leaf) => self.leaf(leaf),
             Family::Reference(reference) => match reference {
-                Reference::NonNull => self.result(Type::Ref).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
-                Reference::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[Want::Is(Type::Ref)])),
+                Reference::NonNull => self.result(Type::Ref).and_then(|()| self.args(&[ExpectedType::Is(Type::Ref)])),
+                Reference::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[ExpectedType::Is(Type::Ref)])),
                 Reference::RefFunc => self.result(Type::Ref),
             },
             Family::Simd(Simd::Vector) => self.vector(),
@@ -335,8 +336,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
         }
     }
 
-    /// The type of addresses of a memory.
-    fn addresses(&self, memory: u32) -> Want {
+    /// The type of a memory's addresses.
+    fn addresses(&self, memory: u32) -> ExpectedType {
         self.index_type(self.module.map(|module| module.memories[memory as usize].memory64))
     }
 
@@ -360,15 +361,15 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Leaf::Result => self.result_type(),
             Leaf::Select => {
                 self.result(inst.args[1..].first().map_or(void, |&arg| func.ty(arg)))?;
-                self.args(&[Want::Is(Type::I32), Want::Is(inst.ty), Want::Is(inst.ty)])
+                self.args(&[ExpectedType::Is(Type::I32), ExpectedType::Is(inst.ty), ExpectedType::Is(inst.ty)])
             }
         }
     }
 
-    /// An operation on a memory other than a load or store.
+    /// Checks an operation on a memory other than a load or store.
     fn memory(&self, op: Memory) -> Checked {
         let inst = self.func.inst(self.value());
-        let (index, length) = (|| self.addresses(inst.aux), Want::Is(Type::I32));
+        let (index, length) = (|| self.addresses(inst.aux), ExpectedType::Is(Type::I32));
         match op {
             Memory::MemorySize => self.result_fits(index()),
             Memory::MemoryGrow => {
@@ -376,7 +377,9 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.result_fits(index())?;
                 self.has(inst.args[0], inst.ty)
             }
-            Memory::MemoryFill => self.result(Type::Void).and_then(|()| self.args(&[index(), Want::Is(Type::I32), index()])),
+            Memory::MemoryFill => {
+                self.result(Type::Void).and_then(|()| self.args(&[index(), ExpectedType::Is(Type::I32), index()]))
+            }
             Memory::MemoryCopy => self.result(Type::Void).and_then(|()| {
                 let (to, from) = (index(), self.addresses(inst.imm as u32));
                 self.args(&[to, from, if to == length { to } else { from }])
@@ -396,7 +399,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             }
             Global::GlobalSet => {
                 self.result(Type::Void)?;
-                self.args(&[Want::Is(ty.unwrap_or_else(|| self.func.ty(inst.args[0])))])
+                self.args(&[ExpectedType::Is(ty.unwrap_or_else(|| self.func.ty(inst.args[0])))])
             }
         }
     }
@@ -406,24 +409,24 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Terminator::Jump | Terminator::Trap => self.result(Type::Void),
             Terminator::Branch | Terminator::BrTable => {
                 self.result(Type::Void)?;
-                self.args(&[Want::Is(Type::I32)])
+                self.args(&[ExpectedType::Is(Type::I32)])
             }
             Terminator::Return => {
                 self.result(Type::Void)?;
-                let wants: Vec<Want> = self.func.results.iter().copied().map(Want::Is).collect();
-                self.args(&wants)
+                let expected: Vec<ExpectedType> = self.func.results.iter().copied().map(ExpectedType::Is).collect();
+                self.args(&expected)
             }
             Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => self.call(),
         }
     }
 
-    /// An operation on a table.
+    /// Checks an operation on a table.
     fn table(&self, op: Table) -> Checked {
         let inst = self.func.inst(self.value());
         let table = |table: u32| self.index_type(self.module.map(|module| module.tables[table as usize].ty.table64));
-        // The `aux` of `elem_drop` is 0 and no table.
-        let index = if op == Table::ElemDrop { Want::Is(Type::I32) } else { table(inst.aux) };
-        let (reference, length) = (Want::Is(Type::Ref), Want::Is(Type::I32));
+        // The `aux` of `elem_drop` is 0 and not a table.
+        let index = if op == Table::ElemDrop { ExpectedType::Is(Type::I32) } else { table(inst.aux) };
+        let (reference, length) = (ExpectedType::Is(Type::Ref), ExpectedType::Is(Type::I32));
         match op {
             Table::ElemDrop => self.result(Type::Void),
             Table::TableGet => self.result(Type::Ref).and_then(|()| self.args(&[index])),
@@ -443,26 +446,26 @@ impl<'f, 'a> Verifier<'f, 'a> {
         }
     }
 
-    /// An instruction on vectors.
+    /// Checks a vector instruction.
     fn vector(&self) -> Checked {
         let inst = self.func.inst(self.value());
         let op = vector_opcode(inst.aux).expect("rule 8 was checked before");
         let Signature { operands, result } = op.signature().expect("instructions that access no memory have one");
         let constant = |arg: &Value| self.func.as_const(*arg).is_some() || self.func.as_vector(*arg).is_some();
-        let wants: Vec<Want> = if op == Opcode::V128Const {
-            vec![Want::Is(Type::I64); 2]
+        let expected: Vec<ExpectedType> = if op == Opcode::V128Const {
+            vec![ExpectedType::Is(Type::I64); 2]
         } else if op == Opcode::I8x16Shuffle {
-            vec![Want::Is(Type::V128); 3]
+            vec![ExpectedType::Is(Type::V128); 3]
         } else {
-            operands.iter().map(|&ty| Want::Is(ty.into())).collect()
+            operands.iter().map(|&ty| ExpectedType::Is(ty.into())).collect()
         };
-        self.args(&wants)?;
+        self.args(&expected)?;
         let immediates = &inst.args[operands.len()..];
         self.check(7, immediates.iter().all(constant), || "what stands for immediates is constant".into())?;
         self.result(result.into())
     }
 
-    /// An operation whose types are in TABLE 2.
+    /// Checks an operation whose types are in TABLE 2.
     fn numeric(&self) -> Checked {
         let inst = self.func.inst(self.value());
         let operand = self.func.operand_type(self.value());
@@ -471,8 +474,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
         inst.args.iter().try_for_each(|&arg| self.has(arg, operand))
     }
 
-    /// A load or store to a memory with addresses of type `index`.
-    fn access(&self, index: Want) -> Checked {
+    /// Checks a load or store of a memory with addresses of type `index`.
+    fn access(&self, index: ExpectedType) -> Checked {
         let inst = self.func.inst(self.value());
         let ty = self.func.operand_type(self.value());
         self.check(7, inst.op.opcode(ty, ty).is_some(), || format!("no {} of {ty}", inst.op))?;
@@ -484,12 +487,12 @@ impl<'f, 'a> Verifier<'f, 'a> {
     fn call(&self) -> Checked {
         let func = self.func;
         let inst = func.inst(self.value());
-        // What the last argument is, if it chooses the callee.
+        // The type of the last argument, if it chooses the callee.
         let fields = inst.op.fields();
         let chooser = if fields == Fields::Indirect {
             Some(self.index_type(self.module.map(|module| module.tables[inst.imm as usize].ty.table64)))
         } else {
-            (fields == Fields::Type).then_some(Want::Is(Type::Ref))
+            (fields == Fields::Type).then_some(ExpectedType::Is(Type::Ref))
         };
         let tail = inst.op.is_terminator();
         self.check(6, chooser.is_none() || !inst.args.is_empty(), || "nothing says what to call".into())?;
@@ -500,8 +503,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 _ => Ok(()),
             };
         };
-        let wants: Vec<Want> = types(&ty.params).map(Want::Is).chain(chooser).collect();
-        self.args(&wants)?;
+        let expected: Vec<ExpectedType> = types(&ty.params).map(ExpectedType::Is).chain(chooser).collect();
+        self.args(&expected)?;
         if tail {
             let same = types(&ty.results).eq(func.results.iter().copied());
             self.check(7, same, || format!("the results of a tail call must be the caller's, not those of {ty}"))?;
@@ -511,7 +514,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         }
     }
 
-    /// The type of what `call` calls, given the module.
+    /// The type of the function that `call` calls, if the module is given.
     fn callee(&self, call: Value) -> Option<&'f FuncType> {
         let module = self.module?;
         let inst = self.func.inst(call);
@@ -532,37 +535,37 @@ impl<'f, 'a> Verifier<'f, 'a> {
         self.check(7, declared == Some(inst.ty), || format!("result {} of {ty}", inst.imm))
     }
 
-    /// The index type of a memory or table, if it is known whether that is i64.
-    fn index_type(&self, wide: Option<bool>) -> Want {
+    /// The index type of a memory or table, where `wide` says whether it is i64, if that is known.
+    fn index_type(&self, wide: Option<bool>) -> ExpectedType {
         match wide {
-            None => Want::Index,
-            Some(false) => Want::Is(Type::I32),
-            Some(true) => Want::Is(Type::I64),
+            None => ExpectedType::Index,
+            Some(false) => ExpectedType::Is(Type::I32),
+            Some(true) => ExpectedType::Is(Type::I64),
         }
     }
 
-    fn args(&self, wants: &[Want]) -> Checked {
+    fn args(&self, expected: &[ExpectedType]) -> Checked {
         let args = self.func.args(self.value());
-        self.check(6, args.len() == wants.len(), || format!("{} arguments instead of {}", args.len(), wants.len()))?;
-        args.iter().zip(wants).try_for_each(|(&arg, &want)| self.fits(arg, want))
+        self.check(6, args.len() == expected.len(), || format!("{} arguments instead of {}", args.len(), expected.len()))?;
+        args.iter().zip(expected).try_for_each(|(&arg, &expected)| self.fits(arg, expected))
     }
 
-    fn fits(&self, arg: Value, want: Want) -> Checked {
+    fn fits(&self, arg: Value, expected: ExpectedType) -> Checked {
         let ty = self.func.ty(arg);
-        self.check(7, want.allows(ty), || format!("{arg} is {ty}, not {want}"))
+        self.check(7, expected.allows(ty), || format!("{arg} is {ty}, not {expected}"))
     }
 
     fn has(&self, arg: Value, ty: Type) -> Checked {
-        self.fits(arg, Want::Is(ty))
+        self.fits(arg, ExpectedType::Is(ty))
     }
 
     fn result(&self, ty: Type) -> Checked {
-        self.result_fits(Want::Is(ty))
+        self.result_fits(ExpectedType::Is(ty))
     }
 
-    fn result_fits(&self, want: Want) -> Checked {
+    fn result_fits(&self, expected: ExpectedType) -> Checked {
         let ty = self.func.ty(self.value());
-        self.check(7, want.allows(ty), || format!("its value is {ty}, not {want}"))
+        self.check(7, expected.allows(ty), || format!("its value is {ty}, not {expected}"))
     }
 
     /// Rule 11 for the instruction at `position`.
@@ -586,29 +589,29 @@ impl<'f, 'a> Verifier<'f, 'a> {
     }
 }
 
-/// What type an operand may have.
+/// The type that an operand may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Want {
-    /// This one.
+enum ExpectedType {
+    /// This type.
     Is(Type),
-    /// i32 or i64: the index of a memory or table that is not known.
+    /// i32 or i64, because the memory or table is not known.
     Index,
 }
 
-impl Want {
+impl ExpectedType {
     fn allows(self, ty: Type) -> bool {
         match self {
-            Want::Is(wanted) => ty == wanted,
-            Want::Index => matches!(ty, Type::I32 | Type::I64),
+            ExpectedType::Is(wanted) => ty == wanted,
+            ExpectedType::Index => matches!(ty, Type::I32 | Type::I64),
         }
     }
 }
 
-impl std::fmt::Display for Want {
+impl std::fmt::Display for ExpectedType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Want::Is(ty) => write!(f, "{ty}"),
-            Want::Index => f.write_str("i32 or i64"),
+            ExpectedType::Is(ty) => write!(f, "{ty}"),
+            ExpectedType::Index => f.write_str("i32 or i64"),
         }
     }
 }
@@ -624,7 +627,7 @@ mod tests {
     use bumpalo::Bump;
     use weir_bytecode::validate;
 
-    /// Function 0 is imported; functions 1 and 2 have the types that the tests claim.
+    /// Function 0 is imported; functions 1 and 2 have the types that the tests use.
     const MODULE: &str = r#"(module
         (import "" "" (func (param i64) (result f32 i32)))
         (memory 1) (memory i64 1)

@@ -1,5 +1,5 @@
-//! The state of construction: the abstract stack, the block to which code is emitted, and what every instruction needs
-//! of them.
+//! The state of construction: the abstract stack, the current block, and the operations on them that all instructions
+//! need.
 
 use super::assignments::Assignments;
 use super::braun::Braun;
@@ -12,17 +12,17 @@ use crate::request::Options;
 use bumpalo::Bump;
 use weir_bytecode::{FuncBody, FuncType, Module, ValType};
 
-/// Steps allowed for any function, and for each byte of its code. Compilers' output takes one or two steps per byte,
-/// and at most five in small functions. Only crafted quadratic code comes near the limit: many variables that are live
-/// across many blocks, or labels and calls with hundreds of results. `tests/memory.rs` checks the memory that this
-/// bounds.
+/// The number of steps that construction may take for any function, and for each byte of its code. Compilers' output
+/// takes one or two steps per byte, and at most five in small functions. Only crafted quadratic code comes near the
+/// limit: many variables that are live across many blocks, or labels and calls with hundreds of results. This bounds
+/// memory too, which `tests/memory.rs` checks.
 const WORK_LIMIT: u64 = 2_000_000;
 const WORK_PER_BYTE: u64 = 4;
 /// Approximate bytes of code per value: compilers' output has 0.25 to 0.3 values per byte. Memory is reserved at once.
 const BYTES_PER_VALUE: usize = 4;
 
-/// Estimates the number of blocks from the number of branches. More branches than one in three bytes are labels of
-/// tables, which make no blocks.
+/// Estimates the number of blocks from the number of branches. If there are more branches than one in three bytes, the
+/// rest are labels of tables, which make no blocks.
 fn expected_blocks(body: &FuncBody) -> usize {
     let (branches, bytes) = (body.branches.len(), body.len() as usize);
     if 3 * branches < bytes { branches } else { bytes / 16 }
@@ -32,7 +32,7 @@ pub(super) fn work_limit(body: &FuncBody) -> u64 {
     WORK_LIMIT + WORK_PER_BYTE * u64::from(body.len())
 }
 
-/// Entries of the table of recent pure values: enough for the blocks that matter, small enough to stay in L1.
+/// The size of the table of recent pure values: enough for recent blocks, small enough to stay in the L1 cache.
 pub(super) const RECENT: usize = 512;
 
 /// One operand on the abstract stack.

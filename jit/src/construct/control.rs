@@ -1,7 +1,7 @@
 //! Blocks, loops, branches and labels.
 //!
 //! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any. Until then
-//! the edges wait in its frame, and [`PENDING`] replaces the successor in the branching block. A loop's header is made
+//! its frame holds the edges, and [`PENDING`] stands for the successor in the branching block. A loop's header is made
 //! at once and sealed at its `end`. The function's label never becomes a block: each branch to it returns directly.
 
 use super::builder::{Builder, Operand};
@@ -172,7 +172,7 @@ impl Builder<'_, '_> {
         Edge { from, index: 0, args }
     }
 
-    /// Pushes the operands that these edges, which are those of `block`, carry.
+    /// Pushes the operands that these edges, which lead to `block`, carry.
     pub(super) fn join_operands(&mut self, block: Block, edges: &[Edge], count: usize) {
         let mut args = Vec::new();
         for i in 0..count as u32 {
@@ -185,8 +185,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Lets variables that the structure that ends here does not assign pass from the block where it was opened; not if
-    /// an OSR entry is inside, or its opening was not translated.
+    /// Lets variables that the ending structure does not assign pass from the block where it was opened. This is not possible
+    /// if an OSR entry is inside the structure, or if its opening was not translated.
     fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
         let entered = self.vars.merged.as_ref().is_some_and(|merged| merged.within(open, self.pc));
         if outside != PENDING && self.options.refinements.regions && !entered {

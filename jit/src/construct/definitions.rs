@@ -53,7 +53,7 @@ impl Definitions {
         (!found.is_free()).then_some(found.value)
     }
 
-    /// Records a value, in place of an earlier one.
+    /// Records a value and replaces an earlier one.
     pub(super) fn insert(&mut self, block: Block, variable: u32, value: Value) {
         let taken = self.table.taken();
         if 5 * taken >= 4 * self.table.size() {

@@ -14,7 +14,7 @@ pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) ty: BlockType,
     pub(super) height: u32,
-    /// Its opcode, and the block where it opened, `PENDING` if that was not translated.
+    /// Its opcode, and the block where it opened, or `PENDING` if that was not translated.
     pub(super) opened: (u32, Block),
     /// The last of the edges into its label, in [`Edges`].
     pub(super) edges: u32,
@@ -50,7 +50,7 @@ impl Edges {
         }
     }
 
-    /// Moves the edges of the list that ends with `last` to `edges`, which is empty.
+    /// Moves the edges of the list that ends with `last` to `edges`, which must be empty.
     pub(super) fn take(&mut self, mut last: u32, edges: &mut Vec<Edge>) {
         while let Some((edge, before)) = self.entries.get_mut(last as usize) {
             slow_growth::push(edges, *edge);
@@ -82,7 +82,7 @@ pub(super) enum Kind {
 /// The way in which the second arm of an `if` is entered.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ElseEntry {
-    /// It is not: the arm is dead.
+    /// It is not entered: the arm is dead.
     Dead,
     /// From this block directly, because the first arm is dead.
     Continue(Block, u32),
@@ -99,7 +99,7 @@ pub(super) struct Edge {
 }
 
 impl Frame {
-    /// Operands below it, its parameters not counted.
+    /// The number of operands below it, without its parameters.
     pub(super) fn height(&self) -> usize {
         self.height as usize
     }
@@ -113,7 +113,7 @@ impl Frame {
     }
 }
 
-/// Type of parameter `i` of a block.
+/// The type of parameter `i` of a block.
 pub(super) fn param_type(module: &Module, ty: BlockType, i: usize) -> Type {
     match ty {
         BlockType::Func(index) => module.types[index as usize].params[i].into(),

@@ -1,11 +1,11 @@
-//! Loads, stores and the other instructions on memories.
+//! Loads, stores and the other memory instructions.
 
 use super::builder::Builder;
 use crate::ir::{Op, Type};
 use weir_bytecode::instrs::MemArg;
 
 impl Builder<'_, '_> {
-    /// A load or store of a value of type `ty`.
+    /// Translates a load or store of a value of type `ty`.
     pub(super) fn access(&mut self, op: Op, ty: Type, arg: MemArg) {
         if op.arity() == Some(1) {
             let address = self.pop();

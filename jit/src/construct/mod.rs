@@ -161,7 +161,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             Opcode::GlobalSet => self.global_set(code.u32()),
             Opcode::I32Const => self.push_constant(Type::I32, u64::from(code.i64() as u32)),
             Opcode::I64Const => self.push_constant(Type::I64, code.i64() as u64),
-            // The row of these two in TABLE 2 is not their whole meaning.
+            // The row in TABLE 2 does not have the whole meaning of these two.
             Opcode::I64MulWideS => self.mul_wide(true),
             Opcode::I64MulWideU => self.mul_wide(false),
             _ => match Op::from_opcode(op) {

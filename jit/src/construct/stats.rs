@@ -9,10 +9,10 @@ pub struct BuildStats {
     pub counters: Counters,
     /// How often a phi was examined for triviality.
     pub checks: u64,
-    /// Number of operands that were compared for that.
+    /// The number of operands compared in these examinations.
     pub operands_checked: u64,
-    /// Number of values, constants and phis included.
+    /// The number of values, including constants and phis.
     pub values: u32,
-    /// Steps taken: instructions, their operands, and [`Braun::work`](super::braun::Braun::work).
+    /// The number of steps: instructions, their operands, and [`Braun::work`](super::braun::Braun::work).
     pub work: u64,
 }

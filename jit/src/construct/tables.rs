@@ -1,4 +1,4 @@
-//! References and tables. Bulk operations on tables are with those on memories.
+//! References and tables. Bulk table operations are in `memory`.
 
 use super::builder::Builder;
 use crate::ir::{Op, Type, Value};

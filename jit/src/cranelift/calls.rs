@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap, ValType};
 use weir_contract::{FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places};
 
-/// What a call jumps to, and the instance to put into the pinned register first if it is another.
+/// The address that a call jumps to, and the instance to put into the pinned register first if it is another one.
 struct Target {
     code: clif::Value,
     instance: Option<clif::Value>,
@@ -65,7 +65,7 @@ impl<'t> Translator<'t, '_> {
         self.b.ins().return_(&values);
     }
 
-    /// Calls a target of the module's type `ty` and returns the first result; all of them are in `results`.
+    /// Calls a target with the module's type `ty` and returns the first result; `results` gets all of them.
     fn call_target(&mut self, target: Target, ty: u32, args: &[Value]) -> Result<Option<clif::Value>, Refusal> {
         let module = self.request.module;
         let FuncType { params, results } = &module.types[ty as usize];
@@ -94,7 +94,7 @@ impl<'t> Translator<'t, '_> {
         Ok(())
     }
 
-    /// Sends `values` of `types`: writes the overflow slots and returns what goes into registers.
+    /// Passes `values` with these types: writes the overflow slots and returns the values for registers.
     fn pass(&mut self, types: &[ValType], places: impl Iterator<Item = Place>, values: &[Value]) -> Vec<clif::Value> {
         debug_assert_eq!(types.len(), values.len());
         let mut overflow = None;
@@ -112,7 +112,7 @@ impl<'t> Translator<'t, '_> {
         registers
     }
 
-    /// Receives values of `types`, given those that came in registers.
+    /// Receives values with these types, of which some came in registers.
     pub(super) fn receive(
         &mut self,
         types: &[ValType],
@@ -131,7 +131,7 @@ impl<'t> Translator<'t, '_> {
         types.iter().zip(places).map(receive).collect()
     }
 
-    /// The overflow slots.
+    /// The address of the overflow slots.
     fn overflow(&mut self) -> clif::Value {
         let stack = self.stack_ctx();
         self.load_runtime(types::I64, stack, offset_of!(StackCtx, overflow))
@@ -146,7 +146,7 @@ impl<'t> Translator<'t, '_> {
         Ok(signature)
     }
 
-    /// A function of this module by its cell, an imported one by its reference.
+    /// The target of a direct call: a function of this module through its cell, an imported one through its reference.
     fn direct(&mut self, callee: u32) -> Target {
         if callee >= self.request.module.imported_funcs {
             let cell = self.cell(callee);
@@ -157,7 +157,7 @@ impl<'t> Translator<'t, '_> {
         self.referred(reference)
     }
 
-    /// The function that the last argument refers to, and the arguments without it.
+    /// The function that the last argument refers to, and the other arguments.
     fn referenced(&mut self, value: Value) -> (Target, &'t [Value]) {
         let func = self.func;
         let (&reference, args) = func.args(value).split_last().expect("the reference is the last argument");
@@ -165,7 +165,7 @@ impl<'t> Translator<'t, '_> {
         (self.referred(reference), args)
     }
 
-    /// What a `*const FuncRef` points to. It is not null here.
+    /// The target that a `*const FuncRef`, which is not null, points to.
     fn referred(&mut self, reference: clif::Value) -> Target {
         Target {
             code: self.load_runtime(types::I64, reference, offset_of!(FuncRef, entry)),
@@ -187,7 +187,7 @@ impl<'t> Translator<'t, '_> {
         })
     }
 
-    /// An element of a table, checked, and the arguments without the index.
+    /// A table element, after its checks, and the arguments without the index.
     fn indirect(&mut self, value: Value) -> (Target, &'t [Value]) {
         let func = self.func;
         let inst = func.inst(value);

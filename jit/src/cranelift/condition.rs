@@ -1,7 +1,7 @@
-//! The conditions of comparisons of integers.
+//! Conditions of integer comparisons.
 
-/// The CLIF condition of `$op`. Scalars and lanes are compared by enums of their own, in which equal comparisons have equal names;
-/// arms for what only one of them has follow.
+/// The CLIF condition of `$op`. Scalars and lanes are compared by different enums in which equal comparisons have equal
+/// names; additional arms are for comparisons that only one of them has.
 macro_rules! integer_condition {
     ($op:expr, $Compare:ident $(, $other:pat => $otherwise:expr)?) => {
         match $op {

@@ -11,7 +11,7 @@ use weir_bytecode::Trap;
 use weir_contract::{Helper, StackCtx, StoreCtx, param_places};
 
 impl Translator<'_, '_> {
-    /// Opens the entry block: finds the instance and the parameters, checks the stack. Declares the phis of all blocks.
+    /// Opens the entry block: reads the instance and the parameters, checks the stack, and declares the phis of all blocks.
     pub(super) fn enter(&mut self, check_stack: bool) {
         let module = self.request.module;
         for block in self.func.blocks() {
@@ -42,7 +42,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// A local or operand of the interpreter's frame that an OSR body was entered with.
+    /// A local or operand in the interpreter's frame, in an OSR body.
     pub(super) fn osr_slot(&mut self, slot: u64, ty: Type) -> clif::Value {
         self.load_runtime(clif_type(ty), self.params[0], 8 * slot as usize)
     }
@@ -81,7 +81,8 @@ impl Translator<'_, '_> {
             Terminator::ReturnCallRef => self.return_call_ref(value)?,
             Terminator::Trap => {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
-                // Cranelift would merge a block of a trap alone into the branch to it, with the branch's pc.
+                // Otherwise Cranelift would merge a block that only traps into the branch to it, and give the trap the branch's
+                // pc.
                 self.b.ins().sequence_point();
                 self.trap(trap_code(trap));
             }
@@ -102,11 +103,11 @@ impl Translator<'_, '_> {
         self.b.ins().br_table(index, table);
     }
 
-    /// Target and arguments of the edge to `from`'s successor number `succ`.
+    /// Target and arguments of the edge from `from` to its successor number `succ`.
     fn edge(&self, from: Block, succ: usize) -> (clif::Block, Vec<BlockArg>) {
         let to = self.func.block(from).succs[succ];
         let target = self.blocks[to.index()];
-        // Most blocks have no phis, and finding the edge is not free.
+        // Most blocks have no phis, and finding the edge's index takes time.
         if self.func.phis(to).next().is_none() {
             return (target, Vec::new());
         }
@@ -132,7 +133,7 @@ impl Translator<'_, '_> {
     pub(super) fn poll(&mut self) -> Option<clif::Value> {
         let store = self.store_ctx();
         let epoch = self.load_fixed(types::I64, store, offset_of!(StoreCtx, epoch));
-        // Other threads write it: an ordinary load in a loop without stores would be done once.
+        // Other threads write it. An ordinary load in a loop without stores could be hoisted.
         let flags = self.runtime_flags();
         let now = self.b.ins().atomic_load(types::I64, flags, epoch);
         let deadline = self.load_runtime(types::I64, store, offset_of!(StoreCtx, deadline));

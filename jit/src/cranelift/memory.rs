@@ -47,14 +47,14 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The native address of a load or store, with an offset to be added by the access itself.
+    /// The native address of a load or store, and an offset that the access itself adds.
     fn accessed(&mut self, value: Value) -> (clif::Value, i32, MemFlagsData) {
         let inst = self.func.inst(value);
         let width = inst.op.access_width(self.func.operand_type(value)).expect("an access has a width");
         self.address(inst.aux, self.arg(value, 0), inst.imm, width)
     }
 
-    /// The native address of an access of `width` bytes, in bounds or guarded, with an offset to be added by the access itself.
+    /// The native address of an access of `width` bytes, in bounds or guarded, and an offset that the access itself adds.
     fn address(&mut self, memory: u32, index: clif::Value, offset: u64, width: u32) -> (clif::Value, i32, MemFlagsData) {
         let ty = self.request.module.memories[memory as usize];
         let out_of_bounds = trap_code(Trap::MemoryOutOfBounds);
@@ -67,7 +67,7 @@ impl Translator<'_, '_> {
         }
         let len = self.memory_len(memory);
         let outside = match offset.checked_add(width.into()) {
-            // No memory is that big.
+            // No memory is that large.
             None => self.b.ins().iconst(types::I8, 1),
             Some(reach) => {
                 let reach = self.b.ins().iconst(types::I64, reach as i64);
@@ -89,7 +89,7 @@ impl Translator<'_, '_> {
         let address = self.b.ins().iadd(base, index);
         let offset = self.b.ins().iconst(types::I64, offset as i64);
         let address = self.b.ins().iadd(address, offset);
-        // What runs ahead of the check by speculation reads at null.
+        // Speculative execution after a failed check reads at address 0.
         let null = self.b.ins().iconst(types::I64, 0);
         let address = self.b.ins().select_spectre_guard(outside, null, address);
         (address, 0, flags.with_notrap())
@@ -112,7 +112,7 @@ impl Translator<'_, '_> {
         self.load_fixed(types::I64, ctx, offset_of!(MemoryCtx, base))
     }
 
-    /// Size in bytes.
+    /// The size of a memory in bytes.
     fn memory_len(&mut self, memory: u32) -> clif::Value {
         let ctx = self.memory_ctx(memory);
         self.load_runtime(types::I64, ctx, offset_of!(MemoryCtx, len))
@@ -138,7 +138,7 @@ impl Translator<'_, '_> {
         if self.index_type(memory) == Type::I32 { self.b.ins().ireduce(types::I32, pages) } else { pages }
     }
 
-    /// A bulk operation: a helper with the immediates packed into its first argument.
+    /// A bulk operation: calls a helper with the immediates packed into its first argument.
     pub(super) fn bulk(&mut self, value: Value) -> Option<clif::Value> {
         let inst = self.func.inst(value);
         let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };
@@ -173,7 +173,7 @@ impl Translator<'_, '_> {
         MemFlagsData::trusted().with_alias_region(Some(self.globals))
     }
 
-    /// Base and offset of the slot that holds `global`.
+    /// Base and offset of the slot of `global`.
     fn global_slot(&mut self, global: u32) -> (clif::Value, i32) {
         let offset = self.layout.global(global);
         if self.layout.global_is_pointer(global) {

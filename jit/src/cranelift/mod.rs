@@ -1,15 +1,15 @@
 //! The second back end: SSA to Cranelift.
 //!
-//! [`compile`] translates a function to CLIF, one to one, and lets Cranelift do the rest; what comes out obeys
-//! [`weir_contract`] like the code of the native back end. Phis become block parameters, values stay values; the calling
-//! convention is Cranelift's `Tail` with a pinned register, and values without a register in it travel through
-//! overflow slots, so no CLIF signature here ever has a stack argument. The translation is spread over
-//! `numeric`, `vector`, `memory`, `tables`, `calls` and `control`.
+//! [`compile`] translates a function to CLIF, one to one, and Cranelift does the rest. The resulting code obeys
+//! [`weir_contract`] like that of the native back end. Phis become block parameters, and other values stay values. The
+//! calling convention is Cranelift's `Tail` with a pinned register; values for which it has no register are passed in
+//! overflow slots, so that no CLIF signature here has stack arguments. The translation is split into `numeric`,
+//! `vector`, `memory`, `tables`, `calls` and `control`.
 //!
-//! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit is the loader of one test only. Its memory
-//! provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot work on two
-//! views of the same memory; it drops the trap tables, calls by symbol instead of through cells, and frees everything or
-//! nothing.
+//! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit only serves as the loader of one test.
+//! Its memory provider knows a single address per allocation, at which it writes, relocates and runs, so that it cannot
+//! use two views of the same memory. It drops the trap tables, calls by symbol instead of through cells, and frees
+//! either everything or nothing.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -44,15 +44,15 @@ use unsupported::unsupported;
 use weir_bytecode::Trap;
 use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, TrapSite, UNCHECKED_LEAF_FRAME};
 
-/// Blocks of the largest function that Cranelift is given. Its time is quadratic in the length of chains of blocks that begin with
-/// a table or a row of branches: 0.6 s for 10,000 of them, 8.2 s for 40,000.
+/// The number of blocks of the largest function that is passed to Cranelift. Its time is quadratic in the length of
+/// chains of blocks that begin with a table or a sequence of branches: 0.6 s for 10,000 of them, 8.2 s for 40,000.
 const MAX_BLOCKS: usize = 1 << 14;
 
 /// Compiles `func` with Cranelift.
 ///
 /// # Errors
-/// [`Refusal::Unsupported`] for what has no translation or on a host that Cranelift has no code for here, and
-/// [`Refusal::Budget`] if the function or its frame is too big.
+/// [`Refusal::Unsupported`] for code without a translation, or on a host for which this build's Cranelift has no code
+/// generator; [`Refusal::Budget`] if the function or its frame is too large.
 ///
 /// # Panics
 /// If `request.options.verify` is on and the CLIF is malformed.
@@ -98,16 +98,16 @@ fn attempt(func: &Func<'_>, cfg: &Cfg, request: &Request<'_>, check_stack: bool)
     extract(code, &cx.func, request)
 }
 
-/// Every value in a block.
+/// All values in blocks.
 fn values<'f>(func: &'f Func<'_>) -> impl Iterator<Item = Value> + 'f {
     func.blocks().flat_map(|block| func.block(block).insts.iter().copied())
 }
 
-/// Takes what is needed out of Cranelift's result.
+/// Takes the code and its tables from Cranelift's result.
 fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) -> Result<(Compiled, usize), Refusal> {
     let buffer = &code.buffer;
     let locations = buffer.get_srclocs_sorted();
-    // Pc of the instruction that the byte at `offset` belongs to.
+    // The pc of the instruction to which the byte at `offset` belongs.
     let pc = |offset: u32| {
         let i = locations.partition_point(|location| location.end <= offset);
         locations.get(i).filter(|location| location.start <= offset).map_or(0, |location| location.loc.bits())
@@ -122,7 +122,7 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
                 func: func.params.user_named_funcs()[*name].index,
                 addend: reloc.addend as i32,
             }),
-            // A library call, for want of a processor feature.
+            // A library call, because the processor lacks a feature.
             (target, kind) => Err(unsupported(format!("a relocation {kind} to {target:?}"))),
         })
         .collect::<Result<_, _>>()?;
@@ -134,7 +134,7 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
     let mut calls: Vec<(u32, u32)> = buffer.call_sites().map(|call| (call.ret_addr, pc(call.ret_addr - 1))).collect();
     calls.sort_unstable();
     if !request.options.signals {
-        // Which of them call the helper that traps is not known any more, and need not be.
+        // It is no longer known which of these call the helper that traps, and it is not needed.
         let site = TrapSite::Stored;
         traps.extend(calls.iter().map(|&(offset, pc)| TrapEntry { offset: offset - 1, site, pc }));
     }
@@ -148,7 +148,7 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
     Ok((Compiled { backend, code, relocs, traps, calls, inlining: Inlining::default(), lines, stats }, frame))
 }
 
-/// The code of a trap: its own discriminant. Cranelift also has codes of its own for what its instructions trap with.
+/// The code of a trap: its own discriminant. Cranelift also has codes for the traps of its own instructions.
 fn trap_code(trap: Trap) -> TrapCode {
     TrapCode::unwrap_user(trap as u8)
 }
@@ -191,7 +191,7 @@ fn translate(
         heap: region(0, "memories"),
         globals: region(1, "globals"),
         runtime: region(2, "contexts, tables and overflow slots"),
-        // Replaced before anything reads it.
+        // Replaced before it is read.
         instance: clif::Value::from_u32(0),
         params: Vec::new(),
         values: vec![None; func.num_values()],
@@ -217,23 +217,23 @@ struct Translator<'t, 'a> {
     request: &'t Request<'t>,
     layout: Layout,
     b: FunctionBuilder<'t>,
-    /// Linear memories. Any two of them may be the same.
+    /// Linear memories, of which any two may be the same.
     heap: AliasRegion,
     globals: AliasRegion,
-    /// Everything that belongs to the vm.
+    /// The data of the virtual machine.
     runtime: AliasRegion,
-    /// The `*mut InstanceCtx`, as found in the pinned register at entry.
+    /// The `*mut InstanceCtx` that was in the pinned register at entry.
     instance: clif::Value,
     /// The parameters, or the frame pointer of an OSR body.
     params: Vec<clif::Value>,
-    /// What translated values have become; definitions come before uses in reverse postorder.
+    /// The CLIF values of translated values; definitions come before uses in reverse postorder.
     values: Vec<Option<clif::Value>>,
     /// All results of the last call.
     results: Vec<clif::Value>,
     blocks: Vec<clif::Block>,
-    /// The cells that have been referred to, by function.
+    /// The entry cells that the function refers to, by function.
     cells: HashMap<u32, clif::GlobalValue>,
-    /// By type index.
+    /// Signatures by type index.
     signatures: HashMap<u32, clif::SigRef>,
     /// Signatures of helpers, by number of arguments.
     helpers: HashMap<usize, clif::SigRef>,
@@ -267,7 +267,7 @@ impl Translator<'_, '_> {
                     Some(self.b.ins().select(condition, if_set, if_zero))
                 }
                 Leaf::Result => Some(self.results[inst.imm as usize]),
-                // A parameter of its block, declared at the entry.
+                // Phis are parameters of their block, which are declared at the entry.
                 Leaf::Phi => return Ok(()),
             },
             Family::Integer(op) => Some(self.integer(op, self.arg(value, 0), self.arg(value, 1))),
@@ -329,18 +329,18 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Flags of an access to what belongs to the vm.
+    /// The flags of an access to data of the virtual machine.
     fn runtime_flags(&self) -> MemFlagsData {
         MemFlagsData::trusted().with_alias_region(Some(self.runtime))
     }
 
-    /// Loads a field of the vm's that may change whenever code outside of this function runs.
+    /// Loads a field of the virtual machine that may change whenever code outside this function runs.
     fn load_runtime(&mut self, ty: clif::Type, base: clif::Value, offset: usize) -> clif::Value {
         let flags = self.runtime_flags();
         self.b.ins().load(ty, flags, base, offset as i32)
     }
 
-    /// Loads a field of the vm's that never changes. The load may be shared and moved.
+    /// Loads a field of the virtual machine that never changes. The load may be shared and moved.
     fn load_fixed(&mut self, ty: clif::Type, base: clif::Value, offset: usize) -> clif::Value {
         let flags = MemFlagsData::trusted().with_readonly().with_can_move();
         self.b.ins().load(ty, flags, base, offset as i32)

@@ -1,5 +1,5 @@
 //! Numeric operations. Cranelift's instructions have the same meaning as the Wasm instructions in TABLE 2, including
-//! traps and NaNs, except that comparisons give 8 bits.
+//! traps and NaNs, except that comparisons have results of 8 bits.
 
 use super::Translator;
 use super::condition::integer_condition;
@@ -40,7 +40,7 @@ impl Translator<'_, '_> {
         self.b.ins().uextend(types::I32, bit)
     }
 
-    /// 1 if an integer is 0, or a reference null.
+    /// Returns 1 if an integer is 0 or a reference is null, else 0.
     pub(super) fn is_zero(&mut self, a: clif::Value) -> clif::Value {
         let bit = self.b.ins().icmp_imm_u(IntCC::Equal, a, 0);
         self.b.ins().uextend(types::I32, bit)
@@ -118,13 +118,13 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Sign-extends the low bits of `a` that `from` has.
+    /// Sign-extends the low bits of `a`, as many as `from` has.
     fn sign_extend(&mut self, from: clif::Type, to: clif::Type, a: clif::Value) -> clif::Value {
         let low = self.b.ins().ireduce(from, a);
         self.b.ins().sextend(to, low)
     }
 
-    /// An unsigned 32-bit or a 64-bit integer as 64 bits.
+    /// Zero-extends a 32-bit integer to 64 bits; returns a 64-bit integer unchanged.
     pub(super) fn widen(&mut self, ty: Type, a: clif::Value) -> clif::Value {
         if ty == Type::I32 { self.b.ins().uextend(types::I64, a) } else { a }
     }

@@ -1,4 +1,4 @@
-//! Types and signatures as Cranelift names them.
+//! Types and signatures in Cranelift's form.
 
 use crate::ir::{Entry, Func, Type};
 use crate::request::Refusal;
@@ -7,7 +7,7 @@ use cranelift_codegen::isa::CallConv;
 use weir_bytecode::{FuncType, ValType};
 use weir_contract::{Place, param_places, result_places};
 
-/// The CLIF type of a value of type `ty`; of none, CLIF's type for that.
+/// The CLIF type of a value of type `ty`; for void, CLIF's invalid type.
 pub(super) fn clif_type(ty: Type) -> clif::Type {
     match ty {
         Type::I32 => types::I32,
@@ -19,7 +19,7 @@ pub(super) fn clif_type(ty: Type) -> clif::Type {
     }
 }
 
-/// The values of `types` that travel in registers, as CLIF parameters.
+/// The values of `types` that are passed in registers, as CLIF parameters.
 fn in_registers(types: &[ValType], places: impl Iterator<Item = Place>) -> Vec<AbiParam> {
     let in_register = |(ty, place): (&ValType, Place)| match place {
         Place::Int(_) | Place::Float(_) => Some(AbiParam::new(clif_type(Type::from(*ty)))),
@@ -36,7 +36,7 @@ pub(super) fn signature(ty: &FuncType) -> Result<Signature, Refusal> {
     Ok(signature)
 }
 
-/// The CLIF signature under which `func`, of type `ty`, is entered.
+/// The CLIF signature of the entry of `func`, which has type `ty`.
 pub(super) fn entry_signature(func: &Func<'_>, ty: &FuncType) -> Result<Signature, Refusal> {
     let mut signature = signature(ty)?;
     if matches!(func.entry, Entry::Osr(_)) {

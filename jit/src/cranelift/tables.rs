@@ -1,4 +1,4 @@
-//! Tables and references. Bulk operations are with those on memories.
+//! Tables and references. Bulk table operations are in `memory`.
 
 use super::{Translator, trap_code};
 use crate::ir::Value;
@@ -13,7 +13,7 @@ impl Translator<'_, '_> {
         self.load_fixed(types::I64, self.instance, self.layout.table(table) as usize)
     }
 
-    /// The address of a table's element; traps with `trap` beyond the end.
+    /// The address of a table element. Traps with `trap` if the index is out of bounds.
     pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> clif::Value {
         let index = self.widen(self.func.ty(index), self.get(index));
         let table = self.table_ctx(table);
@@ -24,7 +24,7 @@ impl Translator<'_, '_> {
         let size = self.b.ins().iconst(types::I64, size_of::<TableEntry>() as i64);
         let offset = self.b.ins().imul(index, size);
         let entry = self.b.ins().iadd(entries, offset);
-        // What runs ahead of the check by speculation sees the first element.
+        // Speculative execution after a failed check reads the first element.
         self.b.ins().select_spectre_guard(outside, entries, entry)
     }
 

@@ -6,7 +6,7 @@ use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use std::sync::OnceLock;
 
-/// The target, with or without Cranelift's own verifier; made once each.
+/// The target, with or without Cranelift's verifier; each is made once.
 pub(super) fn isa(verify: bool) -> Result<&'static dyn TargetIsa, Refusal> {
     static TARGETS: [OnceLock<Result<OwnedTargetIsa, Refusal>>; 2] = [const { OnceLock::new() }; 2];
     TARGETS[usize::from(verify)].get_or_init(|| make(verify)).as_ref().map(|isa| &**isa).map_err(Refusal::clone)
@@ -19,7 +19,7 @@ fn make(verify: bool) -> Result<OwnedTargetIsa, Refusal> {
         // r15 is the instance; rbp is always a frame pointer.
         ("enable_pinned_reg", "true"),
         ("preserve_frame_pointers", "true"),
-        // Frames are small and the stack is checked by what the translation emits.
+        // Frames are small, and the translation emits its own stack check.
         ("enable_probestack", "false"),
         ("unwind_info", "false"),
         ("is_pic", "false"),
@@ -36,7 +36,7 @@ fn make(verify: bool) -> Result<OwnedTargetIsa, Refusal> {
     builder.finish(settings::Flags::new(flags)).map_err(|error| unsupported(error.to_string()))
 }
 
-/// Processor features that Cranelift has code for, and whether this processor has them.
+/// Processor features that Cranelift can use, and whether this processor has them.
 #[cfg(target_arch = "x86_64")]
 fn features() -> Vec<(&'static str, bool)> {
     macro_rules! detect {
@@ -60,7 +60,7 @@ fn features() -> Vec<(&'static str, bool)> {
     }
 }
 
-/// Elsewhere there is no x86-64 code to be made.
+/// On other processors there is no x86-64 target.
 #[cfg(not(target_arch = "x86_64"))]
 fn features() -> Vec<(&'static str, bool)> {
     Vec::new()

@@ -1,4 +1,4 @@
-//! Traps: instructions of Cranelift's that fault, or where there are no signal handlers a call of [`Helper::Raise`].
+//! Traps: faulting instructions, or, without signal handlers, calls of [`Helper::Raise`].
 
 use super::{STORED, Translator, trap_code};
 use crate::ir::family::Integer;
@@ -37,7 +37,7 @@ impl Translator<'_, '_> {
         self.b.switch_to_block(right);
     }
 
-    /// Where there are no signal handlers: checks a division beforehand, for which Cranelift's instructions would fault.
+    /// Without signal handlers, checks a division in advance, because Cranelift's instructions would fault.
     pub(super) fn check_division(&mut self, op: Integer, a: clif::Value, b: clif::Value) {
         let divides = match op {
             Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => true,
@@ -60,12 +60,12 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The same for the truncation of a float to an integer of type `ty`.
+    /// Likewise checks the truncation of a float to an integer of type `ty`.
     pub(super) fn check_truncation(&mut self, signed: bool, ty: clif::Type, a: clif::Value) {
         if self.request.options.signals {
             return;
         }
-        // The bounds, which are exclusive, are f64 whatever `a` is: every f32 is one.
+        // The bounds, which are exclusive, are f64 even if `a` is f32, because every f32 is also an f64.
         let from = self.b.func.dfg.value_type(a);
         let a = if from == types::F32 { self.b.ins().fpromote(types::F64, a) } else { a };
         let is_nan = self.b.ins().fcmp(FloatCC::Unordered, a, a);

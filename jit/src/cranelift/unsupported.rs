@@ -2,7 +2,7 @@
 
 use crate::request::{Backend, Refusal};
 
-/// What this back end has no code for.
+/// The refusal of code that this back end cannot compile.
 pub(super) fn unsupported(what: String) -> Refusal {
     Refusal::Unsupported { backend: Backend::Cranelift, what }
 }

@@ -12,7 +12,7 @@ use weir_bytecode::lanes::{
 };
 
 impl Translator<'_, '_> {
-    /// An instruction on vectors.
+    /// Translates a vector instruction.
     pub(super) fn vector(&mut self, value: Value) -> clif::Value {
         let inst = self.func.inst(value);
         let opcode = vector_opcode(inst.aux).expect("aux names an instruction on vectors");
@@ -114,18 +114,18 @@ impl Translator<'_, '_> {
         self.b.ins().bitcast(ty, MemFlagsData::new().with_endianness(Endianness::Little), a)
     }
 
-    /// The arguments of an instruction that has `N`.
+    /// The `N` arguments of an instruction.
     fn args<const N: usize>(&self, value: Value) -> [clif::Value; N] {
         let args: &[Value; N] = self.func.args(value).try_into().expect("TABLE 1 says how many operands it has");
         args.map(|arg| self.get(arg))
     }
 
-    /// The same, each a vector of `shape`.
+    /// The same, as vectors of this shape.
     fn views<const N: usize>(&mut self, shape: Shape, value: Value) -> [clif::Value; N] {
         self.args(value).map(|arg| self.view(type_of(shape), arg))
     }
 
-    /// Instructions that see no lanes.
+    /// Instructions on whole vectors.
     fn whole_vector(&mut self, op: Whole, value: Value) -> clif::Value {
         match op {
             Whole::Const => {
@@ -261,7 +261,7 @@ impl Translator<'_, '_> {
         self.b.ins().iadd_pairwise(low, high)
     }
 
-    /// The lower or the upper half of the lanes, each twice as wide.
+    /// The lower or the upper half of the lanes, extended to twice their width.
     fn half(&mut self, a: clif::Value, low: bool, signed: bool) -> clif::Value {
         let ins = self.b.ins();
         match (low, signed) {
@@ -286,7 +286,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Lane by lane the first of `choice` where the comparison of `compared` holds, else the second.
+    /// For each lane, the first of `choice` where the comparison of `compared` is true, else the second.
     fn pick(
         &mut self,
         condition: FloatCC,
@@ -321,7 +321,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Sums of neighbouring products, which have lanes twice as wide and wrap around.
+    /// Sums of adjacent products, in lanes twice as wide, with wrap-around.
     fn dot(&mut self, a: clif::Value, b: clif::Value) -> clif::Value {
         let [low, high] = [true, false].map(|low| {
             let [a, b] = [a, b].map(|arg| self.half(arg, low, true));

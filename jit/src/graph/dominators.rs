@@ -1,9 +1,9 @@
 //! Dominators: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
 //!
 //! A block's immediate dominator is the nearest common ancestor, in the tree found so far, of its predecessors. In a
-//! reducible graph, visited in reverse postorder, the first result is right: O(edges × log blocks). Otherwise the
-//! results are iterated, which is quadratic at worst. The tree is then numbered in preorder, so that
-//! [`Dominators::dominates`] takes constant time.
+//! reducible graph that is visited in reverse postorder, the first pass gives the result: O(edges × log blocks).
+//! Otherwise passes are repeated until nothing changes, which is quadratic at worst. The tree is then numbered in
+//! preorder, so that [`Dominators::dominates`] takes constant time.
 
 use super::node::Node;
 use super::order::Order;
@@ -11,16 +11,16 @@ use super::order::Order;
 /// The dominator tree of the reachable blocks.
 #[derive(Clone, Debug)]
 pub struct Dominators<N> {
-    /// Immediate dominator; the entry's is the entry. Of an unreachable block, itself.
+    /// The immediate dominator of each block; the entry and unreachable blocks have themselves.
     idom: Vec<N>,
-    /// Reachable blocks, parents before children and every subtree contiguous.
+    /// The reachable blocks in preorder: parents before children, and every subtree contiguous.
     preorder: Vec<N>,
     /// `subtree[b]` is the range of `preorder` that `b` dominates; empty for unreachable blocks.
     subtree: Vec<(u32, u32)>,
 }
 
 impl<N: Node> Dominators<N> {
-    /// The dominators of a graph whose blocks are in this order, and whose predecessors are `preds`.
+    /// The dominators of a graph with this reverse postorder, in which `preds` gives a block's predecessors.
     pub fn of<P: Iterator<Item = N>>(order: &Order<N>, preds: impl Fn(N) -> P) -> Dominators<N> {
         let parents = immediate_dominators(order.blocks.len(), |position| {
             preds(order.blocks[position as usize]).filter_map(|pred| order.position(pred))
@@ -33,20 +33,20 @@ impl<N: Node> Dominators<N> {
         Dominators { idom, preorder, subtree }
     }
 
-    /// The immediate dominator of `block`: `None` for the entry and for unreachable blocks.
+    /// The immediate dominator of `block`, or `None` for the entry and for unreachable blocks.
     pub fn idom(&self, block: N) -> Option<N> {
         let idom = self.idom[block.index()];
         (idom.index() != block.index()).then_some(idom)
     }
 
-    /// Whether every path from the entry to `b` passes `a`. A block dominates itself; unreachable blocks dominate
+    /// Whether every path from the entry to `b` passes through `a`. A block dominates itself; unreachable blocks dominate
     /// nothing and are dominated by nothing.
     pub fn dominates(&self, a: N, b: N) -> bool {
         let ((start, end), (b, b_end)) = (self.subtree[a.index()], self.subtree[b.index()]);
         b < b_end && start <= b && b < end
     }
 
-    /// The reachable blocks, every block before those it dominates, which follow it directly.
+    /// The reachable blocks in preorder: every block is followed directly by the blocks that it dominates.
     pub fn preorder(&self) -> &[N] {
         &self.preorder
     }
@@ -84,7 +84,7 @@ fn immediate_dominators<P: Iterator<Item = u32>>(count: usize, preds: impl Fn(u3
     idom
 }
 
-/// The nearest common ancestor, one step at a time.
+/// The nearest common ancestor of two nodes, found by single steps.
 fn common(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
     while a != b {
         if a > b {
@@ -96,9 +96,9 @@ fn common(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// A tree that grows at its leaves and finds common ancestors in logarithmic time: each node also knows a far ancestor
-/// (Myers, "An Applicative Random-Access Stack", 1983). Without, a block that ends a long chain of conditional exits
-/// would take time quadratic in its length.
+/// A tree that grows at its leaves and finds common ancestors in logarithmic time, because each node also knows a far
+/// ancestor (Myers, "An Applicative Random-Access Stack", 1983). With single steps, a block that ends a long chain of
+/// conditional exits would take time quadratic in the chain's length.
 struct Tree {
     parent: Vec<u32>,
     far: Vec<u32>,
@@ -112,7 +112,7 @@ impl Tree {
         Tree { parent, far, depth }
     }
 
-    /// Adds the next node, below `parent`; the first is the root.
+    /// Adds the next node below `parent`. The first node is the root.
     fn push(&mut self, parent: u32) {
         let Some(&depth) = self.depth.get(parent as usize) else {
             [&mut self.parent, &mut self.far, &mut self.depth].into_iter().for_each(|numbers| numbers.push(0));
@@ -146,14 +146,14 @@ impl Tree {
     }
 }
 
-/// Preorder of the tree, and for each block the range of it that the block's subtree takes.
+/// The tree's preorder, and for each block the range of its subtree in it.
 fn number<N: Node>(order: &Order<N>, parents: &[u32]) -> (Vec<N>, Vec<(u32, u32)>) {
     let count = parents.len();
     let mut size = vec![1u32; count];
     for position in (1..count).rev() {
         size[parents[position] as usize] += size[position];
     }
-    // `next[p]`: where the next child of `p` goes. Parents are placed before children, as their position is lower.
+    // `next[p]` is the index of the next child of `p`. Parents are placed before children, because their position is lower.
     let mut next = vec![0u32; count];
     let mut preorder = vec![N::new(0); count];
     let mut subtree = vec![(0, 0); order.positions.len()];

@@ -1,18 +1,18 @@
-//! The blocks in which a value is live: paths are explored backwards from each use to the definition (Boissinot, Brandner,
-//! Darte, Dupont de Dinechin, Rastello, "Computing Liveness Sets for SSA-Form Programs", 2011). The definition dominates the
-//! uses; the graph need not be reducible.
+//! The blocks in which a value is live, found by exploring paths backwards from each use to the definition (Boissinot,
+//! Brandner, Darte, Dupont de Dinechin, Rastello, "Computing Liveness Sets for SSA-Form Programs", 2011). The
+//! definition must dominate the uses; the graph need not be reducible.
 //!
-//! One exploration costs the blocks and edges that it visits, and a step for every 4096 blocks of the function; a bit for each value
-//! and block would be quadratic.
+//! An exploration takes time proportional to the blocks and edges that it visits, and a step for every 4096 blocks of
+//! the function. One bit for each value and block would be quadratic.
 
-/// The exploration of one value after the other.
+/// Explores one value after another.
 #[derive(Debug)]
 pub struct LiveBlocks {
-    /// The blocks that the value is live in, anywhere.
+    /// The blocks in which the value is live.
     blocks: BlockSet,
-    /// By block: whether the value is live at its end.
+    /// By block, whether the value is live at its end.
     live_out: Vec<bool>,
-    /// Blocks at whose head the value is live and whose predecessors remain to be visited.
+    /// Blocks at whose start the value is live and whose predecessors have not been visited.
     work: Vec<u32>,
 }
 
@@ -26,18 +26,18 @@ impl LiveBlocks {
         }
     }
 
-    /// Finds where a value is live that is defined in the block `home` and used in the blocks `uses`, and calls `found` with each
-    /// block, ascending, and whether the value is live at its end. `home` is always among them; at the head of every other one
-    /// the value is live.
+    /// Finds the blocks in which a value is live that is defined in block `def_block` and used in the blocks `uses`. Calls
+    /// `found` with each block, ascending, and whether the value is live at its end. `def_block` is always among them; the
+    /// value is live at the start of every other block.
     pub fn explore<P: IntoIterator<Item = u32>>(
         &mut self,
-        home: u32,
+        def_block: u32,
         uses: impl Iterator<Item = u32>,
         preds: impl Fn(u32) -> P,
         mut found: impl FnMut(u32, bool),
     ) {
         let LiveBlocks { blocks, live_out, work } = self;
-        blocks.insert(home);
+        blocks.insert(def_block);
         for used in uses {
             if blocks.insert(used) {
                 work.push(used);
@@ -55,7 +55,7 @@ impl LiveBlocks {
     }
 }
 
-/// A set of blocks that is emptied in ascending order: a bit for each block, and a bit for each word of these.
+/// A set of blocks that is emptied in ascending order. It has a bit for each block, and a bit for each word of these.
 #[derive(Debug)]
 struct BlockSet {
     words: Vec<u64>,
@@ -68,7 +68,7 @@ impl BlockSet {
         BlockSet { words: vec![0; words], summary: vec![0; words.div_ceil(64)] }
     }
 
-    /// Adds a block; returns whether it is new.
+    /// Adds a block; returns whether it was not in the set.
     #[inline]
     fn insert(&mut self, block: u32) -> bool {
         let (word, bit) = (block as usize / 64, 1 << (block % 64));
@@ -100,11 +100,11 @@ impl BlockSet {
 mod tests {
     use super::*;
 
-    /// Where a value is live, and where also at the end.
-    fn explored(live: &mut LiveBlocks, preds: &[Vec<u32>], home: u32, uses: &[u32]) -> Vec<(u32, bool)> {
+    /// The blocks in which a value is live, each with whether it is live at the end.
+    fn explored(live: &mut LiveBlocks, preds: &[Vec<u32>], def_block: u32, uses: &[u32]) -> Vec<(u32, bool)> {
         let mut found = Vec::new();
         live.explore(
-            home,
+            def_block,
             uses.iter().copied(),
             |block| preds[block as usize].iter().copied(),
             |block, end| found.push((block, end)),

@@ -1,9 +1,9 @@
 //! Loops, their nesting, and an order of the blocks in which each loop is contiguous.
 //!
 //! Blocks are numbered in reverse postorder. A header is the target of an edge that does not go forward; its loop
-//! contains all blocks that reach such an edge without passing the header. This is the loop forest of Havlak (1997)
-//! without its treatment of irreducible loops: of a second entry to a loop, only blocks after the header belong to the
-//! loop. Headers are visited from the last to the first, and the blocks of a loop become one node of a union-find
+//! contains all blocks that reach such an edge without passing through the header. This is the loop forest of Havlak
+//! (1997) without its treatment of irreducible loops: if a loop has a second entry, only blocks after the header belong
+//! to the loop. Headers are visited from last to first, and the blocks of a loop become one node of a union-find
 //! structure (Tarjan 1974), so that the search is nearly linear in blocks and edges.
 
 use std::ops::Range;
@@ -13,20 +13,20 @@ use std::ops::Range;
 pub struct Loops {
     /// By block, the header of the innermost loop around it; a header is in its own loop.
     pub innermost: Vec<Option<u32>>,
-    /// Of a header, the header of the next loop around.
+    /// By header, the header of the enclosing loop.
     pub parent: Vec<Option<u32>>,
 }
 
 impl Loops {
-    /// The loops of a graph with this many blocks, in reverse postorder, whose predecessors are `preds`.
+    /// The loops of a graph whose blocks are numbered in reverse postorder; `preds` gives a block's predecessors.
     pub fn of<P: IntoIterator<Item = u32>>(blocks: usize, preds: impl Fn(u32) -> P) -> Loops {
         Loops::counting(blocks, preds, &mut 0)
     }
 
-    /// `steps` counts the edges and links that are followed.
+    /// The same; `steps` counts the edges and links that are followed.
     fn counting<P: IntoIterator<Item = u32>>(blocks: usize, preds: impl Fn(u32) -> P, steps: &mut u64) -> Loops {
         let mut loops = Loops { innermost: vec![None; blocks], parent: vec![None; blocks] };
-        // The outermost loop so far around each block, by its header, or a link on the way to it.
+        // By block, the header of the outermost loop found so far around it, or a link on the way to that header.
         let mut outer: Vec<u32> = (0..blocks as u32).collect();
         let mut work = Vec::new();
         for head in (0..blocks as u32).rev() {
@@ -47,7 +47,7 @@ impl Loops {
                 outer[node as usize] = head;
                 for pred in preds(node) {
                     *steps += 1;
-                    // A predecessor before the header would be a second entry to an irreducible loop.
+                    // A predecessor before the header is a second entry of an irreducible loop.
                     if pred > head {
                         work.push(pred);
                     }
@@ -72,14 +72,14 @@ impl Loops {
         std::iter::successors(self.innermost[block as usize], |&head| self.parent[head as usize])
     }
 
-    /// The blocks in an order that keeps reverse postorder as far as loops allow, and the loops as ranges of that order, outer
-    /// before inner.
+    /// An order of the blocks that follows reverse postorder except where a loop would not be contiguous, and the loops as
+    /// ranges of that order, outer loops first.
     pub fn make_contiguous(&self) -> (Vec<u32>, Vec<Range<u32>>) {
         enum Item {
             Block(u32),
             Loop(u32),
         }
-        // What each loop (by header), or the function (last), holds directly.
+        // The blocks and loops directly in each loop (by header), or in the function (last).
         let function = self.innermost.len();
         let mut contents: Vec<Vec<Item>> = (0..=function).map(|_| Vec::new()).collect();
         let slot = |head: Option<u32>| head.map_or(function, |head| head as usize);
@@ -112,7 +112,7 @@ impl Loops {
     }
 }
 
-/// How contiguous loops nest.
+/// The nesting of contiguous loops.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nest {
     /// By block, the index of the innermost loop around it.
@@ -122,7 +122,7 @@ pub struct Nest {
 }
 
 impl Nest {
-    /// The nest of `loops`, as ranges of a number of blocks, properly nested, outer before inner.
+    /// The nesting of `loops`, which are ranges of blocks, properly nested, outer loops first.
     pub fn of(loops: &[Range<u32>], blocks: usize) -> Nest {
         let mut nest = Nest { innermost: Vec::with_capacity(blocks), parent: Vec::with_capacity(loops.len()) };
         let mut current: Option<u32> = None;
@@ -144,14 +144,14 @@ impl Nest {
         nest
     }
 
-    /// Indices of the loops around `block`, from the innermost outwards.
+    /// Indices of the loops that contain `block`, from the innermost outwards.
     pub fn around(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
         let innermost = self.innermost[block].map(|index| index as usize);
         std::iter::successors(innermost, |&index| self.parent[index].map(|parent| parent as usize))
     }
 }
 
-/// The outermost loop so far around `block`, by its header, or `block` itself. Halves the path to it.
+/// The header of the outermost loop found so far around `block`, or `block` itself. Halves the path to it.
 fn find(outer: &mut [u32], mut block: u32, steps: &mut u64) -> u32 {
     loop {
         *steps += 1;
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn loops_nest() {
-        // 2 and 3 are a loop in the loop of 1 to 4.
+        // Blocks 2 and 3 are a loop within the loop of blocks 1 to 4.
         let loops = loops(&[vec![1], vec![2, 5], vec![2, 3], vec![2, 4], vec![1, 5], vec![]]);
         assert_eq!(loops.headers().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(loops.around(3).collect::<Vec<_>>(), [2, 1]);
@@ -199,14 +199,14 @@ mod tests {
 
     #[test]
     fn blocks_of_a_loop_are_made_contiguous() {
-        // Block 2 leaves the loop of 1 and 3.
+        // Block 2 is outside the loop of blocks 1 and 3.
         let (order, ranges) = loops(&[vec![1], vec![2, 3], vec![], vec![1, 4], vec![]]).make_contiguous();
         assert_eq!(order, [0, 1, 3, 2, 4]);
         assert_eq!(ranges, [Range { start: 1, end: 3 }]);
         assert_eq!(loops(&[vec![1, 2], vec![2], vec![]]).headers().count(), 0);
     }
 
-    /// `depth` loops, one in the other, and a block in the innermost that jumps to every header.
+    /// Nested loops, `depth` levels deep, with a block in the innermost that jumps to every header.
     fn nest(depth: u32) -> Vec<Vec<u32>> {
         let mut succs: Vec<Vec<u32>> = (0..depth).map(|head| vec![head + 1]).collect();
         succs.push((0..depth).chain([depth + 1]).collect());

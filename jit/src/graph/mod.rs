@@ -1,5 +1,5 @@
-//! Analyses of any graph of blocks. They know neither SSA nor machine code: a graph is the number of its blocks, of which block 0
-//! is the entry, and a function from a block to its successors or predecessors.
+//! Analyses of any graph of blocks. They know neither SSA nor machine code: a graph is a number of blocks, of which
+//! block 0 is the entry, and a function from a block to its successors or predecessors.
 //!
 //! ```text
 //! node        what numbers blocks

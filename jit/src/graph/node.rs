@@ -1,11 +1,11 @@
-//! The blocks of a graph, whatever type numbers them.
+//! The trait of block numbers, whatever their type.
 
 /// The number of a block.
 pub trait Node: Copy {
-    /// Block number `index`.
+    /// The block with this number.
     fn new(index: u32) -> Self;
 
-    /// Its number.
+    /// The block's number.
     fn index(self) -> usize;
 }
 

@@ -1,11 +1,11 @@
 //! Reverse postorder of the blocks that the entry reaches.
 //!
-//! In it every block comes before those it dominates, and before its successors except along back edges. Cost:
-//! O(blocks + edges).
+//! In this order, every block comes before those that it dominates, and before its successors except along back edges.
+//! Cost: O(blocks + edges).
 
 use super::node::Node;
 
-/// Which blocks are reachable, and an order of them.
+/// The reachable blocks and their order.
 #[derive(Clone, Debug)]
 pub struct Order<N> {
     /// The reachable blocks in reverse postorder, the entry first.
@@ -14,16 +14,16 @@ pub struct Order<N> {
     pub positions: Vec<u32>,
 }
 
-/// In place of the position of a block that the entry does not reach.
+/// The position of a block that the entry does not reach.
 pub const UNREACHABLE: u32 = u32::MAX;
 
 impl<N: Node> Order<N> {
-    /// Orders a graph with this many blocks. Of the successors of a block, the last one in the order of `succs` that nothing else
-    /// comes before is next in the order.
+    /// Orders a graph with `count` blocks. A block is followed directly by the last of its successors, in the order of
+    /// `succs`, for which no other predecessor is still to come.
     pub fn of<S: Iterator<Item = N>>(count: usize, succs: impl Fn(N) -> S) -> Order<N> {
         let mut positions = vec![UNREACHABLE; count];
         let mut blocks = Vec::with_capacity(count);
-        // Blocks on the path that is being followed, each with the successors that are yet to be followed.
+        // Blocks on the current path, each with its successors that have not been visited.
         let mut path: Vec<(N, S)> = Vec::with_capacity(count.min(256));
         if count > 0 {
             positions[0] = 0;
@@ -51,7 +51,7 @@ impl<N: Node> Order<N> {
         Order { blocks, positions }
     }
 
-    /// The position of `block` in the order; `None` if it is unreachable.
+    /// The position of `block` in the order, or `None` if it is unreachable.
     pub fn position(&self, block: N) -> Option<u32> {
         Some(self.positions[block.index()]).filter(|&position| position != UNREACHABLE)
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_last_successor_comes_next() {
-        // 0 → {1, 2}, 1 → 3, 2 → {3, 0}; nothing reaches 4.
+        // 0 → {1, 2}, 1 → 3, 2 → {3, 0}; block 4 is unreachable.
         let succs: [&[u32]; 5] = [&[1, 2], &[3], &[3, 0], &[], &[0]];
         let order = Order::of(5, |block: u32| succs[block as usize].iter().copied());
         assert_eq!((order.blocks, order.positions), (vec![0, 2, 1, 3], vec![0, 2, 1, 3, UNREACHABLE]));

@@ -1,8 +1,8 @@
 //! Runs a function: the meaning of SSA, and the oracle of every pass.
 //!
-//! What a function sees of its surroundings is a [`World`]; what operations compute is in
-//! [`weir_bytecode::semantics`]. Simple rather than fast: a value per instruction, a match per step. The vm runs
-//! whole programs this way, one call of [`eval()`] for each call of a function: its tier `ssa`.
+//! A function sees its environment as a [`World`]; the results of operations are computed by
+//! [`weir_bytecode::semantics`]. The evaluator is simple rather than fast: one value per instruction and one match per
+//! step. The VM's tier `ssa` runs whole programs with it, with one call of [`eval()`] for each call of a function.
 
 use super::family::{self, Accounting, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
 use super::func::{Func, Inst};
@@ -11,34 +11,34 @@ use super::ops::{Op, Type, vector_opcode};
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};
 
-/// What a function reaches beyond its own values, which are given and taken as *wide slots*: a vector as its 16 bytes, any
-/// other value as [`semantics`] has it, whatever is above its bits.
+/// The environment of a function. Values are passed as *wide slots*: a vector is its 16 bytes, and any other value is
+/// as in [`semantics`]; bits above the value's own may be anything.
 pub trait World {
-    /// Why something out there ends the function: a trap, or what only this world knows of.
+    /// Why the environment ends the function: a trap, or another failure of the implementation.
     type Failure: From<Trap>;
 
-    /// Reads `width` bytes, 16 at the most, at `address + offset`, computed without wrap-around, as a little-endian number.
+    /// Reads `width` bytes (at most 16) at `address + offset`, computed without wrap-around, as a little-endian number.
     ///
     /// # Errors
     /// Out of bounds.
     fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap>;
 
-    /// Writes the low `width` bytes of `value`, 16 at the most.
+    /// Writes the low `width` bytes (at most 16) of `value`.
     ///
     /// # Errors
     /// Out of bounds.
     fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap>;
 
-    /// Says that the instruction at `pc` comes next, which may call another function or the host.
+    /// Announces the instruction at `pc`, which may call another function or the host.
     fn at(&mut self, _pc: u32) {}
 
-    /// Size of a memory in pages.
+    /// The size of a memory in pages.
     fn memory_size(&mut self, memory: u32) -> u64;
 
-    /// Grows a memory by `delta` pages: its former size, or `None` if it stays as it is.
+    /// Grows a memory by `delta` pages. Returns its former size, or `None` if it did not grow.
     ///
     /// # Errors
-    /// A limiter ends the function instead.
+    /// The failure of a limiter that ends the function instead.
     fn memory_grow(&mut self, memory: u32, delta: u64) -> Result<Option<u64>, Self::Failure>;
 
     /// `memory.fill`
@@ -77,13 +77,13 @@ pub trait World {
     /// Out of bounds.
     fn table_set(&mut self, table: u32, index: u64, reference: u64) -> Result<(), Trap>;
 
-    /// Number of elements of a table.
+    /// The number of elements of a table.
     fn table_size(&mut self, table: u32) -> u64;
 
-    /// Grows a table by `delta` elements that are `reference`: its former size, or `None` if it stays as it is.
+    /// Grows a table by `delta` elements with the value `reference`. Returns its former size, or `None` if it did not grow.
     ///
     /// # Errors
-    /// As for memories.
+    /// As for [`World::memory_grow`].
     fn table_grow(&mut self, table: u32, reference: u64, delta: u64) -> Result<Option<u64>, Self::Failure>;
 
     /// `table.fill`
@@ -107,16 +107,16 @@ pub trait World {
     /// `elem.drop`
     fn elem_drop(&mut self, segment: u32);
 
-    /// Value of a global.
+    /// The value of a global.
     fn global(&mut self, global: u32) -> u128;
 
     /// Writes a global.
     fn set_global(&mut self, global: u32, value: u128);
 
-    /// Calls, and returns all results.
+    /// Calls a function and returns all its results.
     ///
     /// # Errors
-    /// Whatever the callee, or finding it, ends with.
+    /// A failure of the callee or of finding it.
     fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Self::Failure>;
 
     /// Charges fuel.
@@ -125,21 +125,21 @@ pub trait World {
     /// [`Trap::OutOfFuel`]
     fn fuel(&mut self, cost: u64) -> Result<(), Trap>;
 
-    /// Looks whether to interrupt.
+    /// Polls for interruption.
     ///
     /// # Errors
     /// [`Trap::Interrupt`], or the failure of the callback.
     fn poll(&mut self) -> Result<(), Self::Failure>;
 }
 
-/// What a call calls.
+/// The function that a call calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callee {
     /// The function with this index.
     Direct(u32),
     /// An element of a table.
     Indirect {
-        /// Type index of the expected signature.
+        /// The type index of the expected signature.
         ty: u32,
         /// The table.
         table: u32,
@@ -148,7 +148,7 @@ pub enum Callee {
     },
     /// A function reference, which is not null.
     Reference {
-        /// Type index of its signature.
+        /// The type index of its signature.
         ty: u32,
         /// The reference's slot.
         reference: u64,
@@ -160,26 +160,26 @@ pub enum Callee {
 pub enum Outcome {
     /// With results.
     Return(Vec<u128>),
-    /// With a tail call, which is the caller's to do, so that a chain of them takes constant stack.
+    /// With a tail call. The caller of [`eval()`] makes it, so that a chain of tail calls takes constant stack.
     TailCall {
-        /// What it calls.
+        /// The function to call.
         callee: Callee,
-        /// With which arguments.
+        /// The arguments.
         args: Vec<u128>,
-        /// Offset of the Wasm instruction: finding the callee may still fail there.
+        /// The offset of the Wasm instruction, because finding the callee may still fail.
         pc: u32,
     },
 }
 
-/// Why a function did not end.
+/// Why a function did not finish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Stop<F = Trap> {
-    /// It failed.
+pub enum EvalError<F = Trap> {
+    /// It trapped or failed.
     #[error("{why}")]
     Failed {
-        /// It trapped, or the [`World`] says.
+        /// The trap, or the [`World`]'s failure.
         why: F,
-        /// Offset of the Wasm instruction that did.
+        /// The offset of the Wasm instruction that failed.
         pc: u32,
     },
     /// The step budget ran out.
@@ -187,22 +187,22 @@ pub enum Stop<F = Trap> {
     Steps,
 }
 
-/// Runs `func` for at most `steps` instructions. `args` are the parameters, or the words of the frame for an OSR body.
+/// Runs `func` for at most `steps` instructions. `args` are the parameters, or the frame's words for an OSR body.
 ///
 /// # Errors
 /// A trap or another failure, or the end of the budget.
 ///
 /// # Panics
-/// If `func` is malformed or `args` too few.
-pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64) -> Result<Outcome, Stop<W::Failure>> {
+/// If `func` is malformed or `args` has too few values.
+pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64) -> Result<Outcome, EvalError<W::Failure>> {
     let mut machine = Machine { func, world, args, values: vec![0; func.num_values()], results: Vec::new() };
     let mut block = Block::ENTRY;
     let mut left = steps;
     loop {
         for &value in &func.block(block).insts {
-            left = left.checked_sub(1).ok_or(Stop::Steps)?;
+            left = left.checked_sub(1).ok_or(EvalError::Steps)?;
             let inst = func.inst(value);
-            match machine.step(block, value, inst).map_err(|why| Stop::Failed { why, pc: inst.pc })? {
+            match machine.step(block, value, inst).map_err(|why| EvalError::Failed { why, pc: inst.pc })? {
                 Next::Value(slot) => machine.values[value.index()] = truncate(slot, inst.ty),
                 Next::Edge(succ) => block = machine.take(block, succ),
                 Next::End(outcome) => return Ok(outcome),
@@ -217,17 +217,17 @@ struct Machine<'m, 'a, W> {
     args: &'m [u128],
     /// Wide slots, by value; the bits above a value's own are zero.
     values: Vec<u128>,
-    /// Of the last call.
+    /// Results of the last call.
     results: Vec<u128>,
 }
 
-/// What comes after an instruction.
+/// How execution continues after an instruction.
 enum Next {
-    /// The next one. This is the value, 0 if the instruction has none.
+    /// With the next instruction. This is the value, or 0 if the instruction has none.
     Value(u128),
-    /// The block at the end of this edge.
+    /// With the block that this successor edge leads to.
     Edge(usize),
-    /// Nothing.
+    /// The function ends.
     End(Outcome),
 }
 
@@ -238,7 +238,7 @@ enum Call {
     Reference,
 }
 
-/// As many arguments as any instruction has that is not a phi, call or return.
+/// The maximum number of arguments of an instruction that is not a phi, call or return.
 const MAX_ARGS: usize = 3;
 
 impl<W: World> Machine<'_, '_, W> {
@@ -250,7 +250,7 @@ impl<W: World> Machine<'_, '_, W> {
         values.iter().map(|&value| self.get(value)).collect()
     }
 
-    /// Gives the target's phis their values, all at once, and returns the target.
+    /// Sets the phis of the target in parallel, and returns the target.
     fn take(&mut self, from: Block, succ: usize) -> Block {
         let (to, index) = self.func.edge(from, succ);
         let new: Vec<(Value, u128)> = self.func.phis(to).map(|phi| (phi, self.get(self.func.args(phi)[index]))).collect();
@@ -260,7 +260,7 @@ impl<W: World> Machine<'_, '_, W> {
         to
     }
 
-    /// Executes an instruction. A phi has its value already, from the edge by which its block was entered.
+    /// Executes an instruction. The edge by which a block was entered has already set its phis.
     fn step(&mut self, block: Block, value: Value, inst: &Inst<'_>) -> Result<Next, W::Failure> {
         let mut args = [0; MAX_ARGS];
         args.iter_mut().zip(inst.args.iter()).for_each(|(slot, &arg)| *slot = self.get(arg));
@@ -316,7 +316,7 @@ impl<W: World> Machine<'_, '_, W> {
         }
     }
 
-    /// Executes a call that returns here. Its value is the first result.
+    /// Executes a call that returns to this function. Its value is the first result.
     fn call(&mut self, op: family::Call, inst: &Inst<'_>) -> Result<u128, W::Failure> {
         self.world.at(inst.pc);
         let call = match op {
@@ -329,7 +329,7 @@ impl<W: World> Machine<'_, '_, W> {
         Ok(self.results.first().copied().unwrap_or(0))
     }
 
-    /// Executes an instruction on vectors.
+    /// Executes a vector instruction.
     fn vector(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> u128 {
         if let Some(bits) = self.func.as_vector(value) {
             return bits;
@@ -343,7 +343,7 @@ impl<W: World> Machine<'_, '_, W> {
         plain.or_else(|| vector::eval_lane(opcode, args, inst.imm as u8)).expect("the two have all other instructions")
     }
 
-    /// Executes a load, and returns its value, or a store.
+    /// Executes a load, whose value is returned, or a store.
     fn access(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> Result<u128, Trap> {
         let (memory, address, offset) = (inst.aux, args[0] as u64, inst.imm);
         let ty = self.func.operand_type(value);
@@ -359,7 +359,7 @@ impl<W: World> Machine<'_, '_, W> {
         Ok(semantics::access(opcode).expect("TABLE 2 names loads and stores").extend(loaded as u64).into())
     }
 
-    /// Executes an operation whose meaning is a numeric instruction.
+    /// Executes an operation that is defined by a numeric instruction.
     fn numeric(&mut self, inst: &Inst<'_>, args: &[u64]) -> Result<u64, Trap> {
         if inst.op == Op::MulHigh {
             return Ok(semantics::i64_mul_wide_u([args[0] as i64, args[1] as i64])[1] as u64);
@@ -403,7 +403,7 @@ impl<W: World> Machine<'_, '_, W> {
         Ok(0)
     }
 
-    /// Callee and arguments of a call.
+    /// The callee and arguments of a call.
     fn callee(&self, call: Call, inst: &Inst<'_>) -> (Callee, Vec<u128>) {
         let mut args = self.list(&inst.args);
         let callee = match call {

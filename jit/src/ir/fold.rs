@@ -1,15 +1,15 @@
-//! Constant folding, for construction and every pass. Nothing is ever folded to a NaN, whose bits may differ from machine to
-//! machine, or to a trap.
+//! Constant folding, for construction and every pass. No operation is folded to a NaN, whose bits may differ between
+//! machines, or to a trap.
 
 use super::ops::{Op, Type};
 use weir_bytecode::{Opcode, semantics};
 
-/// The bits of `op` on constants, for one or two arguments of type `operand` and a result of type `result`.
+/// The result bits of `op` on one or two constants of type `operand`; the result has type `result`.
 pub fn fold(op: Op, operand: Type, result: Type, args: &[u64]) -> Option<u64> {
     fold_opcode(op.opcode(operand, result)?, result, args)
 }
 
-/// The same by the Wasm instruction that gives the operation's meaning.
+/// The same for the Wasm instruction that defines the operation.
 pub fn fold_opcode(opcode: Opcode, result: Type, args: &[u64]) -> Option<u64> {
     let bits = semantics::eval(opcode, args)?.ok()? & mask(result);
     (!is_nan(result, bits)).then_some(bits)
@@ -24,7 +24,7 @@ pub fn is_nan(ty: Type, bits: u64) -> bool {
     }
 }
 
-/// All bits of a number of the type.
+/// A mask of the bits that a number of the type has.
 pub fn mask(ty: Type) -> u64 {
     match ty {
         Type::I32 | Type::F32 => 0xFFFF_FFFF,

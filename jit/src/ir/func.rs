@@ -1,7 +1,7 @@
 //! The SSA container: a CFG of ordered blocks over dense, arena-allocated instructions.
 //!
-//! Every instruction is named by the value it defines (of type void if it defines none). Phis are at the head of
-//! their block and have one argument per entry of `preds`. `preds` holds one entry *per edge*: a block that branches
+//! Every instruction is named by the value that it defines (of type void if it defines none). Phis are at the head of
+//! their block and have one argument per entry of `preds`. `preds` has one entry *per edge*: a block that branches
 //! twice to the same successor appears twice in it. An edge is `(block, index into its succs)`; the k-th occurrence of
 //! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
 
@@ -18,25 +18,25 @@ use weir_contract::Entry;
 /// One instruction.
 #[derive(Debug)]
 pub struct Inst<'a> {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
-    /// Type of its value.
+    /// The type of its value.
     pub ty: Type,
-    /// Of a branch: the probability of its first successor, if a profile has it.
+    /// For a branch, the probability of its first successor, if the profile has one.
     pub probability: Option<Probability>,
-    /// Byte offset of the Wasm instruction it stems from.
+    /// The byte offset of its Wasm instruction.
     pub pc: u32,
-    /// An index whose meaning TABLE 2 gives.
+    /// An index; TABLE 2 says of what.
     pub aux: u32,
-    /// A constant whose meaning TABLE 2 gives; of an i32 or f32 constant the upper half is zero.
+    /// A constant whose meaning TABLE 2 defines. The upper half of an i32 or f32 constant is zero.
     pub imm: u64,
     /// Arguments.
     pub args: Args<'a>,
 }
 
 impl Inst<'_> {
-    /// `aux` and `imm` as the first argument of the helper that the operation calls: the segment, or the memory or table with its
-    /// source or segment above it.
+    /// `aux` and `imm` packed into the first argument of the helper that the operation calls: the segment, or the memory or
+    /// table in the low half and its source or segment in the high half.
     pub fn helper_immediates(&self) -> u64 {
         let aux = u64::from(self.aux);
         match self.op.fields() {
@@ -56,27 +56,27 @@ pub struct BlockData<'a> {
     pub preds: List<'a, Block>,
     /// Phis, then other instructions, then one terminator.
     pub insts: List<'a, Value>,
-    /// Successors, as the terminator orders them.
+    /// Successors in the terminator's order.
     pub succs: List<'a, Block>,
 }
 
 /// A function in SSA form.
 #[derive(Debug)]
 pub struct Func<'a> {
-    /// What its lists are allocated in: arguments, the contents and the edges of blocks.
+    /// The arena of its lists: arguments, and the contents and edges of blocks.
     pub arena: &'a Bump,
-    /// Index in its module.
+    /// Its index in the module.
     pub index: u32,
     /// How it is entered.
     pub entry: Entry,
-    /// Types of the parameters, in order, also when entered by OSR.
+    /// The types of the parameters, in order, also if it is entered by OSR.
     pub params: BumpVec<'a, Type>,
     /// Types of the results.
     pub results: BumpVec<'a, Type>,
-    // These grow, and an arena would keep every size that they outgrow.
+    // These are vectors, because an arena would keep every buffer that a growing list leaves.
     insts: Vec<Inst<'a>>,
     blocks: Vec<BlockData<'a>>,
-    /// Union-find parents: `parent[v] == v` unless `v` was replaced, also of those beyond the end.
+    /// Union-find parents: `parent[v] == v` unless `v` was replaced. Values beyond the end have not been replaced.
     parent: Vec<Value>,
     /// The values replaced since the last [`Func::settle`].
     replaced: Vec<Value>,
@@ -104,27 +104,27 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Makes room for this many values and blocks more.
+    /// Makes room for this many additional values and blocks.
     pub fn reserve(&mut self, values: usize, blocks: usize) {
         self.blocks.reserve_exact(blocks);
         self.insts.reserve_exact(values);
     }
 
-    /// A new block, without predecessors, instructions or successors.
+    /// Creates a block without predecessors, instructions or successors.
     pub fn create_block(&mut self) -> Block {
         let block = Block(self.blocks.len() as u32);
         slow_growth::push(&mut self.blocks, BlockData { preds: List::new(), insts: List::new(), succs: List::new() });
         block
     }
 
-    /// A new instruction that is in no block yet.
+    /// Creates an instruction that is in no block yet.
     pub fn create(&mut self, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = Value(self.insts.len() as u32);
         slow_growth::push(&mut self.insts, Inst { op, ty, probability: None, pc, aux, imm, args: Args::new(self.arena, args) });
         value
     }
 
-    /// Makes `value` compute something else, of the same type, in its place.
+    /// Replaces the operation that computes `value`, whose type stays the same.
     pub fn become_op(&mut self, value: Value, op: Op, imm: u64, args: &[Value]) {
         let args = Args::new(self.arena, args);
         let inst = &mut self.insts[value.index()];
@@ -145,7 +145,7 @@ impl<'a> Func<'a> {
         self.insts[branch.index()].probability = probability;
     }
 
-    /// A new instruction at the end of `block`.
+    /// Creates an instruction at the end of `block`.
     #[expect(clippy::too_many_arguments, reason = "they are the fields of an instruction and where it goes")]
     pub fn append(&mut self, block: Block, op: Op, ty: Type, pc: u32, aux: u32, imm: u64, args: &[Value]) -> Value {
         let value = self.create(op, ty, pc, aux, imm, args);
@@ -153,45 +153,44 @@ impl<'a> Func<'a> {
         value
     }
 
-    /// Adds the edge `from → to`, as `from`'s last successor and `to`'s last predecessor. Phis of `to` are the
-    /// caller's.
+    /// Adds the edge `from → to`, as `from`'s last successor and `to`'s last predecessor. The caller extends the phis of `to`.
     pub fn add_edge(&mut self, from: Block, to: Block) {
         self.push_succ(from, to);
         self.push_pred(to, from);
     }
 
-    /// Adds `to` as `from`'s last successor; the other end of the edge is the caller's.
+    /// Adds `to` as `from`'s last successor. The caller adds the predecessor.
     pub fn push_succ(&mut self, from: Block, to: Block) {
         self.blocks[from.index()].succs.push(self.arena, to);
     }
 
-    /// Adds `from` as `to`'s last predecessor; the other end of the edge is the caller's.
+    /// Adds `from` as `to`'s last predecessor. The caller adds the successor.
     pub fn push_pred(&mut self, to: Block, from: Block) {
         self.blocks[to.index()].preds.push(self.arena, from);
     }
 
-    /// Makes room for this many successors of `block` more.
+    /// Makes room for this many additional successors of `block`.
     pub fn reserve_succs(&mut self, block: Block, count: usize) {
         self.blocks[block.index()].succs.reserve(self.arena, count);
     }
 
-    /// Adds predecessors to `block`; the other ends of the edges are the caller's.
+    /// Adds predecessors to `block`. The caller adds the successors.
     pub fn extend_preds(&mut self, block: Block, preds: impl ExactSizeIterator<Item = Block>) {
         self.blocks[block.index()].preds.extend(self.arena, preds);
     }
 
-    /// Puts `value` at the end of `block`.
+    /// Appends `value` to `block`.
     pub fn push(&mut self, block: Block, value: Value) {
         self.blocks[block.index()].insts.push(self.arena, value);
     }
 
-    /// Puts these values at the end of `block`.
+    /// Appends these values to `block`.
     pub fn extend(&mut self, block: Block, values: &[Value]) {
         self.blocks[block.index()].insts.extend(self.arena, values.iter().copied());
     }
 
-    /// The target of edge `(from, succ)`, `succ` an index into `from`'s successors, and the index of the edge in the
-    /// target's predecessors and phi arguments.
+    /// The target of the edge `(from, succ)`, where `succ` indexes `from`'s successors, and the edge's index in the target's
+    /// predecessors and phi arguments.
     pub fn edge(&self, from: Block, succ: usize) -> (Block, usize) {
         let succs = &self.block(from).succs;
         let to = succs[succ];
@@ -201,8 +200,8 @@ impl<'a> Func<'a> {
         (to, index)
     }
 
-    /// Takes the edges into `block` away for whose predecessor `keep`, asked in order, says no: from the predecessors
-    /// and from the arguments of the phis. The successors at the other ends are the caller's.
+    /// Removes those edges into `block` for whose predecessor `keep` returns false, from the predecessors and from the
+    /// arguments of the phis. `keep` is called in order. The caller removes the successors.
     pub fn retain_preds(&mut self, block: Block, keep: impl FnMut(Block) -> bool) {
         let arena = self.arena;
         let data = &mut self.blocks[block.index()];
@@ -222,17 +221,17 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Gives `value` other arguments.
+    /// Sets the arguments of `value`.
     pub fn set_args(&mut self, value: Value, args: &[Value]) {
         self.insts[value.index()].args = Args::new(self.arena, args);
     }
 
-    /// How many values there are, those in no block included.
+    /// The number of values, including those in no block.
     pub fn num_values(&self) -> usize {
         self.insts.len()
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn num_blocks(&self) -> usize {
         self.blocks.len()
     }
@@ -305,8 +304,8 @@ impl<'a> Func<'a> {
         self.block(block).insts.iter().copied().take_while(|&value| self.op(value) == Op::Phi)
     }
 
-    /// Types of the operand that decides the meaning of a numeric operation or access: argument 0, or for a store the
-    /// stored value, and for a load the result.
+    /// The type of the operand that selects the Wasm instruction of a numeric operation or access: argument 0, or the stored
+    /// value for a store, and the result for a load.
     pub fn operand_type(&self, value: Value) -> Type {
         let inst = self.inst(value);
         match inst.op.access_width(inst.ty) {
@@ -316,8 +315,8 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Lets every use of `old` mean `new` from now on. Uses are rewritten by [`Func::settle`]; until then read them
-    /// through [`Func::find`].
+    /// From now on, every use of `old` means `new`. [`Func::settle`] rewrites uses; until then read them through
+    /// [`Func::find`].
     pub fn replace(&mut self, old: Value, new: Value) {
         let (old, new) = (self.find(old), self.find(new));
         if old != new {
@@ -335,7 +334,7 @@ impl<'a> Func<'a> {
         self.parent.get(value.index()).copied().unwrap_or(value)
     }
 
-    /// What [`Func::find`] finds, with the way there left as it is.
+    /// Like [`Func::find`], but without shortening the path.
     pub fn root(&self, mut value: Value) -> Value {
         loop {
             let up = self.parent(value);
@@ -370,12 +369,12 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Puts each of these values, which are ordered by it, before what is at an index in `block`.
+    /// Inserts each of these values before the given index in `block`; the list is ordered by index.
     pub fn insert(&mut self, block: Block, values: &[(usize, Value)]) {
         let insts = &mut self.blocks[block.index()].insts;
         let mut from = insts.len();
         insts.extend(self.arena, values.iter().map(|&(_, value)| value));
-        // From the end, so that nothing is moved twice.
+        // From the end, so that no entry is moved twice.
         for (earlier, &(at, value)) in values.iter().enumerate().rev() {
             insts.copy_within(at..from, at + earlier + 1);
             insts[at + earlier] = value;
@@ -383,7 +382,7 @@ impl<'a> Func<'a> {
         }
     }
 
-    /// Puts these values before all others in `block`.
+    /// Inserts these values before all others in `block`.
     pub fn prepend(&mut self, block: Block, values: &[Value]) {
         self.blocks[block.index()].insts.insert(self.arena, 0, values);
     }
@@ -393,14 +392,14 @@ impl<'a> Func<'a> {
         self.parent(value) != value
     }
 
-    /// Replaces every argument by its replacement and takes replaced instructions out of their blocks. Afterwards no
-    /// replacement is pending. Cost: nothing if none is, else O(values + arguments).
+    /// Replaces every argument by its replacement, and removes replaced instructions from their blocks. No replacement is
+    /// pending afterwards. Cost: O(values + arguments), or nothing if no replacement is pending.
     pub fn settle(&mut self) {
         if self.replaced.is_empty() {
             return;
         }
         self.extend_parents();
-        // Every path is one step long then, and most are none.
+        // After this, every path has at most one step; most have none.
         for i in 0..self.replaced.len() {
             let value = self.replaced[i];
             self.parent[value.index()] = self.find(value);
@@ -421,9 +420,9 @@ impl<'a> Func<'a> {
     }
 }
 
-/// Equal if the same instructions are in the same blocks in the same order, with the same numbers where they have a
-/// value. Instructions in no block, empty blocks at the end and the numbers of void instructions, which nothing
-/// can refer to, do not count.
+/// Functions are equal if they have the same instructions in the same blocks in the same order, and values have the
+/// same numbers. Instructions in no block, empty blocks at the end, and the numbers of void instructions, which cannot
+/// be referred to, do not count.
 impl PartialEq for Func<'_> {
     fn eq(&self, other: &Func<'_>) -> bool {
         let signature = |func: &Func<'_>| (func.index, func.entry);

@@ -1,4 +1,4 @@
-//! The numbers that name values and blocks.
+//! The numbers of values and blocks.
 
 use crate::hash_table::Slot;
 
@@ -9,7 +9,7 @@ macro_rules! index {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Its number.
+            /// The number as an index.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }

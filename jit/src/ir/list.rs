@@ -1,14 +1,15 @@
-//! Lists in an arena that hold a few entries themselves: most blocks have few edges and most instructions few arguments.
+//! Lists in an arena with inline room for a few entries: most blocks have few edges, and most instructions few
+//! arguments.
 
 use super::index::Value;
 use bumpalo::Bump;
 use std::fmt::{Debug, Formatter};
 use std::ops::{Deref, DerefMut};
 
-/// A list that grows, of the size of a slice and a number. Three entries need no room in the arena.
+/// A growable list, as large as a slice and a number. Three entries take no memory in the arena.
 pub struct List<'a, T>(Items<'a, T>);
 
-/// The first `len` of what there is room for.
+/// The first `len` entries are used; the others are room to grow.
 enum Items<'a, T> {
     Few { items: [T; FEW], len: u32 },
     Many { items: &'a mut [T], len: u32 },
@@ -17,7 +18,7 @@ enum Items<'a, T> {
 const FEW: usize = 3;
 
 impl<T: Copy + Default> List<'_, T> {
-    /// An empty one.
+    /// An empty list.
     pub fn new() -> Self {
         List(Items::Few { items: [T::default(); FEW], len: 0 })
     }
@@ -30,7 +31,7 @@ impl<T: Copy + Default> Default for List<'_, T> {
 }
 
 impl<'a, T: Copy + Default> List<'a, T> {
-    /// Entries that there is room for.
+    /// The number of entries for which there is room.
     fn room(&self) -> usize {
         match &self.0 {
             Items::Few { .. } => FEW,
@@ -38,7 +39,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         }
     }
 
-    /// Makes room for `more` entries at the end, and no more than that.
+    /// Makes room for exactly `more` entries at the end.
     pub fn reserve(&mut self, arena: &'a Bump, more: usize) {
         let len = self.len();
         if len + more > self.room() {
@@ -48,7 +49,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         }
     }
 
-    /// Adds `item` at the end.
+    /// Appends `item`.
     pub fn push(&mut self, arena: &'a Bump, item: T) {
         if self.len() == self.room() {
             self.reserve(arena, self.len().max(1));
@@ -56,13 +57,13 @@ impl<'a, T: Copy + Default> List<'a, T> {
         self.lengthen(1)[0] = item;
     }
 
-    /// Adds `more` at the end.
+    /// Appends `more`.
     pub fn extend(&mut self, arena: &'a Bump, more: impl ExactSizeIterator<Item = T>) {
         self.reserve(arena, more.len());
         self.lengthen(more.len()).iter_mut().zip(more).for_each(|(slot, item)| *slot = item);
     }
 
-    /// The entries beyond the end become the list's, as many as there is room for.
+    /// Extends the list by `more` entries, for which there must be room, and returns these.
     fn lengthen(&mut self, more: usize) -> &mut [T] {
         let (items, len) = match &mut self.0 {
             Items::Few { items, len } => (&mut items[..], len),
@@ -73,7 +74,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         &mut items[from..from + more]
     }
 
-    /// Puts `more` before the entry at index `at`.
+    /// Inserts `more` before the entry at index `at`.
     pub fn insert(&mut self, arena: &'a Bump, at: usize, more: &[T]) {
         let old = self.len();
         self.reserve(arena, more.len());
@@ -94,14 +95,14 @@ impl<'a, T: Copy + Default> List<'a, T> {
         self.truncate(kept);
     }
 
-    /// Takes the last entry away.
+    /// Removes the last entry.
     pub fn pop(&mut self) -> Option<T> {
         let last = *self.last()?;
         self.truncate(self.len() - 1);
         Some(last)
     }
 
-    /// Keeps the first `kept` entries, of which there are as many.
+    /// Keeps the first `kept` entries; there must be as many.
     pub fn truncate(&mut self, kept: usize) {
         debug_assert!(kept <= self.len());
         match &mut self.0 {
@@ -109,7 +110,7 @@ impl<'a, T: Copy + Default> List<'a, T> {
         }
     }
 
-    /// Takes all entries away.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.truncate(0);
     }
@@ -167,16 +168,16 @@ impl<T: Debug> Debug for List<'_, T> {
     }
 }
 
-/// The arguments of an instruction, as big as a slice: more than two are in the arena.
+/// The arguments of an instruction, as large as a slice. More than two are in the arena.
 pub struct Args<'a>(Arguments<'a>);
 
 enum Arguments<'a> {
-    /// Those in front of the first `ABSENT`.
+    /// The arguments before the first `ABSENT`.
     Few([Value; 2]),
     Many(&'a mut [Value]),
 }
 
-/// No argument.
+/// Marks a missing argument.
 const ABSENT: Value = Value(u32::MAX);
 
 impl<'a> Args<'a> {

@@ -1,8 +1,8 @@
-//! The SSA that everything between bytecode and machine code works on.
+//! The SSA form between bytecode and machine code.
 //!
-//! [`ops`] is TABLE 2; [`func`] the container, of [`list`]s in an arena; [`mod@print`] and [`mod@parse`] its text;
-//! [`verify`](mod@crate::analysis::verify) has its rules; [`mod@eval`] runs it, and so is the oracle of every pass;
-//! [`mod@fold`] and [`rules`] hold constant folding and the algebra of operations.
+//! [`ops`] is TABLE 2; [`func`] is the container, made of [`list`]s in an arena; [`mod@print`] and [`mod@parse`] are
+//! its text; [`verify`](mod@crate::analysis::verify) has its rules; [`mod@eval`] runs it, as the oracle of every pass;
+//! [`mod@fold`] and [`rules`] have constant folding and algebraic rules.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -21,7 +21,7 @@ mod rows;
 pub mod rules;
 pub mod sandbox;
 
-pub use eval::{Callee, Outcome, Stop, World, eval};
+pub use eval::{Callee, EvalError, Outcome, World, eval};
 pub use func::{Func, Inst};
 pub use index::{Block, Value};
 pub use list::{Args, List};

@@ -1,21 +1,24 @@
 //! TABLE 2: every SSA operation, one row each.
 //!
-//! A row is `Name, "name", arity, Effect, mirror, inverse, gives, calls, access, fields, [operand result Opcode, …]`, in the
-//! family to which the operation belongs; no column has a default:
+//! A row is `Name, "name", arity, Effect, mirror, inverse, gives, calls, access, fields, [operand result Opcode, …]`,
+//! in the operation's family. No column has a default:
 //!
-//! * `mirror`: the operation that computes the same from its two arguments exchanged; the operation itself if it commutes.
-//! * `inverse`: the comparison that holds exactly where this one does not. Orders of floats have none: NaN fails them all.
-//! * `gives`: `bit` if its value is always 0 or 1.
-//! * `calls`: [`Calls`]. `access`: the bytes that it touches in a memory; `all` those of the value. `fields`: [`Fields`].
+//! * `mirror`: the operation that computes the same with its two arguments exchanged; for a commutative operation,
+//!   itself.
+//! * `inverse`: the comparison that is true exactly where this one is false. Orders of floats have none, because every
+//!   order with a NaN is false.
+//! * `gives`: `bit` if its value is always 0 or 1, else `any`.
+//! * `calls`: [`Calls`]. `access`: the number of bytes that it accesses in a memory, `all` for those of the value.
+//!   `fields`: [`Fields`].
 //!
 //! The test `rows_say_what_the_instructions_do` compares the columns with what the Wasm instructions compute.
 //!
-//! Each family is an enum of its own, so that a `match` on an operation is exhaustive by family, then within it.
+//! Each family is an enum, so that a `match` on an operation is exhaustive by family, and then within the family.
 //!
-//! Numeric operations are generic in their width: each bracket entry names the Wasm instruction that gives the operation's meaning
-//! for one operand type (that of argument 0) and one result type, so that `bytecode::semantics` stays the only place where meaning is
-//! written. `*` as arity means a list. Loads and stores name the Wasm instruction in the same way, with the type of the value that is
-//! loaded or stored in both columns.
+//! Numeric operations are generic in their width. Each entry in brackets names the Wasm instruction that defines the
+//! operation for one operand type (that of argument 0) and one result type, so that the meaning is written only in
+//! `bytecode::semantics`. An arity of `*` is a list. Loads and stores name their Wasm instruction in the same way, with
+//! the type of the loaded or stored value in both columns.
 
 use weir_bytecode::{Opcode, ValType};
 use weir_contract::Helper;
@@ -41,7 +44,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Its name in the textual form.
+    /// The type's name in the textual form.
     pub const fn name(self) -> &'static str {
         match self {
             Type::Void => "void",
@@ -59,12 +62,12 @@ impl Type {
         [Type::Void, Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::Ref].into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Whether it lives in a vector register.
+    /// Whether values of the type are in vector registers.
     pub const fn is_float(self) -> bool {
         matches!(self, Type::F32 | Type::F64 | Type::V128)
     }
 
-    /// Whether it is of numbers, which are their bits, of at most 64.
+    /// Whether the type is one of numbers, which are represented by at most 64 bits.
     pub const fn is_number(self) -> bool {
         matches!(self, Type::I32 | Type::I64 | Type::F32 | Type::F64)
     }
@@ -86,9 +89,9 @@ impl From<ValType> for Type {
 /// What executing an operation may do besides computing its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Nothing: equal operands give an equal value, at any time; of a phi, only in its block.
+    /// Nothing. Equal operands always give an equal value; for phis, this holds only within a block.
     Pure,
-    /// It may trap, and nothing else.
+    /// It may trap, but does nothing else.
     Trap,
     /// It reads state that a `Write` may change.
     Read,
@@ -105,18 +108,18 @@ pub enum Effect {
 macro_rules! for_each_op {
     ($m:ident) => {
         $m! {
-            /// Values without arguments, and those that choose among values.
+            /// Values without arguments, and selections among values.
             Leaf {
-                // `const`: imm is the bits. `param`: imm is its number; entry block only, first. `osr_slot`: imm is the frame
-                // slot (in 8-byte slots from fp); entry block of an OSR body only.
+                // `const`: imm has the bits. `param`: imm is its number; first in the entry block. `osr_slot`: imm is the frame
+                // slot (in 8-byte slots from fp); only in the entry block of an OSR body.
                 Const, "const", 0, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Bits, [];
                 Param, "param", 0, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 OsrSlot, "osr_slot", 0, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 // One argument per predecessor, in the order of `preds`; at the head of its block.
                 Phi, "phi", *, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
-                // Result `imm` (1 or more) of the call that is its argument, directly after that call.
+                // Result number `imm` (1 or more) of the call that is its argument, directly after that call.
                 Result, "result", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
-                // condition, value if non-zero, value if zero.
+                // Arguments: the condition, the value if it is non-zero, the value if it is zero.
                 Select, "select", 3, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
             }
             /// Operations on two integers.
@@ -124,7 +127,7 @@ macro_rules! for_each_op {
                 Add, "add", 2, Pure, mirror: Add, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32Add, I64 I64 I64Add];
                 Sub, "sub", 2, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32Sub, I64 I64 I64Sub];
                 Mul, "mul", 2, Pure, mirror: Mul, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32Mul, I64 I64 I64Mul];
-                // The high half of what the instruction gives: the low half is `mul`.
+                // The high half of the instruction's result; `mul` gives the low half.
                 MulHigh, "mul_high", 2, Pure, mirror: MulHigh, inverse: none, gives: any, calls: none, access: none, fields: None, [I64 I64 I64MulWideU];
                 DivS, "div_s", 2, Trap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32DivS, I64 I64 I64DivS];
                 DivU, "div_u", 2, Trap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32DivU, I64 I64 I64DivU];
@@ -153,7 +156,7 @@ macro_rules! for_each_op {
                 GeS, "ge_s", 2, Pure, mirror: LeS, inverse: LtS, gives: bit, calls: none, access: none, fields: None, [I32 I32 I32GeS, I64 I32 I64GeS];
                 GeU, "ge_u", 2, Pure, mirror: LeU, inverse: LtU, gives: bit, calls: none, access: none, fields: None, [I32 I32 I32GeU, I64 I32 I64GeU];
             }
-            /// Counts of bits, and extensions of the lower bits of an integer.
+            /// Bit counts, and extensions of an integer's lower bits.
             Bits {
                 Clz, "clz", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32Clz, I64 I64 I64Clz];
                 Ctz, "ctz", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [I32 I32 I32Ctz, I64 I64 I64Ctz];
@@ -208,7 +211,7 @@ macro_rules! for_each_op {
             }
             /// References: a pointer, or 0 for null.
             Reference {
-                // Its argument, which is not null.
+                // Its argument; traps if that is null.
                 NonNull, "non_null", 1, Trap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 RefIsNull, "ref_is_null", 1, Pure, mirror: none, inverse: none, gives: bit, calls: none, access: none, fields: None, [];
                 // aux is the function.
@@ -216,9 +219,9 @@ macro_rules! for_each_op {
             }
             /// Vectors.
             Simd {
-                // aux is the code of the Wasm instruction, imm its lane. Instead of immediates, `v128.const` has its two halves
-                // for arguments, the lower first, and `i8x16.shuffle` has the lanes for its third, all constants. Accesses to
-                // memory other than of all 16 bytes are a load or a store with one of these.
+                // aux is the code of the Wasm instruction, imm its lane. `v128.const` has its two halves as arguments instead
+                // of an immediate, the lower first, and `i8x16.shuffle` has its lanes as the third argument; all these are
+                // constants. A memory access of fewer than 16 bytes is a load or a store and one of these.
                 Vector, "vector", *, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Vector, [];
             }
             /// Loads: `[address]`; imm is the offset, aux the memory.
@@ -240,7 +243,7 @@ macro_rules! for_each_op {
                 Store32, "store32", 2, Write, mirror: none, inverse: none, gives: any, calls: none, access: 4, fields: Access, [I64 I64 I64Store32];
             }
             /// Memories: aux is the memory; for copy, imm is the source memory; for init and data_drop, imm is the segment.
-            /// Addresses, sizes and lengths have the memory's index type (memory.copy: the length has the smaller one).
+            /// Addresses, sizes and lengths have the memory's index type (memory.copy: the length has the smaller of the two).
             Memory {
                 MemorySize, "memory_size", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Memory, [];
                 MemoryGrow, "memory_grow", 1, Write, mirror: none, inverse: none, gives: any, calls: MemoryGrow, access: none, fields: Memory, [];
@@ -255,9 +258,9 @@ macro_rules! for_each_op {
                 GlobalSet, "global_set", 1, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Global, [];
             }
             /// Tables: aux is the table; for copy, imm is the source table; for init and elem_drop, imm is the segment.
-            /// Indices, sizes and lengths have the table's index type (table.copy: the length has the smaller one). Operands
-            /// are in the order of the operand stack: get `[index]`, set [index, reference], grow [reference, delta], fill
-            /// [index, reference, length].
+            /// Indices, sizes and lengths have the table's index type (table.copy: the length has the smaller of the two).
+            /// Operands are in the order of the operand stack: get `[index]`, set [index, reference], grow [reference, delta],
+            /// fill [index, reference, length].
             Table {
                 TableGet, "table_get", 1, ReadTrap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Table, [];
                 TableSet, "table_set", 2, Write, mirror: none, inverse: none, gives: any, calls: TableSet, access: none, fields: Table, [];
@@ -268,22 +271,22 @@ macro_rules! for_each_op {
                 TableInit, "table_init", 3, Write, mirror: none, inverse: none, gives: any, calls: TableInit, access: none, fields: TableSegment, [];
                 ElemDrop, "elem_drop", 0, Write, mirror: none, inverse: none, gives: any, calls: ElemDrop, access: none, fields: ElemSegment, [];
             }
-            /// Calls that return here. The value is the first result (void if none), `result` reads the others. aux is the
-            /// function, or the type index with imm the table; the table index is the *last* argument, as on the operand
-            /// stack, and so is the reference, proved not to be null, of `call_ref`.
+            /// Calls that return here. The value is the first result (void if there is none); `result` reads the others. aux is
+            /// the function, or the type index with the table in imm; the table index is the *last* argument, as on the operand
+            /// stack. So is the reference of `call_ref`, which has been proved not to be null.
             Call {
                 Call, "call", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Func, [];
                 CallIndirect, "call_indirect", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Indirect, [];
                 CallRef, "call_ref", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Type, [];
             }
-            /// Accounting: see the contract. `fuel`: imm is the cost.
+            /// Accounting, as the contract defines it. `fuel`: imm is the cost.
             Accounting {
                 Fuel, "fuel", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Poll, "poll", 0, Write, mirror: none, inverse: none, gives: any, calls: poll, access: none, fields: None, [];
             }
-            /// The ends of blocks, whose successors are the block's. `branch`: `[condition]`, successors [if non-zero, if zero].
-            /// `br_table`: `[index]`, last successor is the default. `trap`: aux is the trap's code. Fields of
-            /// calls as above.
+            /// The ends of blocks; the successors belong to the block. `branch`: `[condition]`, successors [if non-zero, if
+            /// zero]. `br_table`: `[index]`; the last successor is the default. `trap`: aux is the trap's code. Calls have the
+            /// fields given above.
             Terminator {
                 Jump, "jump", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 Branch, "branch", 1, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Probability, [];
@@ -298,22 +301,22 @@ macro_rules! for_each_op {
     };
 }
 
-/// Which call an operation becomes.
+/// The kind of call that an operation becomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Calls {
-    /// None.
+    /// It is not a call.
     None,
-    /// That of a function, which returns here.
+    /// A call of a function, which returns here.
     Function,
-    /// That of a function in place of the one that it is in.
+    /// A tail call of a function.
     Tail,
-    /// That of a function of the runtime.
+    /// A call of a helper of the runtime.
     Helper(Helper),
-    /// That of [`Helper::Poll`] once the deadline is reached; it preserves all registers.
+    /// A call of [`Helper::Poll`] when the deadline is reached; it preserves all registers.
     Poll,
 }
 
-/// Bytes in memory that an operation touches.
+/// The bytes in memory that an operation accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Access {
     /// None: it is neither a load nor a store.
@@ -394,11 +397,11 @@ macro_rules! define_ops {
             $($(#[doc = concat!("`", $text, "`")] $name,)*)*
         }
 
-        /// The operations by family.
+        /// The enum of each family.
         pub mod family {
             use super::Op;
 
-            /// An operation as one of its family.
+            /// An operation as a variant of its family.
             #[derive(Clone, Copy, PartialEq, Eq, Debug)]
             pub enum Family {
                 $($(#[$about])* $family($family),)*
@@ -422,7 +425,7 @@ macro_rules! define_ops {
             )*
 
             impl Op {
-                /// The operation as one of its family.
+                /// The operation as a variant of its family.
                 #[inline(always)]
                 pub const fn family(self) -> Family {
                     match self {
@@ -443,14 +446,14 @@ macro_rules! define_ops {
                 }
             }
 
-            /// How many arguments it has; `None` for a list.
+            /// The number of arguments, or `None` for a list.
             pub const fn arity(self) -> Option<usize> {
                 match self {
                     $($(Op::$name => arity!($arity),)*)*
                 }
             }
 
-            /// What else it does.
+            /// Its side effects.
             #[inline(always)]
             pub const fn effect(self) -> Effect {
                 match self {
@@ -458,7 +461,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The operation that computes the same from its two arguments exchanged.
+            /// The operation that computes the same with its two arguments exchanged.
             #[inline(always)]
             pub const fn mirror(self) -> Option<Op> {
                 match self {
@@ -466,7 +469,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The comparison that holds exactly where this one does not.
+            /// The comparison that is true exactly where this one is false.
             #[inline(always)]
             pub const fn inverse(self) -> Option<Op> {
                 match self {
@@ -482,7 +485,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// Which call it becomes.
+            /// The kind of call that it becomes.
             #[inline(always)]
             pub const fn calls(self) -> Calls {
                 match self {
@@ -497,7 +500,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// What its `aux` and `imm` mean.
+            /// The meaning of `aux` and `imm`.
             #[inline(always)]
             pub const fn fields(self) -> Fields {
                 match self {
@@ -505,7 +508,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The Wasm instruction that gives its meaning at these types, if it is numeric or an access.
+            /// The Wasm instruction that defines it at these types, if it is numeric or an access.
             pub const fn opcode(self, operand: Type, result: Type) -> Option<Opcode> {
                 match (self, operand, result) {
                     $($($((Op::$name, Type::$operand, Type::$result) => Some(Opcode::$opcode),)*)*)*
@@ -513,7 +516,7 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The operation and the operand and result types that mean a numeric instruction, load or store.
+            /// The operation, operand type and result type of a numeric instruction, load or store.
             pub const fn from_opcode(opcode: Opcode) -> Option<(Op, Type, Type)> {
                 match opcode {
                     $($($(Opcode::$opcode => Some((Op::$name, Type::$operand, Type::$result)),)*)*)*
@@ -535,7 +538,8 @@ macro_rules! define_ops {
 for_each_op!(define_ops);
 
 impl Op {
-    /// Whether no code is made at its place: constants are made where they are used; the entry, edges and calls define the others.
+    /// Whether no code is emitted at its position: constants are materialised at their uses, and the other such values are
+    /// defined by the entry, by edges or by calls.
     pub const fn is_defined_elsewhere(self) -> bool {
         match self.family() {
             family::Family::Leaf(leaf) => match leaf {
@@ -563,7 +567,7 @@ impl Op {
         matches!(self.calls(), Calls::Function)
     }
 
-    /// Whether it calls a function in place of the one that it is in.
+    /// Whether it is a tail call.
     #[inline]
     pub const fn is_tail_call(self) -> bool {
         matches!(self.calls(), Calls::Tail)
@@ -575,7 +579,7 @@ impl Op {
         matches!(self.calls(), Calls::Function | Calls::Helper(_))
     }
 
-    /// Whether it may be deleted when nothing uses its value.
+    /// Whether it may be removed when its value is not used.
     #[inline]
     pub const fn is_removable(self) -> bool {
         matches!(self.effect(), Effect::Pure | Effect::Read)
@@ -586,7 +590,8 @@ impl Op {
         self.mirror() == Some(self)
     }
 
-    /// Bytes that a load or store touches, `None` for everything else. `ty` is the type of the loaded or stored value.
+    /// The number of bytes that a load or store accesses, or `None` for other operations. `ty` is the type of the loaded or
+    /// stored value.
     #[inline]
     pub const fn access_width(self, ty: Type) -> Option<u32> {
         match self.access() {
@@ -601,20 +606,20 @@ impl Op {
     }
 }
 
-/// The instruction on vectors with this code, which `aux` of [`Op::Vector`] is, unless it accesses memory.
+/// The vector instruction with this code (the `aux` of [`Op::Vector`]), unless it accesses memory.
 pub fn vector_opcode(code: u32) -> Option<Opcode> {
     let op = u16::try_from(code).ok().and_then(Opcode::from_code)?;
     op.lanes().is_some().then_some(op)
 }
 
-/// What `aux` and `imm` of an operation mean. A field that has no meaning is 0.
+/// The meaning of an operation's `aux` and `imm`. A field without meaning is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fields {
-    /// Neither has one.
+    /// Neither field has a meaning.
     None,
     /// `imm` holds the bits of a constant.
     Bits,
-    /// `imm` is a number: of a parameter, frame slot or result, or a cost.
+    /// `imm` is a number: the number of a parameter, frame slot or result, or a cost.
     Number,
     /// `aux` is the memory, `imm` the offset.
     Access,
@@ -644,8 +649,8 @@ pub enum Fields {
     Type,
     /// `aux` is the code of a [`weir_bytecode::Trap`].
     Trap,
-    /// `aux` is the code of an instruction on vectors, `imm` its lane if it has one.
+    /// `aux` is the code of a vector instruction, `imm` its lane if it has one.
     Vector,
-    /// Neither has one; the instruction's `probability` is that of the branch, if it is known.
+    /// Neither field has a meaning; the instruction's `probability` is the branch's, if known.
     Probability,
 }

@@ -1,9 +1,9 @@
-//! The textual form, read: see [`super::print()`] for what it looks like.
+//! The parser of the textual form, which [`super::print()`] describes.
 //!
-//! Written by hand it may leave out more: `preds` (then derived from the terminators, in block order), the numbers of
-//! void instructions, the predecessors in a phi (then positional). `;` starts a comment. What the text cannot get wrong
-//! without ceasing to mean a function is an error here; everything else is the verifier's business, so that malformed
-//! functions can be written down for its tests.
+//! Hand-written text may omit more than the printer does: `preds` (derived from the terminators, in block order), the
+//! numbers of void instructions, and the predecessors in a phi (arguments are then in order). `;` starts a comment. An
+//! error of the text is reported here only if the text denotes no function; the verifier checks everything else, so
+//! that its tests can contain malformed functions.
 
 use super::func::Func;
 use super::index::{Block, Value};
@@ -17,21 +17,21 @@ use weir_contract::Entry;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: expected {expected}, found {found}")]
 pub struct ParseError {
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What may be there.
+    /// What was expected.
     pub expected: String,
-    /// What is there.
+    /// What was found.
     pub found: String,
 }
 
-/// Values and blocks have numbers below this, so that a short text cannot exhaust memory.
+/// The limit of the numbers of values and blocks, so that a short text cannot exhaust memory.
 const MAX_NUMBER: u32 = 1 << 22;
 
-/// Reads one function.
+/// Parses one function.
 ///
 /// # Errors
-/// The first line that is not in the textual form, or that uses a value or block that no line defines.
+/// The first line that does not parse, or that uses a value or block that is not defined.
 pub fn parse<'a>(arena: &'a Bump, text: &str) -> Result<Func<'a>, ParseError> {
     let mut parser = Parser::default();
     let mut func = None;
@@ -78,7 +78,7 @@ fn header<'a>(cursor: &mut Cursor<'_>, arena: &'a Bump) -> Result<Func<'a>, Pars
     Ok(Func::new(arena, index, entry, params, results))
 }
 
-/// An instruction as read: its number and those of its block's predecessors may come later.
+/// An instruction whose number, and whose block's predecessors, may be known only later.
 struct Pending {
     line: usize,
     number: Option<u32>,
@@ -153,7 +153,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Builds the function from what was read.
+    /// Builds the function from the parsed blocks.
     fn finish(mut self, mut func: Func<'_>) -> Result<Func<'_>, ParseError> {
         let numbers = self.assign_numbers()?;
         self.derive_preds()?;
@@ -186,14 +186,14 @@ impl Parser {
                     func.inst_mut(value).probability = inst.probability;
                     value
                 }
-                // A number that no line defines is that of an instruction in no block.
+                // A number that is not defined belongs to an instruction in no block.
                 None => func.create(Op::Const, Type::Void, 0, 0, 0, &[]),
             };
         }
         Ok(func)
     }
 
-    /// Gives unnumbered instructions the lowest free numbers, in order, and returns the end of all numbers.
+    /// Gives unnumbered instructions the lowest free numbers, in order, and returns the number of values.
     fn assign_numbers(&mut self) -> Result<u32, ParseError> {
         let mut used = Vec::new();
         let mut count = 0;
@@ -224,7 +224,7 @@ impl Parser {
         Ok(end)
     }
 
-    /// Checks that successors exist, and lists the predecessors of each block that does not list them itself.
+    /// Checks that successors exist, and derives the predecessors of each block whose list was omitted.
     fn derive_preds(&mut self) -> Result<(), ParseError> {
         let mut preds = vec![Vec::new(); self.blocks.len()];
         for (block, pending) in self.blocks.iter().enumerate() {
@@ -245,7 +245,7 @@ impl Parser {
 }
 
 impl Pending {
-    /// What is between the operation's name and its arguments.
+    /// The fields between the operation's name and its arguments.
     fn fields(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
         match self.op.fields() {
             Fields::None => {}
@@ -337,7 +337,7 @@ impl Pending {
         }
     }
 
-    /// Puts the arguments of a phi with labels into the order of `preds`.
+    /// Sorts the arguments of a phi with labels into the order of `preds`.
     fn order_by(&mut self, preds: &[Block]) -> Result<(), ParseError> {
         if self.labels.is_empty() || self.labels == preds {
             return Ok(());
@@ -355,7 +355,7 @@ impl Pending {
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Cursor<'t> {
     line: usize,
     rest: &'t str,
@@ -383,8 +383,8 @@ impl<'t> Cursor<'t> {
         error(self.line, expected, found)
     }
 
-    /// Reads with `read`; what it cannot read is not what was `expected`. (The error is made only then: lines can be
-    /// long.)
+    /// Applies `read`; if it fails, the error is that `expected` was not found. (The error is built only then, because lines
+    /// can be long.)
     fn read<T>(&mut self, expected: &str, read: impl FnOnce(&mut Self) -> Option<T>) -> Result<T, ParseError> {
         let start = Cursor { line: self.line, rest: self.rest };
         read(self).ok_or_else(|| start.error(expected))
@@ -394,7 +394,7 @@ impl<'t> Cursor<'t> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.error("the end of the line")) }
     }
 
-    /// Letters, digits and underscores.
+    /// A word of letters, digits and underscores.
     fn word(&mut self) -> &'t str {
         let len = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
         let word = &self.rest[..len];

@@ -1,4 +1,4 @@
-//! The textual form, written. [`super::parse()`] reads it back: `parse(print(f)) == f`.
+//! The printer of the textual form. [`super::parse()`] is its inverse: `parse(print(f)) == f`.
 //!
 //! ```text
 //! func 3 (i32, i64) -> i32          or: func 3 (i32) -> (i32, i64) osr @0x41
@@ -13,9 +13,9 @@
 //!   return v4
 //! ```
 //!
-//! Immediates are before the arguments. Left out are memory 0, offset 0, lane 0, pc 0, instructions in no block, empty blocks
-//! that nothing branches to, and the numbers of void instructions, which nothing can refer to. Numbers are the
-//! function's own, so a value keeps its name from stage to stage.
+//! Immediates come before the arguments. The printer omits memory 0, offset 0, lane 0, pc 0, instructions in no block,
+//! empty blocks that are not branched to, and the numbers of void instructions, which cannot be referred to. Numbers
+//! are the function's own, so that a value keeps its name from stage to stage.
 
 use super::family::Family;
 use super::func::Func;
@@ -38,7 +38,7 @@ pub fn inst<'f>(func: &'f Func<'_>, block: Block, value: Value) -> impl Display 
 /// Column at which the pc of an instruction starts.
 const PC_COLUMN: usize = 44;
 
-/// A line with the pcs that it belongs to, as every stage of the compiler shows them; 0 is none.
+/// A line with its pcs, in the form that every stage of the compiler uses; a pc of 0 stands for none.
 pub(crate) fn at<'l>(line: &'l str, pcs: &'l [u32]) -> impl Display + 'l {
     fmt::from_fn(move |f| {
         let mut pcs = pcs.iter().filter(|pc| **pc != 0).peekable();
@@ -133,7 +133,7 @@ fn write_inst(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, value: Value
     Ok(())
 }
 
-/// What is between the operation's name and its arguments.
+/// Writes the fields between the operation's name and its arguments.
 fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Result {
     let inst = func.inst(value);
     let (aux, imm) = (inst.aux, inst.imm);
@@ -174,7 +174,7 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
     }
 }
 
-/// Arguments of a phi, each with its predecessor; without them where the numbers differ.
+/// Writes the arguments of a phi, each with its predecessor, or without them if there are not as many of both.
 fn write_phi(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, phi: Value) -> fmt::Result {
     let (args, preds) = (func.args(phi), &func.block(block).preds);
     for (i, arg) in args.iter().enumerate() {
@@ -187,10 +187,10 @@ fn write_phi(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, phi: Value) -
     Ok(())
 }
 
-/// Writes a constant: decimal where that gives the same bits, NaNs with their payload, anything else in hexadecimal.
+/// Writes a constant: in decimal if that gives the same bits, a NaN with its payload, otherwise in hexadecimal.
 ///
 /// # Errors
-/// Those of `f`.
+/// The errors of `f`.
 pub fn write_bits(f: &mut impl Write, ty: Type, bits: u64) -> fmt::Result {
     match ty {
         Type::I32 if bits >> 32 == 0 => write!(f, "{}", bits as i32),

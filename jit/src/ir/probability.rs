@@ -3,8 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// The probability that a branch goes to its first successor, in 256ths: 1/256 to 255/256. It is never 0 or 1, because a profile
-/// records past executions, and others are possible.
+/// The probability that a branch goes to its first successor, in 256ths: 1/256 to 255/256. It is never 0 or 1, because
+/// a profile records past executions, and others are possible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Probability(NonZeroU8);
 
@@ -40,7 +40,7 @@ impl Probability {
     }
 }
 
-/// As in the text of the SSA: `p192` is 192/256.
+/// The form in the text of SSA: `p192` is 192/256.
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "p{}", self.0)

@@ -1,11 +1,12 @@
-//! TABLE 2's columns, compared with what the Wasm instructions of each row compute.
+//! Tests that compare the columns of TABLE 2 with the Wasm instructions of each row.
 
 use super::family::{Accounting, Family, Leaf, Reference, Terminator};
 use super::ops::{Calls, Effect, Fields, Op, Type};
 use weir_bytecode::{Opcode, Trap, semantics};
 use weir_contract::Helper;
 
-/// Values of a type that differ in sign, order and size, with their neighbours; of floats also NaNs, zeros and infinities.
+/// Values of a type that differ in sign, order and size, and their neighbours; for floats also NaNs, zeros and
+/// infinities.
 fn samples(ty: Type) -> Vec<u64> {
     let f32s = [0.0f32, -0.0, 1.0, -1.5, 3e9, -3e9, 1e20, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
     let f64s = [0.0f64, -0.0, 1.0, -1.5, 3e9, -3e9, 1e20, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
@@ -20,14 +21,14 @@ fn samples(ty: Type) -> Vec<u64> {
 
 const TYPES: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
 
-/// The instructions that give an operation's meaning, with operand and result type.
+/// The instructions that define an operation, with operand and result types.
 fn opcodes(op: Op) -> Vec<(Opcode, Type, Type)> {
     let pairs = TYPES.into_iter().flat_map(|operand| TYPES.map(|result| (operand, result)));
     pairs.filter_map(|(operand, result)| op.opcode(operand, result).map(|opcode| (opcode, operand, result))).collect()
 }
 
-/// What the row's operation gives for all pairs of samples (the second argument is passed over where there is one), at all types
-/// that have it. The high half of a product is computed here: its instruction gives both halves.
+/// The results of the row's operation for all pairs of samples, at all types that it has. An operation on one value
+/// ignores the second. The high half of a product is computed here, because its instruction gives both halves.
 fn values(op: Op, exchanged: bool) -> Option<Vec<(Type, Result<u64, Trap>)>> {
     let mut all = Vec::new();
     for (opcode, operand, _) in opcodes(op) {
@@ -45,7 +46,7 @@ fn values(op: Op, exchanged: bool) -> Option<Vec<(Type, Result<u64, Trap>)>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Results of which any NaN is as good as any other.
+/// Compares results; all NaNs are considered equal.
 fn same(a: &[(Type, Result<u64, Trap>)], b: &[(Type, Result<u64, Trap>)], op: Op) -> bool {
     let canonical = |&(ty, value): &(Type, Result<u64, Trap>)| {
         let float = matches!(op.family(), Family::Float(_));
@@ -58,7 +59,7 @@ fn same(a: &[(Type, Result<u64, Trap>)], b: &[(Type, Result<u64, Trap>)], op: Op
     a.len() == b.len() && a.iter().map(canonical).eq(b.iter().map(canonical))
 }
 
-/// Compares what is said with what is so, and notes the row if they differ.
+/// Compares a column with the expected value, and records the row if they differ.
 fn compare<T: PartialEq + std::fmt::Debug>(wrong: &mut Vec<String>, op: Op, column: &str, said: &T, is: &T) {
     if said != is {
         wrong.push(format!("{op:?}, {column}: the table says {said:?}, it is {is:?}"));
@@ -71,12 +72,12 @@ fn rows_say_what_the_instructions_do() {
     let all: Vec<(Op, Vec<_>)> = Op::ALL.iter().filter_map(|&op| Some((op, values(op, false)?))).collect();
     for (op, results) in &all {
         let op = *op;
-        // Mirror. `fmin` and `fmax` commute, too, but for the bits of a NaN; nothing exchanges their operands.
+        // Mirror. `fmin` and `fmax` also commute, except for the bits of a NaN; their operands are never exchanged.
         let exchanged = values(op, true).expect("as above");
         let with_mirror = op.arity() == Some(2) && !matches!(op, Op::Fmin | Op::Fmax);
         let mirror = all.iter().find(|(_, values)| with_mirror && same(values, &exchanged, op)).map(|&(op, _)| op);
         compare(&mut wrong, op, "mirror", &op.mirror(), &mirror);
-        // Whether the value is a bit, and the comparison that gives the other one.
+        // Whether the value is a bit, and the comparison that gives the opposite.
         let bit = results.iter().all(|&(_, value)| matches!(value, Ok(0 | 1)));
         compare(&mut wrong, op, "gives a bit", &op.is_boolean(), &bit);
         let not: Vec<_> = results.iter().map(|&(ty, value)| (ty, value.map(|value| value ^ 1))).collect();
@@ -91,7 +92,7 @@ fn rows_say_what_the_instructions_do() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the name of an access says of its width.
+/// The width that the name of an access implies.
 #[test]
 fn accesses_are_as_wide_as_their_instructions_say() {
     let mut wrong = Vec::new();
@@ -108,7 +109,7 @@ fn accesses_are_as_wide_as_their_instructions_say() {
                     Type::Void | Type::I64 | Type::F64 | Type::Ref => 64,
                 }) / 8
             });
-            // An access has a width for types of which it has no values, too.
+            // An access also has a width for types that it cannot have.
             if expected.is_some() || !access {
                 compare(&mut wrong, op, "access", &op.access_width(ty), &expected);
             }
@@ -117,7 +118,7 @@ fn accesses_are_as_wide_as_their_instructions_say() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the rows without a numeric meaning do, by family.
+/// The columns of rows without a numeric meaning, by family.
 #[test]
 fn effects_and_calls_are_those_of_the_family() {
     let mut wrong = Vec::new();
@@ -134,7 +135,7 @@ fn effects_and_calls_are_those_of_the_family() {
             }
             Family::Accounting(Accounting::Fuel) => (Effect::Write, Calls::None),
             Family::Accounting(Accounting::Poll) => (Effect::Write, Calls::Poll),
-            // Each calls the helper of its name, if there is one; else its code is in line.
+            // Each calls the helper with its name, if there is one; otherwise it has inline code.
             Family::Reference(reference) => match reference {
                 Reference::RefIsNull => (Effect::Pure, Calls::None),
                 Reference::RefFunc => (Effect::Pure, helper().expect("there is one")),
@@ -160,7 +161,7 @@ fn effects_and_calls_are_those_of_the_family() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The fields of an operation are those that the families of Wasm's instructions have; a wrong one would also print and parse as
+/// The fields of an operation match the family of its Wasm instruction. A wrong column would also print and parse as
 /// another index.
 #[test]
 fn fields_are_those_of_the_name() {

@@ -1,7 +1,7 @@
-//! Algebraic rules, for construction, which applies some as it emits, and for the pass `simplify`, which applies all in place.
+//! Algebraic rules. Construction applies some as it emits code; the pass `simplify` applies all of them in place.
 //!
-//! Each rule is a match arm below, with its algebra, and of a [`Kind`]. All rules hold for wrap-around integers; floats have
-//! only those that move bits. The rules are folklore; see Warren, "Hacker's Delight".
+//! Each rule is a match arm below, with its algebra as a comment and with a [`Kind`]. All rules hold for wrap-around
+//! integers; for floats there are only those that move bits. The rules are folklore; see Warren, "Hacker's Delight".
 
 use super::fold::{fold, is_nan, mask};
 use super::func::Func;
@@ -9,7 +9,7 @@ use super::index::Value;
 use super::ops::family::{Bits, Compare, Convert, Family, FloatUnary, Integer, Load};
 use super::ops::{Op, Type};
 
-/// What an operation is equal to.
+/// What an operation can be replaced by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rewrite {
     /// This value.
@@ -28,22 +28,22 @@ pub enum Rewrite {
 
 use Rewrite::{Binary, Const, Ternary, Unary, WithConst};
 
-/// What a rule is good for.
+/// The purpose of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Constants on the right of operations on integers that commute: one form to recognise and to share.
+    /// Puts constants on the right of commutative integer operations, so that there is one form to recognise and share.
     Order,
-    /// The operation goes away, or becomes `eqz`.
+    /// Removes the operation, or replaces it by `eqz`.
     Identity,
-    /// A cheaper operation takes its place.
+    /// Replaces the operation by a cheaper one.
     Strength,
-    /// Another form of the same cost, which later rules and passes expect.
+    /// Replaces the operation by one of the same cost that later rules and passes expect.
     Form,
 }
 
 use Kind::{Form, Identity, Order, Strength};
 
-/// The first rule that applies to `op` on `args`, which are of type `operand`, with a result of type `result`.
+/// The first rule that applies to `op` on `args`, which have type `operand`, with a result of type `result`.
 ///
 /// Every rule for two arguments needs a constant or equal arguments. Most operations have neither, which is checked inline.
 #[inline]
@@ -73,7 +73,7 @@ fn select(func: &Func<'_>, condition: Value, a: Value, b: Value) -> Option<(Kind
     }
 }
 
-/// The i32 that is non-zero exactly if `condition` is (true) or is not (false), if that is simpler.
+/// The i32 that is non-zero exactly if `condition` is (`true`) or is not (`false`) non-zero, if there is a simpler one.
 pub fn truth(func: &Func<'_>, condition: Value) -> Option<(Value, bool)> {
     let inst = func.inst(condition);
     let &x = inst.args.first()?;
@@ -101,7 +101,7 @@ fn unary(func: &Func<'_>, op: Op, result: Type, a: Value) -> Option<(Kind, Rewri
         Family::Convert(op) => match op {
             // narrow(widen(x)) = x
             Convert::Wrap if widens(inner) => same(Rewrite::Value(x)),
-            // There and back again
+            // Reinterpreting twice gives the original value.
             Convert::Reinterpret if inner == Op::Reinterpret && func.ty(x) == result => same(Rewrite::Value(x)),
             Convert::Wrap | Convert::Reinterpret | Convert::ExtendS | Convert::ExtendU => None,
             Convert::TruncS | Convert::TruncU | Convert::TruncSatS | Convert::TruncSatU => None,
@@ -137,7 +137,7 @@ fn negation(func: &Func<'_>, a: Value, x: Value) -> Option<(Kind, Rewrite)> {
     widens(inner.op).then_some((Form, Unary(Op::Eqz, x)))
 }
 
-/// Whether an operation makes an i64 of an i32.
+/// Whether an operation extends an i32 to an i64.
 fn widens(op: Op) -> bool {
     op == Op::ExtendS || op == Op::ExtendU
 }
@@ -155,14 +155,14 @@ fn sign_extension(op: Bits, inner: Op, x: Value, a: Value) -> Option<(Kind, Rewr
         return Some((Form, Unary(Op::ExtendS, x)));
     }
     if sign_bits(inner) <= bits {
-        // Sign extension of a value that is sign-extended from as few bits or fewer
+        // Sign extension of a value that is already sign-extended from as few bits or fewer
         return Some((Form, Rewrite::Value(a)));
     }
     // Sign extension looks at the low bits only
     (inner == Op::Sext16 || inner == Op::Sext32).then_some((Form, Unary(op.into(), x)))
 }
 
-/// From how many bits the value of an operation is sign-extended; more than it can have if from none.
+/// The number of bits from which the value of an operation is sign-extended, or more than any type has.
 fn sign_bits(op: Op) -> u32 {
     const ANY: u32 = u32::MAX;
     match op.family() {
@@ -195,7 +195,7 @@ fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<
         && let Some(mirror) = op.mirror()
         && !is_nan(operand, bits)
     {
-        // c op x = x op' c, which for floats leaves the choice between two NaNs as it is: c is none
+        // c op x = x op' c. For floats, c is not a NaN, so that the choice between two NaNs stays the same.
         let kind = if mirror == op && !operand.is_float() { Order } else { Form };
         return Some((kind, Binary(mirror, b, a)));
     }
@@ -210,7 +210,7 @@ fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<
     }
 }
 
-/// `x op x` of integers; float operations are not among them.
+/// `x op x` for integers; float operations are not included.
 fn with_itself(op: Op, x: Value) -> Option<Rewrite> {
     if let Family::Integer(op) = op.family() {
         return match op {
@@ -233,7 +233,7 @@ fn with_itself(op: Op, x: Value) -> Option<Rewrite> {
     }
 }
 
-/// `x op c` of integers of type `ty`.
+/// `x op c` for integers of type `ty`.
 fn with_const(func: &Func<'_>, op: Op, ty: Type, x: Value, c: u64) -> Option<(Kind, Rewrite)> {
     if let Family::Integer(op) = op.family() {
         return arithmetic_with_const(op, ty, x, c);
@@ -275,7 +275,7 @@ fn arithmetic_with_const(op: Integer, ty: Type, x: Value, c: u64) -> Option<(Kin
     }
 }
 
-/// Whether `x op c` is `c` whatever `x` is.
+/// Whether `x op c` is `c` for every `x`.
 pub fn absorbs(op: Op, ty: Type, c: u64) -> bool {
     match op.family() {
         Family::Integer(op) => absorbs_integer(op, ty, c),
@@ -316,8 +316,8 @@ fn compare_with_const(func: &Func<'_>, op: Compare, x: Value, c: u64) -> Option<
     }
 }
 
-/// `(x op d) op c = x op (d op c)` of integers, if nothing else uses `x op d`. Else both would live: machine code grows by
-/// one in a hundred, as every frame pointer that is moved is then kept in its old place, too.
+/// `(x op d) op c = x op (d op c)` for integers, if `x op d` has no other use. Otherwise both values would be live:
+/// machine code grows by 1 %, because the old value of every frame pointer that is moved must then be kept too.
 pub fn reassociate(func: &Func<'_>, uses: &[u32], op: Op, inner: Value, c: Value) -> Option<Rewrite> {
     let (ty, &[x, d]) = (func.ty(inner), func.args(inner)) else { return None };
     if !associates(op) || func.op(inner) != op || uses[inner.index()] != 1 {
@@ -327,7 +327,7 @@ pub fn reassociate(func: &Func<'_>, uses: &[u32], op: Op, inner: Value, c: Value
     Some(WithConst(op, x, combined))
 }
 
-/// Whether `(a op b) op c = a op (b op c)`, of integers.
+/// Whether `(a op b) op c = a op (b op c)` for integers.
 fn associates(op: Op) -> bool {
     match op.family() {
         Family::Integer(op) => match op {

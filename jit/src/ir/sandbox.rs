@@ -1,4 +1,4 @@
-//! A small self-contained [`World`]: what tests run functions in, before and after a pass, and then compare.
+//! A small self-contained [`World`], in which tests run functions before and after a pass to compare the results.
 
 use super::eval::{Callee, World};
 use weir_bytecode::Trap;
@@ -6,29 +6,29 @@ use weir_bytecode::Trap;
 /// Bytes of a page.
 const PAGE: u64 = 1 << 16;
 
-/// Memories, tables, globals, segments, fuel, and a function that returns from all calls. Two runs did the same if their
-/// outcomes and their sandboxes are equal.
+/// Memories, tables, globals, segments, fuel, and a function that returns from all calls. Two runs had the same effects
+/// if their outcomes and their sandboxes are equal.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    /// Memories by index, at first one of one page; missing ones are empty.
+    /// Memories by index; there is one, of one page, at first. Missing memories are empty.
     pub memories: Vec<Vec<u8>>,
-    /// Pages that a memory may grow to.
+    /// The maximum size of a memory in pages.
     pub max_pages: u64,
     /// Globals by index; missing ones are 0.
     pub globals: Vec<u128>,
     /// Data segments by index; missing ones are empty.
     pub data: Vec<Vec<u8>>,
-    /// Tables of references by index, at first one of 8 nulls; missing ones are empty.
+    /// Tables of references by index; there is one, of 8 nulls, at first. Missing tables are empty.
     pub tables: Vec<Vec<u64>>,
-    /// Elements that a table may grow to.
+    /// The maximum number of elements of a table.
     pub max_elements: u64,
     /// Element segments by index; missing ones are empty.
     pub elems: Vec<Vec<u64>>,
-    /// Fuel left, where it is counted.
+    /// The remaining fuel, if it is counted.
     pub fuel: Option<u64>,
-    /// Polls left before one interrupts.
+    /// The number of polls before one interrupts.
     pub polls: Option<u64>,
-    /// Calls made.
+    /// The calls that were made.
     pub calls: Vec<(Callee, Vec<u128>)>,
     /// The results of a call: by default, four numbers computed from callee and arguments.
     pub call_results: fn(Callee, &[u128]) -> Result<Vec<u128>, Trap>,
@@ -61,7 +61,7 @@ impl PartialEq for Sandbox {
     }
 }
 
-/// Four results that depend on everything a call says.
+/// Four results that depend on all arguments of a call.
 fn mix(callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
     let seed = match callee {
         Callee::Direct(func) => u64::from(func),
@@ -80,7 +80,7 @@ impl Sandbox {
         &mut self.memories[index]
     }
 
-    /// The bytes `address + offset .. + len`, if they are within the memory.
+    /// The bytes `address + offset .. + len`, if they are in the memory.
     fn bytes(&mut self, memory: u32, address: u64, offset: u64, len: u64) -> Result<&mut [u8], Trap> {
         let memory = self.memory(memory);
         let start = u128::from(address) + u128::from(offset);
@@ -93,7 +93,7 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// The elements `index .. + len`, if they are within the table.
+    /// The elements `index .. + len`, if they are in the table.
     fn elements(&mut self, table: u32, index: u64, len: u64) -> Result<&mut [u64], Trap> {
         let table = self.tables.get_mut(table as usize).map_or(&mut [][..], |elements| elements);
         let end = index.checked_add(len).filter(|&end| end <= table.len() as u64).ok_or(Trap::TableOutOfBounds)?;
@@ -152,7 +152,7 @@ impl World for Sandbox {
         }
     }
 
-    /// A number that nothing else yields.
+    /// A number that no other function gets.
     fn ref_func(&mut self, func: u32) -> u64 {
         1 + u64::from(func)
     }

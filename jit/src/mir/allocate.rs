@@ -1,20 +1,20 @@
-//! The phase `regalloc`: the code as a client of the register allocator, and the allocator's result put into the code.
+//! The phase `regalloc`: presents the code to the register allocator, and applies the result to the code.
 
 use super::code::{Allocation, MachineCode};
 use super::isa::{Control, Inst};
-use crate::regalloc::{self, Assignment, Impossible, Operand, Place, Reg, RegSet, checker};
+use crate::regalloc::{self, AllocationError, Assignment, Operand, Place, Reg, RegSet, checker};
 use crate::request::Allocator;
 use std::ops::Range;
 
-/// Replaces virtual registers by physical ones and spill slots, and sets [`MachineCode::allocation`]. With `verify`, proves the
-/// allocation right.
+/// Replaces virtual registers by physical ones and spill slots, and sets [`MachineCode::allocation`]. With `verify`,
+/// proves the allocation correct.
 ///
 /// # Errors
-/// [`Impossible`]: the constraints of an instruction contradict each other, or the code is not in SSA form.
+/// [`AllocationError`] if the constraints of an instruction contradict each other, or if the code is not in SSA form.
 ///
 /// # Panics
 /// With `verify`, if the allocation is wrong.
-pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify: bool) -> Result<(), Impossible> {
+pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify: bool) -> Result<(), AllocationError> {
     let operands = Operands::of(code);
     let client = Client { code, operands };
     let assignment = match allocator {
@@ -22,7 +22,7 @@ pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify
         #[cfg(any(test, feature = "regalloc2"))]
         Allocator::Regalloc2 => regalloc::regalloc2::allocate(&client, verify)?,
         #[cfg(not(any(test, feature = "regalloc2")))]
-        Allocator::Regalloc2 => return Err(Impossible("this build does not have the crate regalloc2".into())),
+        Allocator::Regalloc2 => return Err(AllocationError("this build does not have the crate regalloc2".into())),
     };
     if verify && let Err(wrong) = checker::check(&client, &assignment) {
         panic!("the allocation is wrong: {wrong}");
@@ -33,7 +33,7 @@ pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify
         inst.assign(&mut code.lists, || *places.next().expect("one place for each operand"));
     }
     for block in &mut code.blocks {
-        // The inserted copies do what these did.
+        // The inserted copies replace the parameters.
         block.params.clear();
         block.args.clear();
     }
@@ -55,13 +55,13 @@ fn saved_registers<I: Inst>(code: &MachineCode<I>, assignment: &Assignment) -> R
 /// The operands of all instructions.
 struct Operands {
     all: Vec<Operand>,
-    /// Where each instruction's begin, and where the last one's end.
+    /// By instruction, the index of its first operand; and finally the number of operands.
     starts: Vec<u32>,
 }
 
 impl Operands {
     fn of<I: Inst>(code: &mut MachineCode<I>) -> Operands {
-        // Most instructions have two or three.
+        // Most instructions have two or three operands.
         let mut all = Vec::with_capacity(3 * code.insts.len());
         let mut starts = Vec::with_capacity(code.insts.len() + 1);
         starts.push(0);
@@ -73,7 +73,7 @@ impl Operands {
     }
 }
 
-/// See [`regalloc::Client`].
+/// The code as the allocator sees it: see [`regalloc::Client`].
 struct Client<'c, I> {
     code: &'c MachineCode<I>,
     operands: Operands,

@@ -10,21 +10,21 @@ use std::ops::Range;
 /// A basic block.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CodeBlock {
-    /// Its instructions, as a range of [`MachineCode::insts`].
+    /// Its instructions, as a range in [`MachineCode::insts`].
     pub insts: Range<u32>,
-    /// Its successors, as its last instruction orders them.
+    /// Its successors, in the order of its last instruction.
     pub succs: Blocks,
-    /// Its predecessors, ascending, one entry for each edge.
+    /// Its predecessors, ascending, with one entry for each edge.
     pub preds: Blocks,
-    /// Registers that it defines at its head.
+    /// Registers that it defines at its start.
     pub params: Regs,
-    /// What it passes to its only successor.
+    /// The arguments for its only successor.
     pub args: Regs,
-    /// Not expected to be executed: it leads to a trap, or the profile says so.
+    /// Whether it is rarely executed: it leads to a trap, or the profile shows it.
     pub cold: bool,
-    /// Probability that control goes on to the first successor, if the profile knows it.
+    /// The probability of the first successor, if the profile has it.
     pub probability: Option<Probability>,
-    /// Estimated executions per call of the function.
+    /// The estimated number of executions per call of the function.
     pub frequency: f32,
 }
 
@@ -43,7 +43,7 @@ impl Default for CodeBlock {
     }
 }
 
-/// What allocation adds to the code. Its registers are physical then.
+/// The results of allocation besides the operands, whose registers are then physical.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Allocation {
     /// Inserted copies, ascending by instruction.
@@ -54,7 +54,7 @@ pub struct Allocation {
     pub saved: RegSet,
 }
 
-/// How many copies of each kind allocation inserted.
+/// The number of inserted copies of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MoveCounts {
     /// From a register to a spill slot.
@@ -85,27 +85,28 @@ impl Allocation {
     }
 }
 
-/// Which blocks emission keeps within few cache lines by padding before the first of them.
+/// Blocks that emission packs into few cache lines, by padding before the first of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packed {
-    /// This many blocks, from this one on, which are executed one after another and end in an indirect jump: one line, if they fit.
+    /// This many blocks from this one on, which are executed one after another and end in an indirect jump: in one line, if
+    /// they fit.
     Dispatch(u32),
-    /// This many blocks, from this one on, which are an innermost loop: as few lines as their length allows.
+    /// This many blocks from this one on, which are an innermost loop: in as few lines as their length allows.
     Inner(u32),
 }
 
-/// What layout adds to the code.
+/// The results of layout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Blocks in the order of emission.
     pub blocks: Vec<u32>,
-    /// For each block, the one to which a jump to it goes.
+    /// For each block, the block to which a jump to it goes.
     pub targets: Vec<u32>,
-    /// For each block, what begins with it and is packed.
+    /// For each block, the packed blocks that begin with it, if any.
     pub packed: Vec<Option<Packed>>,
 }
 
-/// What has been done to the code.
+/// The last phase of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Instructions are selected.
@@ -129,30 +130,29 @@ pub struct MachineCode<I> {
     pub insts: Vec<I>,
     /// Blocks, the entry first, loops contiguous.
     pub blocks: Vec<CodeBlock>,
-    /// Loops as ranges of blocks, each with its header first; properly nested, outer before inner.
+    /// Loops as ranges of blocks, each starting with its header. They nest properly, and outer loops come before inner ones.
     pub loops: Vec<Range<u32>>,
-    /// Register lists that instructions name by index, in the order of these instructions.
+    /// Register lists, to which instructions refer by index, in the order of these instructions.
     pub lists: Vec<RegList>,
-    /// Targets of jump tables, as indices into the block's successors, in the order of the instructions; the default is the last
-    /// entry.
+    /// Jump tables, as indices into the block's successors, in the order of their instructions; the last entry is the default.
     pub tables: Vec<Vec<u32>>,
     /// Constants in memory.
     pub pool: Pool,
-    /// How many virtual registers there are; 0 after allocation.
+    /// The number of virtual registers; 0 after allocation.
     pub num_regs: u32,
-    /// A register that holds memory 0's base throughout and is not allocated.
+    /// A register that always holds the base of memory 0 and is not allocated.
     pub pinned_base: Option<Reg>,
-    /// Whether it calls anything.
+    /// Whether the code contains calls.
     pub calls: bool,
     /// Whether a call may return with another instance in the pinned register.
     pub restores: bool,
-    /// Whether it must not fault: see [`Options::signals`](crate::request::Options::signals).
+    /// Whether the code must trap by a call, not by a fault: see [`Options::signals`](crate::request::Options::signals).
     pub raises: bool,
-    /// Offset of the function's first Wasm instruction.
+    /// The offset of the function's first Wasm instruction.
     pub pc: u32,
-    /// After allocation.
+    /// Present after allocation.
     pub allocation: Option<Allocation>,
-    /// After layout.
+    /// Present after layout.
     pub layout: Option<Layout>,
 }
 
@@ -186,7 +186,7 @@ impl<I: Inst> MachineCode<I> {
         }
     }
 
-    /// No code.
+    /// Code without blocks.
     pub fn new(pinned_base: Option<Reg>) -> MachineCode<I> {
         MachineCode { pinned_base, ..MachineCode::default() }
     }
@@ -205,7 +205,7 @@ impl<I: Inst> MachineCode<I> {
         reg
     }
 
-    /// The last phase that the code went through.
+    /// The last phase that the code has been through.
     pub fn stage(&self) -> Stage {
         match (&self.allocation, &self.layout) {
             (None, _) => Stage::Lowered,
@@ -220,7 +220,7 @@ impl<I: Inst> MachineCode<I> {
         &self.insts[start as usize..end as usize]
     }
 
-    /// What allocation added.
+    /// The results of allocation.
     ///
     /// # Panics
     /// Before allocation.
@@ -228,7 +228,7 @@ impl<I: Inst> MachineCode<I> {
         self.allocation.as_ref().expect("registers are allocated")
     }
 
-    /// What layout added.
+    /// The results of layout.
     ///
     /// # Panics
     /// Before layout.
@@ -236,7 +236,7 @@ impl<I: Inst> MachineCode<I> {
         self.layout.as_ref().expect("blocks are laid out")
     }
 
-    /// Puts register lists and jump tables in the order of the instructions that name them.
+    /// Sorts register lists and jump tables into the order of the instructions that refer to them.
     pub fn order_lists(&mut self) {
         let mut lists: Vec<Option<RegList>> = std::mem::take(&mut self.lists).into_iter().map(Some).collect();
         let mut tables = std::mem::take(&mut self.tables);
@@ -254,7 +254,7 @@ impl<I: Inst> MachineCode<I> {
         }
     }
 
-    /// Fills in the predecessors of all blocks.
+    /// Computes the predecessors of all blocks.
     pub fn find_preds(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.preds.clear());
         for i in 0..self.blocks.len() {

@@ -1,5 +1,6 @@
-//! The blocks of the machine function: the reachable ones of the SSA, and one more on every critical edge. They are in reverse
-//! postorder, but with the blocks of each loop contiguous, so that live ranges in a loop do not span code outside it.
+//! The blocks of the machine function: the reachable blocks of the SSA, and a block on every critical edge. They are in
+//! reverse postorder, except that the blocks of each loop are contiguous, so that live ranges in a loop do not span
+//! code outside it.
 
 use super::list::Blocks;
 use crate::analysis::Cfg;
@@ -9,35 +10,35 @@ use crate::ir::{Block, Func};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Where a machine block comes from.
+/// The origin of a machine block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// A block.
+    /// A block of the SSA.
     Block(Block),
-    /// The edge from a block to its successor number n.
+    /// An edge, from a block to its successor with this index.
     Edge(Block, u32),
 }
 
-/// The machine function's control flow. Everything is indexed by machine block; the entry is 0.
+/// The machine function's control flow, indexed by machine block. The entry is block 0.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// The origin of each.
+    /// The origin of each block.
     pub origins: Vec<Origin>,
     /// Successors, without duplicates.
     pub succs: Vec<Blocks>,
-    /// For each successor index in the SSA, the index in `succs`.
+    /// For each successor in the SSA, its index in `succs`.
     pub targets: Vec<Blocks>,
     /// Predecessors.
     pub preds: Vec<Blocks>,
-    /// Loops, outer before inner, each with its header first.
+    /// Loops, each starting with its header; outer loops come before inner ones.
     pub loops: Vec<Range<u32>>,
 }
 
 impl Flow {
-    /// The control flow of `func`, whose reachable blocks are those of `cfg`.
+    /// The control flow of `func`; `cfg` has its reachable blocks.
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> Flow {
         let mut flow = Flow::with_edges_split(func, cfg);
-        // The last successor of a block follows it where possible: for `br_if` that is the fall-through.
+        // If possible, a block is followed by its last successor, which for `br_if` is the fall-through.
         let order = Order::of(flow.origins.len(), |block: u32| flow.succs[block as usize].iter().copied());
         flow.renumber(&order.blocks);
         flow.make_loops_contiguous();
@@ -89,7 +90,7 @@ impl Flow {
         self.origins.len() as u32 - 1
     }
 
-    /// Gives block `order[i]` the number i, and fills in `preds`.
+    /// Gives block `order[i]` the number i, and computes `preds`.
     fn renumber(&mut self, order: &[u32]) {
         let mut number = vec![0u32; order.len()];
         for (i, &node) in order.iter().enumerate() {
@@ -115,7 +116,8 @@ impl Flow {
     }
 }
 
-/// For each edge from `block`, the first that leads to the same successor with the same phi arguments. Tables have many.
+/// For each edge from `block`, the first edge to the same successor with the same phi arguments. Tables have many such
+/// edges.
 fn twins(func: &Func<'_>, block: Block) -> SmallVec<[usize; 4]> {
     let succs = &func.block(block).succs;
     let mut twins: SmallVec<[usize; 4]> = (0..succs.len()).collect();
@@ -125,7 +127,7 @@ fn twins(func: &Func<'_>, block: Block) -> SmallVec<[usize; 4]> {
         let succ = succs[edges[0]];
         let preds = func.block(succ).preds.iter().enumerate();
         let indices = preds.filter(|&(_, &pred)| pred == block).map(|(index, _)| index);
-        // The first edges of their kind, and which arguments of the phis are theirs.
+        // The first edge of each group, and its index in the arguments of the phis.
         let mut firsts: SmallVec<[(usize, usize); 4]> = SmallVec::new();
         for (&k, index) in edges.iter().zip(indices) {
             let same = |other: usize| func.phis(succ).all(|phi| func.args(phi)[other] == func.args(phi)[index]);

@@ -1,20 +1,21 @@
 //! Block frequencies, estimated from loops and branch probabilities, and which blocks are cold.
 //!
-//! A loop iterates `LOOP_TRIPS` times; a cold block is executed `COLD_FACTOR` times more rarely than what is around it. A block is
-//! cold if it leads only to traps, or if branch probabilities say that it is rare. A profile decides only which blocks are cold:
-//! frequencies in proportion to it made as many programs slower as faster (`fib` by a third, `chacha20` by 8 %), and so did the
-//! trip counts that were seen. Linear in blocks and edges, with a logarithm of the loop depth.
+//! A loop is assumed to iterate `LOOP_TRIPS` times, and a cold block to be executed `COLD_FACTOR` times less often than
+//! its surroundings. A block is cold if it leads only to traps, or if branch probabilities show that it is rare. A
+//! profile only decides which blocks are cold: frequencies in proportion to the profile made as many programs slower as
+//! faster (`fib` by a third, `chacha20` by 8 %), and so did observed trip counts. Cost: linear in blocks and edges,
+//! times a logarithm of the loop depth.
 
 use super::code::{CodeBlock, MachineCode};
 use std::ops::Range;
 
-/// Iterations that a loop is assumed to take.
+/// The assumed number of iterations of a loop.
 const LOOP_TRIPS: f32 = 8.0;
-/// Loops nested deeper are assumed to be executed as often as this.
+/// Deeper loops are assumed to be executed as often as loops of this depth.
 const MAX_DEPTH: i32 = 5;
-/// How much rarer a cold block is than what is around it.
+/// The factor by which a cold block is rarer than its surroundings.
 const COLD_FACTOR: f32 = 256.0;
-/// A block that is executed less often than this, relative to what is around it, is cold.
+/// A block with a lower frequency than this, relative to its surroundings, is cold.
 const COLD_SHARE: f32 = 1.0 / 64.0;
 
 /// Sets [`CodeBlock::frequency`] and [`CodeBlock::cold`]. `traps` says whether a block ends with a trap.
@@ -35,7 +36,7 @@ pub fn estimate<I>(code: &mut MachineCode<I>, traps: impl Fn(usize) -> bool) {
     }
 }
 
-/// Makes the blocks cold that lead only to traps. Of a loop that may go on for ever, this is not known.
+/// Marks blocks as cold that lead only to traps. For a loop that may run forever this is not known.
 fn find_traps(blocks: &mut [CodeBlock], traps: impl Fn(usize) -> bool) {
     for block in (1..blocks.len()).rev() {
         let succs = &blocks[block].succs;
@@ -44,15 +45,16 @@ fn find_traps(blocks: &mut [CodeBlock], traps: impl Fn(usize) -> bool) {
     }
 }
 
-/// Frequency of each block relative to what is around it: an iteration of the innermost loop, or a call of the function. So a
-/// loop that is rarely entered is not cold, because it may iterate often. The exits of a loop together are taken as often as the
-/// loop is entered. An edge whose probability is unknown is taken whenever its block is executed.
+/// The frequency of each block relative to its surroundings, which are an iteration of the innermost loop, or a call of
+/// the function. A loop that is rarely entered is therefore not cold, because it may iterate often. The exits of a loop
+/// are taken, in sum, as often as the loop is entered. An edge with unknown probability is taken whenever its block is
+/// executed.
 fn relative_frequencies(blocks: &[CodeBlock], loops: &[Range<u32>]) -> Vec<f32> {
-    // Sums over the forward edges; a block without any is taken to be executed always.
+    // Sums over the forward edges. A block without forward edges is assumed to be executed always.
     let mut sums: Vec<Option<f32>> = vec![None; blocks.len()];
     let mut frequencies = Vec::with_capacity(blocks.len());
     let mut loops = loops.iter().peekable();
-    // The loops around the block, and how often each is entered.
+    // The loops around the block, and the frequency with which each is entered.
     let mut open: Vec<(&Range<u32>, f32)> = Vec::new();
     for (i, block) in (0..).zip(blocks) {
         while open.pop_if(|last| last.0.end <= i).is_some() {}
@@ -87,13 +89,13 @@ mod tests {
         std::iter::once(only).collect()
     }
 
-    /// The probability is in 256ths.
+    /// A block with this probability, in 256ths.
     fn block(succs: &[u32], probability: Option<u8>) -> CodeBlock {
         let probability = probability.and_then(Probability::new);
         CodeBlock { succs: succs.into(), probability, ..CodeBlock::default() }
     }
 
-    /// Of blocks with these successors and probabilities, around some of which is a loop.
+    /// The relative frequencies of blocks with these successors and probabilities, some of which are in a loop.
     fn relative(blocks: &[(&[u32], Option<u8>)], around: Range<u32>) -> Vec<f32> {
         let blocks: Vec<CodeBlock> = blocks.iter().map(|&(succs, probability)| block(succs, probability)).collect();
         relative_frequencies(&blocks, &one(around))
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_rarely_executed_is_cold() {
-        // A loop whose header goes on to a rare block and one after another to the others.
+        // A loop whose header leads to a rare block, and one block after another to the other blocks.
         let blocks = vec![
             block(&[1], None),
             block(&[2, 3], Some(2)),
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_leads_only_to_traps_is_cold() {
-        // Of the two ways on from block 1 one traps, of those from block 2 both do; block 6 is a loop without an end.
+        // One successor of block 1 traps, and both successors of block 2; block 6 is an endless loop.
         let succs: [&[u32]; 8] = [&[1], &[2, 6], &[3, 4], &[5], &[5], &[], &[7], &[6]];
         let blocks = succs.map(|succs| block(succs, None)).into();
         let mut code = MachineCode::<()> { blocks, loops: one(6..8), ..MachineCode::default() };

@@ -14,7 +14,7 @@ pub enum Control {
     Jump,
     /// To the first successor, or to the second one.
     Branch,
-    /// To a successor that the jump table with this index names.
+    /// To a successor, by the jump table with this index.
     Table(u32),
     /// Out of the function, or into a trap.
     Leave,
@@ -25,7 +25,7 @@ pub enum Control {
 pub struct FlagSet(u8);
 
 impl FlagSet {
-    /// No flag.
+    /// The empty set.
     pub const EMPTY: FlagSet = FlagSet(0);
     /// Equal, or zero.
     pub const ZERO: FlagSet = FlagSet(1);
@@ -38,13 +38,13 @@ impl FlagSet {
     /// Unordered, of floats.
     pub const PARITY: FlagSet = FlagSet(16);
 
-    /// With those of `other` too.
+    /// The union of two sets.
     #[must_use]
     pub const fn and(self, other: FlagSet) -> FlagSet {
         FlagSet(self.0 | other.0)
     }
 
-    /// Whether all of `other` are in it.
+    /// Whether the set contains all flags of `other`.
     pub const fn contains(self, other: FlagSet) -> bool {
         self.0 & other.0 == other.0
     }
@@ -52,57 +52,58 @@ impl FlagSet {
 
 /// An instruction of an instruction set.
 pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
-    /// A jump table with at most this many entries besides the default is emitted as comparisons, a longer one as an indirect jump.
+    /// A jump table with at most this many entries besides the default is emitted as comparisons, a longer one as an indirect
+    /// jump.
     const COMPARED_ENTRIES: usize;
-    /// Allocatable registers that a call destroys: allocated first.
+    /// Allocatable registers that a call destroys. They are allocated first.
     const CALLER_SAVED: RegSet;
-    /// Allocatable registers that a call preserves: a function that uses one saves it in its frame.
+    /// Allocatable registers that a call preserves. A function that uses one saves it in its frame.
     const CALLEE_SAVED: RegSet;
 
-    /// Offset in the module of the Wasm instruction that it is for, or 0.
+    /// The offset in the module of its Wasm instruction, or 0.
     fn pc(&self) -> u32;
 
-    /// The same instruction for another Wasm instruction.
+    /// The same instruction with another pc.
     #[must_use]
     fn at(self, pc: u32) -> Self;
 
     /// Where control goes after it.
     fn control(&self) -> Control;
 
-    /// Index of its [`RegList`], if it has one.
+    /// The index of its [`RegList`], if it has one.
     fn list(&self) -> Option<u32>;
 
-    /// Changes the index of its register list or jump table.
+    /// Sets the index of its register list or jump table.
     fn set_index(&mut self, index: u32);
 
     /// Whether it is a call that returns here.
     fn is_call(&self) -> bool;
 
-    /// Calls `f` with each of its virtual registers; [`Inst::assign`] goes through the same in the same order. Changes nothing.
+    /// Calls `f` with each of its virtual registers, without changing them. [`Inst::assign`] visits them in the same order.
     fn operands(&mut self, lists: &mut [RegList], f: impl FnMut(Operand));
 
     /// Replaces each virtual register by the next place.
     fn assign(&mut self, lists: &mut [RegList], next: impl FnMut() -> Place);
 
-    /// Calls `f` with each of its register operands and the place that it has now, physical registers and spill slots included;
-    /// registers in addresses too. The index of a [`Constraint::Reuse`](crate::regalloc::Constraint) counts among the operands that
-    /// this visits. Changes nothing.
+    /// Calls `f` with each of its register operands and its current place. Physical registers, spill slots and registers in
+    /// addresses are included. The index of a [`Constraint::Reuse`](crate::regalloc::Constraint) counts the operands that this
+    /// visits. Changes nothing.
     fn places(&mut self, lists: &mut [RegList], f: impl FnMut(Operand, Place));
 
     /// The flags that it reads.
     fn flags_read(&self) -> FlagSet;
 
-    /// The flags that may be read after it; `None` if it leaves them as they were. Copies of the allocator leave them.
+    /// The flags that may be read after it, or `None` if it preserves the flags, as the allocator's copies do.
     fn flags_defined(&self) -> Option<FlagSet>;
 
     /// Registers that it destroys besides its definitions.
     fn clobbers(&self, lists: &[RegList]) -> RegSet;
 
-    /// Checks its fields apart from registers and spill slots: an operand that the instruction has not, an immediate
-    /// that its field cannot hold.
+    /// Checks its fields other than registers and spill slots: it must not have an operand that its shape lacks, and immediates
+    /// must fit their fields.
     ///
     /// # Errors
-    /// A description.
+    /// A description of the error.
     fn check(&self, pool_bytes: usize) -> Result<(), String>;
 
     /// Name of a physical register.
@@ -114,14 +115,14 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// The instruction with this name, without operands. `list` is the index of its register list if it has one.
     fn named(name: &str, list: u32) -> Option<Self>;
 
-    /// Writes an instruction that has no register list: `dst = name operands`. The machine layer adds the successors.
+    /// Writes an instruction without a register list: `dst = name operands`. The machine layer adds the successors.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     fn write(&self, f: &mut dyn fmt::Write) -> fmt::Result;
 
-    /// Reads the operands of this instruction, which has just been [named](Inst::named): `dst` is the text before ` = `, `line` what
-    /// follows the name.
+    /// Parses the operands of this instruction, which [`Inst::named`] has returned: `dst` is the text before ` = `, and `line`
+    /// is the text after the name.
     ///
     /// # Errors
     /// What was expected.

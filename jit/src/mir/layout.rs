@@ -1,16 +1,17 @@
-//! The phase `layout`: the order in which blocks are emitted, and which of them are kept within few cache lines.
+//! The phase `layout`: orders blocks for emission, and chooses the blocks to be packed into few cache lines.
 //!
-//! Blocks that only jump are skipped, cold ones come last. A loop that is tested at its top is rotated, so that its one
-//! conditional jump is at its bottom: `h: test, exit; b; jump h` becomes `jump h; b; h: test, to b`.
+//! Blocks that only jump are skipped, and cold ones come last. A loop that is tested at its top is rotated, so that its
+//! one conditional jump is at its bottom: `h: test, exit; b; jump h` becomes `jump h; b; h: test, to b`.
 //!
-//! A loop around an indirect jump, the dispatch of a switch, is not rotated: its head falls into the dispatch. The latch, to which
-//! the arms jump, comes directly before the head and falls into it. So an iteration takes one direct jump, and where latch, head
-//! and dispatch are [packed](Packed) into one line, the processor predicts the indirect jump from a longer history: what fills the
-//! history is taken jumps, and lines that control runs on into. Targets of the indirect jump are never padded: arms at equal
-//! offsets in their lines look alike in that history. `docs/decisions/035-dispatch-in-one-line.md` has the measurements.
+//! A loop around an indirect jump, which is the dispatch of a switch, is not rotated: its header falls through to the
+//! dispatch. The latch, to which the arms jump, is placed directly before the header and falls through to it, so that
+//! an iteration takes one direct jump. Where latch, header and dispatch are [packed](Packed) into one line, the
+//! processor predicts the indirect jump from a longer history, because taken jumps and fall-through to a new line both
+//! fill the history. Targets of the indirect jump are never padded: arms at equal offsets in their lines look alike in
+//! that history. `docs/decisions/035-dispatch-in-one-line.md` has the measurements.
 //!
-//! Linear in blocks, edges and loops: a rotation moves no block but changes where the loop's sequence of blocks and inner loops
-//! begins, and sequences become an order of blocks once, at the end.
+//! Cost: linear in blocks, edges and loops. A rotation moves no block; it changes where the loop's sequence of blocks
+//! and inner loops begins, and sequences become an order of blocks once, at the end.
 
 use super::code::{CodeBlock, Layout, MachineCode, Packed};
 use super::isa::{Control, Inst};
@@ -29,7 +30,8 @@ fn is_empty<I: Inst>(code: &MachineCode<I>, block: usize) -> bool {
         && !code.allocation.as_ref().is_some_and(|allocation| allocation.moves_before(start))
 }
 
-/// The layout of `code`. `is_empty` says whether a block only jumps; `steps` counts the blocks, items and edges that are looked at.
+/// The layout of `code`. `is_empty` says whether a block only jumps; `steps` counts the blocks, items and edges that
+/// are visited.
 pub(crate) fn of<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> bool, steps: &mut u64) -> Layout {
     let targets = jump_targets(code, is_empty, steps);
     let sequences = Sequences::of(code, &targets, steps);
@@ -40,10 +42,10 @@ pub(crate) fn of<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> boo
     Layout { blocks, targets, packed }
 }
 
-/// Blocks that are packed with the dispatch after them, at most, besides the dispatch.
+/// The maximum number of blocks that are packed with the dispatch that follows them.
 const BEFORE_DISPATCH: usize = 3;
 
-/// [`Layout::packed`], where `blocks` are the blocks in order that are not cold.
+/// Computes [`Layout::packed`]; `blocks` are the blocks that are not cold, in order.
 fn packed<I: Inst>(
     code: &MachineCode<I>,
     sequences: &Sequences,
@@ -83,7 +85,7 @@ fn packed<I: Inst>(
     for &position in &dispatches {
         *steps += code.blocks[blocks[position] as usize].succs.len() as u64;
         for arm in successors(blocks[position]) {
-            // The latch may be an arm, too.
+            // The latch may be an arm too.
             if !matches!(packed[arm as usize], Some(Packed::Dispatch(2..))) || code.blocks[arm as usize].preds.len() == 1 {
                 packed[arm as usize] = None;
             }
@@ -99,14 +101,14 @@ enum Item {
     Loop(u32),
 }
 
-/// What a loop, or the function, holds directly, in the order of emission.
+/// The items directly in a loop, or in the function, in the order of emission.
 #[derive(Default)]
 struct Sequence {
     index: u32,
     items: Vec<Item>,
-    /// Index of the item that is emitted first; after the last one follow those before it.
+    /// The index of the item that is emitted first. The items before it follow the last one.
     first: usize,
-    /// First and last block, if it has any.
+    /// The first and the last block, if there are any.
     ends: Option<(u32, u32)>,
 }
 
@@ -121,7 +123,7 @@ impl Sequences {
         let mut loops: Vec<Sequence> =
             (0..code.loops.len() as u32).map(|index| Sequence { index, ..Sequence::default() }).collect();
         let mut function = Sequence::default();
-        // Loops that are open, the innermost last.
+        // The open loops, with the innermost last.
         let mut open: Vec<u32> = Vec::new();
         let mut next = 0;
         for block in 0..code.blocks.len() as u32 {
@@ -145,7 +147,7 @@ impl Sequences {
         sequences
     }
 
-    /// First and last block of an item.
+    /// The first and the last block of an item.
     fn ends(&self, item: Item) -> Option<(u32, u32)> {
         match item {
             Item::Block(block) => Some((block, block)),
@@ -153,11 +155,11 @@ impl Sequences {
         }
     }
 
-    /// Rotates a loop, after its inner loops, and finds its ends.
+    /// Rotates a loop, after its inner loops, and computes its ends.
     fn rotate<I: Inst>(&mut self, index: usize, code: &MachineCode<I>, targets: &[u32], steps: &mut u64) {
         let mut items = std::mem::take(&mut self.loops[index].items);
         *steps += items.len() as u64;
-        // A loop may hold nothing but cold blocks.
+        // A loop may consist of cold blocks only.
         items.retain(|&item| self.ends(item).is_some());
         let range = &code.loops[index];
         let dispatches = items.iter().any(|&item| matches!(item, Item::Block(block) if code.dispatches(block as usize)));
@@ -187,7 +189,7 @@ impl Sequences {
     /// The blocks of the function in order.
     fn flatten(&self, steps: &mut u64) -> Vec<u32> {
         let mut blocks = Vec::new();
-        // Sequences that are open, and how many of their items are done.
+        // The open sequences, each with the number of its items that are done.
         let mut open: Vec<(&Sequence, usize)> = vec![(&self.function, 0)];
         while let Some((sequence, done)) = open.last_mut() {
             *steps += 1;
@@ -207,8 +209,8 @@ impl Sequences {
     }
 }
 
-/// Moves the latch of a loop around a dispatch to the beginning, before `head`: the block that goes on to the head alone and from
-/// more than one block.
+/// Moves the latch of a loop around a dispatch to the front, before `head`. The latch is the block whose only successor
+/// is the header and that has more than one predecessor.
 fn move_latch<I: Inst>(items: &mut [Item], head: u32, code: &MachineCode<I>, targets: &[u32]) {
     let is_latch = |item: &Item| match *item {
         Item::Block(block) => {
@@ -224,8 +226,8 @@ fn move_latch<I: Inst>(items: &mut [Item], head: u32, code: &MachineCode<I>, tar
     }
 }
 
-/// For each block, the end of the chain of empty blocks that begins with it. What leads to a cycle of empty blocks, an endless
-/// loop, keeps its blocks.
+/// For each block, the end of the chain of empty blocks that begins with it. Chains that lead to a cycle of empty
+/// blocks, an endless loop, are left as they are.
 fn jump_targets<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> bool, steps: &mut u64) -> Vec<u32> {
     const UNKNOWN: u32 = u32::MAX;
     const ON_PATH: u32 = u32::MAX - 1;

@@ -4,38 +4,38 @@ use crate::regalloc::{Reg, RegSet};
 use smallvec::SmallVec;
 use weir_contract::Helper;
 
-/// A few blocks: most have one or two neighbours on either side.
+/// A few blocks. Most blocks have one or two successors and predecessors.
 pub type Blocks = SmallVec<[u32; 4]>;
 
-/// What a block defines or passes on: mostly little.
+/// The parameters or arguments of a block, which are usually few.
 pub type Regs = SmallVec<[Reg; 4]>;
 
 /// The operands of a call, a return or the function's entry, whose number varies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegList {
-    /// Read, each in its register.
+    /// Registers that are read: each virtual register with its physical one.
     pub uses: Vec<(Reg, Reg)>,
-    /// Written, each in its register.
+    /// Registers that are written: each virtual register with its physical one.
     pub defs: Vec<(Reg, Reg)>,
-    /// Destroyed in addition.
+    /// Registers that are clobbered in addition.
     pub clobbers: RegSet,
     /// The callee.
     pub target: Target,
-    /// Whether the pinned register is restored after it.
+    /// Whether the pinned register must be restored after it.
     pub restore: bool,
 }
 
 /// The callee of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// None: it is no call.
+    /// None: it is not a call.
     None,
-    /// This code itself.
+    /// This function itself.
     Itself,
-    /// A function of this module, through its cell.
+    /// A function of this module, called through its entry cell.
     Cell(u32),
     /// The function whose `FuncRef` or `TableEntry` is in the last register of the list.
     Reference,
-    /// A function of the runtime.
+    /// A helper of the runtime.
     Helper(Helper),
 }

@@ -1,4 +1,4 @@
-//! Machine code of any target: the phases of the back end after instruction selection and before the bytes.
+//! Machine code for any target: the phases of the back end from instruction selection to emission.
 //!
 //! ```text
 //! flow       SSA's blocks with critical edges split and loops contiguous       selection begins with it
@@ -10,7 +10,7 @@
 //! verify     what holds after each phase
 //! ```
 //!
-//! The layer knows no instruction: an instruction set implements [`isa::Inst`].
+//! The layer knows no instructions: an instruction set implements [`isa::Inst`].
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or place must be named by the compiler")]
 

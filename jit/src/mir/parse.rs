@@ -1,4 +1,4 @@
-//! Machine code from its text: see [`print`](super::print).
+//! The parser of machine code: see [`print`](super::print).
 
 use super::code::{Allocation, CodeBlock, Layout, MachineCode, Packed, Stage};
 use super::isa::{Control, Inst};
@@ -13,16 +13,17 @@ use weir_contract::Helper;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ParseError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
     /// What was expected.
     pub what: String,
 }
 
-/// Reads machine code. Empty lines and those that begin with `;;` are comments.
+/// Parses machine code. Empty lines and lines that begin with `;;` are comments.
 ///
 /// # Errors
-/// What is no machine code. Whether the code makes sense is for [`verify`](super::verify) to say, except that every block exists.
+/// The first syntax error, or a reference to a block that does not exist. [`verify`](super::verify) checks everything
+/// else.
 pub fn parse<I: Inst>(text: &str) -> Result<MachineCode<I>, ParseError> {
     let mut parser = Parser::<I> { code: MachineCode::default(), stage: Stage::Lowered, regs: None, blocks: Vec::new() };
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
@@ -34,16 +35,16 @@ pub fn parse<I: Inst>(text: &str) -> Result<MachineCode<I>, ParseError> {
     parser.finish().map_err(|what| ParseError { line: last, what })
 }
 
-/// A block on its way.
+/// A block that has been parsed.
 struct ParsedBlock<I> {
     number: u32,
     block: CodeBlock,
     insts: Vec<I>,
-    /// Copies, each before the instruction of the block with that index.
+    /// Copies, each before the instruction with that index in the block.
     moves: Vec<Move>,
-    /// The block at the end of the loop of which this is the header.
+    /// If this is a loop header, the last block of the loop.
     loop_end: Option<u32>,
-    /// The block to which jumps to this one go.
+    /// The block to which jumps to this block go.
     target: Option<u32>,
     packed: Option<Packed>,
 }
@@ -194,7 +195,7 @@ impl<I: Inst> Parser<I> {
         line.end()
     }
 
-    /// Puts the blocks into the order of their numbers.
+    /// Sorts the blocks by number.
     fn finish(mut self) -> Result<MachineCode<I>, String> {
         let code = &mut self.code;
         let order: Vec<u32> = self.blocks.iter().map(|block| block.number).collect();
@@ -239,7 +240,7 @@ impl<I: Inst> Parser<I> {
     }
 }
 
-/// Lists were numbered in the order of the text; tables are numbered by the text itself.
+/// Renumbers register lists, which are numbered in the order of the text; tables have their numbers in the text.
 fn renumber_lists<I: Inst>(code: &mut MachineCode<I>) {
     let mut lists: Vec<Option<RegList>> = std::mem::take(&mut code.lists).into_iter().map(Some).collect();
     for inst in &mut code.insts {
@@ -265,7 +266,7 @@ fn parenthesised<I: Inst>(line: &mut Line<'_>) -> Result<Regs, String> {
     Ok(regs)
 }
 
-/// `defs = name target uses restore`, without the name; clobbers are left empty.
+/// Parses `defs = name target uses restore`, without the name; clobbers stay empty.
 fn list<I: Inst>(left: Option<&str>, mut line: Line<'_>) -> Result<RegList, String> {
     let mut list = RegList { uses: Vec::new(), defs: Vec::new(), clobbers: RegSet::EMPTY, target: Target::None, restore: false };
     let mut defs = Line::new(left.unwrap_or(""));
@@ -294,7 +295,7 @@ fn list<I: Inst>(left: Option<&str>, mut line: Line<'_>) -> Result<RegList, Stri
     Ok(list)
 }
 
-/// `v0:rdi`, or `rdi` for a register that is where it has to be.
+/// Parses `v0:rdi`, or `rdi` for a register that is already in its place.
 fn pair<I: Inst>(line: &mut Line<'_>) -> Result<(Reg, Reg), String> {
     let reg = line.reg(I::register_name)?;
     let place = if line.eat(":") { line.reg(I::register_name)? } else { reg };

@@ -2,18 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-/// Bytes up to which a pool is searched from its beginning, which costs less than hashing.
+/// A pool of up to this many bytes is searched linearly, which is cheaper than hashing.
 const SEARCHED: usize = 512;
-/// Widths of constants, in bytes.
+/// The widths of constants in bytes.
 const WIDTHS: [usize; 3] = [4, 8, 16];
 
 /// The constants of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     bytes: Vec<u8>,
-    /// By width and bits, the first aligned offset at which the pool has them.
+    /// By width and bits, the first aligned offset in the pool with that constant.
     offsets: FxHashMap<(usize, u128), u32>,
-    /// By width, the bytes that `offsets` covers.
+    /// By width, the number of bytes that `offsets` covers.
     indexed: [usize; 3],
 }
 
@@ -30,12 +30,13 @@ impl From<Vec<u8>> for Pool {
 }
 
 impl Pool {
-    /// Everything in it.
+    /// The pool's contents.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Offset of the first aligned constant of `width` bytes (4, 8 or 16) that has these bits; it may be a part of wider ones.
+    /// The offset of the first aligned constant of `width` bytes (4, 8 or 16) with these bits, which may be part of a wider
+    /// one. It is added if there is none.
     pub fn offset(&mut self, bits: u128, width: usize) -> u32 {
         let wanted = &bits.to_le_bytes()[..width];
         if self.bytes.len() <= SEARCHED {
@@ -70,7 +71,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// What `offset` is to return, by search.
+    /// The expected result of `offset`, by linear search.
     fn searched(bytes: &mut Vec<u8>, bits: u128, width: usize) -> u32 {
         let wanted = &bits.to_le_bytes()[..width];
         if let Some(found) = bytes.chunks_exact(width).position(|chunk| chunk == wanted) {
@@ -88,7 +89,7 @@ mod tests {
         for _ in 0..3000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let width = WIDTHS[(state >> 60) as usize % 3];
-            // Few halves, so that parts of wider constants are found.
+            // Few distinct halves, so that parts of wider constants are found.
             let bits = u128::from(state >> 33 & 7) << 96 | u128::from(state >> 36 & 7) << 64 | u128::from(state >> 40 & 255);
             assert_eq!(pool.offset(bits, width), searched(&mut bytes, bits, width));
         }

@@ -1,4 +1,4 @@
-//! Machine code as text, from which [`parse`](super::parse) makes the same code again.
+//! Machine code as text. [`parse`](super::parse) is its inverse.
 //!
 //! ```text
 //! machine allocated pc 0x22 calls    stage, offset of the function, facts about all of it; before allocation also `regs 9`,
@@ -29,7 +29,7 @@ use crate::regalloc::{Place, Reg, RegSet, SlotWidth};
 use std::fmt::{self, Display, Write as _};
 
 impl<I: Inst> MachineCode<I> {
-    /// How many virtual registers there are if it is no more than those that the code names.
+    /// The number of virtual registers, if the highest that the code names is the last.
     pub(super) fn num_regs_named(&mut self) -> u32 {
         let mut most = 0;
         let mut name = |reg: Reg| most = most.max(if reg.is_virtual() { reg.index() as u32 + 1 } else { 0 });
@@ -178,7 +178,7 @@ fn write_list<I: Inst>(line: &mut String, inst: &I, list: &RegList) -> fmt::Resu
     Ok(())
 }
 
-/// Items with a space between each two.
+/// Items separated by spaces.
 fn spaced<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
 }

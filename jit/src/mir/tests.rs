@@ -1,4 +1,4 @@
-//! An instruction set that only jumps, and layouts of its code.
+//! Tests of layout, with an instruction set of jumps only.
 
 use super::code::{Allocation, CodeBlock, Layout, MachineCode, Packed};
 use super::isa::{Control, FlagSet, Inst};
@@ -9,7 +9,7 @@ use crate::regalloc::{Move, Operand, Place, Reg, RegSet};
 use std::fmt;
 use std::ops::Range;
 
-/// An instruction is where control goes after it.
+/// An instruction is the control flow after it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Jump(Control);
 
@@ -97,7 +97,7 @@ impl Inst for Jump {
     }
 }
 
-/// Code of blocks with these successors. A block whose number is in `busy` does something before it jumps.
+/// Code whose blocks have these successors. A block for which `busy` is true also has another instruction.
 fn code(succs: &[Vec<u32>], loops: &[Range<u32>], busy: impl Fn(u32) -> bool) -> MachineCode<Jump> {
     let mut code = MachineCode { loops: loops.to_vec(), ..MachineCode::new(None) };
     for (number, succs) in (0..).zip(succs) {
@@ -129,7 +129,7 @@ fn lay_out(code: &MachineCode<Jump>) -> (Layout, u64) {
 
 #[test]
 fn a_loop_tested_at_its_top_is_rotated() {
-    // 1 is the test, 2 the body.
+    // Block 1 is the test, block 2 the body.
     let code = code(&[vec![1], vec![2, 3], vec![1], vec![]], &[Range { start: 1, end: 3 }], |_| true);
     let (layout, _) = lay_out(&code);
     assert_eq!(layout.blocks, [0, 2, 1, 3]);
@@ -138,7 +138,7 @@ fn a_loop_tested_at_its_top_is_rotated() {
 
 #[test]
 fn an_outer_loop_is_rotated_with_its_inner_loop_in_one_piece() {
-    // 1 tests the outer loop, 2 and 3 are an inner one that is tested at its bottom, 4 jumps back.
+    // Block 1 tests the outer loop, 2 and 3 are an inner loop tested at its bottom, 4 jumps back.
     let succs = [vec![1], vec![2, 5], vec![3], vec![2, 4], vec![1], vec![]];
     let (layout, _) = lay_out(&code(&succs, &[1..5, 2..4], |_| true));
     assert_eq!(layout.blocks, [0, 2, 3, 4, 1, 5]);
@@ -147,7 +147,7 @@ fn an_outer_loop_is_rotated_with_its_inner_loop_in_one_piece() {
 
 #[test]
 fn the_latch_of_a_loop_around_a_dispatch_comes_before_its_head() {
-    // 1 is the head, 2 dispatches to 3 to 7, whose latch is 8; 9 is the exit.
+    // Block 1 is the header, 2 dispatches to 3 to 7, whose latch is 8; 9 is the exit.
     let mut succs = vec![vec![1], vec![2, 9], (3..8).collect()];
     succs.extend(vec![vec![8]; 5]);
     succs.extend([vec![1], vec![]]);
@@ -169,7 +169,7 @@ fn empty_blocks_are_skipped_and_cold_ones_come_last() {
     assert_eq!(layout.blocks, [0, 4, 5, 2]);
 }
 
-/// The phase itself decides which blocks only jump: not one with an inserted copy.
+/// The phase decides which blocks only jump; a block with an inserted copy does not.
 #[test]
 fn a_block_with_an_inserted_copy_is_not_skipped() {
     let mut code = code(&[vec![1, 2], vec![3], vec![3], vec![]], &[], |_| false);
@@ -183,13 +183,13 @@ fn a_block_with_an_inserted_copy_is_not_skipped() {
 
 #[test]
 fn a_cycle_of_empty_blocks_keeps_them() {
-    // 1 leads to the cycle of 2 and 3.
+    // Block 1 leads to the cycle of 2 and 3.
     let (layout, _) = lay_out(&code(&[vec![1], vec![2], vec![3], vec![2]], &[Range { start: 2, end: 4 }], |block| block == 0));
     assert_eq!(layout.targets, [0, 1, 2, 3]);
     assert_eq!(layout.blocks, [0, 1, 2, 3]);
 }
 
-/// Steps of the layout of code of size n, and of ten times that size.
+/// Lays out code of size n and of ten times that size; returns the steps of the second.
 fn growth(code: impl Fn(u32) -> MachineCode<Jump>) -> u64 {
     let (small, large) = (lay_out(&code(1000)).1, lay_out(&code(10_000)).1);
     assert!(large < 11 * small, "{small} steps become {large}");
@@ -215,7 +215,7 @@ fn layout_takes_linear_steps_for_chains_of_empty_blocks() {
 
 #[test]
 fn layout_takes_linear_steps_for_rows_and_nests_of_loops() {
-    // Each block jumps to itself or on.
+    // Each block jumps to itself or to the next.
     growth(|n| {
         let mut succs: Vec<Vec<u32>> = (0..n).map(|block| vec![block, block + 1]).collect();
         succs.push(vec![]);
@@ -223,7 +223,7 @@ fn layout_takes_linear_steps_for_rows_and_nests_of_loops() {
         succs[0] = vec![1];
         code(&succs, &loops, |_| true)
     });
-    // Each of n headers leaves to the block that jumps back to the header around it: all are rotated.
+    // Each of n headers leaves to the block that jumps back to the enclosing header: all loops are rotated.
     growth(|n| {
         let mut succs: Vec<Vec<u32>> = (0..n).map(|head| vec![head + 1, 2 * n - head + 1]).collect();
         succs[0] = vec![1];

@@ -1,17 +1,17 @@
-//! Words of the text of machine code.
+//! Tokens of the text of machine code.
 
 use crate::regalloc::{Class, Place, Reg};
 use std::fmt;
 
-/// How an instruction set names physical registers.
+/// The function by which an instruction set names physical registers.
 pub type Name = fn(Reg) -> &'static str;
 
-/// What is left of a line.
+/// The rest of a line.
 #[derive(Clone, Debug)]
 pub struct Line<'t>(&'t str);
 
 impl<'t> Line<'t> {
-    /// All of `text`.
+    /// The whole of `text`.
     pub fn new(text: &'t str) -> Line<'t> {
         Line(text.trim())
     }
@@ -21,7 +21,7 @@ impl<'t> Line<'t> {
         self.0.is_empty()
     }
 
-    /// Skips `text`, if that is next.
+    /// Skips `text` if it comes next, and returns whether it did.
     pub fn eat(&mut self, text: &str) -> bool {
         self.0.strip_prefix(text).map(|rest| self.0 = rest.trim_start()).is_some()
     }
@@ -29,12 +29,12 @@ impl<'t> Line<'t> {
     /// Skips `text`.
     ///
     /// # Errors
-    /// Something else is next.
+    /// If something else comes next.
     pub fn expect(&mut self, text: &str) -> Result<(), String> {
         if self.eat(text) { Ok(()) } else { Err(format!("expected `{text}` before `{}`", self.0)) }
     }
 
-    /// The letters, digits, points and underscores that are next; empty if there are none.
+    /// The letters, digits, points and underscores that come next, which may be none.
     pub fn word(&mut self) -> &'t str {
         let end = self.0.find(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c)).unwrap_or(self.0.len());
         let (word, rest) = self.0.split_at(end);
@@ -42,10 +42,10 @@ impl<'t> Line<'t> {
         word
     }
 
-    /// A number, with or without sign.
+    /// Parses a number, with or without a sign.
     ///
     /// # Errors
-    /// None is next, or it does not fit.
+    /// If no number comes next, or if it does not fit.
     pub fn number<N: std::str::FromStr>(&mut self) -> Result<N, String> {
         let whole = self.0;
         let negative = self.eat("-");
@@ -54,17 +54,17 @@ impl<'t> Line<'t> {
         text.parse().map_err(|_| format!("expected a number before `{whole}`"))
     }
 
-    /// An offset in the module, as SSA text has it: `0x1f`.
+    /// Parses an offset in the module, as in the text of SSA: `0x1f`.
     ///
     /// # Errors
-    /// None is next.
+    /// If no offset comes next.
     pub fn pc(&mut self) -> Result<u32, String> {
         let word = self.word();
         let digits = word.strip_prefix("0x").ok_or_else(|| format!("expected 0x and not `{word}`"))?;
         u32::from_str_radix(digits, 16).map_err(|_| format!("`{word}` is no offset"))
     }
 
-    /// A number after `prefix`.
+    /// Parses a number after `prefix`.
     ///
     /// # Errors
     /// As [`Line::number`].
@@ -73,10 +73,10 @@ impl<'t> Line<'t> {
         self.number()
     }
 
-    /// A register or a spill slot; `name` names physical registers.
+    /// Parses a register or a spill slot; `name` names physical registers.
     ///
     /// # Errors
-    /// None is next.
+    /// If neither comes next.
     pub fn place(&mut self, name: Name) -> Result<Place, String> {
         let word = self.word();
         let number = |prefix: &str| word.strip_prefix(prefix).and_then(|digits| digits.parse::<u32>().ok());
@@ -90,10 +90,10 @@ impl<'t> Line<'t> {
         reg.map(Place::Reg).ok_or_else(|| format!("no register `{word}`"))
     }
 
-    /// A register.
+    /// Parses a register.
     ///
     /// # Errors
-    /// None is next.
+    /// If no register comes next.
     pub fn reg(&mut self, name: Name) -> Result<Reg, String> {
         match self.place(name)? {
             Place::Reg(reg) => Ok(reg),
@@ -101,22 +101,22 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// Whether this character is next.
+    /// Whether this character comes next.
     pub fn starts_with(&self, c: char) -> bool {
         self.0.starts_with(c)
     }
 
-    /// Whether a number is next.
+    /// Whether a number comes next.
     pub fn starts_number(&self) -> bool {
         self.0.starts_with(|c: char| c == '-' || c.is_ascii_digit())
     }
 
-    /// Whether a register, a spill slot or memory is next.
+    /// Whether a register, a spill slot or memory comes next.
     pub fn starts_place(&self) -> bool {
         self.0.starts_with(|c: char| c == '[' || c.is_ascii_alphabetic())
     }
 
-    /// Nothing more.
+    /// Checks that nothing is left.
     ///
     /// # Errors
     /// Something is left.
@@ -125,7 +125,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// The physical register that is called `word`.
+/// The physical register with the name `word`.
 pub fn physical(word: &str, name: Name) -> Option<Reg> {
     let mut all = (0..16).map(Reg::int).chain((0..16).map(Reg::float));
     all.find(|&reg| name(reg) == word)

@@ -1,4 +1,4 @@
-//! Changes of blocks and edges that passes share: a pass calls no other pass.
+//! Changes of blocks and edges that several passes make. They are shared here because a pass calls no other pass.
 
 use crate::analysis::Cfg;
 use crate::ir::Func;

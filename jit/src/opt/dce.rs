@@ -1,7 +1,7 @@
 //! Dead code elimination: removes instructions whose value is not needed.
 //!
-//! Instructions with effects, instructions that may trap, terminators, and all values that needed instructions use are
-//! needed; all others are removed, including cycles of phis.
+//! Instructions with effects, instructions that may trap, terminators, and all values used by live instructions are
+//! live. All others are removed, including cycles of phis.
 //!
 //! ```text
 //! v1: i32 = add v0, v0
@@ -9,8 +9,8 @@
 //! return v0                    return v0
 //! ```
 //!
-//! It runs last because all other passes leave dead code. For rewrite fuel it is a single rewrite, because no part of
-//! it can be left out safely. Cost: O(instructions + uses).
+//! It runs last because all other passes leave dead code. For rewrite fuel it is a single rewrite, because removing
+//! only some of the dead instructions could leave uses of removed values. Cost: O(instructions + uses).
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::Func;

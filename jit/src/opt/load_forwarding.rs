@@ -1,4 +1,4 @@
-//! Load forwarding: replaces loads and reads of globals whose value is known, because it was loaded or stored before.
+//! Load forwarding: replaces loads and reads of globals whose value was loaded or stored before.
 //!
 //! ```text
 //! store v0, v1                store v0, v1
@@ -7,35 +7,36 @@
 //! v4: i32 = add v2, v3
 //! ```
 //!
-//! Within extended basic blocks, by the data-flow framework: facts at the end of a block hold at the start of those that only it
-//! leads to. The few most recent accesses are remembered, each as a value whose low bytes are the bytes of the memory, until something
-//! may change them: [`crate::analysis::alias`] says what. A load that is replaced would not have trapped, as an access
-//! to its bytes before it did not, and memories never shrink. A store of what the bytes are known to be goes, too.
+//! It works within extended basic blocks, with the data-flow framework: facts at the end of a block hold at the start
+//! of blocks whose only predecessor it is. The most recent accesses are remembered, each with a value whose low bytes
+//! equal the bytes in memory, until an instruction may change them, which [`crate::analysis::alias`] decides. A
+//! replaced load would not have trapped, because an earlier access to its bytes did not, and memories never shrink. A
+//! store of the bytes that memory is known to hold is removed too.
 //!
-//! It runs before value numbering, which then finds values equal that are computed from equal loads; the addresses it
-//! compares have been shared within blocks by construction. Cost: O(accesses × entries remembered), a constant.
+//! It runs before value numbering, which then finds values equal that are computed from equal loads. Construction has
+//! already shared addresses within blocks. Cost: O(accesses × remembered entries), and the second factor is constant.
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
-use crate::analysis::dataflow::Extended;
+use crate::analysis::dataflow::BlockEndFacts;
 use crate::ir::{Effect, Fields, Func, Op, Type, Value};
 use weir_bytecode::Module;
 
 /// Forwarding of loaded and stored values.
 pub const PASS: Pass = Pass { name: "load_forwarding", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
 
-/// Accesses remembered at a time.
+/// The number of accesses remembered at a time.
 const ENTRIES: usize = 16;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut extended = Extended::new(&cx.scratch, func.num_blocks());
-    let mut recent = Recent::default();
+    let mut facts = BlockEndFacts::new(&cx.scratch, func.num_blocks());
+    let mut recent = RecentAccesses::default();
     let mut changed = 0;
     for &block in cx.cfg().order() {
-        let known = extended.enter(func, block);
-        // Nothing is forgotten where nothing acts, and nothing learnt where nothing is touched.
+        let known = facts.enter(func, block);
+        // Nothing is forgotten where no operation acts on memory, and nothing is learnt where none accesses it.
         let any = |what: fn(Op) -> bool| func.block(block).insts.iter().any(|&value| what(func.op(value)));
-        if !any(acts) || (known.is_empty() && !any(touches)) {
+        if !any(uses_state) || (known.is_empty() && !any(accesses_state)) {
             continue;
         }
         recent.set(known);
@@ -43,7 +44,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         let mut dropped = false;
         for i in 0..forward.func.block(block).insts.len() {
             let value = forward.func.block(block).insts[i];
-            if acts(forward.func.op(value)) && !forward.keeps(i, value) {
+            if uses_state(forward.func.op(value)) && !forward.keeps(i, value) {
                 forward.func.block_mut(block).insts[i] = DROPPED;
                 dropped = true;
             }
@@ -54,29 +55,29 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             func.block_mut(block).insts.retain(|&value| value != DROPPED);
         }
         changed += made;
-        extended.leave(func, block, recent.entries());
+        facts.leave(func, block, recent.entries());
     }
     func.settle();
     Changed(changed)
 }
 
-/// In place of an instruction that is removed.
+/// Marks an instruction that is removed.
 const DROPPED: Value = Value(u32::MAX);
 
 /// Whether an operation may read or change a memory or a global.
-fn acts(op: Op) -> bool {
+fn uses_state(op: Op) -> bool {
     !matches!(op.effect(), Effect::Pure | Effect::Trap | Effect::Terminator)
 }
 
 /// The most recent accesses, oldest first.
 #[derive(Default)]
-struct Recent {
-    /// Those before `first` are forgotten.
+struct RecentAccesses {
+    /// Entries before `first` are forgotten.
     all: Vec<Entry>,
     first: usize,
 }
 
-impl Recent {
+impl RecentAccesses {
     fn set(&mut self, entries: &[Entry]) {
         self.all.clear();
         self.all.extend_from_slice(entries);
@@ -110,8 +111,8 @@ impl Recent {
     }
 }
 
-/// Whether an operation reads a memory or a global.
-fn touches(op: Op) -> bool {
+/// Whether an operation reads or writes the contents of a memory or a global.
+fn accesses_state(op: Op) -> bool {
     matches!(op.fields(), Fields::Access | Fields::Global)
 }
 
@@ -126,15 +127,15 @@ enum Place {
 struct Entry {
     place: Place,
     value: Value,
-    /// The load that gave the value, if one did.
+    /// The load that produced the value, if one did.
     loaded: Option<Op>,
 }
 
 struct Forward<'f, 'a, 'c> {
     func: &'f mut Func<'a>,
     cx: &'f Context<'c>,
-    known: &'f mut Recent,
-    /// New constants, each with the index in the block that it goes before.
+    known: &'f mut RecentAccesses,
+    /// New constants, each with the index in the block before which it is inserted.
     constants: Vec<(usize, Value)>,
     changed: u32,
 }
@@ -146,10 +147,10 @@ impl Forward<'_, '_, '_> {
         may
     }
 
-    /// Visits the next instruction that acts, which is at `index` in the block. Returns whether it stays.
+    /// Visits the next instruction that acts on memory, at `index` in the block. Returns whether it stays.
     fn keeps(&mut self, index: usize, value: Value) -> bool {
         let op = self.func.op(value);
-        if touches(op) {
+        if accesses_state(op) {
             self.func.resolve_args(value);
         }
         if op == Op::GlobalGet {
@@ -234,7 +235,7 @@ impl Forward<'_, '_, '_> {
         true
     }
 
-    /// Makes the load `value` an operation on `known`. Whether it stays.
+    /// Replaces the load `value` by an operation on `known`. Returns whether the instruction stays.
     fn extract(&mut self, index: usize, value: Value, known: Value, extraction: Extraction) -> bool {
         match extraction {
             Extraction::Same => {
@@ -271,17 +272,17 @@ fn is_shared(module: Option<&Module>, memory: u32) -> bool {
     module.is_some_and(|module| module.memories[memory as usize].shared)
 }
 
-/// How a loaded value is got from a value that starts with its bytes.
+/// How to get a loaded value from a value that starts with its bytes.
 enum Extraction {
     /// It is that value.
     Same,
-    /// By an operation.
+    /// By one operation.
     Unary(Op),
-    /// By taking these bits.
+    /// By a mask.
     Mask(u64),
 }
 
-/// How `op`, which loads `width` bytes as a `ty`, is done on a value of type `from`; only what takes one operation.
+/// How to do `op`, which loads `width` bytes as a `ty`, on a value of type `from`, if one operation suffices.
 fn extraction(op: Op, ty: Type, from: Type, width: u32) -> Option<Extraction> {
     use Extraction::{Mask, Same, Unary};
     Some(match (op, ty, from) {

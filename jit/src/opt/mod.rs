@@ -1,8 +1,8 @@
-//! The optimiser: one file per pass, and [`passes`] for their order.
+//! The optimiser: one file per pass; [`passes`] has their order.
 //!
-//! A pass only transforms. Its [`Context`] has the analyses, and the rewrite fuel, which stops all rewriting after a given number of
-//! rewrites, so that a wrong result can be bisected to one of them. Passes are phases of [`pipeline`](crate::pipeline), which
-//! verifies, times and counts them, and switches them off.
+//! A pass only transforms the function. Its [`Context`] has the analyses, and the rewrite fuel, which stops all
+//! rewriting after a given number of rewrites, so that a wrong result can be bisected to one of them. Passes are phases
+//! of [`pipeline`](crate::pipeline), which verifies, times and counts them, and switches them off.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -21,7 +21,7 @@ pub mod threading;
 use crate::ir::Func;
 pub use pass::{Analyses, Analysis, Changed, Context, Pass};
 
-/// A pass with the analyses that it needs, and nothing around it: [`pipeline`](crate::pipeline) measures and verifies.
+/// Runs a pass with the analyses that it needs. Measuring and verifying is left to [`pipeline`](crate::pipeline).
 pub fn apply(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) -> Changed {
     cx.analyses.compute(func, pass.needs);
     let changed = (pass.run)(func, cx);
@@ -41,7 +41,8 @@ mod tests {
     use crate::request::{CompileStats, Options};
     use bumpalo::Bump;
 
-    /// Work for every pass: constants, an `eqz`, a repeated operation, a branch that goes one way, a redundant phi.
+    /// A function in which every pass has work: constants, an `eqz`, a repeated operation, a branch that goes one way, a
+    /// redundant phi.
     const TEXT: &str = "
 func 0 (i32) -> i32
 b0:
@@ -67,7 +68,7 @@ b5:
   return v6
 ";
 
-    /// `func` after every pass, the counts, and the rewrites left.
+    /// `func` after every pass, the counts, and the remaining rewrite fuel.
     fn run<'a>(func: Func<'a>, options: &Options) -> (Func<'a>, CompileStats, Option<u64>) {
         let mut unit = Unit::without_module(func, options);
         let _ = pipeline::run(&mut unit, passes::ORDER.iter().copied().map(Phase::of), &mut ()).unwrap();
@@ -126,8 +127,8 @@ b5: preds b0
         assert_eq!((text, stats.changes.len()), (print(&parse(&arena, TEXT).unwrap()), 0));
     }
 
-    /// A long chain of blocks that may each leave to one exit, every second one on a constant: nothing may recurse
-    /// along the chain or look at all of the exit's predecessors for each of them.
+    /// A long chain of blocks that may each leave to one exit, every second one on a constant. No pass may recurse along the
+    /// chain, or look at all of the exit's predecessors for each of them.
     #[test]
     fn long_functions_are_no_harder_than_short_ones() {
         const LENGTH: u32 = 100_000;

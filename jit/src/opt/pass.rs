@@ -1,6 +1,6 @@
 //! The definition of a pass, and its context: analyses, fuel, options, counters.
 
-use crate::analysis::{Cfg, Dominators, Homes};
+use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::Func;
 use crate::request::Options;
 use bumpalo::Bump;
@@ -11,13 +11,13 @@ use weir_contract::stats::Counters;
 /// A transformation of a function.
 #[derive(Debug)]
 pub struct Pass {
-    /// How flags, dumps and statistics call it.
+    /// Its name in options, dumps and statistics.
     pub name: &'static str,
-    /// Does it.
+    /// The transformation.
     pub run: fn(&mut Func<'_>, &Context<'_>) -> Changed,
     /// The analyses that it uses.
     pub needs: &'static [Analysis],
-    /// What still holds of a function that it has changed.
+    /// The analyses that remain valid when it has changed a function.
     pub keeps: &'static [Analysis],
 }
 
@@ -32,30 +32,30 @@ pub enum Analysis {
     Cfg,
     /// [`Dominators`]
     Dominators,
-    /// [`Homes`]
-    Homes,
+    /// [`DefBlocks`]
+    DefBlocks,
 }
 
 impl Analysis {
-    /// All that depend on nothing but blocks and edges: what a pass that touches neither keeps.
+    /// All analyses that depend only on blocks and edges; a pass that changes neither keeps them.
     pub const OF_BLOCKS: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators];
-    /// All: what a pass keeps that only removes instructions.
-    pub const ALL: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::Homes];
+    /// All analyses; a pass that only removes instructions keeps them.
+    pub const ALL: &'static [Analysis] = &[Analysis::Cfg, Analysis::Dominators, Analysis::DefBlocks];
 }
 
-/// What surrounds the passes of one function.
+/// The environment of the passes of one function.
 pub struct Context<'c> {
     /// The module, if there is one.
     pub module: Option<&'c Module>,
-    /// Which passes run, and how far they go.
+    /// The options, which say which passes run.
     pub options: &'c Options,
-    /// Rewrites that may still be made; `None` for any number.
+    /// The remaining rewrites; `None` for no limit.
     pub fuel: Cell<Option<u64>>,
-    /// What the passes counted besides their rewrites.
+    /// Counters of the passes besides their rewrites.
     pub counters: Cell<Counters>,
-    /// Analyses that hold now.
+    /// The analyses that are valid now.
     pub analyses: Analyses,
-    /// Memory for the pass that runs, empty again after it. Worth keeping from function to function.
+    /// Scratch memory for the running pass; it is emptied after each pass. It is worth reusing for the next function.
     pub scratch: Bump,
 }
 
@@ -64,11 +64,11 @@ pub struct Context<'c> {
 pub struct Analyses {
     cfg: Option<Cfg>,
     dom: Option<Dominators>,
-    homes: Option<Homes>,
+    def_blocks: Option<DefBlocks>,
 }
 
 impl<'c> Context<'c> {
-    /// A context without a module, in which nothing has run.
+    /// A context without a module, for a function on which no pass has run.
     pub fn new(options: &'c Options) -> Context<'c> {
         Context {
             module: None,
@@ -80,20 +80,20 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Whether the pass does not run.
+    /// Whether the options switch the pass off.
     pub fn is_off(&self, pass: &Pass) -> bool {
         self.options.passes_off.iter().any(|name| name == pass.name)
     }
 
-    /// Adds to what the passes counted.
+    /// Adds to the passes' counters.
     pub fn count(&self, more: Counters) {
         let mut counters = self.counters.get();
         counters += more;
         self.counters.set(counters);
     }
 
-    /// Takes the fuel of one rewrite and returns whether there was some. Without, a pass leaves the function as it is; it may ask
-    /// again.
+    /// Uses the fuel of one rewrite and returns whether there was any. Without fuel, a pass leaves the function as it is; it
+    /// may call this again.
     pub fn spend(&self) -> bool {
         match self.fuel.get() {
             None => true,
@@ -105,10 +105,10 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Order and reachability.
+    /// The control-flow graph: order and reachability.
     ///
     /// # Panics
-    /// If the pass that runs does not list it among its needs; so do the others.
+    /// If the running pass does not list the analysis among its needs; this holds for the other analyses too.
     pub fn cfg(&self) -> &Cfg {
         self.analyses.cfg.as_ref().expect("a pass that uses the order of blocks needs Analysis::Cfg")
     }
@@ -119,8 +119,8 @@ impl<'c> Context<'c> {
     }
 
     /// The block of each value.
-    pub fn homes(&self) -> &Homes {
-        self.analyses.homes.as_ref().expect("a pass that uses the blocks of values needs Analysis::Homes")
+    pub fn def_blocks(&self) -> &DefBlocks {
+        self.analyses.def_blocks.as_ref().expect("a pass that uses the blocks of values needs Analysis::DefBlocks")
     }
 }
 
@@ -129,8 +129,8 @@ impl Analyses {
         if needs.is_empty() {
             return;
         }
-        if needs.contains(&Analysis::Homes) {
-            self.homes.get_or_insert_with(|| Homes::compute(func));
+        if needs.contains(&Analysis::DefBlocks) {
+            self.def_blocks.get_or_insert_with(|| DefBlocks::compute(func));
         }
         let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
         if needs.contains(&Analysis::Dominators) {
@@ -145,8 +145,8 @@ impl Analyses {
         if !keeps.contains(&Analysis::Dominators) {
             self.dom = None;
         }
-        if !keeps.contains(&Analysis::Homes) {
-            self.homes = None;
+        if !keeps.contains(&Analysis::DefBlocks) {
+            self.def_blocks = None;
         }
     }
 }

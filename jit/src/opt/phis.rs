@@ -1,16 +1,16 @@
-//! Removes redundant phis: sets of phis that refer only to each other and to one other value, which all of them equal.
+//! Removes redundant phis: sets of phis that refer only to each other and to one other value, which they all equal.
 //!
 //! ```text
 //! b1: v1: i32 = phi b0: v0, b2: v2
 //! b2: v2: i32 = phi b1: v1, b2: v2      →    every use of v1 and v2 is one of v0
 //! ```
 //!
-//! Construction leaves none in a reducible graph; passes do, by removing edges and by finding arguments equal. Strongly
-//! connected components of the graph of phis, in topological order, so that what a component refers to has been settled
-//! before it; one that refers to several outer values may hold smaller redundant ones among the phis that refer to
-//! inner ones only (Braun et al., "Simple and Efficient Construction of SSA Form", 2013, section 3.2; Tarjan's
-//! algorithm, iterative). It runs before dead code elimination, which takes away cycles of unused phis. Cost: O(phi
-//! arguments) times the depth to which components nest, which is capped.
+//! Construction leaves none in a reducible graph; passes make new ones by removing edges and by finding arguments
+//! equal. Strongly connected components of the phi graph are visited in topological order, so that everything that a
+//! component refers to has been settled before. A component that refers to several outer values may still contain
+//! smaller redundant ones, among the phis that refer to inner phis only (Braun et al., "Simple and Efficient
+//! Construction of SSA Form", 2013, section 3.2; Tarjan's algorithm, iterative). It runs before dead code elimination,
+//! which removes cycles of unused phis. Cost: O(phi arguments) times the nesting depth of components, which is limited.
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::{Func, Op, Value};
@@ -19,7 +19,7 @@ use bumpalo::Bump;
 /// Removal of redundant phis.
 pub const PASS: Pass = Pass { name: "phis", run, needs: &[], keeps: Analysis::OF_BLOCKS };
 
-/// Rounds made at most: each deals with one level of nesting. Functions made to be quadratic keep some phis.
+/// The maximum number of rounds; each handles one level of nesting. Functions made to be quadratic keep some phis.
 const MAX_ROUNDS: u32 = 64;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
@@ -29,7 +29,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         return Changed(0);
     }
     let mut graph = Graph::new(&cx.scratch, func.num_values());
-    // A removal inside a component can make a phi around it redundant, hence the outer loop.
+    // A removal inside a component can make a phi around it redundant.
     loop {
         let before = changed;
         while !phis.is_empty() && rounds < MAX_ROUNDS {
@@ -46,8 +46,8 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
 }
 
-/// All phis but those that refer to two different values that are no phis: neither such a phi nor a component with one in
-/// it is redundant.
+/// All phis except those that refer to two different values that are not phis: neither such a phi nor a component that
+/// contains one is redundant.
 fn candidates(func: &Func<'_>) -> Vec<Value> {
     let mut candidates = Vec::new();
     for phi in func.blocks().flat_map(|block| func.phis(block)) {
@@ -60,8 +60,8 @@ fn candidates(func: &Func<'_>) -> Vec<Value> {
     candidates
 }
 
-/// Removes the redundant ones among the components of `phis`. Returns how many phis that were, and those of the other
-/// components that refer only to their own component.
+/// Removes the redundant components of `phis`. Returns the number of removed phis, and the phis of the other components
+/// that refer only to their own component.
 fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph<'_>, phis: &[Value]) -> (u32, Vec<Value>) {
     let components = graph.components(func, phis);
     let (mut removed, mut inner) = (0, Vec::new());
@@ -76,32 +76,32 @@ fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph<'_>, phis: &[V
                     removed += 1;
                 }
             }
-            // Phis of nothing but each other are dead.
+            // Phis that refer only to each other are dead.
             Outer::None | Outer::Many => {}
         }
     }
     (removed, inner)
 }
 
-/// The values outside a component that it refers to.
+/// The values outside a component to which it refers.
 enum Outer {
     None,
     One(Value),
     Many,
 }
 
-/// Strongly connected components, one after the other, each after those that it refers to.
+/// Strongly connected components, each after those to which it refers.
 #[derive(Default)]
 struct Components {
     members: Vec<Value>,
     ends: Vec<usize>,
 }
 
-/// Scratch memory per value. `set` is cleared after each use.
+/// Scratch memory by value. `set` is cleared after each use.
 struct Graph<'s> {
     /// Which phis belong to the current set.
     set: &'s mut [bool],
-    /// Tarjan's: order of discovery, from 1; 0 for undiscovered, `DONE` for values whose component is complete.
+    /// Tarjan's index: order of discovery, from 1; 0 for undiscovered phis, `DONE` for phis whose component is complete.
     index: &'s mut [u32],
     low: &'s mut [u32],
 }
@@ -128,7 +128,7 @@ impl<'s> Graph<'s> {
         }
         let mut components = Components::default();
         let mut open = Vec::new();
-        // The path being followed, each phi with its next argument.
+        // The current path, each phi with its next argument.
         let mut path: Vec<(Value, usize)> = Vec::new();
         let mut count = 0;
         for &root in phis {
@@ -173,8 +173,8 @@ impl<'s> Graph<'s> {
         components
     }
 
-    /// What `component` refers to outside. If that is more than one value, its phis that refer to none are added to
-    /// `inner`.
+    /// The values outside `component` to which it refers. If there are several, its phis that refer to none of them are added
+    /// to `inner`.
     fn outer(&mut self, func: &mut Func<'_>, component: &[Value], inner: &mut Vec<Value>) -> Outer {
         self.mark(component, true);
         let added = inner.len();

@@ -1,4 +1,4 @@
-//! Folds constants and replaces operations by simpler ones, with the rules of [`rules`].
+//! Folds constants and replaces operations by simpler ones, by the rules of [`rules`].
 //!
 //! ```text
 //! v2: i32 = const 8
@@ -7,10 +7,10 @@
 //! branch v4, b1, b2         →    branch v3, b2, b1
 //! ```
 //!
-//! It runs first, so that every later pass sees few forms of the same thing: constants are on the right, `sub` of a constant
-//! is an `add`, conditions carry no `eqz`. One sweep in reverse postorder, where arguments have been simplified before
-//! what uses them, except along back edges; each instruction is rewritten until no rule applies, and every rule makes
-//! it smaller or more canonical. Cost: O(instructions).
+//! It runs first, so that every later pass sees fewer forms of the same computation: constants are on the right, `sub`
+//! of a constant is an `add`, conditions contain no `eqz`. One sweep in reverse postorder, in which arguments are
+//! simplified before their users, except along back edges. Each instruction is rewritten until no rule applies; every
+//! rule makes it smaller or more canonical. Cost: O(instructions).
 
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::uses::count_uses;
@@ -25,7 +25,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let uses = cx.scratch.alloc_slice_fill_copy(func.num_values(), 0);
     count_uses(func, func.blocks(), |value| value, uses);
     let mut changed = 0;
-    // New constants, each with the index that it goes before.
+    // New constants, each with the index before which it is inserted.
     let mut constants = Vec::new();
     for &block in cx.cfg().order() {
         for i in 0..func.block(block).insts.len() {
@@ -51,9 +51,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// What an instruction turns into.
+/// The result of simplifying an instruction.
 enum Change {
-    /// What a rule says.
+    /// A rewrite by a rule.
     Rewrite(Rewrite),
     /// A branch on this value, with exchanged successors.
     BranchUnless(Value),
@@ -61,7 +61,7 @@ enum Change {
     BranchIf(Value),
 }
 
-/// Does it. Returns the new constant that it takes, if it takes one.
+/// Makes the change. Returns the new constant that it needs, if any.
 fn apply(func: &mut Func<'_>, block: Block, value: Value, change: Change) -> Option<Value> {
     match change {
         Change::Rewrite(Rewrite::Value(new)) => func.replace(value, new),

@@ -1,5 +1,4 @@
-//! Removes branches with a constant condition, blocks that become unreachable, and jumps between blocks that always
-//! follow each other.
+//! Removes branches on constants, unreachable blocks, and jumps between blocks that always follow each other.
 //!
 //! ```text
 //! b0: v1: i32 = const 1            b0: v1: i32 = const 1
@@ -9,8 +8,8 @@
 //! b2: return v0
 //! ```
 //!
-//! It runs after the passes that make conditions constant, and before the one that simplifies phis, which lose
-//! arguments here. Cost: O(instructions + edges).
+//! It runs after the passes that make conditions constant, and before the one that removes redundant phis, because phis
+//! lose arguments here. Cost: O(instructions + edges).
 
 use super::cfg_edit::remove_unreachable;
 use super::pass::{Changed, Context, Pass};
@@ -31,11 +30,11 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// Turns terminators into jumps along the successors decided on, and takes all other edges of those blocks away. All at
-/// once, as a block may be the target of many.
+/// Turns terminators into jumps to the chosen successors and removes all other edges of those blocks. All are changed
+/// at once, because many of the blocks may share a successor.
 fn jump(func: &mut Func<'_>, decided: &[(Block, usize)]) {
     let mut affected = vec![false; func.num_blocks()];
-    // For each block decided on, the successor and how many earlier edges to it the block has.
+    // For each changed block, the chosen successor and the number of its earlier edges to the same block.
     let mut kept = vec![None; func.num_blocks()];
     for &(block, succ) in decided {
         let succs = &func.block(block).succs;
@@ -69,10 +68,10 @@ fn jump(func: &mut Func<'_>, decided: &[(Block, usize)]) {
     }
 }
 
-/// Edges into a block among which none are looked for.
+/// For a block with more incoming edges, none is looked for among them.
 const MANY: usize = 64;
 
-/// The one successor, by its index, that the branch at the end of `block` can take.
+/// The index of the only successor that the branch at the end of `block` can take.
 fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
     let terminator = func.terminator(block)?;
     let succs = &func.block(block).succs;
@@ -80,8 +79,8 @@ fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
     match (func.op(terminator), func.as_const(index)) {
         (Op::Branch, Some(condition)) => Some(usize::from(condition == 0)),
         (Op::BrTable, Some(index)) => Some(succs.len().saturating_sub(1).min(index as usize)),
-        // All edges lead to one block, whose phis do not distinguish them. Where there are many edges, looking for the
-        // two would be quadratic, for little gain.
+        // All edges lead to one block, whose phis do not distinguish them. If that block has many edges, finding these would be
+        // quadratic, for little gain.
         (Op::Branch | Op::BrTable, None) if succs.iter().all(|succ| *succ == succs[0]) => {
             let preds = &func.block(succs[0]).preds;
             if preds.len() > MANY {
@@ -98,14 +97,14 @@ fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
     }
 }
 
-/// Appends each block to its predecessor where neither has another neighbour on that side.
+/// Appends each block to its predecessor if it is the only successor and that is the only predecessor.
 fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
     let mut merged = 0;
-    // Where each block has gone, once one has. Predecessors are renamed only at the end, as a block may be the successor of
-    // many chains.
-    let mut home: Vec<Block> = Vec::new();
+    // The block into which each block was merged, once there is one. Predecessors are renamed at the end, because a block may
+    // be the successor of many chains.
+    let mut merged_into: Vec<Block> = Vec::new();
     for block in func.blocks() {
-        // Only heads of chains, so that every block is moved once.
+        // Only at heads of chains, so that every block is moved once.
         if follows_its_pred(func, block) {
             continue;
         }
@@ -116,16 +115,16 @@ fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
         {
             append(func, block, next);
             if merged == 0 {
-                home.extend(func.blocks());
+                merged_into.extend(func.blocks());
             }
-            home[next.index()] = block;
+            merged_into[next.index()] = block;
             merged += 1;
         }
     }
     if merged > 0 {
         for block in func.blocks() {
             for pred in &mut func.block_mut(block).preds {
-                *pred = home[pred.index()];
+                *pred = merged_into[pred.index()];
             }
         }
         func.settle();
@@ -133,7 +132,7 @@ fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
     merged
 }
 
-/// Whether `block` has one predecessor, which goes nowhere else.
+/// Whether `block` has one predecessor, and that has no other successor.
 fn follows_its_pred(func: &Func<'_>, block: Block) -> bool {
     match func.block(block).preds[..] {
         [pred] => pred != block && func.block(pred).succs.len() == 1,

@@ -7,33 +7,34 @@
 //!     branch v2, b4, b5
 //! ```
 //!
-//! A block qualifies if it holds nothing but phis, a charge of fuel and a branch, and its phis are used by that branch and by the phis of
-//! its successors alone, so that no value has to find a new way. A branch is decided on an edge if its condition is a
-//! constant there, or was branched on before on the way to it. Headers of loops stay: leading into the middle of a loop
-//! would make it irreducible. An edge that bypasses a charge of fuel gets a copy of it, so that every path is charged as before,
-//! after the same effects; only a predecessor with one successor can hold the copy.
+//! A block qualifies if it holds nothing but phis, a fuel charge and a branch, and if its phis are used only by that
+//! branch and by the phis of its successors, so that no other use needs a new definition. A branch is decided on an
+//! edge if its condition is a constant there, or was branched on earlier on the way to the edge. Loop headers do not
+//! qualify: an edge into the middle of a loop would make it irreducible. An edge that bypasses a fuel charge gets a
+//! copy of it, so that every path is charged as before, after the same effects; only a predecessor with one successor
+//! can hold the copy.
 //!
-//! Dominators are not computed again after a change. A block still dominates what it dominated, unless an edge bypasses it: then, and only
-//! then, there is a way around it. The conditions of such blocks are no longer used.
+//! Dominators are not recomputed after a change. A block still dominates what it dominated, unless an edge bypasses it;
+//! the conditions of bypassed blocks are no longer used.
 //!
-//! It runs after constant propagation, which turns conditions into the predicates they depend on, and before the passes
-//! that take away unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify), as edges are
-//! moved only between blocks of few.
-//! Bodík, Gupta, Soffa, "Interprocedural Conditional Branch Elimination" (1997) discuss the general form.
+//! It runs after constant propagation, which replaces conditions by the predicates they depend on, and before the
+//! passes that remove unreachable blocks and redundant phis. Cost: O(instructions + edges of the blocks that qualify),
+//! because edges are moved only between blocks with few edges. Bodík, Gupta, Soffa, "Interprocedural Conditional Branch
+//! Elimination" (1997) discuss the general form.
 
 use super::cfg_edit::remove_unreachable;
 use super::pass::{Analysis, Changed, Context, Pass};
-use crate::analysis::{Cfg, Dominators, Homes};
+use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::{Block, Func, Op, Type, Value};
 
 /// Jump threading.
 pub const PASS: Pass = Pass { name: "threading", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: &[] };
 
-/// Edges into a block that are looked at.
+/// The maximum number of edges into a block that are examined.
 const MAX_EDGES: usize = 32;
-/// Edges out of a block, or into it, among which one is moved.
+/// An edge is moved only between blocks with at most this many edges on the side that changes.
 const MAX_NEIGHBOURS: usize = 256;
-/// Blocks up the dominator tree in which a branch on a condition is looked for.
+/// The number of blocks up the dominator tree in which a branch on a condition is looked for.
 const MAX_STEPS: usize = 8;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
@@ -54,7 +55,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// Whether `block` is a join, not the header of a loop, that holds phis and a branch between two blocks.
+/// Whether `block` is a join with phis and a two-way branch, and not a loop header.
 fn is_candidate(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, block: Block) -> bool {
     let data = func.block(block);
     let branches = |value: &Value| func.op(*value) == Op::Branch;
@@ -66,21 +67,21 @@ fn is_candidate(func: &Func<'_>, cfg: &Cfg, dom: &Dominators, block: Block) -> b
         && data.preds.iter().all(|&pred| cfg.is_reachable(pred) && !dom.dominates(block, pred))
 }
 
-/// The charge of fuel right before the terminator of `block`.
+/// The fuel charge right before the terminator of `block`.
 fn charge(func: &Func<'_>, block: Block) -> Option<Value> {
     let last = func.block(block).insts.iter().rev().nth(1).copied();
     last.filter(|&value| func.op(value) == Op::Fuel)
 }
 
-/// Takes back candidates whose phis have users besides their branch and the phis of their successors.
+/// Removes candidates whose phis have users besides their branch and the phis of their successors.
 fn exclude_used_elsewhere(func: &Func<'_>, cfg: &Cfg, candidate: &mut [bool]) {
-    let homes = Homes::compute(func);
+    let def_blocks = DefBlocks::compute(func);
     for &block in cfg.order() {
         let data = func.block(block);
         for &user in &data.insts {
             for (k, &arg) in func.args(user).iter().enumerate() {
-                // All that a candidate defines for others is phis.
-                let defined = homes.of(arg);
+                // A candidate defines only phis for other blocks.
+                let defined = def_blocks.of(arg);
                 if !candidate[defined.index()] {
                     continue;
                 }
@@ -92,9 +93,9 @@ fn exclude_used_elsewhere(func: &Func<'_>, cfg: &Cfg, candidate: &mut [bool]) {
     }
 }
 
-/// Leads the edges into `block` past it that decide its branch.
+/// Redirects the edges into `block` on which its branch is decided.
 fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [bool]) -> u32 {
-    // More may have been led here.
+    // More edges may have been redirected to this block.
     if func.block(block).preds.len() > MAX_EDGES {
         return 0;
     }
@@ -110,7 +111,7 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [b
         let holds = condition_on_edge(func, cx.dom(), bypassed, block, k, (pred, edge));
         let target = holds.map(|holds| func.block(block).succs[usize::from(!holds)]);
         let can_pay = !charged || func.block(pred).succs.len() == 1;
-        // Two edges between the same blocks are distinguished by their order, which a new one would change.
+        // Two edges between the same blocks are distinguished by their order, which a new edge would change.
         let can_take = |target: Block| {
             target != block && !func.block(pred).succs.contains(&target) && func.block(target).preds.len() < MAX_NEIGHBOURS
         };
@@ -123,7 +124,7 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [b
             _ => k += 1,
         }
     }
-    // The counts include executions that no longer come here.
+    // The profile's counts include executions that no longer reach this block.
     if threaded > 0
         && let Some(branch) = func.terminator(block)
     {
@@ -135,8 +136,8 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, bypassed: &mut [b
     threaded
 }
 
-/// Takes `block`, into which no edge leads any more, from the predecessors of its successors: in a row of branches on
-/// one condition each would otherwise come to have all those before it for predecessors.
+/// Removes `block`, which has no incoming edges left, from the predecessors of its successors. Otherwise, in a sequence
+/// of branches on one condition, each block would keep all earlier ones as predecessors.
 fn unlink(func: &mut Func<'_>, block: Block) {
     let few = |succ: &Block| func.block(*succ).preds.len() <= MAX_NEIGHBOURS;
     let succs = func.block(block).succs.to_vec();
@@ -147,7 +148,7 @@ fn unlink(func: &mut Func<'_>, block: Block) {
     }
 }
 
-/// Index of the edge into `block` from its predecessor `k` in the successors of that predecessor.
+/// The index of the edge into `block` from its predecessor `k` among the successors of that predecessor.
 fn edge_from(func: &Func<'_>, block: Block, k: usize) -> usize {
     let preds = &func.block(block).preds;
     let earlier = preds[..k].iter().filter(|&&pred| pred == preds[k]).count();
@@ -155,7 +156,7 @@ fn edge_from(func: &Func<'_>, block: Block, k: usize) -> usize {
     succs.map(|(i, _)| i).nth(earlier).expect("an edge stands at both its ends")
 }
 
-/// Returns whether the condition of the branch in `block` holds if `block` is entered by edge `k`.
+/// The truth of the condition of the branch in `block` when `block` is entered by edge `k`, if it is known.
 fn condition_on_edge(
     func: &Func<'_>,
     dom: &Dominators,
@@ -178,11 +179,11 @@ fn condition_on_edge(
     if tests(pred).is_some() && func.block(pred).succs[0] != func.block(pred).succs[1] {
         return Some(edge == 0);
     }
-    // Up from the predecessor: a block with one incoming edge implies the direction of the branch there.
+    // Walks up from the predecessor: a block with one incoming edge implies the direction of the branch there.
     let mut at = pred;
     for _ in 0..MAX_STEPS {
         let above = dom.idom(at)?;
-        // Control that comes along the edge comes through its predecessor, whether edges bypass that or not.
+        // Control on the edge comes through its predecessor, whether other edges bypass that block or not.
         let dominates = at == pred || !bypassed[at.index()];
         if dominates
             && let [only] = func.block(at).preds[..]
@@ -196,7 +197,7 @@ fn condition_on_edge(
     None
 }
 
-/// Makes the edge from `pred` into `block`, its predecessor `k`, one to `target`, a successor of `block`.
+/// Redirects the edge from `pred` into `block`, its predecessor `k`, to `target`, a successor of `block`.
 fn redirect(func: &mut Func<'_>, block: Block, k: usize, (pred, edge): (Block, usize), target: Block) {
     let (_, from_block) =
         (0..2).map(|succ| func.edge(block, succ)).find(|&(to, _)| to == target).expect("the target is a successor");

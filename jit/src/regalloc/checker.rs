@@ -1,25 +1,26 @@
-//! Proves an assignment correct by symbolic execution. It shares nothing with an allocator but the client, whose
-//! operands and clobbers are those of TABLE 3.
+//! Proves an assignment correct by symbolic execution. It shares nothing with an allocator except the client, whose
+//! operands and clobbers come from TABLE 3.
 //!
-//! The state says which virtual registers' values each place holds. A copy copies what its source holds; an
-//! instruction must find each operand it reads where the assignment says so, destroys what it writes, and leaves the
-//! new values there. Where paths meet, a place holds what it holds on all of them. A slot of 8 bytes never holds a
-//! wide value, whatever is copied there. A definition, met again in a loop, is a new value: the old one is nowhere
-//! any more. States only ever lose facts on the way to the fixed point, on which all errors are reported. Between blocks
-//! only facts about live values are kept: memory grows with what is live at the heads of blocks, and so does time.
+//! The state records which virtual registers' values each place holds. A copy gives its destination what its source
+//! holds. An instruction must find each operand that it reads in the place that the assignment gives; it destroys the
+//! places that it writes and leaves the new values there. Where paths meet, a place holds what it holds on all of them.
+//! A slot of 8 bytes never holds a wide value, whatever is copied there. A definition that is executed again in a loop
+//! is a new value, and the old one is lost everywhere. States only lose entries until the fixed point is reached;
+//! errors are reported there. Only entries about live values are kept between blocks, so that time and memory grow with
+//! the number of values live at block entries.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wrong with an assignment.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Wrong {
+pub enum CheckError {
     /// An operand's place does not satisfy its constraint.
     #[error("instruction {inst}: operand {operand} is at {place:?}")]
     Constraint {
-        /// Where.
+        /// The instruction.
         inst: u32,
-        /// Which.
+        /// The operand's index.
         operand: usize,
         /// The place.
         place: Place,
@@ -27,29 +28,29 @@ pub enum Wrong {
     /// An operand is read where its value is not.
     #[error("instruction {inst}: {reg:?} is not at {place:?}")]
     Missing {
-        /// Where.
+        /// The instruction.
         inst: u32,
         /// The virtual register.
         reg: Reg,
-        /// Where it is read.
+        /// The place that is read.
         place: Place,
     },
     /// Two operands that overlap in time share a place.
     #[error("instruction {inst}: operands {a} and {b} are both at {place:?}")]
     Overlap {
-        /// Where.
+        /// The instruction.
         inst: u32,
-        /// One of them.
+        /// One operand's index.
         a: usize,
-        /// The other.
+        /// The other operand's index.
         b: usize,
-        /// Where they are.
+        /// The place of both.
         place: Place,
     },
-    /// A copy is no copy that can be made.
+    /// A copy that the machine cannot make.
     #[error("before instruction {}: copy from {:?} to {:?}", .0.before, .0.from, .0.to)]
     Copy(Move),
-    /// There are places for more or fewer operands than there are, or copies in disorder.
+    /// The number of places differs from the number of operands, or copies are not in order.
     #[error("the lists of the assignment have the wrong lengths")]
     Shape,
 }
@@ -57,11 +58,11 @@ pub enum Wrong {
 /// Checks `assignment` of `client`'s code.
 ///
 /// # Errors
-/// The first thing that is wrong.
-pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), Wrong> {
+/// The first error found.
+pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), CheckError> {
     let operands: usize = (0..client.num_insts()).map(|inst| client.operands(inst).len()).sum();
     if assignment.places.len() != operands || !assignment.moves.is_sorted_by_key(|m| m.before) {
-        return Err(Wrong::Shape);
+        return Err(CheckError::Shape);
     }
     let usable = client.preferred().union(client.others());
     let checker = Checker { client, assignment, usable, wide: wide_regs(client), live: live_in(client) };
@@ -77,17 +78,17 @@ pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), Wrong>
     Ok(())
 }
 
-/// What is known at the head of a block: which place holds the value of which virtual register, ascending.
-type Facts = Vec<(PlaceKey, u32)>;
+/// The state at a block's entry: which place holds the value of which virtual register, ascending.
+type EntryState = Vec<(PlaceKey, u32)>;
 
-/// Which virtual registers' values the places hold, both ways.
+/// The virtual registers whose values each place holds, and the reverse.
 #[derive(Default)]
 struct State {
     at: BTreeMap<PlaceKey, BTreeSet<usize>>,
     places: BTreeMap<usize, BTreeSet<PlaceKey>>,
 }
 
-/// A place with an order.
+/// A place, as a key that can be ordered.
 type PlaceKey = (bool, u32);
 
 fn key(place: Place) -> PlaceKey {
@@ -98,7 +99,7 @@ fn key(place: Place) -> PlaceKey {
 }
 
 impl State {
-    fn new(facts: &Facts) -> State {
+    fn new(facts: &EntryState) -> State {
         let mut state = State::default();
         facts.iter().for_each(|&(place, reg)| state.add(place, reg as usize));
         state
@@ -108,14 +109,14 @@ impl State {
         self.at.get(&place).is_some_and(|held| held.contains(&reg))
     }
 
-    /// The place holds nothing known.
+    /// The place holds no known value any more.
     fn destroy(&mut self, place: PlaceKey) {
         for reg in self.at.remove(&place).unwrap_or_default() {
             self.places.get_mut(&reg).expect("both ways").remove(&place);
         }
     }
 
-    /// The value of `reg` is nowhere.
+    /// No place holds the value of `reg` any more.
     fn forget(&mut self, reg: usize) {
         for place in self.places.remove(&reg).unwrap_or_default() {
             self.at.get_mut(&place).expect("both ways").remove(&reg);
@@ -127,7 +128,7 @@ impl State {
         self.places.entry(reg).or_default().insert(place);
     }
 
-    /// Of what the source holds, the destination then holds what `fits` there.
+    /// The destination gets those values of the source that `fits` accepts.
     fn copy(&mut self, from: PlaceKey, to: PlaceKey, fits: impl Fn(usize) -> bool) {
         let held = self.at.get(&from).cloned().unwrap_or_default();
         self.destroy(to);
@@ -141,15 +142,15 @@ struct Checker<'a, C> {
     usable: RegSet,
     /// By virtual register, whether its value is wide.
     wide: Vec<bool>,
-    /// By block, what is live at its head.
+    /// By block, the registers live at its entry.
     live: Vec<Vec<u32>>,
 }
 
 impl<C: Client> Checker<'_, C> {
-    /// What is known at the heads of the blocks that can be reached.
-    fn entries(&self) -> Vec<Option<Facts>> {
-        let mut entries: Vec<Option<Facts>> = vec![None; self.client.num_blocks()];
-        entries[0] = Some(Facts::new());
+    /// The states at the entries of reachable blocks.
+    fn entries(&self) -> Vec<Option<EntryState>> {
+        let mut entries: Vec<Option<EntryState>> = vec![None; self.client.num_blocks()];
+        entries[0] = Some(EntryState::new());
         let mut work = BTreeSet::from([0]);
         while let Some(block) = work.pop_first() {
             let mut state = State::new(entries[block].as_ref().expect("it was reached"));
@@ -176,12 +177,12 @@ impl<C: Client> Checker<'_, C> {
         entries
     }
 
-    /// Parameters are where their arguments were, what is live stays where it was.
-    fn along_edge(&self, block: usize, succ: usize, state: &State) -> Facts {
+    /// The state after an edge: parameters are in the places of their arguments, and live values stay where they were.
+    fn along_edge(&self, block: usize, succ: usize, state: &State) -> EntryState {
         let params = self.client.params(succ).iter().map(|param| param.index());
         let passed = params.zip(self.client.args(block).iter().map(|arg| arg.index()));
         let kept = self.live[succ].iter().map(|&reg| (reg as usize, reg as usize));
-        let mut facts = Facts::new();
+        let mut facts = EntryState::new();
         for (to, from) in passed.chain(kept) {
             facts.extend(state.places.get(&from).into_iter().flatten().map(|&place| (place, to as u32)));
         }
@@ -190,14 +191,19 @@ impl<C: Client> Checker<'_, C> {
     }
 
     /// Executes a block.
-    fn block(&self, block: usize, state: &mut State, report: &mut impl FnMut(Wrong) -> Result<(), Wrong>) -> Result<(), Wrong> {
+    fn block(
+        &self,
+        block: usize,
+        state: &mut State,
+        report: &mut impl FnMut(CheckError) -> Result<(), CheckError>,
+    ) -> Result<(), CheckError> {
         let insts = self.client.insts(block);
         let moves = &self.assignment.moves;
         let mut next = moves.partition_point(|m| m.before < insts.start);
         for inst in insts {
             while let Some(m) = moves.get(next).filter(|m| m.before == inst) {
                 if !self.is_possible(m) {
-                    report(Wrong::Copy(*m))?;
+                    report(CheckError::Copy(*m))?;
                 }
                 state.copy(key(m.from), key(m.to), |reg| !self.wide[reg] || self.is_wide_copy(m));
                 next += 1;
@@ -220,7 +226,7 @@ impl<C: Client> Checker<'_, C> {
         between && exists(m.from) && exists(m.to)
     }
 
-    /// Whether all 128 bits are copied.
+    /// Whether the copy has all 128 bits.
     fn is_wide_copy(&self, m: &Move) -> bool {
         let is_wide = |place| match place {
             Place::Reg(reg) => reg.class() == Class::Float,
@@ -229,20 +235,25 @@ impl<C: Client> Checker<'_, C> {
         is_wide(m.from) && is_wide(m.to)
     }
 
-    fn inst(&self, inst: u32, state: &mut State, report: &mut impl FnMut(Wrong) -> Result<(), Wrong>) -> Result<(), Wrong> {
+    fn inst(
+        &self,
+        inst: u32,
+        state: &mut State,
+        report: &mut impl FnMut(CheckError) -> Result<(), CheckError>,
+    ) -> Result<(), CheckError> {
         let operands = self.client.operands(inst as usize);
         let placed = || operands.iter().zip(self.assignment.places(inst as usize));
         let read = |position| placed().filter(move |(operand, _)| is(operand, Role::Use, position));
         let written = |position| placed().filter(move |(operand, _)| is(operand, Role::Def, position));
         for (operand, &place) in read(Position::Early) {
             if !state.holds(key(place), operand.reg.index()) {
-                report(Wrong::Missing { inst, reg: operand.reg, place })?;
+                report(CheckError::Missing { inst, reg: operand.reg, place })?;
             }
         }
         written(Position::Early).for_each(|(_, &place)| state.destroy(key(place)));
         for (operand, &place) in read(Position::Late) {
             if !state.holds(key(place), operand.reg.index()) {
-                report(Wrong::Missing { inst, reg: operand.reg, place })?;
+                report(CheckError::Missing { inst, reg: operand.reg, place })?;
             }
         }
         let clobbers = self.client.clobbers(inst as usize);
@@ -254,8 +265,8 @@ impl<C: Client> Checker<'_, C> {
         Ok(())
     }
 
-    /// Whether the operands of an instruction are where they may be.
-    fn constraints(&self, inst: usize) -> Result<(), Wrong> {
+    /// Whether each operand of an instruction is in a place that its constraint allows.
+    fn constraints(&self, inst: usize) -> Result<(), CheckError> {
         let (operands, places) = (self.client.operands(inst), self.assignment.places(inst));
         let inst = inst as u32;
         for (i, (operand, &place)) in operands.iter().zip(places).enumerate() {
@@ -270,19 +281,19 @@ impl<C: Client> Checker<'_, C> {
                 (_, Place::Slot(_)) => false,
             };
             if !allowed {
-                return Err(Wrong::Constraint { inst, operand: i, place });
+                return Err(CheckError::Constraint { inst, operand: i, place });
             }
             if let Place::Reg(reg) = place
                 && operand.position == Position::Late
                 && operand.role == Role::Use
                 && self.client.clobbers(inst as usize).contains(reg)
             {
-                return Err(Wrong::Constraint { inst, operand: i, place });
+                return Err(CheckError::Constraint { inst, operand: i, place });
             }
         }
         for (a, b) in (0..operands.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
             if places[a] == places[b] && overlap(operands, a, b) {
-                return Err(Wrong::Overlap { inst, a, b, place: places[a] });
+                return Err(CheckError::Overlap { inst, a, b, place: places[a] });
             }
         }
         Ok(())
@@ -298,9 +309,9 @@ fn wide_regs(client: &impl Client) -> Vec<bool> {
     wide
 }
 
-/// Returns, by block, the virtual registers that are live at its head, without its parameters; each list is ascending. Found by
-/// iteration, without the allocator's own analysis. Facts about other registers are dropped: an error here can cause errors to be
-/// reported, never to be missed.
+/// Returns, by block, the virtual registers that are live at its entry, without its parameters; each list is ascending.
+/// It iterates and does not use the allocator's analysis. Entries about other registers are dropped: a mistake here can
+/// cause false errors, but cannot hide one.
 fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
     let mut def_block = vec![usize::MAX; client.num_regs()];
     let mut uses = Vec::new();
@@ -334,8 +345,8 @@ fn is(operand: &Operand, role: Role, position: Position) -> bool {
     operand.role == role && operand.position == position
 }
 
-/// Whether two operands of an instruction can't share a place: a use is there from before the instruction up to its position, a definition
-/// from its position on; an early definition stays to the end.
+/// Whether two operands of an instruction must not share a place. A use occupies its place from before the instruction
+/// until its position, a definition from its position on; an early definition occupies it until the end.
 fn overlap(operands: &[Operand], a: usize, b: usize) -> bool {
     let (a, b) = (&operands[a], &operands[b]);
     match (a.role, b.role) {
@@ -348,7 +359,7 @@ fn overlap(operands: &[Operand], a: usize, b: usize) -> bool {
 
 fn overlap_def(operands: &[Operand], def: &Operand, used: &Operand) -> bool {
     if let Constraint::Reuse(source) = def.constraint {
-        // Written late, whatever the register held is read before.
+        // The definition is written late, when the old contents of its register have been read.
         return used.position == Position::Late && operands[source as usize].reg != used.reg;
     }
     def.position == Position::Early || used.position == Position::Late

@@ -9,22 +9,22 @@ use std::ops::Range;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Class {
-    /// General-purpose registers, 64 bits.
+    /// General-purpose registers of 64 bits.
     Int = 0,
     /// Vector registers.
     Float = 1,
 }
 
-/// A register as an instruction names it: virtual before allocation, physical after it. Physical registers are
-/// numbered below 64, bit 5 is the class; of a virtual one bit 0 is the class, and bit 1 says that it is *wide*: that
-/// its value takes all 128 bits of a vector register, and so 16 bytes in memory.
+/// A register that an instruction names: virtual before allocation, physical after it. Physical registers have numbers
+/// below 64, with the class in bit 5. In a virtual register bit 0 is the class, and bit 1 says that it is *wide*: its
+/// value takes all 128 bits of a vector register, and 16 bytes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(u32);
 
 impl Reg {
     /// No register.
     pub const NONE: Reg = Reg(u32::MAX);
-    /// How many numbers physical registers have.
+    /// The number of physical registers that can be numbered.
     pub const PHYSICAL: usize = Reg::FIRST_VIRTUAL as usize;
     const FIRST_VIRTUAL: u32 = 64;
 
@@ -43,12 +43,12 @@ impl Reg {
         Reg(32 * class as u32 + encoding as u32)
     }
 
-    /// The `n`-th virtual register; numbers are shared by the classes and widths.
+    /// The `n`-th virtual register. Classes and widths share the numbers.
     pub const fn new_virtual(class: Class, n: u32) -> Reg {
         Reg(Reg::FIRST_VIRTUAL + (n << 2 | class as u32))
     }
 
-    /// The `n`-th virtual register, a wide one.
+    /// The `n`-th virtual register, which is wide.
     pub const fn new_wide(n: u32) -> Reg {
         Reg(Reg::FIRST_VIRTUAL + (n << 2 | 2 | Class::Float as u32))
     }
@@ -68,25 +68,25 @@ impl Reg {
         self.0 < Reg::FIRST_VIRTUAL
     }
 
-    /// Number of a virtual register.
+    /// The number of a virtual register.
     pub const fn index(self) -> usize {
         debug_assert!(self.is_virtual());
         ((self.0 - Reg::FIRST_VIRTUAL) >> 2) as usize
     }
 
-    /// Number of a physical register, below [`Reg::PHYSICAL`].
+    /// The number of a physical register, below [`Reg::PHYSICAL`].
     pub const fn number(self) -> usize {
         debug_assert!(self.is_physical());
         self.0 as usize
     }
 
-    /// Encoding of a physical register.
+    /// The encoding of a physical register.
     pub const fn encoding(self) -> u8 {
         debug_assert!(self.is_physical());
         (self.0 & 31) as u8
     }
 
-    /// Its bank.
+    /// The register's bank.
     pub const fn class(self) -> Class {
         let float = if self.is_virtual() { self.0 & 1 != 0 } else { self.0 & 32 != 0 };
         if float { Class::Float } else { Class::Int }
@@ -116,41 +116,41 @@ impl std::fmt::Debug for Reg {
 pub struct RegSet(u64);
 
 impl RegSet {
-    /// Nothing.
+    /// The empty set.
     pub const EMPTY: RegSet = RegSet(0);
 
-    /// With `reg` too.
+    /// This set and `reg`.
     #[must_use]
     pub const fn with(self, reg: Reg) -> RegSet {
         debug_assert!(reg.is_physical());
         RegSet(self.0 | 1 << reg.0)
     }
 
-    /// Without `reg`.
+    /// This set without `reg`.
     #[must_use]
     pub const fn without(self, reg: Reg) -> RegSet {
         debug_assert!(reg.is_physical());
         RegSet(self.0 & !(1 << reg.0))
     }
 
-    /// Whether `reg` is in it.
+    /// Whether the set contains `reg`.
     pub const fn contains(self, reg: Reg) -> bool {
         self.0 >> reg.0 & 1 != 0
     }
 
-    /// In one of them.
+    /// The union of two sets.
     #[must_use]
     pub const fn union(self, other: RegSet) -> RegSet {
         RegSet(self.0 | other.0)
     }
 
-    /// In both of them.
+    /// The intersection of two sets.
     #[must_use]
     pub const fn intersection(self, other: RegSet) -> RegSet {
         RegSet(self.0 & other.0)
     }
 
-    /// Its members, ascending.
+    /// The set's registers, ascending.
     pub fn iter(self) -> impl Iterator<Item = Reg> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -176,14 +176,14 @@ pub enum Role {
     Def,
 }
 
-/// When: operands that overlap in time get different registers. A use is normally early and a definition late, so that they
-/// can share one. An early definition is a scratch register or is written before all uses are read; a late use is
-/// read after some definition is written.
+/// When an operand is read or written. Operands that overlap in time get different registers. A use is normally early
+/// and a definition late, so that they can share a register. An early definition is a scratch register, or is written
+/// before all uses are read. A late use is read after some definition is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
     /// Before the instruction's effect.
     Early,
-    /// After it.
+    /// After the instruction's effect.
     Late,
 }
 
@@ -194,42 +194,42 @@ pub enum Constraint {
     Any,
     /// In a register.
     Reg,
-    /// In this register.
+    /// In the given register.
     Fixed(Reg),
-    /// A definition: in the register of the operand with this index, a use.
+    /// For a definition: in the same register as the use with this operand index.
     Reuse(u8),
 }
 
-/// A mention of a virtual register in an instruction.
+/// A use or definition of a virtual register in an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operand {
     /// The virtual register.
     pub reg: Reg,
-    /// Where it must be.
+    /// Where the register must be.
     pub constraint: Constraint,
-    /// Read or written.
+    /// Whether it is read or written.
     pub role: Role,
-    /// When.
+    /// When it is read or written.
     pub position: Position,
 }
 
 /// The code to allocate for.
 pub trait Client {
-    /// How many virtual registers there are.
+    /// The number of virtual registers.
     fn num_regs(&self) -> usize;
-    /// How many instructions there are.
+    /// The number of instructions.
     fn num_insts(&self) -> usize;
-    /// How many blocks there are; block 0 is the entry, loops are contiguous.
+    /// The number of blocks. Block 0 is the entry, and loops are contiguous.
     fn num_blocks(&self) -> usize;
     /// The instructions of a block.
     fn insts(&self, block: usize) -> Range<u32>;
-    /// Successors.
+    /// The successors of a block.
     fn succs(&self, block: usize) -> &[u32];
-    /// Predecessors, one entry per edge.
+    /// The predecessors of a block, one entry per edge.
     fn preds(&self, block: usize) -> &[u32];
     /// Virtual registers that a block defines at its head.
     fn params(&self, block: usize) -> &[Reg];
-    /// What a block with a single successor passes for that one's parameters.
+    /// The arguments that a block with a single successor passes to its parameters.
     fn args(&self, block: usize) -> &[Reg];
     /// Whether an instruction leaves the function.
     fn is_return(&self, inst: usize) -> bool;
@@ -237,17 +237,17 @@ pub trait Client {
     fn operands(&self, inst: usize) -> &[Operand];
     /// Registers that an instruction destroys besides its definitions.
     fn clobbers(&self, inst: usize) -> RegSet;
-    /// Loops as ranges of blocks, each with its header first; properly nested, outer before inner.
+    /// Loops as ranges of blocks, each starting with its header. They nest properly, and outer loops come before inner ones.
     fn loops(&self) -> &[Range<u32>];
-    /// How often a block is executed, as a multiple of the function's calls.
+    /// The frequency of a block: how often it runs for each call of the function.
     fn frequency(&self, block: usize) -> f32;
-    /// Registers to be used first.
+    /// Registers to use first.
     fn preferred(&self) -> RegSet;
-    /// Registers to be used when the preferred ones are taken: using one costs saving and restoring it.
+    /// Registers to use when the preferred ones are taken. The function must save and restore those it uses.
     fn others(&self) -> RegSet;
 }
 
-/// How much a spill slot holds.
+/// The size of a spill slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotWidth {
     /// 8 bytes.
@@ -257,7 +257,7 @@ pub enum SlotWidth {
 }
 
 impl SlotWidth {
-    /// What a value of this virtual register takes.
+    /// The size of a slot that can hold a value of this virtual register.
     pub fn of(reg: Reg) -> SlotWidth {
         if reg.is_wide() { SlotWidth::Wide } else { SlotWidth::Word }
     }
@@ -272,11 +272,11 @@ pub enum Place {
     Slot(u32),
 }
 
-/// A copy that the allocator inserts; never from slot to slot. Between a slot and a vector register it has the slot's
-/// width.
+/// A copy that the allocator inserts. It is never from slot to slot. Between a slot and a vector register, it copies as
+/// many bytes as the slot has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// The instruction after it; of several copies, the first listed is the first executed.
+    /// The instruction before which it is inserted. Copies before the same instruction are executed in the order of the list.
     pub before: u32,
     /// Source.
     pub from: Place,
@@ -287,9 +287,9 @@ pub struct Move {
 /// The result of an allocation.
 #[derive(Debug, Default)]
 pub struct Assignment {
-    /// Places of all operands, instruction after instruction.
+    /// The places of all operands, by instruction.
     pub places: Vec<Place>,
-    /// Where each instruction's operands begin in `places`.
+    /// For each instruction, the index in `places` of its first operand.
     pub starts: Vec<u32>,
     /// Inserted copies, ascending by instruction.
     pub moves: Vec<Move>,

@@ -2,16 +2,16 @@
 
 use super::client::Place;
 
-/// A group of copies that are executed at once. The groups of one gap follow each other in this order.
+/// A group of copies that are executed in parallel. The groups of one gap are executed in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// From the predecessor.
+    /// Along the edge into the block.
     EdgeIn,
-    /// Between segments.
+    /// Between the segments of an interval.
     Move,
-    /// For the instruction.
+    /// For the instruction's fixed operands.
     Setup,
-    /// For the successor.
+    /// Along the edge out of the block.
     EdgeOut,
 }
 

@@ -1,27 +1,28 @@
-//! The cost of copying a value at a point, and the cheapest point in a stretch of code.
+//! The cost of copying a value at a point, and the cheapest point in a range.
 //!
-//! A value can change its place in a gap or between blocks. Between blocks the copy is made on each edge that crosses from
-//! the code before it to the code after it, so that a boundary costs as much as the edges that cross it, wherever they lead.
-//! An edge back to the head of a loop doesn't cross the boundary before the loop: it is as cheap as what is around the loop.
-//! (Optimal split positions: C. Wimmer, H. Mössenböck, "Optimized Interval Splitting in a Linear Scan Register Allocator",
-//! VEE 2005, there by depth of loops.)
+//! A value can change its place in a gap or between blocks. Between two blocks, the copy is made on each edge that
+//! crosses the boundary between the code before it and the code after it. A boundary therefore costs as much as the
+//! edges that cross it, wherever they lead. A back edge to the head of a loop does not cross the boundary before the
+//! loop, which is as cheap as the code around the loop.
+//! (Optimal split positions: C. Wimmer, H. Mössenböck, "Optimized Interval Splitting in a Linear Scan Register
+//! Allocator", VEE 2005, where loop depth is the measure.)
 
 use super::client::Client;
 use super::point::{Point, Range};
 use crate::graph::loops::Nest;
 
-/// See the head of this file.
+/// Block frequencies and the costs that follow from them.
 #[derive(Debug)]
 pub struct Costs {
-    /// How often each block is executed.
+    /// The frequency of each block.
     pub frequency: Vec<f32>,
-    /// First gaps of the blocks, and the end of the code.
+    /// The first gap of each block, and the end of the code.
     starts: Vec<Point>,
     /// The block of each instruction.
     block_of: Vec<u32>,
-    /// `minima[k][b]`: of the boundaries before the blocks `b..b + 2^k` the last among the cheapest.
+    /// `minima[k][b]`: the last of the cheapest boundaries before the blocks `b..b + 2^k`.
     minima: Vec<Vec<u32>>,
-    /// What the boundary before a block costs.
+    /// The cost of the boundary before each block.
     boundary: Vec<f32>,
     /// Loops as ranges of points.
     loops: Vec<Range>,
@@ -29,7 +30,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The costs in `client`'s code.
+    /// The costs for `client`'s code.
     pub fn of(client: &impl Client) -> Costs {
         let blocks = client.num_blocks();
         let frequency: Vec<f32> = (0..blocks).map(|block| client.frequency(block)).collect();
@@ -48,12 +49,12 @@ impl Costs {
         Costs { minima: last_minima(&boundary), frequency, starts, block_of, boundary, loops, nest }
     }
 
-    /// The block that `point` is in.
+    /// The block that contains `point`.
     pub fn block(&self, point: Point) -> usize {
         self.block_of[point.inst() as usize] as usize
     }
 
-    /// How often the instruction at `point` is executed.
+    /// The frequency of the instruction at `point`.
     pub fn at(&self, point: Point) -> f32 {
         self.frequency[self.block(point)]
     }
@@ -68,7 +69,7 @@ impl Costs {
         self.starts[self.block(gap)] == gap
     }
 
-    /// The loops that `point` is in, from the innermost outwards.
+    /// The loops that contain `point`, from the innermost outwards.
     pub fn loops_around(&self, point: Point) -> impl Iterator<Item = Range> {
         self.nest.around(self.block(point)).map(|index| self.loops[index])
     }
@@ -78,13 +79,13 @@ impl Costs {
         self.frequency[from].min(self.frequency[to])
     }
 
-    /// The cost of copying in a gap.
+    /// The cost of a copy in a gap.
     pub fn copy(&self, gap: Point) -> f32 {
         let block = self.block(gap);
         if self.starts[block] == gap { self.boundary[block] } else { self.frequency[block] }
     }
 
-    /// The cheapest gap from `low` to `high`, both included, and of those the last.
+    /// The last of the cheapest gaps from `low` to `high`, both included.
     pub fn cheapest(&self, low: Point, high: Point) -> Point {
         debug_assert!(low.is_gap() && high.is_gap() && low <= high);
         let last = self.block(high);
@@ -107,7 +108,7 @@ fn last_minimum(costs: &[f32], a: u32, b: u32) -> u32 {
     if costs[b as usize] <= costs[a as usize] { b } else { a }
 }
 
-/// The sparse table of minima over all stretches whose length is a power of two.
+/// The sparse table of minima over all ranges whose length is a power of two.
 fn last_minima(costs: &[f32]) -> Vec<Vec<u32>> {
     let mut levels: Vec<Vec<u32>> = vec![(0..costs.len() as u32).collect()];
     let mut half = 1;
@@ -120,10 +121,10 @@ fn last_minima(costs: &[f32]) -> Vec<Vec<u32>> {
     levels
 }
 
-/// For each block what crosses the boundary before it.
+/// For each block, the sum of the edges that cross the boundary before it.
 fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
     let blocks = frequency.len();
-    // In units that add up and cancel exactly: differences of floats would leave remainders.
+    // Integers add up and cancel exactly; differences of floats would leave remainders.
     let mut change = vec![0i64; blocks + 1];
     for block in 0..blocks {
         for &succ in client.succs(block) {
@@ -141,5 +142,5 @@ fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
     units.collect()
 }
 
-/// Units of frequency in one.
+/// How many units a frequency of 1 has.
 const UNITS: f64 = 1024.0;

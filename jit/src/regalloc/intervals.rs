@@ -1,36 +1,37 @@
-//! Live intervals: for every virtual register its mentions, and the ranges in which it holds a value that is read later.
-//! Intervals have holes: a range ends where its value is no longer live in the order of the instructions.
+//! Live intervals: the uses and definitions of every virtual register, and the ranges in which it holds a value that is
+//! read later. Intervals have holes: a range ends where its value is no longer live in the order of the instructions.
 //!
-//! One walk over the code collects the mentions; [`LiveBlocks`] finds the blocks in which each register is live. No sets of
-//! registers are made: the cost is that of the result.
+//! One walk over the code collects the uses and definitions; [`LiveBlocks`] finds the blocks in which each register is
+//! live. No live sets are built, so that the cost is proportional to the result.
 
 use super::client::{Client, Constraint, Operand, Position, Reg, Role};
 use super::costs::Costs;
-use super::impossible::Impossible;
+use super::error::AllocationError;
 use super::point::{Point, Range};
 use crate::graph::liveness::LiveBlocks;
 
-/// Where a register is mentioned.
+/// A use or definition of a register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Mention {
-    /// When. A register that is only copied, to where an instruction or a successor wants it, is read in a gap.
+pub struct UsePosition {
+    /// The point of the use or definition. If the register is only copied, to the place that an instruction or a successor
+    /// requires, it is read in a gap.
     pub at: Point,
-    /// Whether it must be in a register then.
-    pub hard: bool,
+    /// Whether the register must be in a physical register at that point.
+    pub needs_register: bool,
 }
 
-/// Why a register had better be where another one is.
+/// A reason to put a register where another one is.
 #[derive(Clone, Copy, Debug)]
 pub struct Relation {
-    /// The other one.
+    /// The other register.
     pub other: Reg,
-    /// When the other one is there.
+    /// The point at which the other register is there.
     pub at: Point,
     /// How often a copy would be executed otherwise.
     pub weight: f32,
 }
 
-/// Lists of `T`, one for each of a number of things.
+/// A fixed number of lists of `T`, in two allocations.
 #[derive(Debug)]
 pub struct Lists<T> {
     items: Vec<T>,
@@ -38,7 +39,7 @@ pub struct Lists<T> {
 }
 
 impl<T: Copy> Lists<T> {
-    /// From pairs in any order; each list keeps that order.
+    /// Builds the lists from pairs in any order; each list keeps that order.
     fn collect(len: usize, pairs: &[(u32, T)]) -> Lists<T> {
         let mut starts = vec![0u32; len + 2];
         pairs.iter().for_each(|(list, _)| starts[*list as usize + 2] += 1);
@@ -55,7 +56,7 @@ impl<T: Copy> Lists<T> {
         Lists { items, starts }
     }
 
-    /// One list.
+    /// The list with index `i`.
     pub fn get(&self, i: usize) -> &[T] {
         &self.items[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
@@ -65,63 +66,63 @@ impl<T: Copy> Lists<T> {
     }
 }
 
-/// How a register gets its value.
+/// How a register is defined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Never.
+    /// It is never defined.
     None,
     /// An instruction writes it.
     Inst,
-    /// An instruction writes this one, from which it is copied in the gap after it.
+    /// An instruction writes the given physical register, from which the value is copied in the gap after the instruction.
     Fixed(Reg),
-    /// It is a block's parameter.
+    /// It is a block parameter.
     Param,
 }
 
-/// Everything known before places are chosen. Indexed by virtual register.
+/// All results of the walk, before places are chosen. Indexed by virtual register.
 #[derive(Debug)]
 pub struct Intervals {
     /// The registers themselves.
     pub regs: Vec<Reg>,
-    /// Where values come from.
+    /// How each register is defined.
     pub origins: Vec<Origin>,
-    /// First points.
+    /// The first point of each register.
     pub defs: Vec<Point>,
     /// Live ranges, ascending.
     pub ranges: Lists<Range>,
-    /// Mentions, ascending.
-    pub mentions: Lists<Mention>,
-    /// Relations.
+    /// Uses and definitions, ascending.
+    pub uses: Lists<UsePosition>,
+    /// Related registers.
     pub relations: Lists<Relation>,
-    /// Ranges of physical registers that instructions claim or destroy, by [`Reg`] number, ascending.
+    /// Ranges in which instructions claim or destroy physical registers, by [`Reg`] number, ascending.
     pub claims: Lists<Range>,
 }
 
-/// Facts collected in the walk over the code.
+/// The lists during the walk over the code.
 struct Collector {
     regs: Vec<Reg>,
     origins: Vec<Origin>,
     defs: Vec<Point>,
-    mentions: Vec<(u32, Mention)>,
+    uses: Vec<(u32, UsePosition)>,
     relations: Vec<(u32, Relation)>,
     claims: Vec<(u32, Range)>,
-    /// By physical register, the last of its claims.
+    /// By physical register, the index of its last claim.
     last_claim: [Option<u32>; Reg::PHYSICAL],
 }
 
 impl Intervals {
-    /// The intervals of `client`'s code; `costs` are its block frequencies and the blocks of its instructions.
+    /// The intervals of `client`'s code; `costs` has its block frequencies and the block of each instruction.
     ///
     /// # Errors
-    /// [`Impossible`] if a register is read that nothing writes.
-    pub fn of(client: &impl Client, costs: &Costs) -> Result<Intervals, Impossible> {
+    /// [`AllocationError`] if a register is read that is never written.
+    pub fn of(client: &impl Client, costs: &Costs) -> Result<Intervals, AllocationError> {
         let regs = client.num_regs();
         let mut collector = Collector {
             regs: vec![Reg::NONE; regs],
             origins: vec![Origin::None; regs],
             defs: vec![Point::NEVER; regs],
-            // Most are written once and read once.
-            mentions: Vec::with_capacity(2 * regs),
+            // Most registers are written once and read once.
+            uses: Vec::with_capacity(2 * regs),
             relations: Vec::with_capacity(2 * regs),
             claims: Vec::with_capacity(client.num_insts()),
             last_claim: [None; Reg::PHYSICAL],
@@ -129,37 +130,37 @@ impl Intervals {
         for (block, &frequency) in costs.frequency.iter().enumerate() {
             collector.block(client, block, frequency);
         }
-        let mut mentions = Lists::collect(regs, &collector.mentions);
+        let mut uses = Lists::collect(regs, &collector.uses);
         for reg in 0..regs {
-            let mentions = mentions.get_mut(reg);
-            if !mentions.is_sorted() {
-                mentions.sort_unstable();
+            let uses = uses.get_mut(reg);
+            if !uses.is_sorted() {
+                uses.sort_unstable();
             }
         }
-        let misplaced = |&reg: &usize| mentions.get(reg).first().is_some_and(|first| first.at < collector.defs[reg].floor());
+        let misplaced = |&reg: &usize| uses.get(reg).first().is_some_and(|first| first.at < collector.defs[reg].floor());
         if let Some(reg) = (0..regs).find(misplaced) {
-            return Err(Impossible(format!("register {reg} is read before it is written")));
+            return Err(AllocationError(format!("register {reg} is read before it is written")));
         }
-        let ranges = live_ranges(client, costs, &collector.defs, &mentions);
+        let ranges = live_ranges(client, costs, &collector.defs, &uses);
         let Collector { regs: names, origins, defs, relations, claims, .. } = collector;
         let (relations, claims) = (Lists::collect(regs, &relations), Lists::collect(Reg::PHYSICAL, &claims));
-        Ok(Intervals { regs: names, origins, defs, ranges, mentions, relations, claims })
+        Ok(Intervals { regs: names, origins, defs, ranges, uses, relations, claims })
     }
 
-    /// The last mention before `point`.
-    pub fn last_mention_before(&self, reg: usize, point: Point) -> Option<Mention> {
-        let mentions = self.mentions.get(reg);
-        let next = mentions.partition_point(|mention| mention.at < point);
-        next.checked_sub(1).map(|i| mentions[i])
+    /// The last use before `point`.
+    pub fn last_use_before(&self, reg: usize, point: Point) -> Option<UsePosition> {
+        let uses = self.uses.get(reg);
+        let next = uses.partition_point(|position| position.at < point);
+        next.checked_sub(1).map(|i| uses[i])
     }
 
-    /// Mentions from `point` on.
-    pub fn mentions_from(&self, reg: usize, point: Point) -> &[Mention] {
-        let mentions = self.mentions.get(reg);
-        &mentions[mentions.partition_point(|mention| mention.at < point)..]
+    /// The uses from `point` on.
+    pub fn uses_from(&self, reg: usize, point: Point) -> &[UsePosition] {
+        let uses = self.uses.get(reg);
+        &uses[uses.partition_point(|position| position.at < point)..]
     }
 
-    /// The register's ranges as far as they lie between two points.
+    /// The parts of the register's ranges that lie between two points.
     pub fn ranges_within(&self, reg: usize, start: Point, end: Point) -> impl Iterator<Item = Range> {
         let ranges = self.ranges.get(reg);
         let ranges = &ranges[ranges.partition_point(|range| range.end <= start)..];
@@ -181,7 +182,7 @@ impl Collector {
         let end = Point::gap(insts.end - 1);
         let head = Point::gap(client.insts(succ as usize).start);
         for (&arg, &param) in client.args(block).iter().zip(client.params(succ as usize)) {
-            self.mention(arg, end, false);
+            self.record_use(arg, end, false);
             self.relate(arg, param, head, frequency);
             self.relate(param, arg, end, frequency);
         }
@@ -194,13 +195,13 @@ impl Collector {
                 Constraint::Fixed(fixed) => {
                     let end = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
                     self.claim(fixed, Point::setup(inst), end.next());
-                    self.mention(operand.reg, Point::gap(inst), false);
+                    self.record_use(operand.reg, Point::gap(inst), false);
                     self.relate(operand.reg, fixed, Point::setup(inst), frequency);
                 }
-                _ if reused_by(operands, i).is_some() => self.mention(operand.reg, Point::gap(inst), false),
+                _ if reused_by(operands, i).is_some() => self.record_use(operand.reg, Point::gap(inst), false),
                 constraint @ (Constraint::Any | Constraint::Reg | Constraint::Reuse(_)) => {
                     let at = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
-                    self.mention(operand.reg, at, constraint != Constraint::Any);
+                    self.record_use(operand.reg, at, constraint != Constraint::Any);
                 }
             }
         }
@@ -224,7 +225,7 @@ impl Collector {
                 Constraint::Any | Constraint::Reg => Point::late(inst),
             };
             self.define(operand.reg, Origin::Inst, start);
-            self.mention(operand.reg, Point::late(inst), true);
+            self.record_use(operand.reg, Point::late(inst), true);
         }
         for reg in client.clobbers(inst as usize).iter() {
             self.claim(reg, Point::late(inst), Point::gap(inst + 1));
@@ -236,8 +237,8 @@ impl Collector {
         (self.regs[i], self.origins[i], self.defs[i]) = (reg, origin, at);
     }
 
-    fn mention(&mut self, reg: Reg, at: Point, hard: bool) {
-        self.mentions.push((reg.index() as u32, Mention { at, hard }));
+    fn record_use(&mut self, reg: Reg, at: Point, needs_register: bool) {
+        self.uses.push((reg.index() as u32, UsePosition { at, needs_register }));
     }
 
     fn relate(&mut self, reg: Reg, other: Reg, at: Point, weight: f32) {
@@ -259,8 +260,8 @@ impl Collector {
     }
 }
 
-/// The definition that reuses the register of operand `i`, or of another early mention of the same value, which is then found in
-/// that register too.
+/// The definition that reuses the register of operand `i`, or that of another early use of the same value, which then
+/// is in that register too.
 pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
     let def = operands.iter().position(|def| matches!(def.constraint, Constraint::Reuse(_)))?;
     let operand = &operands[i];
@@ -272,37 +273,37 @@ pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
     operands[def..].iter().position(reuses).map(|offset| def + offset)
 }
 
-/// The ranges of each register between its definition and its mentions.
-fn live_ranges(client: &impl Client, costs: &Costs, defs: &[Point], mentions: &Lists<Mention>) -> Lists<Range> {
+/// The ranges of each register between its definition and its uses.
+fn live_ranges(client: &impl Client, costs: &Costs, defs: &[Point], uses: &Lists<UsePosition>) -> Lists<Range> {
     let regs = client.num_regs();
     let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
     let mut live = LiveBlocks::new(client.num_blocks());
     lists.starts.push(0);
     for (reg, &def) in defs.iter().enumerate() {
-        ranges_of(client, costs, def, mentions.get(reg), &mut live, &mut lists.items);
+        ranges_of(client, costs, def, uses.get(reg), &mut live, &mut lists.items);
         lists.starts.push(lists.items.len() as u32);
     }
     lists
 }
 
-fn ranges_of(client: &impl Client, costs: &Costs, def: Point, mentions: &[Mention], live: &mut LiveBlocks, out: &mut Vec<Range>) {
-    let Some(last) = mentions.last() else { return };
-    let home = costs.block(def) as u32;
-    let home_end = Point::gap(client.insts(home as usize).end);
-    if last.at < home_end && mentions[0].at.floor() >= def.floor() {
+fn ranges_of(client: &impl Client, costs: &Costs, def: Point, uses: &[UsePosition], live: &mut LiveBlocks, out: &mut Vec<Range>) {
+    let Some(last) = uses.last() else { return };
+    let def_block = costs.block(def) as u32;
+    let def_block_end = Point::gap(client.insts(def_block as usize).end);
+    if last.at < def_block_end && uses[0].at.floor() >= def.floor() {
         return out.push(Range { start: def, end: last.at.next() });
     }
     let first = out.len();
-    let uses = mentions.iter().map(|mention| costs.block(mention.at) as u32);
+    let blocks = uses.iter().map(|position| costs.block(position.at) as u32);
     let preds = |block: u32| client.preds(block as usize).iter().copied();
-    live.explore(home, uses, preds, |block, live_out| {
+    live.explore(def_block, blocks, preds, |block, live_out| {
         let insts = client.insts(block as usize);
-        let start = if block == home { def } else { Point::gap(insts.start) };
+        let start = if block == def_block { def } else { Point::gap(insts.start) };
         let end = if live_out {
             Point::gap(insts.end)
         } else {
-            let after = mentions.partition_point(|mention| mention.at < Point::gap(insts.end));
-            mentions[after - 1].at.next()
+            let after = uses.partition_point(|position| position.at < Point::gap(insts.end));
+            uses[after - 1].at.next()
         };
         match out[first..].last_mut() {
             Some(last) if last.end == start => last.end = end,

@@ -4,7 +4,7 @@ use super::client::Place;
 use super::point::Point;
 use super::segments::{Location, Segment, Segments};
 
-/// Segments by virtual register, in order, each with the slot of its interval.
+/// Segments by virtual register, in order, and the slot of each interval.
 #[derive(Debug)]
 pub struct Locations {
     segments: Vec<Segment>,
@@ -13,7 +13,7 @@ pub struct Locations {
 }
 
 impl Locations {
-    /// Arranges `segments`; `slots` holds the spill slot of each virtual register that has one.
+    /// Sorts `segments`; `slots` has the spill slot of each virtual register that has one.
     pub fn new(segments: &Segments, slots: Vec<u32>) -> Locations {
         let mut locations =
             Locations { segments: Vec::with_capacity(segments.len()), starts: Vec::with_capacity(slots.len() + 1), slots };
@@ -35,16 +35,16 @@ impl Locations {
         &self.segments
     }
 
-    /// Where a register is at `point`, at which it is live.
+    /// The place of a register at `point`, where it is live.
     pub fn at(&self, reg: usize, point: Point) -> Place {
         match self.of(reg) {
-            // Most are.
+            // Most registers have one segment.
             [whole] => self.place(whole),
             segments => self.place(&segments[segments.partition_point(|segment| segment.start <= point) - 1]),
         }
     }
 
-    /// Where a segment is.
+    /// The place of a segment.
     pub fn place(&self, segment: &Segment) -> Place {
         match segment.location {
             Location::Reg(reg) => Place::Reg(reg),

@@ -1,15 +1,15 @@
-//! Register allocation. A leaf: it knows registers, operands and blocks, and no instruction.
+//! Register allocation. This module is a leaf: it knows registers, operands and blocks, but no instructions.
 //!
 //! [`client`] is the interface through which an allocator sees the code. [`allocate`] is a linear scan on SSA form with splitting:
 //!
-//! 1. `intervals`: where each value is mentioned, and during which ranges it is live; `costs`: what a copy costs where;
-//! 2. `scan`: cuts intervals into `segments` and gives each a register or leaves it in memory, with a `register_file` for each
-//!    register;
-//! 3. `resolve`: copies where a value changes its place, put into order by `parallel`, and `slots` for what is in memory.
+//! 1. `intervals`: where each value is used and in which ranges it is live; `costs`: the cost of a copy at each point;
+//! 2. `scan`: splits intervals into `segments` and gives each a register or leaves it in memory, with a timeline
+//!    (`register_file`) for each register;
+//! 3. `resolve`: copies where a value changes its place, ordered by `parallel`, and `slots` for values in memory.
 //!
-//! [`checker`] proves an allocation right. [`regalloc2`] allocates by the crate of this name, through the same interface, for
-//! comparison. No step is recursive. Time and memory are proportional to the code, its live ranges and the splits, with a
-//! logarithm for searches; the tests in `scale` check that.
+//! [`checker`] proves an allocation correct. [`regalloc2`] allocates with the crate of this name, through the same
+//! interface, for comparison. No step is recursive. Time and memory are proportional to the code, its live ranges and
+//! the splits, times a logarithm for searches; the tests in `scale` check this.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new constraint or place must be named by the compiler")]
 
@@ -17,7 +17,7 @@ pub mod checker;
 pub mod client;
 mod copies;
 mod costs;
-mod impossible;
+mod error;
 mod intervals;
 mod locations;
 mod parallel;
@@ -33,13 +33,13 @@ mod slots;
 mod tests;
 
 pub use client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
-pub use impossible::Impossible;
+pub use error::AllocationError;
 
 /// Allocates by linear scan.
 ///
 /// # Errors
-/// [`Impossible`], when an instruction's constraints contradict each other or the code is not SSA.
-pub fn allocate(client: &impl Client) -> Result<Assignment, Impossible> {
+/// [`AllocationError`] if an instruction's constraints contradict each other, or if the code is not SSA.
+pub fn allocate(client: &impl Client) -> Result<Assignment, AllocationError> {
     let costs = costs::Costs::of(client);
     let intervals = intervals::Intervals::of(client, &costs)?;
     let segments = scan::scan(client, &intervals, &costs)?;

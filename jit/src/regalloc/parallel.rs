@@ -1,9 +1,10 @@
-//! Groups of copies that are executed at once, put into an order in which they can be executed one after another.
+//! Parallel moves: puts each group of copies that happen at once into an order in which they can be executed one by
+//! one.
 //!
-//! A copy can be made when no other copy still has to read its destination. When there is no such copy left, the rest
-//! are cycles, and one of the values must be moved aside. This needs a register that is free at this point, as does a
-//! copy from slot to slot; if there is none, a slot reserved for this is used. (L. Rideau, B. P. Serpette, X. Leroy,
-//! "Tilting at Windmills with Coq", JAR 2008.)
+//! A copy can be made when no remaining copy reads its destination. When no such copy is left, the rest are cycles, and
+//! one value must be moved to a temporary place. This needs a register that is free at this point, as does a copy from
+//! slot to slot; if there is none, a reserved slot is used.
+//! (L. Rideau, B. P. Serpette, X. Leroy, "Tilting at Windmills with Coq", JAR 2008.)
 
 use super::client::{Class, Client, Move, Place, Reg, RegSet, SlotWidth};
 use super::copies::Copy;
@@ -12,7 +13,7 @@ use super::locations::Locations;
 use super::point::{Point, Range};
 use super::segments::Location;
 
-/// Puts groups of copies, ascending by key, into order.
+/// Orders groups of copies, which ascend by key.
 pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
     let mut moves = Vec::with_capacity(copies.len());
     let mut group = Group::default();
@@ -27,14 +28,14 @@ pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
     moves
 }
 
-/// The state of one group; by number of a place, and reset after each group.
+/// The state of one group, by place number; it is reset after each group.
 #[derive(Default)]
 struct Group {
-    /// How many copies have still to read the place.
+    /// How many remaining copies read the place.
     readers: Vec<u32>,
-    /// The copy that is to write it.
+    /// The remaining copy that writes the place.
     writer: Vec<Option<u32>>,
-    /// The place of its old value.
+    /// The place to which its old value was moved.
     stand_in: Vec<Option<Place>>,
     ready: Vec<u32>,
 }
@@ -67,7 +68,7 @@ impl Group {
         for copy in copies {
             let to = number(copy.to);
             if self.writer[to].is_some() {
-                // It is on a cycle.
+                // The copy is on a cycle.
                 let aside = scratch.aside(inst, copy.to, scratch.class_of(copies, copy.to), moves);
                 self.stand_in[to] = Some(aside);
                 self.readers[to] = 0;
@@ -79,7 +80,7 @@ impl Group {
         }
     }
 
-    /// Makes copies as long as there are ready ones.
+    /// Makes copies while there are ready ones.
     fn drain(&mut self, copies: &[Copy], scratch: &mut Scratch<'_>, moves: &mut Vec<Move>) {
         while let Some(i) = self.ready.pop() {
             let Copy { key, from, to } = copies[i as usize];
@@ -111,29 +112,28 @@ fn number(place: Place) -> usize {
     }
 }
 
-/// Finds registers and slots that hold nothing.
+/// Finds registers and slots that are free.
 pub struct Scratch<'a> {
     intervals: &'a Intervals,
     locations: &'a Locations,
-    /// Registers to be found free; those that have to be saved only if they are saved anyway.
+    /// Registers that may be borrowed; callee-saved ones only if the function saves them anyway.
     usable: RegSet,
-    /// By register, the ranges in which it is taken; made when first needed.
+    /// By register, the ranges in which it is taken; computed when first needed.
     taken: Option<Vec<Vec<Range>>>,
-    /// All slots, with those that were needed here.
+    /// All slots, including those added here.
     slots: Vec<SlotWidth>,
-    /// What a vector register may hold.
+    /// The slot width of what a vector register may hold.
     float_width: SlotWidth,
-    /// Slots beyond those of the intervals, by width: one for a value that steps aside, one for a register that is
-    /// borrowed.
+    /// Slots besides those of the intervals, by width: one to break cycles, one for the old value of a borrowed register.
     own_slots: [[Option<u32>; 2]; 2],
-    /// Registers that the current group mentions.
+    /// Registers that the current group reads or writes.
     touched: RegSet,
-    /// The register in which a value has stepped aside.
+    /// The register that holds a value moved out of a cycle.
     held: Option<Reg>,
 }
 
 impl<'a> Scratch<'a> {
-    /// For code whose intervals live at `locations`, in `slots`.
+    /// For code whose intervals have these locations and slots.
     pub fn new(client: &impl Client, intervals: &'a Intervals, locations: &'a Locations, slots: Vec<SlotWidth>) -> Scratch<'a> {
         let registers_used = locations.all().iter().filter_map(|segment| match segment.location {
             Location::Reg(reg) => Some(reg),
@@ -146,12 +146,12 @@ impl<'a> Scratch<'a> {
         Scratch { intervals, locations, usable, taken, slots, float_width, own_slots, touched: RegSet::EMPTY, held: None }
     }
 
-    /// The slots, with those that were needed here.
+    /// All slots, including those added here.
     pub fn into_slots(self) -> Vec<SlotWidth> {
         self.slots
     }
 
-    /// The class of the value in `place`, as far as it or the copies that read it show it and care.
+    /// The class of the value in `place`, as far as the place or the copies that read it determine it.
     fn class_of(&self, copies: &[Copy], place: Place) -> Class {
         let mut ends = copies.iter().filter(|copy| copy.from == place).flat_map(|copy| [copy.from, copy.to]);
         let class = ends.find_map(|end| match end {
@@ -161,12 +161,12 @@ impl<'a> Scratch<'a> {
         class.unwrap_or(Class::Int)
     }
 
-    /// Whether it is a slot of 16 bytes.
+    /// Whether the place is a slot of 16 bytes.
     fn is_wide(&self, place: Place) -> bool {
         matches!(place, Place::Slot(slot) if self.slots[slot as usize] == SlotWidth::Wide)
     }
 
-    /// The slot width for what a register of `class` may hold.
+    /// The slot width for values that a register of `class` may hold.
     fn width(&self, class: Class) -> SlotWidth {
         if class == Class::Float { self.float_width } else { SlotWidth::Word }
     }
@@ -180,7 +180,7 @@ impl<'a> Scratch<'a> {
         self.touched = regs.collect();
     }
 
-    /// Copies, from slot to slot by way of a register.
+    /// Makes a copy; one from slot to slot goes through a register.
     fn make(&mut self, inst: u32, from: Place, to: Place, moves: &mut Vec<Move>) {
         let mut push = |from, to| moves.push(Move { before: inst, from, to });
         if !matches!((from, to), (Place::Slot(_), Place::Slot(_))) {
@@ -201,7 +201,7 @@ impl<'a> Scratch<'a> {
         push(saved, Place::Reg(lent));
     }
 
-    /// Copies a value to a free place and returns the place.
+    /// Moves a value to a free place, which is returned.
     fn aside(&mut self, inst: u32, from: Place, class: Class, moves: &mut Vec<Move>) -> Place {
         self.held = self.free(inst, class);
         let to = self.held.map_or_else(|| self.own_slot(0, self.width(class)), Place::Reg);
@@ -209,7 +209,7 @@ impl<'a> Scratch<'a> {
         to
     }
 
-    /// The value that stepped aside has been copied on.
+    /// The value that was moved aside has been copied to its destination.
     fn release(&mut self) {
         self.held = None;
     }
@@ -223,7 +223,7 @@ impl<'a> Scratch<'a> {
         Place::Slot(slot)
     }
 
-    /// A register that holds nothing from before the gap of `inst` until after it, and that the group doesn't mention.
+    /// A register that is free from before the gap of `inst` until after it, and that the group does not use.
     fn free(&mut self, inst: u32, class: Class) -> Option<Reg> {
         let (start, end) = (Point::gap(inst).previous(), Point::gap(inst + 1));
         let (intervals, locations) = (self.intervals, self.locations);
@@ -238,7 +238,7 @@ impl<'a> Scratch<'a> {
     }
 }
 
-/// By register, all ranges in which a segment is in it or an instruction claims it, ascending.
+/// By register, all ranges in which it holds a segment or is claimed by an instruction, ascending.
 fn taken_ranges(intervals: &Intervals, locations: &Locations) -> Vec<Vec<Range>> {
     let mut taken: Vec<Vec<Range>> = (0..Reg::PHYSICAL).map(|reg| intervals.claims.get(reg).to_vec()).collect();
     for segment in locations.all() {

@@ -1,14 +1,14 @@
-//! Points of time in the code, the scale on which live ranges are measured.
+//! Program points: the positions in the code by which live ranges are measured.
 //!
-//! Each instruction has four: at its *gap* values may change their places; then operands that must be in certain registers are
-//! *set up*; then it reads its *early* operands and writes its *late* ones.
+//! Each instruction has four points. At its *gap*, values may change their places. At *setup*, operands that must be in
+//! fixed registers are moved there. Then the instruction reads its *early* operands and writes its *late* ones.
 
-/// A point of time.
+/// A program point.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Point(u32);
 
 impl Point {
-    /// Later than all code.
+    /// After all code.
     pub const NEVER: Point = Point(u32::MAX);
 
     /// Before instruction `inst`.
@@ -31,22 +31,22 @@ impl Point {
         Point(4 * inst + 3)
     }
 
-    /// The instruction it belongs to.
+    /// The instruction that the point belongs to.
     pub const fn inst(self) -> u32 {
         self.0 / 4
     }
 
-    /// Whether it is an instruction's gap.
+    /// Whether the point is an instruction's gap.
     pub const fn is_gap(self) -> bool {
         self.0.is_multiple_of(4)
     }
 
-    /// The gap of its instruction.
+    /// The gap of the point's instruction.
     pub const fn floor(self) -> Point {
         Point(self.0 & !3)
     }
 
-    /// The first gap that is not before it.
+    /// The first gap at or after the point.
     pub const fn ceil(self) -> Point {
         Point(self.0.next_multiple_of(4))
     }
@@ -56,7 +56,7 @@ impl Point {
         Point(self.0 + 1)
     }
 
-    /// The point before it.
+    /// The previous point.
     pub const fn previous(self) -> Point {
         Point(self.0.saturating_sub(1))
     }
@@ -73,11 +73,11 @@ impl std::fmt::Debug for Point {
     }
 }
 
-/// From a point up to, and without, another.
+/// A half-open range of points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// First point.
+    /// The first point.
     pub start: Point,
-    /// First point after it.
+    /// The first point after the range.
     pub end: Point,
 }

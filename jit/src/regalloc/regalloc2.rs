@@ -1,18 +1,18 @@
 //! Allocation by the crate `regalloc2`: its backtracking allocator with live-range splitting, and its checker.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
-use super::impossible::Impossible;
+use super::error::AllocationError;
 use regalloc2 as ra;
 
-/// Allocates. With `verify`, proves the result by symbolic execution and panics if it is wrong.
+/// Allocates registers. With `verify`, proves the result by symbolic execution and panics if it is wrong.
 ///
 /// # Errors
-/// [`Impossible`], when an instruction's constraints contradict each other or the code is not SSA.
-pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, Impossible> {
+/// [`AllocationError`] if an instruction's constraints contradict each other, or if the code is not SSA.
+pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, AllocationError> {
     let code = Translated::new(client);
     let env = environment(client);
     let options = ra::RegallocOptions { validate_ssa: verify, ..Default::default() };
-    let output = ra::run(&code, &env, &options).map_err(|error| Impossible(error.to_string()))?;
+    let output = ra::run(&code, &env, &options).map_err(|error| AllocationError(error.to_string()))?;
     if verify {
         let mut checker = ra::checker::Checker::new(&code, &env);
         checker.prepare(&output);
@@ -30,8 +30,8 @@ pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, Imposs
     Ok(assignment)
 }
 
-/// Makes every slot wide that is ever read or written from a vector register or as a wide operand, if there are wide
-/// values: no slot is shared by classes, and widths are not distinguished.
+/// If there are wide values, widens every slot that is read or written through a vector register or as a wide operand.
+/// The crate shares no slot between classes, and it does not distinguish widths.
 fn widen_slots(client: &impl Client, assignment: &mut Assignment) {
     let operands = || (0..client.num_insts()).flat_map(|inst| client.operands(inst));
     let params = (0..client.num_blocks()).flat_map(|block| client.params(block));
@@ -108,7 +108,7 @@ fn place(allocation: ra::Allocation) -> Place {
     }
 }
 
-/// A copy after an instruction is one before the next: no block ends with a copy.
+/// A copy after an instruction becomes one before the next; no block ends with a copy.
 fn translate_move(point: ra::ProgPoint, edit: &ra::Edit) -> Move {
     let ra::Edit::Move { from, to } = edit;
     let after = u32::from(point.pos() == ra::InstPosition::After);
@@ -144,7 +144,7 @@ struct Translated<'a, C> {
     preds: Lists<ra::Block>,
     params: Lists<ra::VReg>,
     args: Lists<ra::VReg>,
-    /// By instruction.
+    /// By instruction, whether it is the last of its block.
     ends_block: Vec<bool>,
 }
 
@@ -222,7 +222,7 @@ impl<C: Client> ra::Function for Translated<'_, C> {
         self.client.num_regs()
     }
 
-    /// A slot is a slot; what it holds is found out afterwards.
+    /// All slots have the same size here; `widen_slots` finds the widths afterwards.
     fn spillslot_size(&self, _: ra::RegClass) -> usize {
         1
     }

@@ -1,50 +1,50 @@
-//! The register file during the scan: the contents of each physical register (and each spill slot) from the point that
-//! the scan has reached.
+//! The register file during the scan: what each physical register (and each spill slot) holds from the scan's current
+//! point on.
 
 use super::point::{Point, Range};
 
-/// A range of a segment.
+/// A range of a segment in a register.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct Occupied {
     range: Range,
     segment: u32,
 }
 
-/// What a search finds.
+/// The result of a search for conflicts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Conflict {
-    /// Where.
+    /// The first point of the conflict.
     pub at: Point,
-    /// The segment there; none if an instruction claims the register.
+    /// The segment that is there, or `None` if an instruction claims the register.
     pub segment: Option<u32>,
 }
 
 impl Conflict {
-    /// There is none.
+    /// No conflict.
     pub const NONE: Conflict = Conflict { at: Point::NEVER, segment: None };
 }
 
-/// After this many ranges of a segment a search gives up and reports a conflict: so the cost of placing
-/// a segment is bounded whatever its length.
+/// After this many ranges of a segment, a search gives up and reports a conflict, so that placing a segment has a
+/// bounded cost whatever its length.
 const MAX_RANGES: usize = 64;
 
-/// The first entries of a timeline that are not past, which most queries are about.
+/// The first entries of a timeline that are not over; most queries concern only these.
 #[derive(Debug)]
 struct Front {
-    /// When the first of them ends.
+    /// The point at which the first of these entries ends.
     stale: Point,
-    /// The one that starts first.
+    /// The entry that starts first.
     first: Conflict,
 }
 
 impl Front {
     #[inline]
-    fn of(claim: Option<&Range>, taken: Option<&Taken>) -> Front {
+    fn of(claim: Option<&Range>, taken: Option<&Occupied>) -> Front {
         let mut front = Front { stale: Point::NEVER, first: Conflict::NONE };
         if let Some(claim) = claim {
             front = Front { stale: claim.end, first: Conflict { at: claim.start, segment: None } };
         }
-        if let Some(Taken { range, segment }) = taken {
+        if let Some(Occupied { range, segment }) = taken {
             front.stale = front.stale.min(range.end);
             if range.start < front.first.at {
                 front.first = Conflict { at: range.start, segment: Some(*segment) };
@@ -54,25 +54,25 @@ impl Front {
     }
 }
 
-/// The timeline of one register: the segments in it, and the claims of instructions.
+/// The timeline of one register: the segments in it and the claims of instructions.
 #[derive(Debug)]
 pub struct Timeline<'a> {
     front: Front,
-    /// Ranges of the segments in it, without overlap, last first.
-    taken: Vec<Taken>,
-    /// Ranges in which instructions claim it, ascending.
+    /// Ranges of the segments, without overlap, last first.
+    taken: Vec<Occupied>,
+    /// Ranges in which instructions claim the register, ascending.
     claims: &'a [Range],
-    /// The first of them that is not past.
+    /// The first claim that is not over.
     next_claim: usize,
 }
 
 impl<'a> Timeline<'a> {
-    /// A register with these claims on it.
+    /// An empty timeline with these claims.
     pub fn new(claims: &'a [Range]) -> Timeline<'a> {
         Timeline { front: Front::of(claims.first(), None), taken: Vec::new(), claims, next_claim: 0 }
     }
 
-    /// Forgets what ends at or before `now`.
+    /// Removes what ends at or before `now`.
     #[inline]
     pub fn advance(&mut self, now: Point) {
         if now >= self.front.stale {
@@ -85,7 +85,7 @@ impl<'a> Timeline<'a> {
             self.taken.pop();
         }
         let claims = &self.claims[self.next_claim..];
-        // Mostly none or one is past.
+        // Usually none or one is over.
         self.next_claim += claims.iter().take_while(|claim| claim.end <= now).count();
         self.find_front();
     }
@@ -94,8 +94,8 @@ impl<'a> Timeline<'a> {
         self.front = Front::of(self.claims.get(self.next_claim), self.taken.last());
     }
 
-    /// Advances to `start` and returns the first conflict of a segment from there to `end` with what is in the register. The first
-    /// entries decide most queries: nothing comes before the segment ends, or the register is taken where it starts.
+    /// Advances to `start` and returns the first conflict of a segment from there to `end` with the register's contents. The
+    /// first entries decide most queries: either nothing begins before the segment ends, or the register is taken at its start.
     #[inline]
     pub fn conflict_from<R: Iterator<Item = Range>>(&mut self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
         self.advance(start);
@@ -107,16 +107,16 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Whether nothing is in the register during these ranges, as far as they are searched.
+    /// Whether the register is free during these ranges, as far as they are searched.
     #[inline]
     pub fn is_free(&self, ranges: &[Range]) -> bool {
-        // Mostly nothing comes before they end.
+        // Usually nothing begins before they end.
         let ends_before = |last: &Range| last.end <= self.front.first.at;
         ranges.len() <= MAX_RANGES && ranges.last().is_none_or(ends_before)
             || self.conflict(ranges.iter().copied(), None) == Conflict::NONE
     }
 
-    /// The first conflict of `ranges` with what is in the register, the segment `ignored` excepted.
+    /// The first conflict of `ranges` with the register's contents, except those of segment `ignored`.
     pub fn conflict(&self, ranges: impl Iterator<Item = Range>, ignored: Option<u32>) -> Conflict {
         let mut claims = &self.claims[self.next_claim..];
         let mut taken = &self.taken[..];
@@ -142,23 +142,23 @@ impl<'a> Timeline<'a> {
         Conflict::NONE
     }
 
-    /// Puts a segment in.
+    /// Adds a segment.
     pub fn insert(&mut self, segment: u32, ranges: impl Iterator<Item = Range>) {
         for range in ranges {
             let after = skip(self.taken.len(), |i| self.taken[self.taken.len() - 1 - i].range.start < range.start);
-            self.taken.insert(self.taken.len() - after, Taken { range, segment });
+            self.taken.insert(self.taken.len() - after, Occupied { range, segment });
         }
         self.find_front();
     }
 
-    /// Takes a segment out.
+    /// Removes a segment.
     pub fn remove(&mut self, segment: u32) {
         self.taken.retain(|taken| taken.segment != segment);
         self.find_front();
     }
 }
 
-/// How many of the first of `len` things are `past`, which is true up to some point: fast where they are few.
+/// The length of the prefix of `len` items for which `past` is true. It is fast if the prefix is short.
 #[inline]
 fn skip(len: usize, past: impl Fn(usize) -> bool) -> usize {
     if len == 0 || !past(0) {

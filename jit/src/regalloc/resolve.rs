@@ -1,10 +1,11 @@
-//! From segments to the assignment: the places of all operands, and the copies wherever a value changes its place.
+//! From segments to the assignment: the places of all operands, and a copy wherever a value changes its place.
 //!
-//! Copies of one gap form four groups, each executed at once: along an edge into the block; between the segments of an interval;
-//! for the instruction; along the edge out of the block.
+//! The copies of one gap form four groups, each executed in parallel: along an edge into the block, between the
+//! segments of an interval, for the instruction, and along the edge out of the block.
 //!
-//! A value never changes, so that a slot once written stays right. An interval that goes to memory is therefore stored
-//! wherever it does, or once after its definition, whichever is executed less often; and never again if it begins there.
+//! A value never changes, so that a slot stays valid once it is written. An interval that is spilled is therefore
+//! stored either at each spill or once after its definition, whichever is executed less often. It is not stored at all
+//! if it begins in its slot.
 
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::copies::{Copy, Phase};
@@ -16,7 +17,7 @@ use super::point::Point;
 use super::segments::{Location, Segments};
 use super::slots;
 
-/// Where values pass between blocks.
+/// An edge, by its blocks.
 #[derive(Clone, Copy)]
 struct Edge {
     from: usize,
@@ -28,7 +29,7 @@ struct Resolver<'a, C> {
     intervals: &'a Intervals,
     costs: &'a Costs,
     locations: Locations,
-    /// By block, from the first to the last of its own start and of the ends of its predecessors.
+    /// By block, the range from the first to the last of its start and the ends of its predecessors.
     reach: Vec<(Point, Point)>,
     copies: Vec<Copy>,
 }
@@ -49,7 +50,7 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segme
     let (places, starts) = resolver.operands();
     let Resolver { locations, mut copies, .. } = resolver;
     copies.retain(|copy| copy.from != copy.to);
-    // Stable, so that the assignment doesn't depend on the sort.
+    // The sort is stable, so that the assignment does not depend on the algorithm.
     copies.sort_by_key(|copy| copy.key);
     let mut scratch = Scratch::new(client, intervals, &locations, widths);
     let moves = parallel::sequence(&copies, &mut scratch);
@@ -89,12 +90,12 @@ impl<C: Client> Resolver<'_, C> {
         self.copy(after.1, Phase::Move, source, self.locations.slot(reg));
     }
 
-    /// Takes away the stores among the copies from `start` on: the slot holds the value before them.
+    /// Removes the stores among the copies from `start` on, because the slot holds the value already.
     fn drop_stores(&mut self, start: usize) {
         self.copies.extract_if(start.., |copy| is_store(copy)).for_each(drop);
     }
 
-    /// The block and the instruction before which an interval can be stored for good, if it has to be at all.
+    /// The block and the instruction before which an interval can be stored once for all, if it must be stored.
     fn after_definition(&self, reg: usize) -> Option<(usize, u32)> {
         let def = self.intervals.defs[reg];
         let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
@@ -103,7 +104,7 @@ impl<C: Client> Resolver<'_, C> {
         (spilled && inst < self.client.insts(block).end).then_some((block, inst))
     }
 
-    /// Returns what the stores among them cost.
+    /// Adds the copies between adjacent segments; returns the cost of the stores among them.
     fn between_segments(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
         for i in 1..self.locations.of(reg).len() {
@@ -124,7 +125,7 @@ impl<C: Client> Resolver<'_, C> {
         cost
     }
 
-    /// Returns what the stores among them cost.
+    /// Adds the copies along edges; returns the cost of the stores among them.
     fn along_edges(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
         let intervals = self.intervals;
@@ -136,7 +137,7 @@ impl<C: Client> Resolver<'_, C> {
             for block in first..=self.costs.block(range.end.previous()) {
                 let segments = self.locations.of(reg);
                 segment += segments[segment..].partition_point(|segment| segment.start <= self.costs.start(block)) - 1;
-                // Most blocks are far from where a segment ends, and values live long in many.
+                // Most blocks are far from the end of a segment, and values live long in many blocks.
                 let (low, high) = self.reach[block];
                 if segments[segment].start <= low && segments.get(segment + 1).is_none_or(|next| high < next.start) {
                     continue;
@@ -173,7 +174,7 @@ impl<C: Client> Resolver<'_, C> {
         }
     }
 
-    /// Edges from a block with several successors to one with several predecessors don't exist.
+    /// No edge leads from a block with several successors to one with several predecessors.
     fn copy_along(&mut self, edge: Edge, from: Place, to: Place) {
         match self.client.succs(edge.from).len() {
             1 => self.copy(self.client.insts(edge.from).end - 1, Phase::EdgeOut, from, to),

@@ -1,22 +1,24 @@
 //! The linear scan: segments get their locations in the order of their starts.
 //!
-//! 1. A segment gets a register that is free for all its ranges, if there is one, if possible that of a related value.
-//! 2. Otherwise the cheapest of these is chosen: a register that is free for a while, with the rest of the segment
-//!    split off; a register whose segment is evicted; no register up to the next use that needs one. A register that
-//!    the function must save counts its saving among the costs.
+//! 1. A segment gets a register that is free for all its ranges, if there is one, preferably that of a related value.
+//! 2. Otherwise the cheapest choice is made: a register that is free for a while, with the rest of the segment split
+//!    off; a register whose segment is evicted; or no register until the next use that needs one. If the function must
+//!    save a register, the cost of saving it counts.
 //! 3. A segment that goes to memory is split where that is cheapest, and reloaded before its next use where *that* is
 //!    cheapest: a value that is not used in a loop is stored before the loop and reloaded after it. The rest goes back
-//!    into the queue (second-chance allocation). It starts later than the segment being placed, so the scan terminates.
+//!    to the queue (second-chance allocation). It starts later than the segment being placed, so that the scan
+//!    terminates.
 //!
-//! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear Scan
-//! Register Allocation on SSA Form", CGO 2010. The choice by cost instead of by the distance of the next use is ours.
+//! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear
+//! Scan Register Allocation on SSA Form", CGO 2010. Choosing by cost instead of by the distance of the next use is our
+//! own.
 //!
 //! Cost: each placement queries every register of the class once; a query looks at a bounded number of ranges.
 
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
-use super::impossible::Impossible;
-use super::intervals::{Intervals, Mention};
+use super::error::AllocationError;
+use super::intervals::{Intervals, UsePosition};
 use super::point::Point;
 use super::register_file::{Conflict, Timeline};
 use super::segments::{Location, Segments};
@@ -24,40 +26,40 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What saving and restoring a register costs, in copies at the function's entry.
+/// The cost of saving and restoring a register, in copies at the function's entry.
 const SAVE_COST: f32 = 1.5;
-/// What reading an operand from memory costs more than reading it from a register, in copies. One that is copied anyway costs a whole
-/// copy: it would be in the right register, or its copy next to nothing.
+/// The extra cost of reading an operand from memory instead of from a register, in copies. An operand that is copied
+/// anyway counts as a whole copy, because it would otherwise be in the right register or cheap to copy.
 const MEMORY_OPERAND_COST: f32 = 0.75;
-/// What a copy between registers costs, in copies to or from memory.
+/// The cost of a copy between registers, in copies to or from memory.
 const REGISTER_COPY_COST: f32 = 0.3;
-/// At most this many unallocated, copy-related values are considered as hints.
+/// The number of unallocated, copy-related values that are considered as hints.
 const MAX_PENDING: usize = 3;
-/// At most this many copy-related values are looked up for a hint.
+/// The number of copy-related values that are looked up for a hint.
 const MAX_RELATIONS: usize = 32;
 
 /// A decision about a segment.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
-    /// It gets the register up to the point, after the segment there, if any, is evicted.
+    /// It gets the register until the point; the segment there, if any, is evicted first.
     Take { reg: Reg, evict: Option<u32>, until: Point },
     /// It is in memory until it is needed.
     Memory,
 }
 
-/// A register and the first conflict there.
+/// A register and the first conflict in it.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     reg: Reg,
     conflict: Conflict,
 }
 
-/// Register hints: copies saved by each choice.
+/// Register hints: the copies that each choice saves.
 #[derive(Default)]
 struct Hints {
-    /// Copies saved by being there.
+    /// Registers, and the copies that each saves.
     fixed: SmallVec<[(Reg, f32); 4]>,
-    /// Values without a place yet, and copies saved by being where they will be.
+    /// Values without a location, and the copies saved by sharing their future register.
     pending: SmallVec<[(u32, f32); MAX_PENDING]>,
 }
 
@@ -80,23 +82,23 @@ struct Scan<'a> {
     costs: &'a Costs,
     segments: Segments,
     timelines: Vec<Timeline<'a>>,
-    /// Segments without a location, by start.
+    /// Segments without a location, ordered by start.
     queue: BinaryHeap<Reverse<(Point, u32)>>,
-    /// By virtual register: whether some segment is in memory.
+    /// By virtual register, whether some segment of it is in memory.
     stored: Vec<bool>,
-    /// By class, in the order of preference.
+    /// By class, the registers in the order of preference.
     registers: [SmallVec<[Reg; 16]>; 2],
-    /// Registers that must be saved before they are used and have not been used yet.
+    /// Callee-saved registers that have not been used yet.
     unsaved: RegSet,
-    /// Scratch space: the candidates for the current segment.
+    /// Scratch memory: the candidates for the current segment.
     candidates: Vec<Candidate>,
 }
 
 /// Gives every segment of every interval a location.
 ///
 /// # Errors
-/// [`Impossible`] if an instruction needs more registers than there are.
-pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Segments, Impossible> {
+/// [`AllocationError`] if an instruction needs more registers than there are.
+pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Segments, AllocationError> {
     let segments = Segments::of(intervals);
     let queue = (0..segments.len() as u32).map(|segment| Reverse((segments.get(segment).start, segment))).collect();
     let of = |class| {
@@ -121,9 +123,9 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
 }
 
 impl Scan<'_> {
-    fn place(&mut self, segment: u32) -> Result<(), Impossible> {
+    fn place(&mut self, segment: u32) -> Result<(), AllocationError> {
         let (start, reg) = (self.segments.get(segment).start, self.reg(segment));
-        // Nothing can be copied in the middle of an instruction; only what is in memory anyway continues there.
+        // No copy is possible in the middle of an instruction; only a value that is in memory anyway continues there.
         if !start.is_gap() && start != self.intervals.defs[reg] {
             self.keep_in_memory(segment, start);
             return Ok(());
@@ -141,7 +143,7 @@ impl Scan<'_> {
                 match free {
                     Some((reg, price)) if cost > price => Choice::Take { reg, evict: None, until: Point::NEVER },
                     _ if cost < f32::INFINITY => choice,
-                    _ => return Err(Impossible(format!("no register at instruction {}", start.inst()))),
+                    _ => return Err(AllocationError(format!("no register at instruction {}", start.inst()))),
                 }
             }
         };
@@ -156,8 +158,8 @@ impl Scan<'_> {
         self.segments.get(segment).reg as usize
     }
 
-    /// The register that [`Scan::best_free`] would choose, if that is seen without asking the others: it is free, and nothing can speak
-    /// as much for another.
+    /// The register that [`Scan::best_free`] would choose, if this can be seen without looking at the other registers: it is
+    /// free, and no other can save as many copies.
     fn obvious(&mut self, segment: u32, hints: &Hints) -> Option<Reg> {
         let (reg, weight) = hints.fixed.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let others = hints.fixed.iter().filter(|hint| hint.0 != reg).map(|hint| hint.1).fold(0.0, f32::max);
@@ -190,14 +192,14 @@ impl Scan<'_> {
         self.intervals.regs[self.reg(segment)].class() as usize
     }
 
-    /// The best register that is free for the whole segment, and what must be paid for it: one where copies are saved; then one that
-    /// need not be saved; then one that is claimed soon, so that long segments find the others.
+    /// The best register that is free for the whole segment, and its price. A register that saves copies is best, then one that
+    /// need not be saved, then one that is claimed soon, so that long segments find the others free.
     fn best_free(&self, segment: u32, hints: &Hints) -> Option<(Reg, f32)> {
         let end = self.segments.get(segment).end;
         let mut best: Option<(Candidate, f32, f32)> = None;
         for &candidate in self.candidates.iter().filter(|candidate| candidate.conflict.at >= end) {
             let expected = self.expected(candidate.reg, hints);
-            // What is copied there next would need the register saved, too.
+            // A value that is copied there next would need the register saved too.
             let price = if self.unsaved.contains(candidate.reg) && expected == 0.0 { SAVE_COST } else { 0.0 };
             let score = hints.score(candidate.reg) + expected - price;
             let better = best.is_none_or(|(other, other_score, _)| {
@@ -210,7 +212,8 @@ impl Scan<'_> {
         best.map(|(candidate, _, price)| (candidate.reg, price))
     }
 
-    /// What is saved by being in `reg` if related values that have no location yet get it too: as far as is known, they can.
+    /// The copies saved by being in `reg` if related values without a location get it too, which is assumed possible unless
+    /// known otherwise.
     #[inline]
     fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
         if hints.pending.is_empty() { 0.0 } else { self.expected_of(&hints.pending, reg) }
@@ -222,11 +225,11 @@ impl Scan<'_> {
         free.map(|pending| pending.1).sum()
     }
 
-    /// Register hints: copies saved by each choice.
+    /// Register hints: the copies that each choice saves.
     fn hints(&self, segment: u32) -> Hints {
         let (start, reg) = (self.segments.get(segment).start, self.reg(segment));
         let mut hints = Hints::default();
-        // What was in memory comes back best to where it was before: other paths have it there still.
+        // A reloaded value is best in its previous register, where other paths still have it.
         if let Some(previous) = self.segments.get(segment).previous {
             hints.add(previous, self.costs.at(start));
         }
@@ -254,8 +257,8 @@ impl Scan<'_> {
         hints
     }
 
-    /// The cheapest choice for a segment for which no register is free, and its cost. Of equally cheap ones that after which it takes
-    /// longest until what is in memory is used.
+    /// The cheapest choice for a segment for which no register is free, and its cost. Of equally cheap choices, it is the one
+    /// after which the value in memory is used latest.
     fn cheapest(&self, segment: u32, hints: &Hints) -> (f32, Choice) {
         let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
         let needed = self.needed(segment);
@@ -264,7 +267,8 @@ impl Scan<'_> {
             (cost, good_until) = (self.memory_cost(segment, start, start), self.next_use(segment, start));
         }
         let needed = needed.unwrap_or(start.next());
-        // What it costs to have the segment in memory from where it is best split; a call claims many registers at once.
+        // The cost of having the segment in memory from its best split point on. It is cached because a call claims many
+        // registers at once.
         let mut split = (start, None);
         for &Candidate { reg, conflict } in &self.candidates {
             let mut price = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
@@ -296,30 +300,30 @@ impl Scan<'_> {
         (cost, choice)
     }
 
-    /// When a segment is mentioned next after the instruction at `now`.
+    /// The segment's next use after the instruction at `now`.
     fn next_use(&self, segment: u32, now: Point) -> Point {
-        self.intervals.mentions_from(self.reg(segment), now.next_gap()).first().map_or(Point::NEVER, |mention| mention.at)
+        self.intervals.uses_from(self.reg(segment), now.next_gap()).first().map_or(Point::NEVER, |position| position.at)
     }
 
-    /// The end of the time at its start for which a segment must be in a register, if it must.
+    /// The end of the time at the segment's start during which it must be in a register, if it must.
     fn needed(&self, segment: u32) -> Option<Point> {
         let start = self.segments.get(segment).start;
-        let mentions = self.intervals.mentions_from(self.reg(segment), start);
-        let here = mentions.iter().take_while(|mention| mention.at < start.next_gap());
-        here.filter(|mention| mention.hard).last().map(|mention| mention.at.next())
+        let uses = self.intervals.uses_from(self.reg(segment), start);
+        let here = uses.iter().take_while(|position| position.at < start.next_gap());
+        here.filter(|position| position.needs_register).last().map(|position| position.at.next())
     }
 
-    /// Where a segment that has its register until `conflict` is best split: after the last mention before. None if the register is of no
-    /// use until then.
+    /// The best split point of a segment whose register is free until `conflict`: after the last use before it. `None` if
+    /// the register is not used until then.
     fn split_point(&self, segment: u32, conflict: Point) -> Option<Point> {
         let start = self.segments.get(segment).start;
-        let last = self.intervals.last_mention_before(self.reg(segment), conflict).filter(|last| last.at >= start)?;
-        // What is read in a gap can have moved there just before.
+        let last = self.intervals.last_use_before(self.reg(segment), conflict).filter(|last| last.at >= start)?;
+        // A value that is read in a gap can have been moved just before.
         let low = if last.at.is_gap() && last.at > start { last.at } else { last.at.next().ceil() };
         Some(if low > conflict.floor() { conflict } else { self.costs.cheapest(low, conflict.floor()) })
     }
 
-    /// What it costs to have a segment in memory from `from` on, of which nothing is to be read before `now`.
+    /// The cost of having a segment in memory from `from` on, where nothing is read before `now`.
     fn memory_cost(&self, segment: u32, from: Point, now: Point) -> f32 {
         let reg = self.reg(segment);
         let def = self.intervals.defs[reg];
@@ -328,74 +332,77 @@ impl Scan<'_> {
             false => self.costs.copy(from.floor()).min(self.costs.at(def)),
         };
         let (wanted, operands) = self.wanted(segment, now);
-        let reload = wanted.map_or(0.0, |mention| self.costs.copy(self.reload_point(mention, now)));
-        let until = wanted.map_or(self.segments.get(segment).end, |mention| mention.at);
+        let reload = wanted.map_or(0.0, |position| self.costs.copy(self.reload_point(position, now)));
+        let until = wanted.map_or(self.segments.get(segment).end, |position| position.at);
         store + reload + operands + self.back_edge_cost(reg, from, until)
     }
 
-    /// The next mention for which a segment in memory is to be reloaded, and what the operands in memory before it cost.
-    fn wanted(&self, segment: u32, now: Point) -> (Option<Mention>, f32) {
+    /// The next use for which a segment in memory should be reloaded, and the cost of the operands read from memory before
+    /// it.
+    fn wanted(&self, segment: u32, now: Point) -> (Option<UsePosition>, f32) {
         let end = self.segments.get(segment).end;
-        let mentions = self.intervals.mentions_from(self.reg(segment), now);
+        let uses = self.intervals.uses_from(self.reg(segment), now);
         let mut operands = 0.0;
-        for (i, mention) in mentions.iter().take_while(|mention| mention.at < end).enumerate() {
-            if mention.at.floor() > now.floor() && (mention.hard || self.is_worth_reloading(mention, mentions.get(i + 1), now)) {
-                return (Some(*mention), operands);
+        for (i, position) in uses.iter().take_while(|position| position.at < end).enumerate() {
+            if position.at.floor() > now.floor()
+                && (position.needs_register || self.is_worth_reloading(position, uses.get(i + 1), now))
+            {
+                return (Some(*position), operands);
             }
-            operands += self.costs.at(mention.at) * if mention.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };
+            operands += self.costs.at(position.at) * if position.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };
         }
         (None, operands)
     }
 
-    /// Whether a value that could be read in memory should be in a register: if it can be loaded where that happens less often, or if it
-    /// is used again in the same block.
-    fn is_worth_reloading(&self, mention: &Mention, next: Option<&Mention>, now: Point) -> bool {
-        let used_again = next.is_some_and(|next| self.costs.block(next.at) == self.costs.block(mention.at));
-        used_again || self.costs.copy(self.reload_point(*mention, now)) < self.costs.at(mention.at)
+    /// Whether a value that could be read from memory should be in a register: if it can be loaded at a lower frequency than it
+    /// is used, or if it is used again in the same block.
+    fn is_worth_reloading(&self, position: &UsePosition, next: Option<&UsePosition>, now: Point) -> bool {
+        let used_again = next.is_some_and(|next| self.costs.block(next.at) == self.costs.block(position.at));
+        used_again || self.costs.copy(self.reload_point(*position, now)) < self.costs.at(position.at)
     }
 
-    /// Where a value that is in memory at `now` is best loaded for a mention.
-    fn reload_point(&self, mention: Mention, now: Point) -> Point {
-        let (low, high) = (now.next_gap(), mention.at.floor());
+    /// The best point to reload, for a use, a value that is in memory at `now`.
+    fn reload_point(&self, position: UsePosition, now: Point) -> Point {
+        let (low, high) = (now.next_gap(), position.at.floor());
         let best = self.costs.cheapest(low.min(high), high);
-        // A value that was sent to memory in a block that is rarely executed returns in that block, not on the common path.
+        // A value that was spilled in a rare block is reloaded in that block, not on the common path.
         let block = self.costs.block(now);
         let last = self.costs.start(block + 1).previous().floor();
         if (low..best).contains(&last) && self.costs.frequency[block] < self.costs.copy(best) { last } else { best }
     }
 
-    /// What it costs to reload a value at the end of a loop that has it in a register at its head: if it goes to memory at `from`
-    /// and is not back before `until`, after the loop.
+    /// The cost of reloading a value at the end of a loop that has it in a register at its head, if it goes to memory at `from`
+    /// and does not return before `until`, after the loop.
     fn back_edge_cost(&self, reg: usize, from: Point, until: Point) -> f32 {
         let def = self.intervals.defs[reg];
         for range in self.costs.loops_around(from) {
             if until < range.end || def >= range.start {
                 break;
             }
-            if self.intervals.last_mention_before(reg, from).is_some_and(|last| last.at >= range.start) {
+            if self.intervals.last_use_before(reg, from).is_some_and(|last| last.at >= range.start) {
                 return self.costs.at(range.start);
             }
         }
         0.0
     }
 
-    /// What it costs to evict a segment from its register at `now`.
+    /// The cost of evicting a segment from its register at `now`.
     fn eviction_cost(&self, other: u32, now: Point) -> f32 {
         let reg = self.reg(other);
-        let mentions = self.intervals.mentions_from(reg, now);
-        let mut here = mentions.iter().take_while(|mention| mention.at < now.next_gap());
-        if here.any(|mention| mention.hard) {
+        let uses = self.intervals.uses_from(reg, now);
+        let mut here = uses.iter().take_while(|position| position.at < now.next_gap());
+        if here.any(|position| position.needs_register) {
             return f32::INFINITY;
         }
         self.memory_cost(other, self.eviction_point(other, now), now)
     }
 
-    /// Where a segment that is evicted at `now` is best split.
+    /// The best split point of a segment that is evicted at `now`.
     fn eviction_point(&self, other: u32, now: Point) -> Point {
         let start = self.segments.get(other).start;
-        let low = match self.intervals.last_mention_before(self.reg(other), now).filter(|last| last.at >= start) {
+        let low = match self.intervals.last_use_before(self.reg(other), now).filter(|last| last.at >= start) {
             Some(last) => last.at.next().ceil(),
-            // It was reloaded for nothing.
+            // The segment was reloaded and not used since.
             None if self.stored[self.reg(other)] => return start,
             None => start.ceil(),
         };
@@ -428,13 +435,13 @@ impl Scan<'_> {
         self.keep_in_memory(rest, now);
     }
 
-    /// Puts a segment into memory up to the next mention after `now` for which it must be, or had better be, in a register.
+    /// Leaves a segment in memory until its next use after `now` that needs, or is worth, a register.
     fn keep_in_memory(&mut self, segment: u32, now: Point) {
         self.segments.set_location(segment, Location::Slot);
         let reg = self.reg(segment);
         self.stored[reg] = true;
-        if let (Some(mention), _) = self.wanted(segment, now) {
-            let at = self.reload_point(mention, now);
+        if let (Some(position), _) = self.wanted(segment, now) {
+            let at = self.reload_point(position, now);
             if at > self.segments.get(segment).start {
                 self.split(segment, at);
             }

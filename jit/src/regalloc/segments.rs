@@ -1,5 +1,4 @@
-//! Live-range segments: splitting cuts an interval into segments (split children), each of which is in one place from its start
-//! to its end.
+//! Live-range segments: splitting cuts an interval into segments (split children), each of which has one location.
 
 use super::client::Reg;
 use super::intervals::Intervals;
@@ -8,7 +7,7 @@ use super::point::{Point, Range};
 /// Where a segment is: a register, or the spill slot of its interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
-    /// Not decided.
+    /// Not decided yet.
     Pending,
     /// In a register.
     Reg(Reg),
@@ -16,22 +15,22 @@ pub enum Location {
     Slot,
 }
 
-/// See the head of this file.
+/// A part of an interval with one location.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// The virtual register's index.
+    /// The index of the virtual register.
     pub reg: u32,
-    /// First point.
+    /// The first point.
     pub start: Point,
-    /// First point after it.
+    /// The first point after the segment.
     pub end: Point,
     /// Where it is.
     pub location: Location,
     /// The interval's next segment.
     pub next: Option<u32>,
-    /// The register that the interval was in last, before this segment.
+    /// The last register of the interval before this segment.
     pub previous: Option<Reg>,
-    /// The first of the interval's ranges that doesn't end before the segment.
+    /// The first of the interval's ranges that does not end before the segment.
     first_range: u32,
 }
 
@@ -39,14 +38,14 @@ pub struct Segment {
 #[derive(Debug)]
 pub struct Segments {
     all: Vec<Segment>,
-    /// By virtual register: its first segment.
+    /// By virtual register, its first segment.
     first: Vec<Option<u32>>,
-    /// By virtual register: the segment that was last made for it, which most queries are about.
+    /// By virtual register, the segment that was made last; most queries concern it.
     latest: Vec<Option<u32>>,
 }
 
 impl Segments {
-    /// Every interval in one segment.
+    /// One segment for every interval.
     pub fn of(intervals: &Intervals) -> Segments {
         let regs = intervals.regs.len();
         let mut segments = Segments { all: Vec::with_capacity(regs), first: Vec::with_capacity(regs), latest: Vec::new() };
@@ -64,7 +63,7 @@ impl Segments {
         segments
     }
 
-    /// How many there are.
+    /// The number of segments.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -74,7 +73,7 @@ impl Segments {
         &self.all[segment as usize]
     }
 
-    /// Decides where a segment is.
+    /// Sets the location of a segment.
     pub fn set_location(&mut self, segment: u32, location: Location) {
         self.all[segment as usize].location = location;
     }
@@ -85,7 +84,7 @@ impl Segments {
         std::iter::successors(first, |segment| segment.next.map(|next| self.get(next)))
     }
 
-    /// Where a register is at `point`, as far as that is decided and found with little effort.
+    /// The location of a register at `point`, as far as it is decided and cheap to find.
     pub fn find(&self, reg: usize, point: Point) -> Location {
         const EFFORT: usize = 16;
         let latest = self.latest[reg].map(|latest| self.get(latest)).filter(|latest| latest.start <= point);
@@ -103,7 +102,8 @@ impl Segments {
         ranges.iter().take_while(move |range| range.start < end).map(clipped)
     }
 
-    /// Splits a segment; returns the second part, which has no location yet. If the split is in a hole, it starts where the hole ends.
+    /// Splits a segment and returns the second part, which has no location yet. If `at` is in a hole, the second part starts at
+    /// the end of the hole.
     pub fn split(&mut self, intervals: &Intervals, segment: u32, at: Point) -> u32 {
         let whole = *self.get(segment);
         debug_assert!(whole.start < at && at < whole.end);

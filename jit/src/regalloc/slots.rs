@@ -1,6 +1,7 @@
-//! Spill slots: intervals of one width that are never live together share one, and a block's parameter shares its
-//! argument's if it can, so that a value stays where it is when control passes on. The slot of a loop's parameter is kept for
-//! what the loop passes back: a copy from slot to slot there would cost two trips through memory in every iteration.
+//! Spill slots. Intervals of one width that are never live together share a slot. A block parameter shares its
+//! argument's slot if possible, so that the value need not be copied along the edge. The slot of a loop's parameter is
+//! kept for the value that the loop passes back: a copy from slot to slot there would cost a load and a store in every
+//! iteration.
 
 use super::client::SlotWidth;
 use super::intervals::{Intervals, Origin};
@@ -12,7 +13,7 @@ use std::collections::BinaryHeap;
 
 /// The slot of a register that has none.
 pub const NO_SLOT: u32 = u32::MAX;
-/// At most this many slots are searched for a hole before a new one is made.
+/// The number of slots that are searched for a hole before a new one is made.
 const MAX_SEARCH: usize = 8;
 
 /// Returns the slot of each virtual register, and the slots.
@@ -43,22 +44,22 @@ pub fn assign(intervals: &Intervals, segments: &Segments) -> (Vec<u32>, Vec<Slot
 
 struct Assigner<'i> {
     intervals: &'i Intervals,
-    /// Where the current register is defined: no waiting register is defined before.
+    /// The definition of the current register: no waiting register is defined earlier.
     now: Point,
-    /// By virtual register: whether it is to get a slot and has none yet.
+    /// By virtual register, whether it needs a slot and has none yet.
     waiting: Vec<bool>,
     slots: Vec<u32>,
     timelines: Vec<Timeline<'static>>,
-    /// By slot.
+    /// The width of each slot.
     widths: Vec<SlotWidth>,
-    /// By slot, where its last range ends.
+    /// By slot, the end of its last range.
     ends: Vec<Point>,
-    /// By width, slots by where their last range ends; entries may be out of date.
+    /// By width, the slots ordered by the end of their last range; entries may be out of date.
     free: [BinaryHeap<Reverse<(Point, u32)>>; 2],
 }
 
 impl Assigner<'_> {
-    /// Gives `reg` a slot, and the same one to those that are related to it, and to each other, as far as it suits them.
+    /// Gives `reg` a slot, and gives the same slot to registers related to it and to each other, where their ranges allow it.
     fn assign(&mut self, reg: usize) {
         self.now = self.intervals.defs[reg];
         let slot = self.find(reg);
@@ -120,7 +121,7 @@ impl Assigner<'_> {
     }
 }
 
-/// The registers that are passed to a parameter, or the parameters that a register is passed to.
+/// The registers that are passed to a parameter, or the parameters to which a register is passed.
 fn passed(intervals: &Intervals, reg: usize) -> impl Iterator<Item = usize> {
     let is_param = move |reg: usize| intervals.origins[reg] == Origin::Param;
     let others = intervals.relations.get(reg).iter().filter(|relation| relation.other.is_virtual());

@@ -1,4 +1,4 @@
-//! Registers: names, who preserves them, and where arguments and results travel, from the contract.
+//! Registers: their names, which of them calls preserve, and the locations of arguments and results, from the contract.
 
 use crate::regalloc::{Class, Reg, RegSet};
 use weir_bytecode::ValType;
@@ -14,16 +14,17 @@ pub const RDX: Reg = Reg::int(2);
 pub const RSP: Reg = Reg::int(4);
 /// `rbp`
 pub const RBP: Reg = Reg::int(5);
-/// `rdi`, which holds the interpreter's frame when an OSR body is entered.
+/// `rdi`, which holds the interpreter's frame at the entry of an OSR body.
 pub const RDI: Reg = Reg::int(7);
-/// The instance.
+/// The pinned register, which holds the instance.
 pub const INSTANCE: Reg = Reg::int(weir_contract::PINNED_REG);
-/// Where a call through a reference finds it: no argument travels here and the epilogue leaves it alone.
+/// The register in which a call through a reference finds the reference: it holds no argument, and the epilogue
+/// preserves it.
 pub const CALLEE: Reg = Reg::int(11);
 
-/// Holds memory 0's base in functions that use it much: preserved by calls.
+/// Holds the base of memory 0 in functions that use it often; calls preserve it.
 pub const BASE: Reg = Reg::int(14);
-/// The same in functions that call nothing, which need not save it: neither an argument nor a result.
+/// Holds the base of memory 0 in functions without calls, which need not save it; it holds no argument or result.
 pub const BASE_OF_LEAF: Reg = Reg::int(11);
 
 /// Destroyed by calls: rax rcx rdx rsi rdi r8–r11, xmm0–xmm15.
@@ -91,7 +92,7 @@ fn location(place: Place, ints: &[u8]) -> ArgLocation {
     }
 }
 
-/// Name of a physical register, of 64 or 128 bits.
+/// The name of a physical register of 64 or 128 bits.
 pub fn name(reg: Reg) -> &'static str {
     const INT: [&str; 16] =
         ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];

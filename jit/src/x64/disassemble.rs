@@ -1,7 +1,7 @@
-//! Machine code as assembly, by the crate `iced-x86`.
+//! Machine code as assembly, with the crate `iced-x86`.
 
-/// Machine code as text, one instruction a line with its offset, and after it the pc that `lines` has for it, if any. Constants and
-/// jump tables after the code are shown as if they were instructions.
+/// Machine code as text, with one instruction per line: its offset, the instruction, and its pc if `lines` has one.
+/// Constants and jump tables after the code are shown as if they were instructions.
 #[cfg(any(test, feature = "disasm"))]
 pub fn disassemble(code: &[u8], lines: &[(u32, u32)]) -> String {
     use crate::ir::print::at;

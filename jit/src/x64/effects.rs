@@ -1,5 +1,5 @@
-//! TABLE 3's columns for flags, traps and clobbers, and the columns of its sequences, compared with what a disassembler says of the
-//! bytes emitted for each row.
+//! Tests that compare TABLE 3's columns for flags, traps and clobbers, and the columns of its sequences, with a
+//! disassembler's account of the bytes emitted for each row.
 
 use super::abi;
 use super::code::Code;
@@ -15,7 +15,7 @@ use iced_x86::{
 };
 use weir_bytecode::Trap;
 
-/// The widths at which a row is tried.
+/// The widths at which a row is tested.
 fn widths(op: Asm) -> Vec<Width> {
     let all = [Width::B, Width::W, Width::D, Width::Q];
     match op.encoding() {
@@ -44,7 +44,7 @@ fn banks(op: Asm) -> [bool; 3] {
     }
 }
 
-/// `op` with the registers that its shape requires: each in one of its own unless the shape says where.
+/// An instruction of row `op` with the registers that its shape requires, all different unless the shape fixes them.
 fn instance(op: Asm, width: Width) -> Inst {
     let [dst, src, rm] = banks(op);
     let reg = |float, n| if float { Reg::float(n) } else { Reg::int(n) };
@@ -73,7 +73,7 @@ fn instance(op: Asm, width: Width) -> Inst {
     if op == Asm::Lea { inst.mem(Mem::at(Reg::int(10), 8)) } else { inst }
 }
 
-/// The bytes of `inst` alone in its block, before returns.
+/// Emits `inst` in a block of its own that then returns.
 fn emitted(inst: &Inst, raises: bool) -> Compiled {
     let list = RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false };
     let succs: &[u32] = match inst.control() {
@@ -96,65 +96,66 @@ fn emitted(inst: &Inst, raises: bool) -> Compiled {
     emit::emit(&code, &Options::default()).expect("no distance is long")
 }
 
-/// What the processor does, as far as it comes back from there: not in a stretch that ends in a trap.
-struct Seen {
+/// The effects of the code that can be executed and continue: code that ends in a trap is ignored.
+struct Observed {
     reads_flags: bool,
     changes_flags: bool,
-    /// Of the last instruction that changes flags, what it leaves in them.
+    /// The flags that are defined after the last instruction that changes flags.
     written: u32,
     cleared: u32,
     registers: Vec<iced_x86::Register>,
 }
 
-fn seen(code: &[u8]) -> Seen {
+fn observed(code: &[u8]) -> Observed {
     let insts: Vec<Instruction> = Decoder::new(64, code, DecoderOptions::NONE).iter().collect();
-    let mut seen = Seen { reads_flags: false, changes_flags: false, written: 0, cleared: 0, registers: vec![] };
+    let mut observed = Observed { reads_flags: false, changes_flags: false, written: 0, cleared: 0, registers: vec![] };
     let mut factory = InstructionInfoFactory::new();
     let stretches = insts.split_inclusive(|inst| inst.flow_control() != FlowControl::Next);
     for stretch in stretches.filter(|stretch| stretch.last().is_some_and(|last| last.code() != Decoded::Ud2)) {
         for inst in stretch {
-            seen.reads_flags |= !seen.changes_flags && inst.rflags_read() != RflagsBits::NONE;
+            observed.reads_flags |= !observed.changes_flags && inst.rflags_read() != RflagsBits::NONE;
             if inst.rflags_modified() != RflagsBits::NONE {
-                (seen.changes_flags, seen.written, seen.cleared) = (true, inst.rflags_written(), inst.rflags_cleared());
+                (observed.changes_flags, observed.written, observed.cleared) =
+                    (true, inst.rflags_written(), inst.rflags_cleared());
             }
             let writes =
                 |access| matches!(access, OpAccess::Write | OpAccess::ReadWrite | OpAccess::CondWrite | OpAccess::ReadCondWrite);
             let written = factory.info(inst).used_registers().iter().filter(|used| writes(used.access()));
-            seen.registers.extend(written.map(|used| used.register().full_register()));
+            observed.registers.extend(written.map(|used| used.register().full_register()));
         }
     }
-    seen
+    observed
 }
 
-/// The flags of a row whose bytes do this.
-fn flags(inst: &Inst, seen: &Seen) -> Flags {
+/// The flags column of a row whose bytes have these effects.
+fn flags(inst: &Inst, observed: &Observed) -> Flags {
     const ZERO_AND_SIGN: u32 = RflagsBits::ZF | RflagsBits::SF;
     const CARRY_AND_OVERFLOW: u32 = RflagsBits::CF | RflagsBits::OF;
     let shape = inst.op.shape();
     let on_integer = matches!(shape, Shape::TwoAddress | Shape::Unary | Shape::UnaryImm | Shape::ThreeAddress);
     let compares = matches!(shape, Shape::Compare | Shape::Update);
-    let defined = seen.written | seen.cleared;
-    match seen {
-        Seen { changes_flags: false, reads_flags: false, .. } => Flags::Keeps,
-        Seen { changes_flags: false, reads_flags: true, .. } => Flags::Reads,
-        Seen { reads_flags: true, .. } => panic!("{inst:?} reads flags and changes them"),
+    let defined = observed.written | observed.cleared;
+    match observed {
+        Observed { changes_flags: false, reads_flags: false, .. } => Flags::Keeps,
+        Observed { changes_flags: false, reads_flags: true, .. } => Flags::Reads,
+        Observed { reads_flags: true, .. } => panic!("{inst:?} reads flags and changes them"),
         _ if matches!(inst.op.encoding(), Encoding::Opcode(Opcode::Group(0xC1, _))) => Flags::Shift,
-        Seen { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF | RflagsBits::PF => Flags::Floats,
-        Seen { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF => Flags::Bits,
-        Seen { written, .. } if written & ZERO_AND_SIGN != ZERO_AND_SIGN => Flags::Clobbers,
+        Observed { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF | RflagsBits::PF => Flags::Floats,
+        Observed { written, .. } if compares && *written == RflagsBits::ZF | RflagsBits::CF => Flags::Bits,
+        Observed { written, .. } if written & ZERO_AND_SIGN != ZERO_AND_SIGN => Flags::Clobbers,
         _ if compares && defined & CARRY_AND_OVERFLOW == CARRY_AND_OVERFLOW => Flags::Integers,
         _ if !on_integer => Flags::Clobbers,
-        Seen { cleared, .. } if *cleared == CARRY_AND_OVERFLOW => Flags::Logic,
+        Observed { cleared, .. } if *cleared == CARRY_AND_OVERFLOW => Flags::Logic,
         _ => Flags::Result,
     }
 }
 
-/// Control leaves the function, or comes back from another: what happens there has no bytes here.
+/// Whether control leaves the function or returns from a call: the effects elsewhere cannot be observed in these bytes.
 fn leaves(op: Asm) -> bool {
     matches!(op, Asm::Call | Asm::TailCall | Asm::Ret)
 }
 
-/// Notes the row if the table's value differs from that of the bytes.
+/// Records the row if the table's value differs from that of the bytes.
 fn compare<T: PartialEq + std::fmt::Debug>(wrong: &mut Vec<String>, op: Asm, width: Width, said: &T, is: &T) {
     if said != is {
         wrong.push(format!("{op:?} {width:?}: the table says {said:?}, the bytes {is:?}"));
@@ -167,7 +168,7 @@ fn flags_are_those_of_the_bytes() {
     for &op in Asm::ALL {
         for width in widths(op) {
             let inst = instance(op, width);
-            let expected = if leaves(op) { Flags::Clobbers } else { flags(&inst, &seen(&emitted(&inst, false).code)) };
+            let expected = if leaves(op) { Flags::Clobbers } else { flags(&inst, &observed(&emitted(&inst, false).code)) };
             compare(&mut wrong, op, width, &op.flags(), &expected);
         }
     }
@@ -227,7 +228,7 @@ fn the_bytes_change_what_is_defined_or_destroyed() {
     for &op in Asm::ALL {
         for width in widths(op) {
             let inst = instance(op, width);
-            let mut destroyed = seen(&emitted(&inst, false).code).registers;
+            let mut destroyed = observed(&emitted(&inst, false).code).registers;
             destroyed.retain(|&reg| reg != R::RSP && reg != R::RBP);
             let scratch = matches!(op.shape(), Shape::WithScratch | Shape::WithScratchImm | Shape::Table).then_some(inst.src);
             let defined = [Some(inst.dst), scratch].into_iter().flatten().filter(|reg| !reg.is_none()).map(name);
@@ -249,10 +250,10 @@ fn the_bytes_change_what_is_defined_or_destroyed() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Where control goes after `inst` alone in block 0, by the bytes, and how many they are. Block 1 comes after it, block 2 is its first
-/// successor, block 1 its second one.
+/// The control flow after `inst`, alone in block 0, and the number of its bytes, both from the emitted code. Block 1
+/// follows it; block 2 is its first successor, block 1 the second.
 fn control_and_bytes(inst: &Inst) -> (Control, usize) {
-    // Block 1 begins with `popcnt`, block 2 with `lzcnt`; no sequence has them.
+    // Block 1 begins with `popcnt`, block 2 with `lzcnt`, which no sequence contains.
     let marker = |op| Inst::new(op, Width::Q).dst(abi::RAX).reg(abi::RAX);
     let ret = Inst::new(Asm::Ret, Width::Q).imm(0);
     let block = |insts, succs: &[u32]| CodeBlock { insts, succs: succs.into(), ..CodeBlock::default() };
@@ -265,7 +266,7 @@ fn control_and_bytes(inst: &Inst) -> (Control, usize) {
     code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3] });
     let options = Options { lines: true, ..Options::default() };
     let compiled = emit::emit(&code, &options).expect("no distance is long");
-    // The first line is that of the first instruction after the prologue.
+    // The first line belongs to the first instruction after the prologue.
     let start = compiled.lines[0].0 as usize;
     let insts: Vec<Instruction> = Decoder::new(64, &compiled.code, DecoderOptions::NONE).iter().collect();
     let begin = |mnemonic| insts.iter().position(|inst| inst.mnemonic() == mnemonic).expect("each block is emitted");
@@ -306,7 +307,7 @@ fn sequences_go_and_are_as_long_as_their_table_says() {
                 ExpectedBytes::Fixed(bytes) | ExpectedBytes::ByImmediate(bytes, _) => bytes,
                 ExpectedBytes::ByTable(entry, rest) => entry * Inst::COMPARED_ENTRIES as u32 + rest,
             };
-            // The prefix that a destination from register 8 on needs is not counted.
+            // The prefix that registers from 8 on need in the destination is not counted.
             if expected as usize + usize::from(!inst.dst.is_none()) < bytes {
                 wrong.push(format!("{sequence:?}, bytes: {op:?} {width:?}: the table says {expected}, there are {bytes}"));
             }

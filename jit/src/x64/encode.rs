@@ -1,22 +1,22 @@
-//! Bytes of single instructions: prefixes, opcode, ModRM, SIB, displacement, immediate.
+//! Encodes single instructions: prefixes, opcode, ModRM, SIB, displacement, immediate.
 //!
-//! Written by hand, not with `dynasm!`, because of the r/m operand: `dynasm!` fixes scale and displacement size when *we* are
-//! compiled, always spends a SIB byte and a displacement on a register known only at run time, and wants one macro call
-//! per instruction and operand form. Here one function serves every row of TABLE 3.
+//! This is written by hand and not with `dynasm!` because of the r/m operand. `dynasm!` fixes scale and displacement
+//! size at Rust's compile time, always spends a SIB byte and a displacement on a register known only at run time, and
+//! needs one macro call per instruction and operand form. Here one function serves every row of TABLE 3.
 
 use super::insts::{Asm, Encoding, Inst, Mem, Opcode, Rm, Shape, Width};
 use crate::regalloc::{Class, Reg};
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler};
 
-/// A constant's displacement to be filled in once the pool has its place.
+/// A displacement that refers to a constant; it is filled in when the pool has its place.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolField {
-    /// Offset of the 32-bit field.
+    /// The offset of the 32-bit field.
     pub field: usize,
-    /// Offset of the constant in the pool.
+    /// The constant's offset in the pool.
     pub constant: u32,
-    /// Where the instruction ends.
+    /// The offset of the instruction's end.
     pub end: usize,
 }
 
@@ -27,11 +27,11 @@ pub struct Bytes {
     pub asm: VecAssembler<X64Relocation>,
     /// References to the pool.
     pub fields: Vec<PoolField>,
-    /// Offset of the instruction that was written last.
+    /// The offset of the last instruction.
     pub last: usize,
 }
 
-/// One that needs no VEX prefix.
+/// An instruction without a VEX prefix.
 struct Legacy<'r> {
     /// A mandatory or operand-size prefix, or 0.
     prefix: u8,
@@ -41,13 +41,13 @@ struct Legacy<'r> {
     /// Register number, or opcode extension.
     reg: u8,
     rm: &'r Rm,
-    /// Whether `reg`, or `rm` if a register, is a byte register: without REX, 4 to 7 would be ah to bh.
+    /// Whether `reg`, or `rm` if it is a register, is a byte register. Without REX, the numbers 4 to 7 would be ah to bh.
     byte_reg: bool,
     byte_rm: bool,
     immediate: usize,
 }
 
-/// One with VEX prefix, 128 bits or scalar.
+/// An instruction with a VEX prefix, scalar or of 128 bits.
 struct Vex<'r> {
     pp: u8,
     map: u8,
@@ -60,22 +60,22 @@ struct Vex<'r> {
 }
 
 impl Bytes {
-    /// None yet, with room for about this many bytes and labels.
+    /// No bytes, with room for about this many bytes and labels.
     pub fn with_capacity(bytes: usize, labels: usize) -> Bytes {
         Bytes { asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels), fields: Vec::new(), last: 0 }
     }
 
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     pub fn offset(&self) -> usize {
         self.asm.offset().0
     }
 
-    /// Bytes as they are.
+    /// Appends bytes.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.asm.extend(bytes);
     }
 
-    /// Writes a 32-bit field that has been passed.
+    /// Writes a 32-bit field in code that is already written.
     pub fn patch(&mut self, field: usize, value: i32) {
         let mut modifier = self.asm.alter();
         modifier.goto(dynasmrt::AssemblyOffset(field));
@@ -94,7 +94,7 @@ impl Bytes {
         self.legacy(&Legacy { reg: 4, ..simple(&inst, 0, 0xFF) });
     }
 
-    /// The bits of a float in a general-purpose register: 32 of them, with zeros above, or 64.
+    /// Copies the bits of a float to a general-purpose register: 32 bits, with zeros above, or 64.
     pub fn float_bits(&mut self, dst: Reg, src: Reg, width: Width) {
         let (reg, rm) = (src.encoding(), Rm::Reg(dst));
         self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate: 0 });
@@ -143,7 +143,7 @@ impl Bytes {
         self.modrm(inst.reg, inst.rm, inst.immediate);
     }
 
-    /// `immediate` bytes follow, to be counted in rip-relative displacements.
+    /// `immediate` is the number of bytes that follow, which count in rip-relative displacements.
     fn modrm(&mut self, reg: u8, rm: &Rm, immediate: usize) {
         let reg = (reg & 7) << 3;
         let mem = match rm {
@@ -163,7 +163,7 @@ impl Bytes {
             return self.put_imm(mem.disp.into(), 4);
         }
         let (base, index) = (mem.base.encoding(), mem.index);
-        // Base rbp or r13 without displacement means something else.
+        // Base rbp or r13 without a displacement has another meaning.
         let size = match mem.disp {
             0 if base & 7 != 5 => 0,
             -128..=127 => 1,
@@ -180,7 +180,7 @@ impl Bytes {
         self.put_imm(mem.disp.into(), size);
     }
 
-    /// Encodes `inst`, which is in physical registers and no [`Encoding::Sequence`].
+    /// Encodes `inst`, which must have physical registers and must not be an [`Encoding::Sequence`].
     ///
     /// # Panics
     /// If it is a sequence.
@@ -284,7 +284,7 @@ impl Bytes {
         if !inst.src.is_none() {
             return self.legacy(&Legacy { reg: inst.src.encoding(), ..simple(inst, 0, 0x85) });
         }
-        // Seven bits decide the same flags from a byte.
+        // If the immediate has seven bits, testing a byte sets the same flags.
         if matches!(inst.rm, Rm::Reg(_)) && (0..0x80).contains(&inst.imm) {
             self.legacy(&Legacy { reg: 0, immediate: 1, wide: false, byte_rm: true, ..simple(inst, 0, 0xF6) });
             return self.put_imm(inst.imm, 1);
@@ -319,12 +319,12 @@ impl Bytes {
     }
 
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
-        // Of instructions on packed floats the width says what their lanes are, not the encoding.
+        // For packed floats, the width gives the size of the lanes and does not select the encoding.
         let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
         self.encode_shape(inst, pp, map, opcode, wide);
     }
 
-    /// One whose operands are where its shape says.
+    /// Encodes an instruction with the operands of its shape.
     fn encode_shape(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, wide: bool) {
         let shape = inst.op.shape();
         let (reg, left) = match shape == Shape::Compare {
@@ -351,8 +351,8 @@ impl Bytes {
         self.vex(&Vex { pp, map, opcode, wide: false, reg: reg.encoding(), left, rm: &inst.rm, immediate: 0 });
     }
 
-    /// The upper part of the result comes from a register: the operand itself, or the cleared destination. Otherwise the
-    /// instruction would depend on whatever wrote the destination last.
+    /// The upper part of the result comes from a register: the operand itself, or the destination, which is cleared first.
+    /// Otherwise the instruction would depend on the last write to the destination.
     fn encode_merge(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, imm: Option<i64>) {
         let left = if let Rm::Reg(reg) = inst.rm {
             reg
@@ -366,7 +366,7 @@ impl Bytes {
         self.put_imm(imm.unwrap_or(0), immediate);
     }
 
-    /// Sets a register to zero; for a general-purpose one that destroys the flags.
+    /// Sets a register to zero. For a general-purpose register this destroys the flags.
     pub fn clear(&mut self, reg: Reg) {
         let (n, rm) = (reg.encoding(), Rm::Reg(reg));
         match reg.class() {
@@ -382,14 +382,14 @@ impl Bytes {
         let (reg, rm) = (dst.encoding(), Rm::Reg(src));
         match dst.class() {
             Class::Int => self.encode(&Inst::new(Asm::Mov, Width::Q).dst(dst).rm(rm)),
-            // Of the two directions, the one in which the register that needs a bit of REX is `reg` is shorter.
+            // Of the two directions, the one in which `reg` is the register that needs a bit of REX is shorter.
             Class::Float => {
                 self.vex(&Vex { pp: 0, map: 1, opcode: 0x28, wide: false, reg, left: 0, rm: &rm, immediate: 0 });
             }
         }
     }
 
-    /// Puts a constant into a general-purpose register, flags untouched.
+    /// Loads a constant into a general-purpose register and preserves the flags.
     pub fn constant(&mut self, dst: Reg, imm: i64) {
         let n = dst.encoding();
         let rex = |wide: u8| 0x40 | wide << 3 | n >> 3;
@@ -433,7 +433,7 @@ fn simple<'r>(inst: &'r Inst, map: u8, opcode: u8) -> Legacy<'r> {
     }
 }
 
-/// Bytes of the immediate of a VEX instruction of this shape.
+/// The number of immediate bytes of a VEX instruction with this shape.
 fn immediate_bytes(shape: Shape) -> usize {
     match shape {
         Shape::MoveImm | Shape::ThreeImm => 1,
@@ -459,7 +459,7 @@ mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions, Register};
 
-    /// The numbers of the registers, and `None` for memory, in the order of the disassembler's operands.
+    /// The register numbers, and `None` for memory, in the order of the disassembler's operands.
     fn operands(inst: &Inst) -> Vec<Option<usize>> {
         let reg = |reg: Reg| Some(usize::from(reg.encoding()));
         let rm = match inst.rm {
@@ -480,7 +480,7 @@ mod tests {
         }
     }
 
-    /// Whether every instruction of this shape that is no sequence has an immediate.
+    /// Whether all single instructions with this shape have an immediate.
     fn has_immediate(shape: Shape) -> bool {
         match shape {
             Shape::MoveImm | Shape::RegisterImm | Shape::ThreeImm | Shape::Extract | Shape::StoreLane | Shape::UnaryImm => true,
@@ -492,8 +492,8 @@ mod tests {
         }
     }
 
-    /// `inst` with the registers of its shape except `rm`, and whether `rm` may be a register and memory. Only of shapes that single
-    /// instructions on vectors have.
+    /// `inst` with the registers of its shape except `rm`, and whether `rm` may be a register and whether it may be memory.
+    /// Only for shapes of single vector instructions.
     fn operand_forms(inst: &Inst, dst: Reg, src: Reg) -> (Inst, bool, bool) {
         let shape = inst.op.shape();
         match shape {
@@ -517,7 +517,7 @@ mod tests {
         let bytes = bytes.asm.finalize().expect("no labels");
         let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
         let name = format!("{:?}", decoded.mnemonic()).to_lowercase();
-        // Rows that differ in their operands alone have names with an ending.
+        // The names of rows that differ only in their operands have a suffix.
         let text = inst.op.mnemonic().split_once('_').map_or(inst.op.mnemonic(), |(text, _)| text);
         assert!(name == text || name.starts_with(&format!("{text}{suffix}")), "{inst:?}: {decoded}");
         assert_eq!(decoded.len(), bytes.len(), "{inst:?}: {decoded}");
@@ -534,8 +534,7 @@ mod tests {
         }
     }
 
-    /// What a disassembler reads is what was written: the instruction for the lanes, and each register, also those
-    /// from 8 on.
+    /// A disassembler reads what was written: the instruction for the lanes, and each register, including those from 8 on.
     #[test]
     fn vectors_are_read_as_they_were_written() {
         let mut forms = 0;

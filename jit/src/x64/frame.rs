@@ -16,17 +16,17 @@ use crate::regalloc::{Class, Reg, SlotWidth};
 use crate::request::{Backend, Refusal};
 use weir_contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
 
-/// See the head of this file.
+/// The layout of a function's frame.
 #[derive(Debug)]
 pub struct Frame {
-    /// Nothing in the function can observe its frame: it calls nothing, cannot trap and keeps all in registers. Then it
-    /// has none.
+    /// Whether there is no frame, because nothing could observe it: the function calls nothing, cannot trap, and keeps all
+    /// values in registers.
     pub absent: bool,
-    /// Preserved registers to save, in the order of pushing.
+    /// The callee-saved registers to save, in the order of pushing.
     pub saved: Vec<Reg>,
-    /// Whether the instance is kept.
+    /// Whether the frame holds the instance.
     pub keeps_instance: bool,
-    /// Bytes below what is pushed.
+    /// The number of bytes below the pushed registers.
     pub spill_bytes: i32,
     /// By spill slot, its width and its displacement from `rbp`.
     slots: Vec<(SlotWidth, i32)>,
@@ -35,7 +35,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The frame that allocated code needs.
+    /// Computes the frame of allocated code.
     ///
     /// # Errors
     /// [`Refusal::Budget`] if it is larger than [`MAX_NATIVE_FRAME`].
@@ -59,17 +59,17 @@ impl Frame {
         })
     }
 
-    /// Where the instance is kept.
+    /// The address of the saved instance.
     pub fn instance(&self) -> Mem {
         Mem::at(abi::RBP, -8 * (self.saved.len() as i32 + 1))
     }
 
-    /// A spill slot.
+    /// The address of a spill slot.
     pub fn slot(&self, slot: u32) -> Mem {
         Mem::at(abi::RBP, self.slots[slot as usize].1)
     }
 
-    /// How much of a register is copied to or from a spill slot.
+    /// The number of bits that are copied between a register and a spill slot.
     pub fn slot_width(&self, slot: u32, class: Class) -> Width {
         match (self.slots[slot as usize].0, class) {
             (SlotWidth::Wide, Class::Float) => Width::X,
@@ -78,7 +78,7 @@ impl Frame {
     }
 }
 
-/// The width and the displacement of each slot, and where the last one ends, in bytes below `rbp`.
+/// The width and the displacement of each slot, and the end of the last one, in bytes below `rbp`.
 fn place_slots(widths: &[SlotWidth], pushed: usize) -> (Vec<(SlotWidth, i32)>, usize) {
     let mut slots: Vec<(SlotWidth, i32)> = widths.iter().map(|&width| (width, 0)).collect();
     let mut end = pushed;

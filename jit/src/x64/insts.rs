@@ -1,14 +1,14 @@
 //! TABLE 3: machine instructions, one row each.
 //!
-//! A row is `Name, "mnemonic", Shape, flags: Flags, traps: Traps, clobbers: Clobbers, Encoding`. The shape says which
-//! fields of an [`Inst`] are its operands, what it does with them and where they may be; the allocator's operands, the
-//! printer and the encoder all derive from it. No column has a default. The test `effects` emits each row with one form of
-//! operands and one immediate, and compares flags, traps and clobbers with what a disassembler says of the bytes.
-//! Some rows are sequences of several instructions that the allocator must see as one; `emit` writes those. Their table, with two
-//! further columns, is `define_sequences`.
+//! A row is `Name, "mnemonic", Shape, flags: Flags, traps: Traps, clobbers: Clobbers, Encoding`. No column has a
+//! default. The shape says which fields of an [`Inst`] are its operands, how each is used and where it may be; the
+//! allocator's operands, the printer and the encoder derive from it. The test `effects` emits each row with one form of
+//! operands and one immediate, and compares flags, traps and clobbers with a disassembler's account of the bytes. Some
+//! rows are sequences of several instructions that are one instruction for the allocator; `emit` writes them by hand.
+//! They have two further columns, in the table of `define_sequences`.
 //!
-//! The general rule for the fields: `dst` is written, `src` is the left operand, `rm` the right one (a register, or
-//! memory), and where `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
+//! General rule for the fields: `dst` is written, `src` is the left operand, and `rm` the right one (a register or
+//! memory). If `rm` (or, after a memory destination, `src`) is absent, `imm` takes its place.
 
 use super::abi;
 use crate::mir::{Control, FlagSet, RegList};
@@ -19,14 +19,14 @@ use weir_bytecode::Trap;
 macro_rules! for_each_asm {
     ($m:ident) => {
         $m! {
-            // Moves. `Mov` loads when `rm` is memory; 32-bit forms clear the upper half.
+            // Moves. `Mov` is a load if `rm` is memory; 32-bit forms clear the upper half.
             Mov, "mov", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8B);
             Movzx8, "movzx8", Move, flags: keeps, traps: no, clobbers: none, byte_source(0xB6);
             Movzx16, "movzx16", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xB7);
             Movsx8, "movsx8", Move, flags: keeps, traps: no, clobbers: none, byte_source(0xBE);
             Movsx16, "movsx16", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 1, 0xBF);
             Movsxd, "movsxd", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x63);
-            // An addition whenever that is shorter.
+            // Emitted as an addition if that is shorter.
             Lea, "lea", Move, flags: keeps, traps: no, clobbers: none, legacy(0, 0, 0x8D);
             MovImm, "mov_imm", Const, flags: keeps, traps: no, clobbers: none, sequence(Constant);
             MovTo, "mov_to", Store, flags: keeps, traps: no, clobbers: none, store(0x89, 0xC7);
@@ -45,7 +45,7 @@ macro_rules! for_each_asm {
             Shr, "shr", UnaryImm, flags: shift, traps: no, clobbers: none, group(0xC1, 5);
             Sar, "sar", UnaryImm, flags: shift, traps: no, clobbers: none, group(0xC1, 7);
             Rorx, "rorx", MoveImm, flags: keeps, traps: no, clobbers: none, vex(3, 3, 0xF0);
-            // Count in `src`.
+            // The count is in `src`.
             Shlx, "shlx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 2, 0xF7);
             Shrx, "shrx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(3, 2, 0xF7);
             Sarx, "sarx", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(2, 2, 0xF7);
@@ -60,29 +60,29 @@ macro_rules! for_each_asm {
             Popcnt, "popcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xB8);
             Lzcnt, "lzcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xBD);
             Tzcnt, "tzcnt", Move, flags: clobbers, traps: no, clobbers: none, legacy(0xF3, 1, 0xBC);
-            // rax by rm; -1 as divisor is taken care of, 0 faults.
+            // Divides rax by rm. A divisor of -1 is handled; a divisor of 0 faults.
             DivS, "div_s", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence(Division);
             DivU, "div_u", Quotient, flags: clobbers, traps: yes, clobbers: rdx, sequence(Division);
             RemS, "rem_s", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence(Division);
             RemU, "rem_u", Remainder, flags: clobbers, traps: yes, clobbers: rax, sequence(Division);
 
-            // Memory as destination.
+            // Arithmetic with memory as destination.
             AddTo, "add_to", Update, flags: integers, traps: no, clobbers: none, alu(0);
             OrTo, "or_to", Update, flags: integers, traps: no, clobbers: none, alu(1);
             AndTo, "and_to", Update, flags: integers, traps: no, clobbers: none, alu(4);
             SubTo, "sub_to", Update, flags: integers, traps: no, clobbers: none, alu(5);
             XorTo, "xor_to", Update, flags: integers, traps: no, clobbers: none, alu(6);
 
-            // Flags. With an immediate the left operand is `rm`.
+            // Flags. With an immediate, the left operand is `rm`.
             Cmp, "cmp", Compare, flags: integers, traps: no, clobbers: none, alu(7);
             Test, "test", Compare, flags: integers, traps: no, clobbers: none, test;
             Set, "set", Set, flags: reads, traps: no, clobbers: none, sequence(Set);
             Cmov, "cmov", TwoAddress, flags: reads, traps: no, clobbers: none, cond(0x40);
 
-            // Floats; the width says which. `X` moves 128 bits.
+            // Floats, single or double by width. `X` moves 128 bits.
             Vmov, "vmov", Move, flags: keeps, traps: no, clobbers: none, scalar(1, 0x10);
             VmovTo, "vmov_to", Store, flags: keeps, traps: no, clobbers: none, scalar(1, 0x11);
-            // The constant with bits 0.
+            // The constant with all bits 0.
             Vzero, "vzero", Fill, flags: keeps, traps: no, clobbers: none, sequence(Zero);
             Vadd, "vadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x58);
             Vmul, "vmul", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x59);
@@ -93,7 +93,7 @@ macro_rules! for_each_asm {
             Vmax, "vmax", ThreeAddress, flags: keeps, traps: no, clobbers: none, scalar(1, 0x5F);
             Vsqrt, "vsqrt", Move, flags: keeps, traps: no, clobbers: none, merge(1, 0x51);
             Vround, "vround", MoveImm, flags: keeps, traps: no, clobbers: none, round;
-            // From the width to the other one.
+            // Converts a float of the width to the other width.
             Vconvert, "vconvert", Move, flags: keeps, traps: no, clobbers: none, merge(1, 0x5A);
             // On all 128 bits.
             Vand, "vandps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x54);
@@ -103,12 +103,12 @@ macro_rules! for_each_asm {
             // WebAssembly's minimum and maximum.
             Fmin, "fmin", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence(MinMax);
             Fmax, "fmax", ThreeRegister, flags: clobbers, traps: no, clobbers: none, sequence(MinMax);
-            // `rm` if the condition holds, else `src`.
+            // `rm` if the condition is true, else `src`.
             FloatSelect, "select", TwoAddress, flags: reads, traps: no, clobbers: none, sequence(FloatSelect);
-            // Bits between the banks.
+            // Copies bits between the banks.
             ToFloat, "vmov_from_int", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x6E);
             FromFloat, "vmov_to_int", Move, flags: keeps, traps: no, clobbers: none, sequence(FromFloat);
-            // From an integer of the width, signed.
+            // From a signed integer of the width.
             CvtSs, "cvtss", Move, flags: keeps, traps: no, clobbers: none, from_integer(2);
             CvtSd, "cvtsd", Move, flags: keeps, traps: no, clobbers: none, from_integer(3);
             // From an unsigned 64-bit integer.
@@ -117,14 +117,14 @@ macro_rules! for_each_asm {
             // To an integer of the width; `imm` is a `Trunc`.
             Trunc, "trunc", WithScratchImm, flags: clobbers, traps: unless_saturating, clobbers: none, sequence(Truncation);
 
-            // Vectors. The width is that of the lanes, of the narrower ones where lanes change, or `X` where it
-            // doesn't matter.
+            // Vectors. The width is that of the lanes (of the narrower lanes, if the instruction changes their width), or `X`
+            // where it does not matter.
             Pand, "vpand", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xDB);
             // !src & rm.
             Pandn, "vpandn", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xDF);
             Por, "vpor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEB);
             Pxor, "vpxor", ThreeAddress, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xEF);
-            // The constant with bits 1.
+            // The constant with all bits 1.
             Pones, "vpones", Fill, flags: keeps, traps: no, clobbers: none, sequence(Ones);
             Padd, "vpadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1FC, 0x1FD, 0x1FE, 0x1D4);
             PaddSatS, "vpadds", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x1EC, 0x1ED, 0, 0);
@@ -140,60 +140,60 @@ macro_rules! for_each_asm {
             Pabs, "vpabs", Move, flags: keeps, traps: no, clobbers: none, lanes(0x21C, 0x21D, 0x21E, 0);
             Pcmpeq, "vpcmpeq", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x174, 0x175, 0x176, 0x229);
             Pcmpgt, "vpcmpgt", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x164, 0x165, 0x166, 0x237);
-            // Lower and upper half of products, the latter signed and unsigned.
+            // Lower half of the products, and upper half of signed and of unsigned products.
             Pmull, "vpmull", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1D5, 0x240, 0);
             PmulhS, "vpmulh", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E5, 0, 0);
             PmulhU, "vpmulhu", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E4, 0, 0);
-            // Products of the even lanes, twice as wide.
+            // Products of the even lanes, in lanes twice as wide.
             PmulS, "vpmuldq", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x228, 0);
             PmulU, "vpmuludq", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x1F4, 0);
-            // Sums of neighbours' products, twice as wide: signed; unsigned by signed and saturating.
+            // Sums of adjacent products, in lanes twice as wide: signed; and unsigned by signed with saturation.
             Pmadd, "vpmadd", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1F5, 0, 0);
             PmaddMixed, "vpmaddubsw", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x204, 0, 0, 0);
             // Products of fractions, rounded.
             PmulRound, "vpmulhrs", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x20B, 0, 0);
-            // Shifts; the count is all of the right operand's lower half, and may exceed the lanes.
+            // Shifts. The count is the whole lower half of the right operand, and may exceed the width of the lanes.
             Psll, "vpsll", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1F1, 0x1F2, 0x1F3);
             Psrl, "vpsrl", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1D1, 0x1D2, 0x1D3);
             Psra, "vpsra", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x1E1, 0x1E2, 0);
             PsllImm, "vpsll_imm", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(6);
             PsrlImm, "vpsrl_imm", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(2);
             PsraImm, "vpsra_imm", RegisterImm, flags: keeps, traps: no, clobbers: none, lane_shift(4);
-            // Lanes of both operands in turn, of their lower and upper halves.
+            // Interleaves the lanes of the lower or the upper halves of both operands.
             PunpckLow, "vpunpckl", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x160, 0x161, 0x162, 0x16C);
             PunpckHigh, "vpunpckh", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x168, 0x169, 0x16A, 0x16D);
-            // Signed lanes saturated to half their width.
+            // Signed lanes, saturated to half their width.
             PackS, "vpackss", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x163, 0x16B, 0);
             PackU, "vpackus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x167, 0x22B, 0);
-            // The lanes of the lower half extended. Memory is 8 bytes.
+            // Extends the lanes of the lower half. A memory operand has 8 bytes.
             PextendS, "vpmovsx", Move, flags: keeps, traps: no, clobbers: none, lanes(0x220, 0x223, 0x225, 0);
             PextendU, "vpmovzx", Move, flags: keeps, traps: no, clobbers: none, lanes(0x230, 0x233, 0x235, 0);
-            // Memory is one lane.
+            // A memory operand is one lane.
             Pbroadcast, "vpbroadcast", Move, flags: keeps, traps: no, clobbers: none, lanes(0x278, 0x279, 0x258, 0x259);
             Pshufb, "vpshufb", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x200, 0, 0, 0);
             Pshufd, "vpshufd", MoveImm, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x70);
             PshufLow, "vpshuflw", MoveImm, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x70);
             PshufHigh, "vpshufhw", MoveImm, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x70);
-            // Bytes from `imm` on of `src:rm`, rm the lower.
+            // The bytes of `src:rm` from index `imm` on; `rm` is the lower half.
             Palignr, "vpalignr", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x0F);
             // Two lanes of `src`, then two of `rm`.
             Shufps, "vshufps", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0xC6);
-            // By the bits of `imm`, lanes of `rm`, else of `src`.
+            // For each bit of `imm` that is set, the lane of `rm`, else that of `src`.
             Pblend, "vpblend", ThreeImm, flags: keeps, traps: no, clobbers: none, lanes(0, 0x30E, 0, 0);
-            // A lane between a vector and a general-purpose register, or memory of its width.
+            // Copies a lane between a vector and a general-purpose register or memory of the lane's width.
             Pinsert, "vpinsr", ThreeImm, flags: keeps, traps: no, clobbers: none, insert;
             Pextract, "vpextr", Extract, flags: keeps, traps: no, clobbers: none, extract;
             PextractTo, "vpextr_to", StoreLane, flags: keeps, traps: no, clobbers: none, extract;
-            // `src` with one float replaced; by the first one of `rm`.
+            // `src` with one float replaced by the first float of `rm`.
             InsertFloat, "vinsertps", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x21);
             MergeLow, "vmovsd", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(3, 1, 0x10);
             MergeHigh, "vmovlhps", ThreeRegister, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x16);
-            // The signs of the lanes as bits.
+            // The sign bits of the lanes as a number.
             MaskBytes, "vpmovmskb", MoveRegister, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xD7);
             MaskFloats, "vmovmskp", MoveRegister, flags: keeps, traps: no, clobbers: none, packed(0x50);
-            // Zero flag: no bit is set in both.
+            // Zero flag: no bit is set in both operands.
             Ptest, "vptest", Compare, flags: bits, traps: no, clobbers: none, vex(1, 2, 0x17);
-            // Floats, by width single or double.
+            // Floats, single or double by width.
             VaddAll, "vaddp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x58);
             VmulAll, "vmulp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x59);
             VsubAll, "vsubp", ThreeAddress, flags: keeps, traps: no, clobbers: none, packed(0x5C);
@@ -205,7 +205,7 @@ macro_rules! for_each_asm {
             VroundAll, "vroundp", MoveImm, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x308, 0x309);
             // `imm` is the predicate.
             VcmpAll, "vcmpp", ThreeImm, flags: keeps, traps: no, clobbers: none, packed(0xC2);
-            // Conversions, named by what becomes what. Where lanes get wider, memory is 8 bytes.
+            // Conversions, named by source and result. If lanes get wider, a memory operand has 8 bytes.
             IntToSingle, "vcvtdq2ps", Move, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x5B);
             IntToDouble, "vcvtdq2pd", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0xE6);
             SingleToInt, "vcvttps2dq", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x5B);
@@ -215,7 +215,7 @@ macro_rules! for_each_asm {
 
             // Control. `imm` of a `TrapIf` is a `TrapCode`.
             TrapIf, "trap_if", Trap, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
-            // Traps unless the signature of the table entry at `src` is `imm`.
+            // Traps unless the table entry at `src` has the signature `imm`.
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
             Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence(Call);
@@ -229,7 +229,7 @@ macro_rules! for_each_asm {
     };
 }
 
-/// Which fields of an instruction are operands, and how.
+/// The fields of an instruction that are operands, and their use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// dst ← rm
@@ -242,7 +242,7 @@ pub enum Shape {
     RegisterImm,
     /// dst ← imm
     Const,
-    /// dst ← a constant of the operation's own
+    /// dst ← a constant of the row
     Fill,
     /// dst ← src, rm or imm; dst is src's register
     TwoAddress,
@@ -262,9 +262,9 @@ pub enum Shape {
     Extract,
     /// dst ← rdx = src, rm
     HighProduct,
-    /// rax = dst ← rax = src, rm; rdx destroyed
+    /// rax = dst ← rax = src, rm; rdx is clobbered
     Quotient,
-    /// rdx = dst ← rax = src, rm; rax destroyed
+    /// rdx = dst ← rax = src, rm; rax is clobbered
     Remainder,
     /// dst ← rm, with src, if any, as scratch register
     WithScratch,
@@ -292,14 +292,14 @@ pub enum Shape {
     Table,
 }
 
-/// What an instruction does to the flags. [`Flags::defined`] says which may be read after it.
+/// The effect of an instruction on the flags. [`Flags::defined`] gives the flags that may be read after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flags {
-    /// Neither reads nor changes them.
+    /// Neither reads nor changes flags.
     Keeps,
-    /// Reads those of its condition, and changes none.
+    /// Reads the flags of its condition, and changes none.
     Reads,
-    /// Changes some; none may be read after it.
+    /// Changes flags, none of which may be read after it.
     Clobbers,
     /// Compares integers, or its result in memory with zero.
     Integers,
@@ -307,16 +307,16 @@ pub enum Flags {
     Floats,
     /// Zero flag: no bit is set in both operands.
     Bits,
-    /// Zero and sign flag are the result's; carry and overflow flag are the operation's.
+    /// The zero and sign flags describe the result; the carry and overflow flags describe the operation.
     Result,
-    /// Zero and sign flag are the result's; carry and overflow flag are clear.
+    /// The zero and sign flags describe the result; the carry and overflow flags are clear.
     Logic,
-    /// As [`Flags::Result`] if the count in `imm` is not 0; otherwise the flags are kept.
+    /// Like [`Flags::Result`] if the count in `imm` is not 0; otherwise the flags are preserved.
     Shift,
 }
 
 impl Flags {
-    /// The flags that hold what a condition may ask after an instruction of this kind; `None` if it leaves the flags as they were.
+    /// The flags that conditions may read after an instruction of this kind, or `None` if it preserves the flags.
     pub const fn defined(self) -> Option<FlagSet> {
         match self {
             Flags::Keeps | Flags::Reads => None,
@@ -330,18 +330,18 @@ impl Flags {
     }
 }
 
-/// Whether an instruction may trap by its operation. A memory operand with a pc may trap in any row: see [`Mem::pc`].
+/// Whether an instruction's operation may trap. A memory operand with a pc may trap in any row: see [`Mem::pc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traps {
     /// It cannot.
     No,
     /// It may.
     Yes,
-    /// `imm` is a [`Trunc`]: it may, unless that saturates.
+    /// `imm` is a [`Trunc`]: the instruction may trap unless that saturates.
     UnlessSaturating,
 }
 
-/// The registers that an instruction destroys besides its definitions.
+/// The registers that an instruction clobbers besides its definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clobbers {
     /// None.
@@ -350,11 +350,11 @@ pub enum Clobbers {
     Rax,
     /// `rdx`
     Rdx,
-    /// Those of its [`RegList`].
+    /// The clobbers of its [`RegList`].
     List,
 }
 
-/// How an instruction becomes bytes.
+/// How an instruction is emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     /// One instruction of the processor.
@@ -363,8 +363,8 @@ pub enum Encoding {
     Sequence(Sequence),
 }
 
-/// How one instruction of the processor is encoded. Legacy prefixes are given as the byte (0 for none), those of VEX as its `pp`; the
-/// map is 0 for one-byte opcodes, then 0F, 0F38, 0F3A.
+/// The encoding of one instruction of the processor. Legacy prefixes are given as the byte (0 for none), VEX prefixes
+/// as `pp`; the map is 0 for one-byte opcodes, then 0F, 0F38, 0F3A.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opcode {
     /// prefix, map, opcode
@@ -375,7 +375,7 @@ pub enum Opcode {
     Alu(u8),
     /// `test`
     Test,
-    /// Opcode with register, opcode with immediate.
+    /// Opcode with a register source, opcode with an immediate.
     Store(u8, u8),
     /// Opcode, and extension in the reg field.
     Group(u8, u8),
@@ -383,21 +383,21 @@ pub enum Opcode {
     Cond(u8),
     /// pp, map, opcode
     Vex(u8, u8, u8),
-    /// pp, map, opcode; the lower half of the product goes to the destination too, where the upper half replaces it.
+    /// pp, map, opcode; the destination also gets the lower half of the product before the upper half.
     HighProduct(u8, u8, u8),
     /// pp; the upper part of the result comes from the destination, which is cleared first.
     FromInteger(u8),
-    /// Map, opcode; pp says single or double.
+    /// Map, opcode; pp selects single or double.
     Scalar(u8, u8),
-    /// The same; the upper part of the result comes from a register, for which the source or the destination is taken.
+    /// The same; the upper part of the result comes from a register, which is the source or the destination.
     Merge(u8, u8),
     /// `vroundss`, `vroundsd`
     Round,
-    /// Opcode; pp says single or double, as for packed floats.
+    /// Opcode; pp selects single or double, as for packed floats.
     Packed(u8),
-    /// For lanes of 8, 16, 32 and 64 bits: map and opcode as one number, 0 for none; pp is 66.
+    /// For lanes of 8, 16, 32 and 64 bits: map and opcode as one number, 0 if there is none; pp is 66.
     Lanes(u16, u16, u16, u16),
-    /// Shift of lanes by an immediate: the extension in the reg field.
+    /// A shift of lanes by an immediate: the extension in the reg field.
     LaneShift(u8),
     /// `vpinsr`
     Insert,
@@ -405,20 +405,20 @@ pub enum Opcode {
     Extract,
 }
 
-/// How many bytes a sequence is expected to have; what it has decides nothing but the length of jumps over it.
+/// The expected number of bytes of a sequence. The actual number affects only the length of jumps over it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExpectedBytes {
     /// This number.
     Fixed(u32),
     /// The first if the immediate fits into a byte, otherwise the second.
     ByImmediate(u32, u32),
-    /// The first for each entry of the jump table that is compared, and the second.
+    /// The first for each entry of a jump table that is compared, and the second.
     ByTable(u32, u32),
 }
 
 /// Where control goes after a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum After {
+enum SequenceControl {
     Next,
     Jump,
     Branch,
@@ -426,31 +426,31 @@ enum After {
     Leave,
 }
 
-/// The sequences of TABLE 3, one row each: `Name, control: After, bytes: ExpectedBytes`. No column has a default.
+/// The sequences of TABLE 3, one row each: `Name, control: SequenceControl, bytes: ExpectedBytes`. No column has a default.
 macro_rules! define_sequences {
     ($($(#[$about:meta])* $name:ident, control: $control:ident, bytes: $bytes:ident($($n:literal),*);)*) => {
-        /// What `emit` writes by hand.
+        /// The sequences that `emit` writes by hand.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Sequence {
             $($(#[$about])* $name,)*
         }
 
         impl Sequence {
-            /// Where control goes after it; `index` is the jump table's, if it has one.
+            /// Where control goes after it; `index` is that of its jump table, if it has one.
             pub const fn control(self, index: u32) -> Control {
                 let after = match self {
-                    $(Sequence::$name => After::$control,)*
+                    $(Sequence::$name => SequenceControl::$control,)*
                 };
                 match after {
-                    After::Next => Control::Next,
-                    After::Jump => Control::Jump,
-                    After::Branch => Control::Branch,
-                    After::Table => Control::Table(index),
-                    After::Leave => Control::Leave,
+                    SequenceControl::Next => Control::Next,
+                    SequenceControl::Jump => Control::Jump,
+                    SequenceControl::Branch => Control::Branch,
+                    SequenceControl::Table => Control::Table(index),
+                    SequenceControl::Leave => Control::Leave,
                 }
             }
 
-            /// How long it is expected to be, memory operands apart.
+            /// The expected number of bytes, without memory operands.
             pub const fn expected_bytes(self) -> ExpectedBytes {
                 match self {
                     $(Sequence::$name => ExpectedBytes::$bytes($($n),*),)*
@@ -461,7 +461,7 @@ macro_rules! define_sequences {
 }
 
 define_sequences! {
-    /// An integer in the shortest form.
+    /// An integer constant in the shortest form.
     Constant, control: Next, bytes: ByImmediate(5, 10);
     /// The upper half of a signed product.
     HighProduct, control: Next, bytes: Fixed(24);
@@ -475,19 +475,19 @@ define_sequences! {
     Ones, control: Next, bytes: Fixed(24);
     /// WebAssembly's minimum or maximum of floats.
     MinMax, control: Next, bytes: Fixed(24);
-    /// One of two floats.
+    /// A selection between two floats.
     FloatSelect, control: Next, bytes: Fixed(24);
-    /// A vector register to a general-purpose one.
+    /// A copy from a vector register to a general-purpose one.
     FromFloat, control: Next, bytes: Fixed(24);
-    /// An unsigned 64-bit integer to a float.
+    /// A conversion of an unsigned 64-bit integer to a float.
     FromUnsigned, control: Next, bytes: Fixed(24);
-    /// A float to an integer.
+    /// A truncation of a float to an integer.
     Truncation, control: Next, bytes: Fixed(24);
     /// A trap on a condition.
     TrapIf, control: Next, bytes: Fixed(7);
     /// A trap unless a signature is the expected one.
     CheckSignature, control: Next, bytes: Fixed(24);
-    /// The function's entry: no bytes.
+    /// The function's entry, which has no bytes.
     Args, control: Next, bytes: Fixed(0);
     /// A call.
     Call, control: Next, bytes: Fixed(16);
@@ -501,7 +501,7 @@ define_sequences! {
     Jump, control: Jump, bytes: Fixed(5);
     /// A conditional jump.
     Branch, control: Branch, bytes: Fixed(6);
-    /// A jump by a table.
+    /// A jump through a table.
     JumpTable, control: Table, bytes: ByTable(9, 5);
 }
 
@@ -624,7 +624,7 @@ macro_rules! clobbers {
 
 macro_rules! define_asm {
     ($($name:ident, $text:literal, $shape:ident, flags: $flags:ident, traps: $traps:ident, clobbers: $clobbers:ident, $encoding:ident $(($($n:tt),*))?;)*) => {
-        /// A machine instruction's identity.
+        /// The row of a machine instruction.
         #[allow(missing_docs, reason = "TABLE 3 is the documentation")]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
@@ -636,7 +636,7 @@ macro_rules! define_asm {
             /// Every row.
             pub const ALL: &'static [Asm] = &[$(Asm::$name,)*];
 
-            /// Its name in text; no two rows have the same.
+            /// Its name in text, which is unique.
             pub const fn mnemonic(self) -> &'static str {
                 match self {
                     $(Asm::$name => $text,)*
@@ -650,28 +650,28 @@ macro_rules! define_asm {
                 }
             }
 
-            /// What it does to the flags.
+            /// Its effect on the flags.
             pub const fn flags(self) -> Flags {
                 match self {
                     $(Asm::$name => flags!($flags),)*
                 }
             }
 
-            /// Whether it may trap, memory operands apart.
+            /// Whether it may trap, apart from memory operands.
             pub const fn traps(self) -> Traps {
                 match self {
                     $(Asm::$name => traps!($traps),)*
                 }
             }
 
-            /// What it destroys.
+            /// The registers that it clobbers.
             pub const fn clobbers(self) -> Clobbers {
                 match self {
                     $(Asm::$name => clobbers!($clobbers),)*
                 }
             }
 
-            /// Its bytes.
+            /// Its encoding.
             pub const fn encoding(self) -> Encoding {
                 match self {
                     $(Asm::$name => encoding!($encoding $(($($n),*))?),)*
@@ -689,13 +689,13 @@ impl Asm {
         matches!(self.flags(), Flags::Reads)
     }
 
-    /// Whether it leaves the flags as they were.
+    /// Whether it preserves the flags.
     pub const fn keeps_flags(self) -> bool {
         matches!(self.flags(), Flags::Keeps | Flags::Reads)
     }
 }
 
-/// Operand width: of a float instruction, `D` is single and `Q` double precision.
+/// Operand width. For a float instruction, `D` is single and `Q` is double precision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Width {
     /// 8 bits.
@@ -737,7 +737,7 @@ pub enum Cond {
     FloatNE,
 }
 
-/// See [`Cond::float_equality`].
+/// The two conditions that [`Cond::float_equality`] returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FloatEquality {
     /// [`Cond::FloatE`]
@@ -753,7 +753,7 @@ impl Cond {
         [O, NO, B, AE, E, NE, BE, A, S, NS, P, NP, L, GE, LE, G, FloatE, FloatNE]
     };
 
-    /// The flags that decide it.
+    /// The flags on which it depends.
     pub const fn flags(self) -> FlagSet {
         match self {
             Cond::O | Cond::NO => FlagSet::OVERFLOW,
@@ -768,7 +768,7 @@ impl Cond {
         }
     }
 
-    /// Which of the two conditions that test two flags it is; `None` for one that the processor has.
+    /// Which of the two conditions on two flags it is, or `None` for a condition that the processor has.
     pub const fn float_equality(self) -> Option<FloatEquality> {
         match self {
             Cond::FloatE => Some(FloatEquality::Equal),
@@ -778,7 +778,7 @@ impl Cond {
         }
     }
 
-    /// The condition that holds exactly when this one doesn't.
+    /// The condition that is true exactly when this one is false.
     #[must_use]
     pub fn inverted(self) -> Cond {
         match self {
@@ -803,7 +803,7 @@ impl Cond {
         }
     }
 
-    /// The condition on `b ? a` that holds exactly when this one does on `a ? b`.
+    /// The condition that is true after comparing `b` with `a` exactly when this one is true after comparing `a` with `b`.
     #[must_use]
     pub fn swapped(self) -> Cond {
         match self {
@@ -816,7 +816,7 @@ impl Cond {
             Cond::LE => Cond::GE,
             Cond::GE => Cond::LE,
             symmetric @ (Cond::E | Cond::NE | Cond::FloatE | Cond::FloatNE) => symmetric,
-            // Of a single flag, which says nothing of the operands' order.
+            // A condition on a single flag that does not depend on the order of the operands.
             flag @ (Cond::O | Cond::NO | Cond::S | Cond::NS | Cond::P | Cond::NP) => flag,
         }
     }
@@ -825,7 +825,7 @@ impl Cond {
 /// An instruction's r/m operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rm {
-    /// Nothing.
+    /// No operand.
     None,
     /// A register.
     Reg(Reg),
@@ -847,25 +847,25 @@ impl From<Mem> for Rm {
     }
 }
 
-/// A place in memory.
+/// A memory operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mem {
-    /// Base register, or none.
+    /// The base register, or none.
     pub base: Reg,
-    /// Index register, or none.
+    /// The index register, or none.
     pub index: Reg,
-    /// log2 of the factor of the index.
+    /// The base-2 logarithm of the index's factor.
     pub shift: u8,
-    /// Displacement; offset in the function's pool for [`Mem::constant`].
+    /// The displacement; for [`Mem::constant`] the offset in the function's pool.
     pub disp: i32,
     /// Whether it is in the function's constant pool.
     pub pooled: bool,
-    /// The pc of the Wasm instruction for which a fault here is an access out of bounds; [`Mem::SAFE`] if none can be.
+    /// The pc of the Wasm instruction for which a fault is an out-of-bounds access; [`Mem::SAFE`] if it cannot fault.
     pub pc: u32,
 }
 
 impl Mem {
-    /// No fault.
+    /// The access cannot fault.
     pub const SAFE: u32 = u32::MAX;
 
     /// `[base + disp]`
@@ -878,57 +878,57 @@ impl Mem {
         Mem { base, index, shift, disp, pooled: false, pc: Mem::SAFE }
     }
 
-    /// At an offset in the constant pool.
+    /// A constant at an offset in the pool.
     pub const fn constant(offset: u32) -> Mem {
         Mem { base: Reg::NONE, index: Reg::NONE, shift: 0, disp: offset as i32, pooled: true, pc: Mem::SAFE }
     }
 }
 
-/// What a [`Asm::Trunc`] does.
+/// The variant of an [`Asm::Trunc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trunc {
-    /// To a signed integer.
+    /// Whether the integer is signed.
     pub signed: bool,
-    /// Saturating instead of trapping.
+    /// Whether it saturates instead of trapping.
     pub saturating: bool,
-    /// Width of the float.
+    /// The width of the float.
     pub from: Width,
 }
 
 impl Trunc {
-    /// As an immediate.
+    /// Encodes it as an immediate.
     pub fn to_imm(self) -> i64 {
         i64::from(self.signed) | i64::from(self.saturating) << 1 | i64::from(self.from == Width::Q) << 2
     }
 
-    /// From an immediate.
+    /// Decodes an immediate.
     pub fn from_imm(imm: i64) -> Trunc {
         let from = if imm & 4 != 0 { Width::Q } else { Width::D };
         Trunc { signed: imm & 1 != 0, saturating: imm & 2 != 0, from }
     }
 }
 
-/// The `imm` of a trap that a helper has stored; otherwise it is the trap's own code, which is never 0.
+/// The `imm` of a trap whose code a helper has stored. Otherwise `imm` is the trap's own code, which is never 0.
 pub const STORED: i64 = 0;
 
 /// A machine instruction. See the head of this file for the meaning of the fields.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Inst {
-    /// What it does.
+    /// Its row.
     pub op: Asm,
-    /// On how many bits.
+    /// Its width.
     pub width: Width,
-    /// If it reads flags, which.
+    /// The condition, if it reads flags.
     pub cond: Cond,
-    /// Written.
+    /// The destination.
     pub dst: Reg,
-    /// Left operand.
+    /// The left operand.
     pub src: Reg,
-    /// Right operand.
+    /// The right operand.
     pub rm: Rm,
-    /// A constant; index of a list or jump table.
+    /// A constant, or the index of a register list or jump table.
     pub imm: i64,
-    /// Offset of the Wasm instruction it stems from.
+    /// The offset of its Wasm instruction.
     pub pc: u32,
 }
 
@@ -938,10 +938,10 @@ impl Inst {
         Inst { op, width, cond: Cond::O, dst: Reg::NONE, src: Reg::NONE, rm: Rm::None, imm: 0, pc: 0 }
     }
 
-    /// The register in `rm`, of a row whose shape allows nothing else there.
+    /// The register in `rm`, for a row whose shape allows nothing else there.
     ///
     /// # Panics
-    /// If `rm` is no register.
+    /// If `rm` is not a register.
     pub fn rm_reg(&self) -> Reg {
         let Rm::Reg(reg) = self.rm else { panic!("{:?} without a register as right operand", self.op) };
         reg
@@ -994,7 +994,7 @@ impl Inst {
         if self.op.reads_flags() { self.cond.flags() } else { FlagSet::EMPTY }
     }
 
-    /// The flags that may be read after it; `None` if it leaves them as they were.
+    /// The flags that may be read after it, or `None` if it preserves the flags.
     pub fn flags_defined(&self) -> Option<FlagSet> {
         // The helper that calls the host returns with other flags.
         let polls = self.op == Asm::TrapIf && self.imm == Trap::Interrupt as i64;
@@ -1011,7 +1011,7 @@ impl Inst {
         by_operation || matches!(self.rm, Rm::Mem(Mem { pc, .. }) if pc != Mem::SAFE)
     }
 
-    /// Calls `f` with every virtual register (physical registers are passed over), in the order of the allocator's operands.
+    /// Calls `f` with every field that holds a virtual register, in the order of the allocator's operands.
     pub fn visit(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
         self.visit_all(lists, |field, constraint, role, position| {
             if field.get().is_virtual() {
@@ -1020,8 +1020,8 @@ impl Inst {
         });
     }
 
-    /// Calls `f` with every field that may name a register, set or not. This is the one definition of the shapes: operands are
-    /// collected, replaced and checked through it.
+    /// Calls `f` with every field that may hold a register, whether it does or not. This is the only definition of the shapes:
+    /// operands are collected, replaced and checked through it.
     pub fn visit_all(&mut self, lists: &mut [RegList], mut f: impl FnMut(Field<'_>, Constraint, Role, Position)) {
         use Constraint::{Any, Fixed, Reg as InReg, Reuse};
         use Position::{Early, Late};
@@ -1107,7 +1107,7 @@ impl Inst {
         }
     }
 
-    /// Registers that it destroys besides its definitions.
+    /// The registers that it clobbers besides its definitions.
     pub fn clobbers(&self, lists: &[RegList]) -> RegSet {
         match self.op.clobbers() {
             Clobbers::None => RegSet::EMPTY,
@@ -1118,17 +1118,17 @@ impl Inst {
     }
 }
 
-/// A field that names a register.
+/// A field that may hold a register.
 #[derive(Debug)]
 pub enum Field<'a> {
-    /// Only ever a register.
+    /// A field that always holds a register.
     Reg(&'a mut Reg),
-    /// May become a spill slot.
+    /// A field in which a spill slot may replace a register.
     Rm(&'a mut Rm),
 }
 
 impl Field<'_> {
-    /// Names a register.
+    /// Sets the register.
     pub fn set(&mut self, new: Reg) {
         match self {
             Field::Reg(reg) => **reg = new,
@@ -1136,7 +1136,7 @@ impl Field<'_> {
         }
     }
 
-    /// The register it names; none if it is a spill slot.
+    /// The register, or none if the field holds a spill slot.
     pub fn get(&self) -> Reg {
         match self {
             Field::Reg(reg) => **reg,

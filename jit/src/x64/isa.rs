@@ -184,7 +184,8 @@ impl isa::Inst for Inst {
 }
 
 impl Inst {
-    /// Whether the next operand is `src`. A comparison has it unless an immediate follows `rm`; a scratch register comes before `rm`.
+    /// Whether the next operand is `src`. A comparison has it unless an immediate follows `rm`; a scratch register comes before
+    /// `rm`.
     fn has_src(&self, comma: &Comma, line: &Line<'_>) -> bool {
         let mut ahead = line.clone();
         if !(comma.first || ahead.eat(",")) || ahead.reg(abi::name).is_err() {
@@ -219,9 +220,9 @@ enum Immediate {
     Any,
     /// Always, a trap's code or [`STORED`].
     Trap,
-    /// In the place of an absent `rm`.
+    /// Instead of an absent `rm`.
     WithoutRm,
-    /// In the place of an absent `src`.
+    /// Instead of an absent `src`.
     WithoutSrc,
 }
 
@@ -236,7 +237,7 @@ impl Immediate {
     }
 }
 
-/// The fields of an instruction.
+/// The fields that the text of an instruction has.
 struct Form {
     dst: bool,
     src: Presence,
@@ -269,7 +270,7 @@ impl Form {
             Shape::OneUse => (false, Always, Never, WithImm),
             Shape::Nullary | Shape::List => (false, Never, Never, NoImm),
             Shape::Trap => (false, Never, Never, Trap),
-            // The registers are scratch.
+            // The registers are scratch registers.
             Shape::Table => (true, Always, Always, WithImm),
         };
         Form { dst, src, rm, imm }
@@ -301,7 +302,7 @@ fn is_memory_destination(op: Asm) -> bool {
     }
 }
 
-/// `None` for an immediate that is no trap.
+/// The name of a trap, or `None` for an immediate that is not a trap.
 fn trap_name(imm: i64) -> Option<String> {
     match imm {
         STORED => Some("Stored".into()),
@@ -381,7 +382,7 @@ fn read_rm(line: &mut Line<'_>) -> Result<Rm, String> {
     Ok(Rm::Mem(mem))
 }
 
-/// Operands have a comma between each two.
+/// Operands are separated by commas.
 struct Comma {
     first: bool,
 }

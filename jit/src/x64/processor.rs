@@ -1,8 +1,8 @@
-//! Which processors the back end emits code for.
+//! The processors for which the back end emits code.
 
 use crate::request::{Backend, Refusal};
 
-/// Whether this processor executes what the back end emits.
+/// Whether this processor can execute the emitted code.
 ///
 /// # Errors
 /// [`Refusal::Unsupported`] if not.
@@ -21,7 +21,7 @@ pub fn check() -> Result<(), Refusal> {
     }
 }
 
-/// Whether the processor has what vectors need in addition.
+/// Whether the processor has the additional instructions for vectors.
 pub fn has_avx2() -> bool {
     #[cfg(target_arch = "x86_64")]
     let supported = is_x86_feature_detected!("avx2");

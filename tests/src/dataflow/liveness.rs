@@ -28,12 +28,12 @@ impl Liveness {
         let uses = Uses::compute(func);
         let mut live = LiveBlocks::new(func.num_blocks());
         for value in (0..func.num_values() as u32).map(Value) {
-            let Some(home) = uses.home(value) else { continue };
+            let Some(def_block) = uses.def_block(value) else { continue };
             let used = || uses.of(value).iter();
             used().filter(|used| used.by_phi).for_each(|used| push_once(&mut this.live_out[used.block.index()], value));
             let preds = |block: u32| func.block(Block(block)).preds.iter().map(|pred| pred.0);
-            live.explore(home.0, used().map(|used| used.block.0), preds, |block, at_end| {
-                if block != home.0 {
+            live.explore(def_block.0, used().map(|used| used.block.0), preds, |block, at_end| {
+                if block != def_block.0 {
                     this.live_in[block as usize].push(value);
                 }
                 if at_end {

@@ -1,6 +1,6 @@
 //! Def-use: where each value is defined, and every place that uses it. Cost: O(values + arguments).
 
-use weir_jit::analysis::Homes;
+use weir_jit::analysis::DefBlocks;
 use weir_jit::analysis::uses::count_uses;
 use weir_jit::ir::{Block, Func, Op, Value};
 
@@ -20,7 +20,7 @@ pub struct Use {
 /// The definitions and uses of a function in which no replacement is pending.
 #[derive(Clone, Debug)]
 pub struct Uses {
-    homes: Homes,
+    def_blocks: DefBlocks,
     starts: Vec<u32>,
     uses: Vec<Use>,
 }
@@ -40,12 +40,12 @@ impl Uses {
             uses[next[arg.index()] as usize] = found;
             next[arg.index()] += 1;
         });
-        Uses { homes: Homes::compute(func), starts, uses }
+        Uses { def_blocks: DefBlocks::compute(func), starts, uses }
     }
 
     /// The block of `value`, if it is in one.
-    pub fn home(&self, value: Value) -> Option<Block> {
-        self.homes.get(value)
+    pub fn def_block(&self, value: Value) -> Option<Block> {
+        self.def_blocks.get(value)
     }
 
     /// The uses of `value`, in the order of the code.

@@ -8,7 +8,7 @@ use weir_jit::compile::{FunctionText, TextForm};
 use weir_jit::ir::parse::parse_bits;
 use weir_jit::ir::print::write_bits;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Entry, Func, Outcome, Stop, Type, eval};
+use weir_jit::ir::{Entry, EvalError, Func, Outcome, Type, eval};
 use weir_jit::opt::passes;
 use weir_jit::request;
 
@@ -32,7 +32,7 @@ pub fn evaluate(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
         let found = match eval(func, &mut Sandbox::default(), &args, STEPS) {
             Ok(Outcome::Return(results)) => show(results.iter().map(|&bits| bits as u64).zip(func.results.iter().copied())),
             Ok(outcome) => return Err(format!("run {run}: {outcome:?}")),
-            Err(Stop::Failed { why, .. }) => format!("trap {why}"),
+            Err(EvalError::Failed { why, .. }) => format!("trap {why}"),
             Err(stop) => stop.to_string(),
         };
         compare(run, expected, &found, func)?;

@@ -67,7 +67,7 @@ impl<'m> Builder<'_, 'm> {
     }
 }
 
-/// Returns the frame of a block around the entry, whose beginning is not translated.
+/// The frame of a block around the entry, whose beginning is not translated.
 fn frame_of(block: &OpenBlock) -> Frame {
     let kind = match block.kind {
         BlockKind::Function => return Frame::function(),

@@ -23,7 +23,7 @@ pub(in crate::construct) struct Merged<'m> {
     pub entered: bool,
     /// The locals that the outermost loop around the entry assigns, and therefore any of them.
     pub assigned_locals: &'m LocalSet,
-    /// Operands with a lower number are below that loop, and are never assigned.
+    /// Operands with a lower number are below the outermost of these loops, and are never assigned.
     pub base: u32,
 }
 
@@ -51,7 +51,7 @@ impl Merged<'_> {
 pub(in crate::construct) struct Peeling {
     /// The loop that is translated next.
     pub next_loop: Option<u32>,
-    /// Sum of the bytes by which translation has gone back.
+    /// The total number of bytes by which translation has gone back.
     pub retranslated: u32,
     /// The exits of the first iterations of open loops, each with the number of frames around it.
     pub exits: Vec<(usize, Edge)>,

@@ -1,12 +1,13 @@
-//! SSA construction the classic way: Cytron, Ferrante, Rosen, Wegman and Zadeck, "Efficiently Computing Static Single
+//! The classic SSA construction: Cytron, Ferrante, Rosen, Wegman and Zadeck, "Efficiently Computing Static Single
 //! Assignment Form and the Control Dependence Graph", 1991, pruned by liveness (Choi, Cytron and Ferrante, 1991).
 //!
-//! Shares nothing with what it is the oracle of: dominance is by its definition, and sets of blocks are bit masks.
+//! It is an oracle and shares no code with the construction under test: dominance is computed by definition, and sets
+//! of blocks are bit masks.
 
 /// A set of blocks, one bit each.
 type Set = u32;
 
-/// What a block does, in order.
+/// An action of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     /// Writes a variable.
@@ -15,7 +16,7 @@ pub(super) enum Action {
     Use(u32),
 }
 
-/// A program over variables that are 0 at first. Block 0 is the entry.
+/// A program whose variables are initially 0. Block 0 is the entry.
 pub(super) struct Program<'p> {
     pub preds: &'p [Vec<usize>],
     pub succs: &'p [Vec<usize>],
@@ -23,7 +24,7 @@ pub(super) struct Program<'p> {
     pub variables: u32,
 }
 
-/// What a read finds.
+/// The definition that a read finds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Definition {
     /// The value at the entry.
@@ -38,24 +39,24 @@ pub(super) enum Definition {
 pub(super) struct Ssa {
     /// The variables that have a phi, by block; none in unreachable blocks.
     pub phis: Vec<Vec<u32>>,
-    /// Operands of the phis in that order, one per predecessor.
+    /// The operands of the phis in that order, one per predecessor.
     pub operands: Vec<Vec<Vec<Definition>>>,
-    /// What each read of the block finds, in order.
+    /// The definition that each read of the block finds, in order.
     pub uses: Vec<Vec<Definition>>,
-    /// Blocks that the entry reaches.
+    /// The reachable blocks.
     pub reachable: Set,
 }
 
-/// Builds the form with a phi wherever different definitions meet and are live.
+/// Builds the form that has a phi wherever different definitions meet and the variable is live.
 pub(super) fn construct(program: &Program<'_>) -> Ssa {
     let count = program.preds.len();
     let reachable = reach(program, None);
     let in_set = |set: Set, block: usize| set >> block & 1 == 1;
-    // dominated[a]: what cannot be reached without a.
+    // dominated[a]: the blocks that cannot be reached without a.
     let dominated: Vec<Set> =
         (0..count).map(|a| if in_set(reachable, a) { reachable & !reach(program, Some(a)) } else { 0 }).collect();
     let dominates = |a: usize, b: usize| in_set(dominated[a], b);
-    // DF(a): where a's dominance ends, that is joins with a predecessor that a dominates, not strictly dominated by a.
+    // DF(a), the dominance frontier: joins that have a predecessor dominated by a, but are not strictly dominated by a.
     let frontier: Vec<Set> = (0..count)
         .map(|a| {
             let meets =
@@ -66,7 +67,7 @@ pub(super) fn construct(program: &Program<'_>) -> Ssa {
     let mut phis = vec![Vec::new(); count];
     for variable in 0..program.variables {
         let live = live_in(program, variable);
-        // DF+ of the writes, the entry counting as one, as every phi is a definition itself.
+        // DF+ of the writes. The entry counts as a write, and every phi is itself a definition.
         let (mut placed, mut work) = (0, (0..count).filter(|&b| b == 0 || writes(program, b, variable)).collect::<Vec<_>>());
         while let Some(block) = work.pop() {
             let new = frontier[block] & reachable & !placed;
@@ -83,7 +84,7 @@ pub(super) fn construct(program: &Program<'_>) -> Ssa {
     ssa
 }
 
-/// Walks the dominator tree with the definitions that hold at the end of each block's immediate dominator.
+/// Walks the dominator tree with the definitions at the end of each block's immediate dominator.
 fn rename(program: &Program<'_>, dominated: &[Set], ssa: &mut Ssa) {
     let initial = (0..program.variables).map(|variable| Definition::Initial { variable }).collect();
     let mut work: Vec<(usize, Vec<Definition>)> = vec![(0, initial)];
@@ -104,7 +105,7 @@ fn rename(program: &Program<'_>, dominated: &[Set], ssa: &mut Ssa) {
                 }
             }
         }
-        // A child is strictly dominated by the block, and by nothing else that is.
+        // A child is strictly dominated by the block, but not by another block that the block strictly dominates.
         let strictly = dominated[block] & !(1 << block);
         for child in (0..program.preds.len()).filter(|&child| strictly >> child & 1 == 1) {
             let between = (0..program.preds.len())
@@ -117,7 +118,7 @@ fn rename(program: &Program<'_>, dominated: &[Set], ssa: &mut Ssa) {
     }
 }
 
-/// Blocks that the entry reaches on paths without `avoided`.
+/// The blocks that are reachable from the entry on paths without `avoided`.
 fn reach(program: &Program<'_>, avoided: Option<usize>) -> Set {
     let (mut seen, mut work) = (0, vec![0]);
     while let Some(block) = work.pop() {
@@ -133,7 +134,7 @@ fn writes(program: &Program<'_>, block: usize, variable: u32) -> bool {
     program.actions[block].iter().any(|action| matches!(action, Action::Define(v) if *v == variable))
 }
 
-/// Blocks at whose start `variable` is live.
+/// The blocks at whose start `variable` is live.
 fn live_in(program: &Program<'_>, variable: u32) -> Set {
     let reads_first = |block: &usize| {
         let mut of_variable = program.actions[*block]

@@ -35,7 +35,7 @@ fn sized(bytes: &[u8]) -> Vec<u8> {
     [&leb(bytes.len())[..], bytes].concat()
 }
 
-/// A module with one function, `(param i32)` and this many more i32 locals, of this code.
+/// A module with one function that has the type `(param i32)`, this many more i32 locals, and this code.
 fn module(locals: usize, code: &[u8]) -> Module {
     let body = [&[1][..], &leb(locals), &[0x7F], code, END].concat();
     let section = |id: u8, content: &[u8]| [&[id][..], &sized(content)].concat();
@@ -48,7 +48,7 @@ fn module(locals: usize, code: &[u8]) -> Module {
     validate::parse(bytes.concat().into()).unwrap()
 }
 
-/// Builds the function on a thread with a small stack. Returns what it counted and how many blocks it has.
+/// Builds the function on a thread with a small stack. Returns its counters and its number of blocks.
 fn build_small(locals: usize, code: Vec<u8>, osr: bool) -> Result<(BuildStats, usize), Refusal> {
     let module = module(locals, &code);
     let entry = if osr { Entry::Osr(module.bodies[0].loops.last().unwrap().pc) } else { Entry::Call };
@@ -75,7 +75,7 @@ fn deeply_nested_loops() {
     let code = [LOOP.repeat(DEPTH), INCREMENT.to_vec(), [GET_0, BR_IF_0, END].concat().repeat(DEPTH)].concat();
     let (stats, blocks) = build_small(0, code.clone(), false).unwrap();
     assert_eq!((stats.counters.phis as usize, stats.counters.trivial_phis, blocks), (DEPTH, 0, 1 + 2 * DEPTH));
-    // Entered at the innermost, nothing but the increment comes back to any of the others.
+    // From an entry in the innermost loop, only the increment leads back to the outer ones.
     let (stats, blocks) = build_small(0, code, true).unwrap();
     assert_eq!((stats.counters.phis, stats.counters.trivial_phis as usize, blocks), (1, DEPTH - 1, 1 + 2 * DEPTH));
 }
@@ -109,7 +109,7 @@ fn a_huge_br_table() {
 #[test]
 fn quadratic_functions_are_refused() {
     const SIDE: usize = 20_000;
-    // Every one of many locals is read behind every one of many blocks, and changed before one of them.
+    // Every one of many locals is read after every one of many blocks, and changed before one of them.
     let mut code = Vec::new();
     for local in 1..=SIDE {
         code.extend([&[0x41, 7, 0x21][..], &leb(local)].concat());

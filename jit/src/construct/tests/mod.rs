@@ -1,4 +1,4 @@
-//! Shapes of the SSA, robustness, and comparison with the bytecode.
+//! Tests of the shape of the SSA, of robustness, and of agreement with the bytecode.
 
 mod cytron;
 mod limits;
@@ -17,7 +17,7 @@ fn module(text: &str) -> Module {
     validate::parse(wat::parse_str(text).unwrap().into()).unwrap()
 }
 
-/// The first phi of `func` that equals one other value, if there is one.
+/// The first phi of `func` whose operands are all one other value, if there is one.
 fn trivial_phi(func: &Func<'_>) -> Option<Value> {
     func.blocks().flat_map(|block| func.phis(block)).find(|&phi| {
         let mut others: Vec<Value> = func.args(phi).iter().copied().filter(|&arg| arg != phi).collect();
@@ -26,12 +26,12 @@ fn trivial_phi(func: &Func<'_>) -> Option<Value> {
     })
 }
 
-/// With everything that code can be made to do.
+/// The options that add operations to the code.
 fn all_options() -> Options {
     Options { fuel: true, poll: true, ..Options::default() }
 }
 
-/// Builds every form of every function, verifies it, and hands text and counts to `check`.
+/// Builds and verifies every form of every function, and passes text and counters to `check`.
 fn each_form(text: &str, options: &Options, mut check: impl FnMut(u32, Entry, &str, BuildStats)) {
     let module = module(text);
     for (i, body) in module.bodies.iter().enumerate() {
@@ -66,7 +66,7 @@ fn a_loop_has_a_phi_for_what_changes() {
     });
 }
 
-/// The text of the only function of a module with these fields, entered by a call.
+/// The text of the only function of a module with these fields, built for entry by a call.
 fn built(fields: &str) -> (String, BuildStats) {
     let mut result = None;
     each_form(&format!("(module {fields})"), &Options::default(), |_, entry, text, stats| {
@@ -77,7 +77,7 @@ fn built(fields: &str) -> (String, BuildStats) {
     result.expect("there is a function")
 }
 
-/// The SSA of a function, less its first line and the pcs.
+/// The lines of a function's SSA, without the first one and without pcs.
 fn lines(text: &str) -> Vec<String> {
     let line = |line: &str| line.split('@').next().unwrap().trim().to_string();
     text.lines().skip(1).map(line).collect()
@@ -161,7 +161,7 @@ fn nothing_folds_to_a_nan_or_a_trap() {
 fn equal_pure_operations_of_a_block_are_one() {
     let twice = "local.get 0 local.get 1 i32.add local.get 0 local.get 1 i32.add";
     assert_eq!(built(&format!("(func (param i32 i32) (result i32) {twice} i32.mul)")).0.matches("add").count(), 1);
-    // What may trap stays where it is.
+    // Instructions that may trap are not shared.
     let divisions = twice.replace("add", "div_u");
     assert_eq!(built(&format!("(func (param i32 i32) (result i32) {divisions} i32.mul)")).0.matches("div_u").count(), 2);
 }

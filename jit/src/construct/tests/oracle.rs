@@ -1,5 +1,5 @@
-//! Construction and the removal of redundant phis against [`cytron`](super::cytron), on random graphs: the same phis in
-//! the same blocks with the same operands, and every read finds the same definition.
+//! Compares construction and the removal of redundant phis with [`cytron`](super::cytron) on random graphs: both must
+//! place the same phis in the same blocks with the same operands, and every read must find the same definition.
 
 use super::cytron::{self, Action, Definition, Program};
 use super::random::Random;
@@ -66,7 +66,7 @@ fn count_phis(func: &Func<'_>) -> usize {
     func.blocks().map(|block| func.phis(block).count()).sum()
 }
 
-/// Random edges among 2 to 14 blocks, in half of the graphs mostly short ones, which leave more of them reducible; a
+/// A random graph of 2 to 14 blocks. In half of the graphs most edges are short, so that more of them are reducible. A
 /// block with several successors ends with a `br_table`.
 fn graph<'a>(arena: &'a Bump, random: &mut Random) -> Func<'a> {
     let mut func = Func::new(arena, 0, Entry::Call, [], []);
@@ -82,7 +82,7 @@ fn graph<'a>(arena: &'a Bump, random: &mut Random) -> Func<'a> {
             func.add_edge(Block(from as u32), Block(to as u32));
         }
     }
-    // What cannot be reached has no edges.
+    // Unreachable blocks have no edges.
     let cfg = Cfg::compute(&func);
     for block in func.blocks() {
         let data = func.block_mut(block);
@@ -102,8 +102,9 @@ fn actions(random: &mut Random) -> Vec<Action> {
     (0..random.below(4)).map(|_| action(random)).collect()
 }
 
-/// Fills the blocks in order and seals each at some time after its predecessors are filled. Every write is of a value
-/// of its own. Every search is tried. Returns, by block, what the actions defined or the instructions that use what they read.
+/// Fills the blocks in order and seals each at some time after its predecessors are filled. Every write has a unique
+/// value. Every kind of search is tried. Returns, by block, the values that its writes defined and the instructions
+/// that use what its reads found.
 fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &mut Random) -> Vec<Vec<Value>> {
     let search = [Search::Plain, Search::Marker, Search::Components][random.below(3)];
     let mut braun = Braun::with(VARIABLES as usize, u64::MAX, search, random.chance(50));
@@ -157,8 +158,8 @@ fn seal(
     });
 }
 
-/// Matches every definition of the oracle with its value, from the reads through the operands of
-/// phis, and checks that this is one to one and leaves no phi over on either side.
+/// Matches every definition of the oracle with its value, from the reads through the operands of phis. Checks that the
+/// matching is one to one and covers all phis of both.
 fn compare(func: &Func<'_>, actions: &[Vec<Action>], done: &[Vec<Value>]) -> Result<(), String> {
     let blocks = |list: &[Block]| list.iter().map(|block| block.index()).collect::<Vec<_>>();
     let preds: Vec<Vec<usize>> = func.blocks().map(|block| blocks(&func.block(block).preds)).collect();
@@ -171,7 +172,8 @@ fn compare(func: &Func<'_>, actions: &[Vec<Action>], done: &[Vec<Value>]) -> Res
         let uses = done[block.index()].iter().filter(|&&inst| func.op(inst) == Op::GlobalSet);
         work.extend(ssa.uses[block.index()].iter().copied().zip(uses.map(|&inst| func.args(inst)[0])));
     }
-    let home: BTreeMap<Value, Block> = func.blocks().flat_map(|block| func.phis(block).map(move |phi| (phi, block))).collect();
+    let phi_block: BTreeMap<Value, Block> =
+        func.blocks().flat_map(|block| func.phis(block).map(move |phi| (phi, block))).collect();
     let (mut value_of, mut definition_of) = (BTreeMap::new(), BTreeMap::new());
     while let Some((definition, value)) = work.pop() {
         let known = value_of.insert(definition, value);
@@ -181,7 +183,7 @@ fn compare(func: &Func<'_>, actions: &[Vec<Action>], done: &[Vec<Value>]) -> Res
         let fits = match definition {
             Definition::Initial { .. } => func.as_const(value) == Some(0),
             Definition::Write { block, index } => done[block][index] == value,
-            Definition::Phi { block, .. } => home.get(&value) == Some(&Block(block as u32)),
+            Definition::Phi { block, .. } => phi_block.get(&value) == Some(&Block(block as u32)),
         };
         if !fits {
             return Err(format!("{value} is no {definition:?}"));
@@ -195,13 +197,13 @@ fn compare(func: &Func<'_>, actions: &[Vec<Action>], done: &[Vec<Value>]) -> Res
     }
     let matched = value_of.keys().filter(|definition| matches!(definition, Definition::Phi { .. })).count();
     let expected: usize = ssa.phis.iter().map(Vec::len).sum();
-    if (matched, matched) != (expected, home.len()) {
-        return Err(format!("{} phis, {expected} expected, {matched} of them the same", home.len()));
+    if (matched, matched) != (expected, phi_block.len()) {
+        return Err(format!("{} phis, {expected} expected, {matched} of them the same", phi_block.len()));
     }
     Ok(())
 }
 
-/// Whether every cycle is entered at a block that dominates it: without the edges to dominators there is no cycle.
+/// Whether every cycle is entered at a block that dominates it: without the edges to dominators, the graph is acyclic.
 fn is_reducible(func: &Func<'_>, cfg: &Cfg) -> bool {
     let dom = Dominators::compute(func, cfg);
     let mut left: BTreeSet<Block> = cfg.order().iter().copied().collect();

@@ -1,11 +1,11 @@
-//! Random structured programs: what SSA computes is what the bytecode computes, from the start and from every loop.
+//! Random structured programs: SSA computes the same as the bytecode, from the function's start and from every loop.
 
 use super::reference::{Reference, wide};
 use super::{all_options, module, trivial_phi};
 use crate::analysis::verify;
 use crate::construct::{BuildStats, build};
 use crate::ir::sandbox::Sandbox;
-use crate::ir::{Entry, Func, Outcome, Stop, eval, print};
+use crate::ir::{Entry, EvalError, Func, Outcome, eval, print};
 use crate::request::Options;
 use crate::settings::{Refinements, Search};
 use bumpalo::Bump;
@@ -13,11 +13,11 @@ use std::fmt::Write;
 use weir_bytecode::{Module, Trap};
 use weir_contract::FRAME_HEADER;
 
-/// Programs per test run.
+/// The number of programs per test run.
 const PROGRAMS: u64 = 400;
-/// Instructions that a program may execute.
+/// The number of instructions that a program may execute.
 const STEPS: u64 = 20_000;
-/// Arrivals at each loop from which OSR is tried.
+/// The number of arrivals at each loop at which OSR is tried.
 const ARRIVALS: usize = 3;
 
 #[test]
@@ -41,13 +41,13 @@ fn ssa_does_what_the_bytecode_does() {
             }
         }
     }
-    // The programs must be worth running: nearly all end within their steps, most get somewhere, and loops are entered.
+    // The programs must be worth running: nearly all end within their steps, most execute many, and loops are entered.
     assert!(finished * 100 > runs * 98, "{finished} of {runs} runs were compared");
     assert!(executed > 200 * PROGRAMS, "{executed} instructions were executed in runs that were compared");
     assert!(entered > 2 * PROGRAMS, "{entered} loops entered");
 }
 
-/// All, none, or any of the refinements.
+/// A random choice of refinements: all, none, or any.
 fn refinements(random: &mut Random) -> Refinements {
     match random.below(3) {
         0 => Refinements::ALL,
@@ -65,16 +65,16 @@ fn refinements(random: &mut Random) -> Refinements {
     }
 }
 
-/// What was compared of a run.
+/// The size of a comparison.
 struct Compared {
-    /// Instructions executed, by the count of fuel.
+    /// The number of instructions executed, counted by fuel.
     steps: u64,
-    /// Arrivals at loops from which SSA was entered.
+    /// The number of arrivals at loops from which SSA was entered.
     entries: u64,
 }
 
-/// Compares a run of the bytecode with runs of its SSA; `None` if the bytecode takes more than [`STEPS`], of which nothing is
-/// compared.
+/// Compares a run of the bytecode with runs of its SSA. Returns `None` if the bytecode takes more than [`STEPS`];
+/// nothing is compared then.
 fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<Option<Compared>, String> {
     const FUNC: u32 = 3;
     let sandbox = || Sandbox { fuel: Some(1 << 40), polls: Some(1 << 40), ..Sandbox::default() };
@@ -96,8 +96,8 @@ fn compare(module: &Module, options: &Options, args: &[u64]) -> Result<Option<Co
         let func = built(&arena, module, FUNC, entry, options)?;
         let actual = match eval(&func, &mut world, &wide(frame.to_vec()), 10 * STEPS) {
             Ok(outcome) => Ok(outcome),
-            Err(Stop::Failed { why, pc }) => Err((why, pc)),
-            Err(Stop::Steps) => return Err(format!("it does not end\n{}", print(&func))),
+            Err(EvalError::Failed { why, pc }) => Err((why, pc)),
+            Err(EvalError::Steps) => return Err(format!("it does not end\n{}", print(&func))),
         };
         if actual != expected {
             return Err(format!("{entry:?}: {actual:?}, expected {expected:?}\n{}", print(&func)));
@@ -149,7 +149,7 @@ impl Random {
         self.next() % 100 < percent
     }
 
-    /// Small more often than not.
+    /// A number that is more often small than not.
     fn number(&mut self) -> u64 {
         match self.below(4) {
             0 => self.next() << 16 ^ self.next(),
@@ -165,14 +165,14 @@ const TYPES: [&str; 4] = ["i32", "i64", "f32", "f64"];
 type Ty = usize;
 
 struct Label {
-    /// What a branch to it takes.
+    /// The types of the operands that a branch to it takes.
     takes: Vec<Ty>,
     /// The types on the stack after its `end`, above `base`.
     results: Vec<Ty>,
     base: usize,
 }
 
-/// Writes a function that ends: local 0 is paid down by every loop.
+/// Writes a function that terminates: every loop iteration decrements local 0.
 struct Generator {
     random: Random,
     text: String,
@@ -210,7 +210,7 @@ impl Generator {
         self.text.push('\n');
     }
 
-    /// At most `most` types.
+    /// A list of at most `most` types.
     fn types(&mut self, most: usize) -> Vec<Ty> {
         (0..self.random.below(most + 1)).map(|_| self.random.below(4)).collect()
     }
@@ -237,7 +237,7 @@ impl Generator {
         self.stack.push(ty);
     }
 
-    /// A local of this type. What pays for loops is only read.
+    /// A local of this type. Local 0, the limit of iterations, is only read.
     fn local(&mut self, ty: Ty, write: bool) -> usize {
         loop {
             let local = self.random.below(LOCALS.len());
@@ -247,7 +247,7 @@ impl Generator {
         }
     }
 
-    /// Makes the topmost operands be of these types, dropping or pushing what is needed.
+    /// Gives the topmost operands these types, by dropping operands and pushing new ones.
     fn want(&mut self, types: &[Ty]) {
         for have in (0..=types.len()).rev() {
             let start = self.stack.len().checked_sub(have).filter(|&start| start >= self.base());
@@ -264,7 +264,7 @@ impl Generator {
         self.stack.truncate(self.stack.len() - types.len());
     }
 
-    /// Instructions up to the end of the innermost label, and whether the end is reached.
+    /// Writes instructions up to the end of the innermost label. Returns whether the end is reached.
     fn body(&mut self) {
         let mut left = 1 + self.random.below(14);
         while left > 0 && self.budget > 0 {
@@ -290,7 +290,7 @@ impl Generator {
         results[have..].iter().for_each(|&ty| self.push(ty));
     }
 
-    /// One instruction or block; whether what follows is dead.
+    /// Writes one instruction or block. Returns whether the following code is dead.
     fn instruction(&mut self) -> bool {
         match self.random.below(24) {
             0..4 => {
@@ -376,7 +376,7 @@ impl Generator {
             }
             _ => {
                 self.take(&[ty, ty]);
-                // Divisions trap often enough to hide what follows, so they are rarer.
+                // Divisions trap often, and code after a trap is not tested, so they are rarer.
                 let (names, common): (&[&str], usize) = if ty < 2 { (&INTEGER, 8) } else { (&FLOAT, 5) };
                 let most = if self.random.chance(10) { names.len() } else { common };
                 let name = names[self.random.below(most)];
@@ -444,7 +444,7 @@ impl Generator {
         let (params, results) = (self.types(2), self.types(2));
         self.want(&params);
         self.open("loop", &params, &results, &params);
-        // Out of turns: return.
+        // If the limit of iterations is reached, return.
         self.op("local.get 0 i32.const 1 i32.sub local.tee 0 i32.const 0 i32.lt_s if");
         let returned = self.labels[0].results.clone();
         let height = self.stack.len();

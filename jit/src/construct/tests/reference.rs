@@ -1,10 +1,10 @@
-//! A bytecode interpreter with nothing in it but the side table and the semantics: what SSA is compared with.
+//! A minimal bytecode interpreter that uses only the side table and the semantics: the reference for SSA.
 
 use crate::ir::{Callee, World};
 use weir_bytecode::sidetable::BranchEntry;
 use weir_bytecode::{FuncBody, FuncType, Imm, Instr, Instrs, Module, Opcode, Trap, semantics};
 
-/// What a function did: returned, or made a tail call.
+/// How a function ended: with a return or a tail call.
 pub type Done = crate::ir::Outcome;
 
 /// The state of a function at a `loop` opcode.
@@ -27,8 +27,8 @@ pub struct Reference<'m, W> {
 }
 
 impl<'m, W: World<Failure = Trap>> Reference<'m, W> {
-    /// Runs `func` for at most `steps` instructions, `None` if that is too few; a trap with its pc. `arrive` sees every
-    /// arrival at a `loop`.
+    /// Runs `func` for at most `steps` instructions. Returns `None` if it takes more, and a trap with its pc. `arrive` is
+    /// called at every arrival at a `loop`.
     pub fn run(
         module: &'m Module,
         func: u32,
@@ -105,7 +105,7 @@ impl<'m, W: World<Failure = Trap>> Reference<'m, W> {
         Ok(None)
     }
 
-    /// An instruction that goes on with the next.
+    /// Executes an instruction after which the next one follows.
     fn plain(&mut self, instr: Instr<'_>) -> Result<(), Trap> {
         match (instr.op, instr.imm) {
             (Opcode::Drop, _) => {
@@ -193,7 +193,7 @@ impl<'m, W: World<Failure = Trap>> Reference<'m, W> {
     }
 }
 
-/// Slots as a [`World`] has them.
+/// Slots in the form that a [`World`] uses.
 pub fn wide(slots: Vec<u64>) -> Vec<u128> {
     slots.into_iter().map(u128::from).collect()
 }

@@ -1,10 +1,10 @@
-//! Checks of code over physical registers and spill slots.
+//! Checks of code with physical registers and spill slots.
 
 use crate::mir::code::{Allocation, MachineCode};
 use crate::mir::isa::Inst;
 use crate::regalloc::{Class, Constraint, Move, Operand, Place, Reg, RegSet, Role, SlotWidth};
 
-/// See [`super`].
+/// Checks allocated code: see [`super`].
 pub(super) fn check<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> Result<(), String> {
     if code.num_regs != 0 || code.blocks.iter().any(|block| !block.params.is_empty() || !block.args.is_empty()) {
         return Err("virtual registers or parameters are left".into());
@@ -50,7 +50,7 @@ fn each_inst<I: Inst>(
         let mut inst = code.insts[i as usize];
         operands.clear();
         if let Some(index) = inst.list() {
-            // The instruction's own list alone is copied.
+            // Only the instruction's own list is copied.
             lists.clear();
             lists.push(code.lists[index as usize].clone());
             inst.set_index(0);
@@ -102,7 +102,7 @@ fn check_saved<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> Resul
     })
 }
 
-/// Registers and slots that have been written.
+/// The registers and slots that have been written.
 #[derive(Clone, PartialEq)]
 struct Written {
     regs: RegSet,
@@ -132,10 +132,10 @@ impl Written {
     }
 }
 
-/// A forward data-flow problem: what is written on every path.
+/// Solves a forward data-flow problem: which places are written on every path.
 fn check_definitions<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> Result<(), String> {
     let all = I::CALLER_SAVED.union(I::CALLEE_SAVED);
-    // The other registers have their values throughout.
+    // The other registers always hold their values.
     let others = (0..32).map(|n| if n < 16 { Reg::int(n) } else { Reg::float(n - 16) }).filter(|&reg| !all.contains(reg));
     let entry = Written { regs: others.collect(), slots: vec![0; allocation.slots.len().div_ceil(64)] };
     let mut at_head: Vec<Option<Written>> = vec![None; code.blocks.len()];
@@ -144,7 +144,7 @@ fn check_definitions<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) ->
     while let Some(block) = work.pop() {
         let mut written = at_head[block as usize].clone().expect("control reaches it");
         each_inst(code, allocation, block as usize, |inst, moves, operands| {
-            // A sequence of copies may save a register that holds nothing, and restore it.
+            // A sequence of copies may save and restore a register that holds no value.
             moves.iter().for_each(|m| written.set(m.to, written.contains(m.from)));
             for &(_, place) in operands.iter().filter(|(operand, _)| operand.role == Role::Use) {
                 read(&written, place).map_err(|what| format!("b{block}: {what} by {inst:?}"))?;

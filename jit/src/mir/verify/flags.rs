@@ -3,10 +3,10 @@
 use crate::mir::code::MachineCode;
 use crate::mir::isa::{FlagSet, Inst};
 
-/// See [`super`].
+/// Checks flags: see [`super`].
 pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     for number in 0..code.blocks.len() {
-        // What the last instruction that changes flags defines, and that instruction.
+        // The last instruction that changes flags, and the flags that it defines.
         let mut defined: Option<(FlagSet, &I)> = None;
         for inst in code.block_insts(number) {
             let read = inst.flags_read();

@@ -1,4 +1,4 @@
-//! Checks of code over virtual registers.
+//! Checks of code with virtual registers.
 
 use crate::graph::dominators::Dominators;
 use crate::graph::order::Order;
@@ -6,10 +6,10 @@ use crate::mir::code::MachineCode;
 use crate::mir::isa::Inst;
 use crate::regalloc::{Operand, Position, Reg, RegSet, Role};
 
-/// Where a register is defined: block, and index of the instruction, `None` for a parameter.
+/// Where a register is defined: the block, and the index of the instruction or `None` for a parameter.
 type Definition = (u32, Option<u32>);
 
-/// See [`super`].
+/// Checks lowered code: see [`super`].
 pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     let mut definitions: Vec<Option<Definition>> = vec![None; code.num_regs as usize];
     each_operand(code, |operand, block, inst| match operand.role {
@@ -38,8 +38,8 @@ fn define(definitions: &mut [Option<Definition>], reg: Reg, at: Definition) -> R
     }
 }
 
-/// Calls `f` with each virtual register: parameters of a block as definitions without an instruction, its arguments as uses after
-/// its last instruction.
+/// Calls `f` with each virtual register. Parameters of a block are definitions without an instruction, and its
+/// arguments are uses after its last instruction.
 fn each_operand<I: Inst>(
     code: &MachineCode<I>,
     mut f: impl FnMut(Operand, u32, Option<u32>) -> Result<(), String>,
@@ -101,7 +101,7 @@ fn check_physical<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     Ok(())
 }
 
-/// Loops that were made contiguous may have changed the order of blocks, so that it is found anew.
+/// Making loops contiguous may have changed the order of blocks, so reverse postorder is computed again.
 fn dominators<I: Inst>(code: &MachineCode<I>) -> Dominators<u32> {
     let order = Order::of(code.blocks.len(), |block: u32| code.blocks[block as usize].succs.iter().copied());
     Dominators::of(&order, |block| code.blocks[block as usize].preds.iter().copied())

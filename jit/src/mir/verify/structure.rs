@@ -6,7 +6,7 @@ use crate::mir::isa::{Control, Inst};
 use crate::mir::list::Target;
 use crate::regalloc::RegSet;
 
-/// See [`super`].
+/// Checks the structure: see [`super`].
 pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     check_blocks(code)?;
     check_edges(code)?;
@@ -139,7 +139,7 @@ fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     }
 }
 
-/// See [`super`].
+/// Checks layout: see [`super`].
 pub(super) fn check_layout<I: Inst>(code: &MachineCode<I>, layout: &Layout) -> Result<(), String> {
     let count = code.blocks.len();
     if layout.targets.len() != count || layout.packed.len() != count || layout.blocks.first() != Some(&0) {

@@ -1,6 +1,6 @@
-//! The function as the solver walks it: instructions in one row, and edges by number.
+//! The function in the order in which the solver walks it: all instructions in one array, and edges by number.
 
-use crate::analysis::{Cfg, Dominators, Homes};
+use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::{Block, Func, Value};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -8,33 +8,33 @@ use std::cell::OnceCell;
 
 /// Reachable code in reverse postorder.
 pub struct Layout<'s> {
-    /// Instructions of all reachable blocks, block after block.
+    /// Instructions of all reachable blocks, in block order.
     pub row: BumpVec<'s, Value>,
-    /// Where in the row each value is, computed on first use; of values in no reachable block, 0.
+    /// The index of each value in `row`, computed on first use; 0 for values in no reachable block.
     position: OnceCell<&'s [u32]>,
-    /// Block of each value.
-    pub homes: &'s Homes,
-    /// Where in the row each block starts; of unreachable blocks, 0.
+    /// The block of each value.
+    pub def_blocks: &'s DefBlocks,
+    /// The index in `row` of each block's first instruction; 0 for unreachable blocks.
     start: &'s mut [u32],
-    /// The edge out of block `b` to its successor `k` has the number `first_out[b] + k`.
+    /// The edge from block `b` to its successor `k` has the number `first_out[b] + k`.
     first_out: &'s mut [u32],
-    /// Number of the edge into block `b` from its predecessor `k`, at `first_in[b] + k`.
+    /// The number of the edge into block `b` from its predecessor `k`, at `first_in[b] + k`.
     sources: &'s mut [u32],
     first_in: &'s mut [u32],
     scratch: &'s Bump,
-    /// How many values there are.
+    /// The number of values.
     values: usize,
 }
 
 impl<'s> Layout<'s> {
     /// Lays out `func`.
-    pub fn of(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, homes: &'s Homes) -> Layout<'s> {
+    pub fn of(scratch: &'s Bump, func: &Func<'_>, cfg: &Cfg, def_blocks: &'s DefBlocks) -> Layout<'s> {
         let (blocks, values) = (func.num_blocks(), func.num_values());
         let edges = func.blocks().map(|block| func.block(block).succs.len()).sum();
         let mut this = Layout {
             row: BumpVec::with_capacity_in(values, scratch),
             position: OnceCell::new(),
-            homes,
+            def_blocks,
             start: scratch.alloc_slice_fill_copy(blocks, 0),
             first_out: scratch.alloc_slice_fill_copy(blocks, 0),
             sources: scratch.alloc_slice_fill_copy(edges, 0),
@@ -58,7 +58,7 @@ impl<'s> Layout<'s> {
             edges_in += data.preds.len() as u32;
             edges_out += data.succs.len() as u32;
         }
-        // Edges by target, as they come: ordered by the block that they leave, and its successors.
+        // Edges by target, in the order of the blocks that they leave and of their successors.
         let next: &mut [u32] = self.scratch.alloc_slice_copy(self.first_in);
         let targets = func.blocks().flat_map(|block| &func.block(block).succs);
         for (edge, target) in targets.enumerate() {
@@ -66,7 +66,7 @@ impl<'s> Layout<'s> {
             self.sources[*at as usize] = edge as u32;
             *at += 1;
         }
-        // Predecessors are mostly in that order, too.
+        // Predecessors are usually in that order, too.
         for block in func.blocks() {
             let preds = &func.block(block).preds;
             if !preds.is_sorted() {
@@ -80,15 +80,15 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Positions of a block's instructions.
+    /// The positions of a block's instructions.
     pub fn range(&self, func: &Func<'_>, block: Block) -> std::ops::Range<usize> {
         let start = self.start[block.index()] as usize;
         start..start + func.block(block).insts.len()
     }
 
-    /// Whether `a` has been computed where `b` is computed.
+    /// Whether `a` has been computed when `b` is computed.
     pub fn comes_before(&self, dom: &Dominators, a: Value, b: Value) -> bool {
-        let (of_a, of_b) = (self.homes.of(a), self.homes.of(b));
+        let (of_a, of_b) = (self.def_blocks.of(a), self.def_blocks.of(b));
         if of_a != of_b {
             return dom.dominates(of_a, of_b);
         }
@@ -100,17 +100,17 @@ impl<'s> Layout<'s> {
         position[a.index()] < position[b.index()]
     }
 
-    /// How many edges there are.
+    /// The number of edges.
     pub fn num_edges(&self) -> usize {
         self.sources.len()
     }
 
-    /// Number of the edge into `block` from its predecessor `k`.
+    /// The number of the edge into `block` from its predecessor `k`.
     pub fn edge_in(&self, block: Block, k: usize) -> usize {
         self.sources[self.first_in[block.index()] as usize + k] as usize
     }
 
-    /// Number of the edge out of `block` to its successor `k`.
+    /// The number of the edge out of `block` to its successor `k`.
     pub fn edge_out(&self, block: Block, k: usize) -> usize {
         self.first_out[block.index()] as usize + k
     }
@@ -119,7 +119,7 @@ impl<'s> Layout<'s> {
 /// A set of positions from which the lowest is taken first.
 pub struct Queue<'s> {
     words: &'s mut [u64],
-    /// No word before this one has a bit set, and none from `end` on.
+    /// No word before this one has a bit set; nor has any from `end` on.
     first: usize,
     end: usize,
 }
@@ -137,7 +137,7 @@ impl<'s> Queue<'s> {
         self.end = self.end.max(position / 64 + 1);
     }
 
-    /// Takes the lowest position out.
+    /// Removes and returns the lowest position.
     pub fn take(&mut self) -> Option<usize> {
         while self.first < self.end {
             let word = &mut self.words[self.first];

@@ -1,9 +1,9 @@
-//! Gated constant propagation: finds values that are constant however control flows, and branches that go one way only.
+//! Gated constant propagation: finds values that are constant on all paths, and branches that always go one way.
 //!
-//! Optimistic and conditional: values are constant, and edges never taken, until something shows otherwise (Wegman,
-//! Zadeck, "Constant Propagation with Conditional Branches", 1991). The fact about a value is not just a constant but
-//! a decision tree over at most two predicates, and operations distribute over it (after Stoltz, Wolfe, Gerlek 1994;
-//! Dovgalyuk's distribution over gates with a common predicate):
+//! The analysis is optimistic and conditional: values are constant and edges never taken until the contrary is found
+//! (Wegman, Zadeck, "Constant Propagation with Conditional Branches", 1991). The lattice value is not just a constant
+//! but a decision tree over at most two predicates, and operations distribute over it (after Stoltz, Wolfe, Gerlek
+//! 1994; Dovgalyuk's distribution over gates with a common predicate):
 //!
 //! ```text
 //! b0: branch v0, b1, b2                     a = γ(v0, 2, 4)
@@ -12,17 +12,19 @@
 //!     v7: i32 = gt_s v5, v6            →    v7: i32 = const 1
 //! ```
 //!
-//! Why it is right: a tree claims that *whenever control is where its value may be used*, the value is what the tree says
-//! of the truths its predicates have then. So between the two no predicate may change. A value that dominates neither a
-//! predicate's leaves nor itself is computed after them, and cannot survive their next computation: if control could
-//! pass a leaf and reach a use without the value, it could also do so the first time. Operations keep that property,
-//! and phis establish it by projecting out every predicate whose home their block dominates. Nothing else has to be
-//! known of loops: predicates that vary in one are dominated by its header, those that do not vary survive its phis.
+//! Correctness: a tree claims that *at every point where its value may be used*, the value is what the tree gives for
+//! the current truth of its predicates. No predicate may therefore change between the value's computation and its use.
+//! A value whose block dominates neither itself again nor a predicate's leaves is computed after them, and it is
+//! recomputed whenever they are: if control could pass a leaf and reach a use without computing the value, it could do
+//! so the first time too. Operations preserve this property, and phis establish it by projecting out every predicate
+//! whose defining block is dominated by the phi's block. No other property of loops is needed: predicates that vary in
+//! a loop are dominated by its header, and those that do not vary hold across its phis.
 //!
-//! Afterwards constants replace what they are known to be, a phi that is a truth becomes that truth, and a condition
-//! that depends on one predicate tests that predicate. Branches on constants are left to the pass after it. It runs
-//! after value numbering, which makes predicates equal. Cost: O(instructions) steps on trees of constant size, with a
-//! budget; over it, the same without predicates, and in huge functions a single sweep.
+//! Afterwards constants replace the values that equal them, a phi that equals a predicate is replaced by that
+//! predicate, and a condition that depends on one predicate tests that predicate. Branches on constants are left to the
+//! pass after this one. It runs after value numbering, which makes predicates equal. Cost: O(instructions) steps on
+//! trees of constant size, with a budget. If the budget is exceeded, the analysis runs again without predicates, and in
+//! huge functions as a single sweep.
 
 mod layout;
 mod lists;
@@ -44,15 +46,19 @@ use crate::settings::PropagationLimits;
 use weir_contract::stats::Counters;
 
 /// Gated constant propagation.
-pub const PASS: Pass =
-    Pass { name: "constprop", run, needs: &[Analysis::Cfg, Analysis::Dominators, Analysis::Homes], keeps: Analysis::OF_BLOCKS };
+pub const PASS: Pass = Pass {
+    name: "constprop",
+    run,
+    needs: &[Analysis::Cfg, Analysis::Dominators, Analysis::DefBlocks],
+    keeps: Analysis::OF_BLOCKS,
+};
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    // Straight-line code has been folded.
+    // In straight-line code, construction and `simplify` have folded constants.
     if cx.cfg().order().len() == 1 && !has_select(func) {
         return Changed(0);
     }
-    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.homes(), cx.options.limits);
+    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.def_blocks(), cx.options.limits);
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
@@ -67,14 +73,14 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// Counts what only gates proved. Few functions have anything to prove; only these are solved again without gates.
+/// Counts what only gates prove. Few functions have anything to prove; only these are solved again without gates.
 fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution<'_>) {
     let proved = solution.proved(func, cx.cfg());
     if proved == Proved::default() || solution.predicates_allowed() == 0 {
         return;
     }
     let limits = PropagationLimits { predicates: 0, ..cx.options.limits };
-    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.homes(), limits).proved(func, cx.cfg());
+    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.def_blocks(), limits).proved(func, cx.cfg());
     let mut counted = Counters::default();
     counted.gated_constants = proved.constants.saturating_sub(plain.constants);
     counted.gated_branches = proved.branches.saturating_sub(plain.branches);
@@ -125,14 +131,14 @@ impl Rewriter<'_, '_, '_, '_> {
             }
         }
         if !constants.is_empty() {
-            // After what must be first.
+            // After the instructions that must be first in the block.
             let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
             let at = self.func.block(block).insts.iter().take_while(leads).count();
             self.func.insert(block, &constants.iter().map(|&constant| (at, constant)).collect::<Vec<_>>());
         }
     }
 
-    /// Makes the terminator decide by a constant, which goes to `constants`.
+    /// Replaces the terminator's condition by a constant, which is added to `constants`.
     fn set_operand(&mut self, terminator: Value, bits: u64, constants: &mut Vec<Value>) {
         let pc = self.func.inst(terminator).pc;
         let constant = self.func.create(Op::Const, Type::I32, pc, 0, bits, &[]);
@@ -169,7 +175,7 @@ impl Rewriter<'_, '_, '_, '_> {
         self.select(block, value);
     }
 
-    /// Returns an existing comparison that equals `value`, whose tree is `tree`.
+    /// An existing comparison that equals `value`, whose tree is `tree`.
     fn truth(&self, value: Value, tree: Tree) -> Option<Value> {
         let (var, arms) = self.known.forest.as_test(tree)?;
         let inverted = match arms {
@@ -188,7 +194,7 @@ impl Rewriter<'_, '_, '_, '_> {
         all.filter(move |&(other, _)| other != value && self.known.layout.comes_before(self.dom, other, value))
     }
 
-    /// A `select` whose condition is known is one of its arms.
+    /// Replaces a `select` whose condition is known by one of its arms.
     fn select(&mut self, block: Block, value: Value) {
         if self.func.op(value) != Op::Select {
             return;
@@ -203,7 +209,7 @@ impl Rewriter<'_, '_, '_, '_> {
         }
     }
 
-    /// Returns the truth of a condition if all leaves that can be reached have the same.
+    /// The truth of a condition, if it is the same at all reachable leaves.
     fn constant_truth(&mut self, tree: Tree) -> Option<bool> {
         let forest = &self.known.forest;
         let holds = forest.any(tree, &mut |leaf| matches!(leaf, Leaf::Bottom | Leaf::Const(1..)));
@@ -236,7 +242,7 @@ impl Rewriter<'_, '_, '_, '_> {
         let Some((var, [zero, one])) = self.known.forest.as_test(tree) else { return };
         let (Some(zero), Some(one)) = (self.constant_truth(zero), self.constant_truth(one)) else { return };
         debug_assert_ne!(zero, one, "a test with equal arms is no test");
-        // Rather a value that needs no exchange of successors.
+        // A value that needs no exchange of successors is preferred.
         let fits = self.earlier_computers(branch, var).filter(|&(other, _)| other != condition);
         let Some((tested, inverted)) = fits.min_by_key(|&(_, inverted)| inverted == one) else { return };
         let swap = inverted == one;

@@ -1,4 +1,5 @@
-//! Numbers of distinct keys, in the order in which they come: the keys in a row, and a hash table of their numbers.
+//! Dense numbers for distinct keys, in the order of their first use: an array of the keys, and a hash table of their
+//! numbers.
 
 use crate::hash_table::{HashTable, Slot};
 use bumpalo::Bump;
@@ -9,13 +10,13 @@ use std::hash::{BuildHasher, Hash};
 /// A numbering.
 pub struct Numbers<'s, K> {
     keys: BumpVec<'s, K>,
-    /// Each number plus 1; at most half full.
+    /// Each number plus 1; the table is at most half full.
     table: HashTable<&'s mut [u32]>,
     scratch: &'s Bump,
 }
 
 impl<'s, K: Copy + Eq + Hash> Numbers<'s, K> {
-    /// Nothing is numbered yet, but there is room for this many keys.
+    /// An empty numbering with room for this many keys.
     pub fn new(scratch: &'s Bump, keys: usize) -> Numbers<'s, K> {
         let slots = scratch.alloc_slice_fill_copy((2 * keys).max(16), u32::FREE);
         Numbers { keys: BumpVec::with_capacity_in(keys, scratch), table: HashTable::new(slots), scratch }
@@ -26,7 +27,7 @@ impl<'s, K: Copy + Eq + Hash> Numbers<'s, K> {
         self.keys[number as usize]
     }
 
-    /// The number of `key`: the next one if it has none yet.
+    /// The number of `key`, which gets the next free number if it has none.
     pub fn of(&mut self, key: K) -> u32 {
         let slot = self.table.find(FxBuildHasher.hash_one(key), |entry| self.keys[entry as usize - 1] == key);
         if let Some(number) = self.table.get(slot).checked_sub(1) {

@@ -1,30 +1,31 @@
-//! Predicates: the truths that decision trees test, numbered so that the same truth has the same number wherever and in
-//! whatever guise it is computed.
+//! Predicates: the conditions that decision trees test. Equivalent conditions have the same number, wherever and in
+//! whatever form they are computed.
 //!
-//! A predicate is an equality or order of two expressions; a value that is not a comparison means "is not 0".
-//! Canonical form: `eqz` and comparisons with 0 of a truth are stripped, `ne ge gt le` become inverted or mirrored `eq`
-//! and `lt`. Expressions are numbered by structure, to a small depth; what they bottom out in (parameters, phis, loads,
-//! calls) are their *leaves*. All leaves of one expression lie on one path of the dominator tree, and the deepest of
-//! their blocks is the predicate's *home*: only control passing there can change the predicate's truth.
+//! A predicate is an equality or an order of two expressions; a value that is not a comparison stands for "is not 0".
+//! Canonical form: `eqz` and comparisons of a truth value with 0 are removed, and `ne ge gt le` become an inverted or
+//! mirrored `eq` or `lt`. Expressions are numbered by structure, to a small depth; the values at which this ends
+//! (parameters, phis, loads, calls) are their *leaves*. All leaves of one expression lie on one path of the dominator
+//! tree, and the deepest of their blocks is the predicate's *defining block*: only when control passes through it can
+//! the predicate change.
 
 use super::lists::{List, Lists};
 use super::numbers::Numbers;
 use super::tree::Var;
-use crate::analysis::{Cfg, Dominators, Homes};
+use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::family::{Compare, Family};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use std::hash::{Hash, Hasher};
 
-/// How deep expressions are compared. Deeper ones count as leaves.
+/// The depth to which expressions are compared. Deeper ones count as leaves.
 const DEPTH: u32 = 4;
-/// Arms of a `br_table` about whose default arm facts are kept.
+/// The number of arms of a `br_table` for which its default arm keeps facts.
 const MAX_TABLE: usize = 8;
-/// Facts kept about one predicate.
+/// The number of facts kept about one predicate.
 const MAX_FACTS: usize = 32;
 
-/// What an expression number means. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
+/// The meaning of an expression number. `a` and `b` are numbers of expressions, or the bits of a constant, or a leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
     op: Op,
@@ -41,24 +42,24 @@ impl Hash for Key {
 }
 
 struct Expr {
-    home: Block,
-    /// Truths known where control has passed certain edges: in [`Predicates::facts`].
+    def_block: Block,
+    /// Known truths after certain edges: a list in [`Predicates::facts`].
     facts: List,
-    /// Values that compute this predicate, or its inverse: in [`Predicates::computers`].
+    /// Values that compute this predicate or its inverse: a list in [`Predicates::computers`].
     computers: List,
 }
 
-/// Numbers of expressions and predicates of one function.
+/// The numbers of one function's expressions and predicates.
 pub struct Predicates<'s> {
     keys: Numbers<'s, Key>,
     exprs: BumpVec<'s, Expr>,
-    /// `(target of the edge, truth)`
+    /// `(target of the edge, truth)`.
     facts: Lists<'s, (Block, bool)>,
     /// Values, each with whether it computes the inverse.
     computers: Lists<'s, (Value, bool)>,
-    /// Number of the expression that a value is, plus 1; 0 if not known yet.
+    /// By value, the number of its expression plus 1, or 0 if not known yet.
     number: &'s mut [u32],
-    /// Predicate that a value is: number and inversion, plus 1; 0 if not known yet.
+    /// By value, the predicate's number and inversion, plus 1, or 0 if not known yet.
     truth: &'s mut [u32],
 }
 
@@ -66,7 +67,7 @@ impl<'s> Predicates<'s> {
     /// For a function with this many blocks and values.
     pub fn new(scratch: &'s Bump, num_blocks: usize, num_values: usize) -> Predicates<'s> {
         Predicates {
-            // A branch has a condition of two operands, about every second block a branch.
+            // About every second block has a branch, whose condition has two operands.
             keys: Numbers::new(scratch, 2 * num_blocks),
             exprs: BumpVec::with_capacity_in(2 * num_blocks, scratch),
             facts: Lists::new(scratch, num_blocks),
@@ -76,9 +77,9 @@ impl<'s> Predicates<'s> {
         }
     }
 
-    /// Where the truth of `var` is decided.
-    pub fn home(&self, var: Var) -> Block {
-        self.exprs[var as usize].home
+    /// The block in which the truth of `var` is decided.
+    pub fn def_block(&self, var: Var) -> Block {
+        self.exprs[var as usize].def_block
     }
 
     /// Values that compute `var`, each with whether it computes the inverse.
@@ -99,10 +100,10 @@ impl<'s> Predicates<'s> {
         }
     }
 
-    fn intern(&mut self, key: Key, home: Block) -> u32 {
+    fn intern(&mut self, key: Key, def_block: Block) -> u32 {
         let number = self.keys.of(key);
         if number as usize == self.exprs.len() {
-            self.exprs.push(Expr { home, facts: List::EMPTY, computers: List::EMPTY });
+            self.exprs.push(Expr { def_block, facts: List::EMPTY, computers: List::EMPTY });
         }
         number
     }
@@ -113,12 +114,12 @@ impl<'s> Predicates<'s> {
 
     /// The number of an operation on numbered expressions.
     fn compound(&mut self, dom: &Dominators, op: Op, ty: Type, a: u32, b: u32) -> u32 {
-        let (x, y) = (self.exprs[a as usize].home, self.exprs[b as usize].home);
+        let (x, y) = (self.exprs[a as usize].def_block, self.exprs[b as usize].def_block);
         self.intern(Key { op, ty, a, b }, if dom.dominates(x, y) { y } else { x })
     }
 
-    /// The number of the expression that `value` is; `homes` are the blocks of values.
-    fn expression(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value, depth: u32) -> u32 {
+    /// The number of the expression that `value` computes; `def_blocks` has the blocks of values.
+    fn expression(&mut self, func: &Func<'_>, dom: &Dominators, def_blocks: &DefBlocks, value: Value, depth: u32) -> u32 {
         if let Some(known) = self.number[value.index()].checked_sub(1) {
             return known;
         }
@@ -128,7 +129,7 @@ impl<'s> Predicates<'s> {
             let number = if inst.op == Op::Const {
                 self.constant(inst.ty, inst.imm)
             } else {
-                self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, homes.of(value))
+                self.intern(Key { op: Op::Param, ty: inst.ty, a: value.0, b: 0 }, def_blocks.of(value))
             };
             // An expression that is a leaf only because of its depth may be needed again nearer to the root.
             if !numeric {
@@ -136,26 +137,26 @@ impl<'s> Predicates<'s> {
             }
             return number;
         }
-        let a = self.expression(func, dom, homes, inst.args[0], depth - 1);
-        let b = inst.args.get(1).map_or(a, |&arg| self.expression(func, dom, homes, arg, depth - 1));
+        let a = self.expression(func, dom, def_blocks, inst.args[0], depth - 1);
+        let b = inst.args.get(1).map_or(a, |&arg| self.expression(func, dom, def_blocks, arg, depth - 1));
         let in_order = !inst.op.is_commutative() || func.operand_type(value).is_float() || a <= b;
         let number = self.compound(dom, inst.op, inst.ty, if in_order { a } else { b }, if in_order { b } else { a });
         self.number[value.index()] = number + 1;
         number
     }
 
-    /// The predicate that `value`, an i32, is non-zero, and whether that is the inverse of the number.
-    pub fn truth_of(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value) -> (Var, bool) {
+    /// The predicate that `value`, an i32, is not 0, and whether its number stands for the inverse.
+    pub fn truth_of(&mut self, func: &Func<'_>, dom: &Dominators, def_blocks: &DefBlocks, value: Value) -> (Var, bool) {
         if let Some(known) = self.truth[value.index()].checked_sub(1) {
             return (known >> 1, known & 1 != 0);
         }
-        let (var, inverted) = self.find_truth(func, dom, homes, value);
+        let (var, inverted) = self.find_truth(func, dom, def_blocks, value);
         self.truth[value.index()] = (var << 1 | u32::from(inverted)) + 1;
         self.computers.push(&mut self.exprs[var as usize].computers, (value, inverted));
         (var, inverted)
     }
 
-    fn find_truth(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value) -> (Var, bool) {
+    fn find_truth(&mut self, func: &Func<'_>, dom: &Dominators, def_blocks: &DefBlocks, value: Value) -> (Var, bool) {
         let (mut value, mut inverted) = (value, false);
         loop {
             let inst = func.inst(value);
@@ -164,19 +165,19 @@ impl<'s> Predicates<'s> {
                 [a] if inst.op == Op::Eqz => (a, None),
                 [a, b] if op.is_some() => (a, Some(b)),
                 // Not a comparison: x is not 0.
-                _ => return (self.is_zero(func, dom, homes, value), !inverted),
+                _ => return (self.is_zero(func, dom, def_blocks, value), !inverted),
             };
             inverted ^= flipped;
             let against_zero = b.is_none_or(|b| func.as_const(b) == Some(0)) && matches!(op, Some(Op::Eq));
             if against_zero && func.op(a).is_boolean() {
-                // A truth compared with 0 is its inverse.
+                // A truth value compared with 0 is its inverse.
                 (value, inverted) = (a, !inverted);
                 continue;
             }
-            let Some(b) = b else { return (self.is_zero(func, dom, homes, a), inverted) };
+            let Some(b) = b else { return (self.is_zero(func, dom, def_blocks, a), inverted) };
             let [a, b] = if mirrored { [b, a] } else { [a, b] };
-            let mut a = self.expression(func, dom, homes, a, DEPTH);
-            let mut b = self.expression(func, dom, homes, b, DEPTH);
+            let mut a = self.expression(func, dom, def_blocks, a, DEPTH);
+            let mut b = self.expression(func, dom, def_blocks, b, DEPTH);
             let op = op.expect("a comparison has a canonical form");
             if op == Op::Eq && a > b {
                 (a, b) = (b, a);
@@ -185,28 +186,28 @@ impl<'s> Predicates<'s> {
         }
     }
 
-    fn is_zero(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value) -> Var {
-        let a = self.expression(func, dom, homes, value, DEPTH);
+    fn is_zero(&mut self, func: &Func<'_>, dom: &Dominators, def_blocks: &DefBlocks, value: Value) -> Var {
+        let a = self.expression(func, dom, def_blocks, value, DEPTH);
         let b = self.constant(func.ty(value), 0);
         self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
     }
 
     /// The predicate that `value` equals a constant of its type.
-    pub fn equals(&mut self, func: &Func<'_>, dom: &Dominators, homes: &Homes, value: Value, bits: u64) -> Var {
-        let a = self.expression(func, dom, homes, value, DEPTH);
+    pub fn equals(&mut self, func: &Func<'_>, dom: &Dominators, def_blocks: &DefBlocks, value: Value, bits: u64) -> Var {
+        let a = self.expression(func, dom, def_blocks, value, DEPTH);
         let b = self.constant(func.ty(value), bits);
         self.compound(dom, Op::Eq, Type::I32, a.min(b), a.max(b))
     }
 
-    /// Records the facts that branches imply in the blocks that only they lead to.
-    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, homes: &Homes) {
+    /// Records the facts that branches imply in blocks that are reached only through them.
+    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, def_blocks: &DefBlocks) {
         for &block in cfg.order() {
             let Some(terminator) = func.terminator(block) else { continue };
             let succs = &func.block(block).succs;
             let is_only_edge = |succ: Block| func.block(succ).preds.len() == 1;
             let op = func.op(terminator);
             if op == Op::Branch && succs.iter().any(|&succ| is_only_edge(succ)) {
-                let (var, inverted) = self.truth_of(func, dom, homes, func.args(terminator)[0]);
+                let (var, inverted) = self.truth_of(func, dom, def_blocks, func.args(terminator)[0]);
                 for (k, &succ) in succs.iter().enumerate().filter(|&(_, &succ)| is_only_edge(succ)) {
                     self.note(var, succ, (k == 0) != inverted);
                 }
@@ -215,13 +216,13 @@ impl<'s> Predicates<'s> {
                 let default = succs.len() - 1;
                 for (k, &succ) in succs[..default].iter().enumerate() {
                     if is_only_edge(succ) {
-                        let var = self.equals(func, dom, homes, index, k as u64);
+                        let var = self.equals(func, dom, def_blocks, index, k as u64);
                         self.note(var, succ, true);
                     }
                 }
                 if is_only_edge(succs[default]) && default <= MAX_TABLE {
                     for k in 0..default {
-                        let var = self.equals(func, dom, homes, index, k as u64);
+                        let var = self.equals(func, dom, def_blocks, index, k as u64);
                         self.note(var, succs[default], false);
                     }
                 }
@@ -230,12 +231,12 @@ impl<'s> Predicates<'s> {
     }
 }
 
-/// The canonical comparison, whether its arguments are exchanged, and whether its outcome is.
+/// The canonical comparison, whether its arguments are exchanged, and whether its result is inverted.
 fn canonical(op: Op) -> (Option<Op>, bool, bool) {
     let mirror = |op: Op| op.mirror().unwrap_or(op);
     match op.family() {
         Family::Compare(Compare::Eqz) => (Some(Op::Eq), false, false),
-        // NaN fails every order, so that an order of floats has no inverse.
+        // Every order with a NaN is false, so that an order of floats has no inverse.
         Family::Compare(_) | Family::FloatCompare(_) => {
             let inverse = op.inverse().unwrap_or(op);
             let forms = [(op, false, false), (inverse, false, true), (mirror(op), true, false), (mirror(inverse), true, true)];
@@ -251,7 +252,7 @@ fn canonical(op: Op) -> (Option<Op>, bool, bool) {
 
 #[cfg(test)]
 impl Predicates<'_> {
-    /// What an expression is worth while its leaves have these values.
+    /// The value of an expression for these values of its leaves.
     pub fn evaluate(&self, expr: u32, values: &[u64]) -> u64 {
         let Key { op, ty, a, b } = self.keys.key(expr);
         if op == Op::Const {

@@ -1,11 +1,11 @@
-//! The propagation itself: from "nothing is known to be computed" downwards, until nothing changes.
+//! The solver: starts from "nothing is known to be computed" and lowers facts until a fixed point.
 
 use super::layout::{Layout, Queue};
 use super::lists::{List, Lists};
 use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
-use crate::analysis::{Cfg, Dominators, Homes};
+use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::fold::fold_opcode;
 use crate::ir::rules::absorbs;
 use crate::ir::{Block, Effect, Func, Op, Value};
@@ -13,68 +13,69 @@ use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-/// How much of a function is known not to be as it is written.
+/// How many values, branches and blocks were proved constant or unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Proved {
-    /// Values that are always the same, constants themselves aside.
+    /// Values that are always the same, constants themselves excluded.
     pub constants: u64,
-    /// Branches that always go one way, those on constants aside.
+    /// Branches that always go one way, those on constants excluded.
     pub branches: u64,
-    /// Blocks that control never comes to.
+    /// Blocks that are never executed.
     pub blocks: u64,
 }
 
-/// Changes of a value's tree after which it only goes down, and after which it is unknown.
+/// How often a value's tree may change freely; later changes may only lower it.
 const FREE_CHANGES: u8 = 4;
+/// How often a value's tree may change before it becomes unknown.
 const MAX_CHANGES: u8 = 12;
-/// Arms of a gated `br_table` that differ from its default arm.
+/// The number of arms of a gated `br_table` that may differ from its default arm.
 const MAX_ARMS: usize = 4;
 
-/// The facts once nothing changes any more.
+/// The fixed point.
 pub struct Solution<'s> {
     /// The trees.
     pub forest: Forest<'s>,
-    /// The predicates they test.
+    /// The predicates that the trees test.
     pub predicates: Predicates<'s>,
-    /// The function laid out.
+    /// The function's layout.
     pub layout: Layout<'s>,
     trees: &'s mut [Tree],
     executable: &'s mut [bool],
     reached: &'s mut [bool],
-    /// By block, whether anything was ever known of a value in it, or it has a `select`.
+    /// By block, whether anything was ever known of a value in it, or whether it has a `select`.
     has_facts: &'s mut [bool],
     limits: PropagationLimits,
 }
 
-/// Finds the constants of `func`, in which no replacement is pending.
+/// Finds the constants of `func`, which must have no pending replacements.
 pub fn solve<'s>(
     scratch: &'s Bump,
     func: &Func<'_>,
     cfg: &Cfg,
     dom: &Dominators,
-    homes: &'s Homes,
+    def_blocks: &'s DefBlocks,
     limits: PropagationLimits,
 ) -> Solution<'s> {
-    let mut solver = Solver::new(scratch, func, cfg, dom, homes, limits);
+    let mut solver = Solver::new(scratch, func, cfg, dom, def_blocks, limits);
     if limits.predicates > 0 {
-        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.homes);
+        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.def_blocks);
     }
     if solver.run() {
         return solver.known;
     }
-    let mut plain = Solver::new(scratch, func, cfg, dom, homes, PropagationLimits { predicates: 0, ..limits });
+    let mut plain = Solver::new(scratch, func, cfg, dom, def_blocks, PropagationLimits { predicates: 0, ..limits });
     plain.run();
     plain.known
 }
 
 impl Solution<'_> {
-    /// Returns what is known of `value` at all its uses. Comparisons of which nothing else is known have no tree here:
-    /// see [`Solution::boolean`].
+    /// What is known of `value` at all its uses. Comparisons of which nothing else is known have no tree here: see
+    /// [`Solution::boolean`].
     pub fn tree(&self, value: Value) -> Tree {
         self.trees[value.index()]
     }
 
-    /// Returns whether `block` is reachable.
+    /// Whether `block` is reachable.
     pub fn reaches(&self, block: Block) -> bool {
         self.reached[block.index()]
     }
@@ -84,22 +85,22 @@ impl Solution<'_> {
         self.has_facts[block.index()] && self.reaches(block)
     }
 
-    /// How many distinct predicates trees may test: 0 if the budget did not suffice for any.
+    /// The number of distinct predicates that trees may test: 0 if the budget sufficed for none.
     pub fn predicates_allowed(&self) -> usize {
         self.limits.predicates
     }
 
-    /// Returns the index of the successor to which `block` always leads, if there is only one.
+    /// The index of the successor to which `block` always leads, if there is only one.
     fn constant_successor(&self, func: &Func<'_>, block: Block) -> Option<usize> {
         let mut taken = (0..func.block(block).succs.len()).filter(|&k| self.executable[self.layout.edge_out(block, k)]);
         let first = taken.next()?;
         taken.next().is_none().then_some(first)
     }
 
-    /// How much is known.
+    /// Counts what was proved.
     pub fn proved(&self, func: &Func<'_>, cfg: &Cfg) -> Proved {
         let mut proved = Proved::default();
-        // Mostly control can go every way.
+        // Usually every edge can be taken.
         let decided = self.executable.iter().any(|executable| !executable);
         for &block in cfg.order().iter().filter(|_| decided) {
             if !self.reaches(block) {
@@ -111,14 +112,14 @@ impl Solution<'_> {
                 proved.branches += u64::from(func.block(block).succs.len() > 1 && self.constant_successor(func, block).is_some());
             }
         }
-        // Of values in blocks that control never comes to, nothing is known.
+        // Nothing is known of values in unreachable blocks.
         let values = cfg.order().iter().filter(|&&block| self.may_rewrite(block)).flat_map(|&block| &func.block(block).insts);
         let known = values.filter(|&&value| self.tree(value) != Tree::BOTTOM && func.op(value) != Op::Const);
         proved.constants = known.filter(|&&value| self.forest.constant(self.tree(value)).is_some()).count() as u64;
         proved
     }
 
-    /// As [`Solution::tree`], but a comparison of which nothing is known is its own predicate.
+    /// Like [`Solution::tree`], but a comparison of which nothing is known is a predicate.
     pub fn boolean(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
         let tree = self.trees[value.index()];
         if tree == Tree::BOTTOM && self.limits.predicates > 0 && func.op(value).is_boolean() {
@@ -128,17 +129,17 @@ impl Solution<'_> {
         }
     }
 
-    /// Returns the truth of a condition of which nothing else is known, if the edges to `block` imply it. The result is
-    /// that of [`Solution::condition`] without making a tree; most conditions are unknown.
+    /// The truth of a condition of which nothing else is known, if the edges to `block` imply it. The result equals that of
+    /// [`Solution::condition`], but no tree is made; most conditions are unknown.
     pub fn implied_truth(&mut self, func: &Func<'_>, dom: &Dominators, condition: Value, block: Block) -> Option<bool> {
         if self.limits.predicates == 0 {
             return None;
         }
-        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.homes, condition);
+        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.def_blocks, condition);
         self.predicates.known(dom, var, block).map(|holds| holds != inverted)
     }
 
-    /// The truth of a condition in `block`: as [`Solution::boolean`], but an unknown value, too, is a predicate.
+    /// The truth of a condition in `block`: like [`Solution::boolean`], but an unknown value is a predicate too.
     pub fn condition(&mut self, func: &Func<'_>, dom: &Dominators, value: Value, block: Block) -> Tree {
         let mut tree = self.trees[value.index()];
         if self.limits.predicates == 0 {
@@ -151,11 +152,11 @@ impl Solution<'_> {
     }
 
     fn own_predicate(&mut self, func: &Func<'_>, dom: &Dominators, value: Value) -> Tree {
-        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.homes, value);
+        let (var, inverted) = self.predicates.truth_of(func, dom, self.layout.def_blocks, value);
         self.forest.test(var, if inverted { [Tree::ONE, Tree::ZERO] } else { [Tree::ZERO, Tree::ONE] })
     }
 
-    /// `tree` with those predicates decided that the edges to `block` imply.
+    /// `tree` with those predicates resolved that the edges to `block` imply.
     fn restrict(&mut self, dom: &Dominators, tree: Tree, block: Block) -> Tree {
         if self.forest.is_leaf(tree) {
             return tree;
@@ -174,22 +175,22 @@ struct Solver<'f, 's, 'a> {
     changes: &'s mut [u8],
     /// Positions to visit again, all before `frontier`.
     queue: Queue<'s>,
-    /// By value, once something must be visited again: its users, as positions in `user`.
+    /// By value, its users as positions in `user`, once something must be visited again.
     users: &'s mut [List],
     user: Lists<'s, u32>,
     gates: Gates,
-    /// By block, once its gates were needed: their index, if it has any, plus 1.
+    /// By block, the index of its gates plus 1, if they were needed and exist.
     gating_of: &'s mut [Option<u32>],
     gatings: Vec<Gating>,
-    /// By block, the joins whose gates its terminator decides: in `joins`.
+    /// By block, the joins whose gates its terminator decides, as lists in `joins`.
     decides: &'s mut [List],
     joins: Lists<'s, Block>,
-    /// Trees of the arguments of the current phi, and of the gates' nodes: scratch memory.
+    /// Scratch memory: trees of the current phi's arguments, and of the gates' nodes.
     arguments: BumpVec<'s, Tree>,
     of_node: BumpVec<'s, Tree>,
     /// Nothing from this position on has been visited.
     frontier: usize,
-    /// Position in reverse postorder of the current block, in a single sweep.
+    /// In a single sweep, the position in reverse postorder of the current block.
     sweeping: Option<usize>,
 }
 
@@ -199,10 +200,10 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         func: &'f Func<'a>,
         cfg: &'f Cfg,
         dom: &'f Dominators,
-        homes: &'s Homes,
+        def_blocks: &'s DefBlocks,
         limits: PropagationLimits,
     ) -> Solver<'f, 's, 'a> {
-        let layout = Layout::of(scratch, func, cfg, homes);
+        let layout = Layout::of(scratch, func, cfg, def_blocks);
         let (blocks, values) = (func.num_blocks(), func.num_values());
         let (gated_blocks, gated_values) = if limits.predicates > 0 { (blocks, values) } else { (0, 0) };
         let known = Solution {
@@ -237,7 +238,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Whether it ended within its budget.
+    /// Solves; returns whether the budget sufficed.
     fn run(&mut self) -> bool {
         if self.known.layout.row.len() > self.known.limits.sweep {
             self.sweep();
@@ -247,7 +248,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let budget = if predicates > 0 { steps * self.known.layout.row.len() as u64 + 1000 } else { u64::MAX };
         self.known.reached[Block::ENTRY.index()] = true;
         for &block in self.cfg.order() {
-            // A block that control has not come to by now is left to the queue, should it come there yet.
+            // A block that is not reached so far is left to the queue, in case it is reached later.
             if !self.known.reaches(block) {
                 continue;
             }
@@ -257,7 +258,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 while self.known.forest.steps <= budget {
                     let Some(position) = self.queue.take() else { break };
                     let value = self.known.layout.row[position];
-                    self.visit(self.known.layout.homes.of(value), value);
+                    self.visit(self.known.layout.def_blocks.of(value), value);
                 }
                 if self.known.forest.steps > budget {
                     return false;
@@ -267,7 +268,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         true
     }
 
-    /// Every block once, in reverse postorder.
+    /// Visits every block once, in reverse postorder.
     fn sweep(&mut self) {
         for (position, &block) in self.cfg.order().iter().enumerate() {
             self.sweeping = Some(position);
@@ -283,7 +284,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Makes all of a block's instructions due, if their turn has passed.
+    /// Queues all instructions of a block that the walk has already passed.
     fn enter(&mut self, block: Block) {
         self.known.reached[block.index()] = true;
         let range = self.known.layout.range(self.func, block);
@@ -292,8 +293,8 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Visits what no other visit has depended on: in reverse postorder, users come later, but for phis that the value
-    /// reaches along edges that are not open yet.
+    /// Visits an instruction for the first time. Its users need not be queued: in reverse postorder they come later, except
+    /// phis that the value reaches along edges that are not open yet.
     fn first_visit(&mut self, block: Block, value: Value) {
         let inst = self.func.inst(value);
         let tree = match inst.op.effect() {
@@ -308,7 +309,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Visits what something that it depends on has changed for.
+    /// Visits an instruction again because one of its inputs has changed.
     fn visit(&mut self, block: Block, value: Value) {
         let inst = self.func.inst(value);
         if inst.op.is_terminator() {
@@ -324,7 +325,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// What the trees of its arguments make of `value`, a scalar without effects.
+    /// Evaluates `value`, a scalar without effects, on the trees of its arguments.
     fn evaluate(&mut self, block: Block, value: Value) -> Tree {
         let inst = self.func.inst(value);
         if inst.op == Op::Const {
@@ -344,8 +345,9 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         tree
     }
 
-    /// Whatever solves all equations is right, however it was come by: the first changes are free, so that a value that
-    /// was constant too early can become a tree. Later ones go down only, for an end.
+    /// Sets the tree of a value. Any solution of all equations is correct, however it was found. The first changes are
+    /// therefore free, so that a value that was constant too early can still become a tree; later changes may only lower it, so
+    /// that the solver terminates.
     fn set(&mut self, value: Value, tree: Tree) {
         let old = self.known.trees[value.index()];
         if old == tree {
@@ -370,15 +372,15 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let mut cursor = self.users[value.index()].start();
         while let Some(user) = self.user.step(&mut cursor) {
             let user = user as usize;
-            let home = self.known.layout.homes.of(self.known.layout.row[user]);
-            // Others are not visited yet.
-            if user < self.frontier && self.known.reaches(home) {
+            let def_block = self.known.layout.def_blocks.of(self.known.layout.row[user]);
+            // Other users are not visited yet.
+            if user < self.frontier && self.known.reaches(def_block) {
                 self.queue.add(user);
             }
         }
     }
 
-    /// Finds the users of values that may change. Functions without a loop that a constant enters do without.
+    /// Finds the users of values that may change. Functions without a loop that a constant enters do not need them.
     fn find_users(&mut self) {
         self.users = self.scratch.alloc_slice_fill_copy(self.func.num_values(), List::EMPTY);
         for (position, &user) in self.known.layout.row.iter().enumerate() {
@@ -396,7 +398,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         let op = self.func.op(terminator);
         if op == Op::Branch {
             let condition = self.func.args(terminator)[0];
-            let [then, other] = self.ways(block, condition);
+            let [then, other] = self.possible_arms(block, condition);
             self.known.has_facts[block.index()] |= !then || !other || self.known.tree(condition) != Tree::BOTTOM;
             [(0, then), (1, other)].into_iter().filter(|(_, taken)| *taken).for_each(|(k, _)| self.open(block, k));
         } else if op == Op::BrTable {
@@ -416,7 +418,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         } else {
             (0..succs).for_each(|k| self.open(block, k));
         }
-        // The condition may have changed, and with it what is known after its gates.
+        // The condition may have changed, and with it the trees of phis that it gates.
         let list = self.decides.get(block.index()).copied().unwrap_or(List::EMPTY);
         let mut cursor = list.start();
         while let Some(join) = self.joins.step(&mut cursor) {
@@ -424,8 +426,8 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Whether the branch on `condition` in `block` may be taken, and whether it may be passed.
-    fn ways(&mut self, block: Block, condition: Value) -> [bool; 2] {
+    /// Whether the branch on `condition` in `block` may be taken, and whether it may fall through.
+    fn possible_arms(&mut self, block: Block, condition: Value) -> [bool; 2] {
         if self.known.tree(condition) == Tree::BOTTOM {
             let implied = self.known.implied_truth(self.func, self.dom, condition, block);
             return implied.map_or([true; 2], |holds| [holds, !holds]);
@@ -461,7 +463,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// What is known of the argument that comes along edge `k` into `block`; nothing if none can come.
+    /// The tree of the argument that arrives along edge `k` into `block`, or ⊤ if the edge is not open.
     fn arriving(&self, block: Block, k: usize, arg: Value) -> Tree {
         if let Some(now) = self.sweeping
             && self.cfg.position(self.func.block(block).preds[k]).is_some_and(|pred| pred >= now)
@@ -471,9 +473,8 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         if self.known.executable[self.known.layout.edge_in(block, k)] { self.known.tree(arg) } else { Tree::TOP }
     }
 
-    /// A phi is what its gates say, or else whatever all arguments that can come have in common. Predicates whose home
-    /// `block` dominates get a new truth before control is here again, so that what comes along an edge must hold
-    /// whatever they are.
+    /// Evaluates a phi: its gates' result, or else the meet of all arguments that can arrive. Predicates whose defining block
+    /// is dominated by `block` change before control is here again, so that the arguments must hold for both of their truths.
     fn phi(&mut self, block: Block, phi: Value) -> Tree {
         let args = self.func.args(phi);
         let mut trees = std::mem::replace(&mut self.arguments, BumpVec::new_in(self.scratch));
@@ -493,7 +494,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         meet
     }
 
-    /// The same with predicates, of arguments with these trees.
+    /// Evaluates a phi with predicates, for arguments with these trees.
     fn gated_phi(&mut self, block: Block, args: &[Value], trees: &mut [Tree]) -> Tree {
         let preds = &self.func.block(block).preds;
         for (k, tree) in trees.iter_mut().enumerate().filter(|(_, tree)| **tree != Tree::TOP) {
@@ -522,17 +523,17 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             return tree;
         }
         let (dom, predicates) = (self.dom, &self.known.predicates);
-        self.known.forest.project(tree, &mut |var| dom.dominates(block, predicates.home(var)))
+        self.known.forest.project(tree, &mut |var| dom.dominates(block, predicates.def_block(var)))
     }
 
-    /// What the gates of `join` make of the trees of its edges.
+    /// The result of the gates of `join` for these trees of its edges.
     fn gated(&mut self, join: Block, trees: &[Tree]) -> Option<Tree> {
         let index = match self.gating_of[join.index()] {
             Some(index) => index,
             None => self.find_gates(join),
         };
         let index = index.checked_sub(1)? as usize;
-        // Taken out while it is used: what it decides does not come back to this join's gates.
+        // Taken out during the walk, which does not ask for the gates of this join again.
         let nodes = std::mem::take(&mut self.gatings[index].nodes);
         let mut of_node = std::mem::replace(&mut self.of_node, BumpVec::new_in(self.scratch));
         of_node.clear();
@@ -557,7 +558,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         tree
     }
 
-    /// Finds the gates of `join`, and has it visited again when what decides them changes.
+    /// Finds the gates of `join`, and has the join visited again when their conditions change.
     fn find_gates(&mut self, join: Block) -> u32 {
         let mut found = 0;
         if let Some(gating) = self.gates.of(self.func, self.cfg, self.dom, join) {
@@ -583,10 +584,10 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         self.known.forest.choose(tree, decides, then, other)
     }
 
-    /// The predicate that is the truth of `condition`, if what is known of it leaves anything open.
+    /// The predicate that is the truth of `condition`, unless the condition is known.
     fn decides(&mut self, condition: Value, tree: Tree) -> Option<(Var, bool)> {
         let open = self.known.forest.any(tree, &mut |leaf| leaf == Leaf::Bottom);
-        open.then(|| self.known.predicates.truth_of(self.func, self.dom, self.known.layout.homes, condition))
+        open.then(|| self.known.predicates.truth_of(self.func, self.dom, self.known.layout.def_blocks, condition))
     }
 
     /// A chain of comparisons of the index with those arms that differ from the default arm.
@@ -607,7 +608,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 Leaf::Const(bits) => Leaf::Const(u64::from(bits == k as u64)),
                 Leaf::Top | Leaf::Bottom => leaf,
             });
-            let var = self.known.predicates.equals(self.func, self.dom, self.known.layout.homes, index, k as u64);
+            let var = self.known.predicates.equals(self.func, self.dom, self.known.layout.def_blocks, index, k as u64);
             tree = self.known.forest.choose(taken, Some((var, false)), arm, tree);
         }
         tree
@@ -628,12 +629,13 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         self.known.forest.choose(decided, decides, then, other)
     }
 
-    /// A numeric operation, leaf by leaf. A trap in a leaf is an unknown value: that it comes is not known either.
+    /// Evaluates a numeric operation, leaf by leaf. A leaf that traps gives an unknown value, because the trap is not certain
+    /// either.
     fn operation(&mut self, value: Value) -> Tree {
         let inst = self.func.inst(value);
         let (op, ty) = (inst.op, inst.ty);
         let unknown = |arg: Value| self.known.tree(arg) == Tree::BOTTOM && !self.func.op(arg).is_boolean();
-        // Most operations are of nothing known, or of that and a constant.
+        // Most operations have unknown operands, or one unknown operand and a constant.
         match *inst.args {
             [a] if unknown(a) => return Tree::BOTTOM,
             [a, b] => {

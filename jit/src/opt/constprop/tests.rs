@@ -1,8 +1,8 @@
-//! Every claim about random structured programs, compared with what happens on all small inputs.
+//! Checks every claim about random structured programs against their execution on all small inputs.
 
 use super::tree::Leaf;
 use super::{Solution, solve};
-use crate::analysis::{Cfg, Dominators, Homes, verify};
+use crate::analysis::{Cfg, DefBlocks, Dominators, verify};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
@@ -11,15 +11,15 @@ use weir_bytecode::semantics;
 const VARIABLES: usize = 5;
 type Env = [Value; VARIABLES];
 
-/// A generator of programs over a few i32 variables: constants, arithmetic, `if`, `select`, `br_table`, loops that end
-/// after a few iterations and may be left in the middle.
+/// A generator of programs over a few i32 variables: constants, arithmetic, `if`, `select`, `br_table`, and loops that
+/// end after a few iterations and may be left early.
 struct Program<'a> {
     func: Func<'a>,
     seed: u64,
-    /// Where code is emitted; `None` after a `break`.
+    /// The block to which code is appended; `None` after a `break`.
     block: Option<Block>,
     env: Env,
-    /// Exits of the loops around, each with what arrives there.
+    /// Exits of the enclosing loops, each with the environments that arrive there.
     exits: Vec<(Block, Vec<Env>)>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Goes on in `join`, where these environments arrive, in the order of its predecessors.
+    /// Continues in `join` with the environments that arrive there, in the order of its predecessors.
     fn join(&mut self, join: Block, arriving: &[Env]) {
         self.block = (!arriving.is_empty()).then_some(join);
         if arriving.is_empty() {
@@ -146,7 +146,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// An `if`, or a `br_table` over three arms.
+    /// Generates an `if`, or a `br_table` with three arms.
     fn conditional(&mut self, depth: u32, table: bool) {
         let condition = if table { self.any() } else { self.condition() };
         let from = self.end(if table { Op::BrTable } else { Op::Branch }, &[condition]);
@@ -168,7 +168,7 @@ impl<'a> Program<'a> {
         self.join(join, &arriving);
     }
 
-    /// A loop of at most four iterations, which ends on a condition besides.
+    /// Generates a loop of at most four iterations, which may also end on a condition.
     fn repeat(&mut self, depth: u32) {
         let [zero, one, four] = [0, 1, 4].map(|bits| self.constant(bits));
         let header = self.func.create_block();
@@ -203,7 +203,7 @@ impl<'a> Program<'a> {
         self.join(exit, &arriving);
     }
 
-    /// Leaves one of the loops around, perhaps on a condition.
+    /// Leaves one of the enclosing loops, perhaps on a condition.
     fn leave(&mut self) {
         let which = self.random(self.exits.len() as u32) as usize;
         let env = self.env;
@@ -222,7 +222,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Runs a program and holds every claim against what happens.
+/// Runs a program and checks every claim against the execution.
 struct Check<'c, 's, 'a> {
     func: &'c Func<'a>,
     dom: &'c Dominators,
@@ -232,7 +232,7 @@ struct Check<'c, 's, 'a> {
 }
 
 impl Check<'_, '_, '_> {
-    /// What is known of `value` must hold now.
+    /// Checks the claim about `value` in the current state.
     fn holds(&mut self, value: Value) {
         let tree = self.known.boolean(self.func, self.dom, value);
         let (predicates, values) = (&self.known.predicates, &self.values);
@@ -295,7 +295,7 @@ impl Check<'_, '_, '_> {
     }
 }
 
-/// Constants found by one configuration, and edges found never to be taken.
+/// The number of constants found by one configuration, and of edges found never to be taken.
 #[derive(Default, Clone, Copy)]
 struct Found {
     constants: u32,
@@ -316,16 +316,16 @@ fn no_claim_is_wrong() {
         }
         let cfg = Cfg::compute(&func);
         let dom = Dominators::compute(&func, &cfg);
-        let homes = Homes::compute(&func);
+        let def_blocks = DefBlocks::compute(&func);
         for (predicates, found) in found.iter_mut().enumerate() {
-            // The last configuration is that of huge functions.
+            // The last configuration is the one for huge functions.
             let sweep = if predicates == 3 { 0 } else { usize::MAX };
             let mut known = solve(
                 &arena,
                 &func,
                 &cfg,
                 &dom,
-                &homes,
+                &def_blocks,
                 PropagationLimits { predicates: predicates.min(2), steps: 10_000, sweep },
             );
             let mut executed = vec![false; func.num_values()];

@@ -1,8 +1,8 @@
 //! The fact about a value: a constant, nothing, or a decision tree over predicates with such leaves.
 //!
 //! Trees are reduced (arms differ), ordered (predicates ascend from root to leaf) and shared (equal trees have equal
-//! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: stored ones
-//! have at most two predicates, so recursion over them is bounded by the handful that one operation brings together.
+//! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: a stored
+//! tree has at most two predicates, so that recursion is bounded by the few that one operation combines.
 
 use super::numbers::Numbers;
 use bumpalo::Bump;
@@ -17,9 +17,9 @@ pub type Var = u32;
 pub struct Tree(u32);
 
 impl Tree {
-    /// Not yet known to be computed at all.
+    /// ⊤: not yet known to be computed at all.
     pub const TOP: Tree = Tree(0);
-    /// Any value.
+    /// ⊥: any value.
     pub const BOTTOM: Tree = Tree(1);
     /// The constant 0.
     pub const ZERO: Tree = Tree(2);
@@ -59,7 +59,7 @@ impl Hash for Node {
 /// All trees of one function.
 pub struct Forest<'s> {
     nodes: Numbers<'s, Node>,
-    /// Steps taken so far: what the budget is counted in.
+    /// The number of steps taken so far, which the budget limits.
     pub steps: u64,
 }
 
@@ -83,7 +83,7 @@ impl Forest<'_> {
         self.nodes.key(tree.0)
     }
 
-    /// A tree that is just this leaf.
+    /// The tree that consists of this leaf.
     pub fn leaf(&mut self, leaf: Leaf) -> Tree {
         match leaf {
             Leaf::Top => Tree::TOP,
@@ -94,7 +94,7 @@ impl Forest<'_> {
         }
     }
 
-    /// The leaf that `tree` is, if it is one.
+    /// The leaf, if `tree` is one.
     pub fn as_leaf(&self, tree: Tree) -> Option<Leaf> {
         match self.get(tree) {
             Node::Leaf(leaf) => Some(leaf),
@@ -102,12 +102,12 @@ impl Forest<'_> {
         }
     }
 
-    /// Whether `tree` tests nothing.
+    /// Whether `tree` is a leaf.
     pub fn is_leaf(&self, tree: Tree) -> bool {
         matches!(self.get(tree), Node::Leaf(_))
     }
 
-    /// Predicate at the root, and what follows if it does not hold and if it does.
+    /// The predicate at the root, and the arms if it is false and if it is true.
     pub fn as_test(&self, tree: Tree) -> Option<(Var, [Tree; 2])> {
         match self.get(tree) {
             Node::Leaf(_) => None,
@@ -115,13 +115,13 @@ impl Forest<'_> {
         }
     }
 
-    /// `arms[1]` where `var` holds, else `arms[0]`. Whatever predicates the arms have, the result is ordered.
+    /// `arms[1]` where `var` is true, else `arms[0]`. The arms may test any predicates; the result is ordered.
     pub fn test(&mut self, var: Var, arms: [Tree; 2]) -> Tree {
         let arms = [self.restrict(arms[0], var, false), self.restrict(arms[1], var, true)];
         self.put(var, arms)
     }
 
-    /// As [`Forest::test`], of arms without `var`.
+    /// Like [`Forest::test`], for arms without `var`.
     fn put(&mut self, var: Var, arms: [Tree; 2]) -> Tree {
         self.steps += 1;
         if arms[0] == arms[1] {
@@ -147,7 +147,7 @@ impl Forest<'_> {
         trees.iter().filter_map(|&tree| self.as_test(tree)).map(|(var, _)| var).min()
     }
 
-    /// `tree` with its root decided, if that is `var`.
+    /// The arm of `tree` on this side if its root is `var`, else `tree`.
     fn cofactor(&self, tree: Tree, var: Var, side: usize) -> Tree {
         match self.get(tree) {
             Node::Test(root, arms) if root == var => arms[side],
@@ -155,7 +155,7 @@ impl Forest<'_> {
         }
     }
 
-    /// What `tree` is where `var` is known.
+    /// `tree` under a known truth of `var`.
     pub fn restrict(&mut self, tree: Tree, var: Var, holds: bool) -> Tree {
         match self.as_test(tree) {
             Some((root, arms)) if root == var => arms[usize::from(holds)],
@@ -167,7 +167,7 @@ impl Forest<'_> {
         }
     }
 
-    /// What `tree` is where `known` has the truths of some predicates.
+    /// `tree` under the truths that `known` gives for some predicates.
     pub fn resolve(&mut self, tree: Tree, known: &mut dyn FnMut(Var) -> Option<bool>) -> Tree {
         let Some((var, arms)) = self.as_test(tree) else { return tree };
         match known(var) {
@@ -191,8 +191,8 @@ impl Forest<'_> {
         }
     }
 
-    /// Applies `f` to the pairs of leaves that the same predicates lead to: `γ(p, a, b) f γ(p, c, d) = γ(p, a f c, b f d)`,
-    /// and `γ(p, a, b) f c = γ(p, a f c, b f c)`.
+    /// Applies `f` to the pairs of leaves that the same truths lead to: `γ(p, a, b) f γ(p, c, d) = γ(p, a f c, b f d)`, and
+    /// `γ(p, a, b) f c = γ(p, a f c, b f c)`.
     pub fn combine(&mut self, a: Tree, b: Tree, f: &mut dyn FnMut(Leaf, Leaf) -> Leaf) -> Tree {
         self.steps += 1;
         let Some(var) = self.first_var(&[a, b]) else {
@@ -206,7 +206,7 @@ impl Forest<'_> {
         self.node(var, arms)
     }
 
-    /// What holds of a value of which either `a` or `b` holds.
+    /// The strongest tree that is true of a value for which either `a` or `b` is true.
     pub fn meet(&mut self, a: Tree, b: Tree) -> Tree {
         match (a, b) {
             _ if a == b => a,
@@ -220,8 +220,8 @@ impl Forest<'_> {
         }
     }
 
-    /// `then` where `condition` is non-zero, else `other`. Where nothing is known of the condition, `decides` does: the
-    /// predicate that is its truth, and whether inverted.
+    /// `then` where `condition` is non-zero, else `other`. Where the condition is unknown, the result tests `decides`, the
+    /// predicate that is its truth, and whether it is inverted.
     pub fn choose(&mut self, condition: Tree, decides: Option<(Var, bool)>, then: Tree, other: Tree) -> Tree {
         self.steps += 1;
         if let Some(leaf) = self.as_leaf(condition) {
@@ -238,11 +238,11 @@ impl Forest<'_> {
             let [condition, then, other] = [condition, then, other].map(|tree| self.cofactor(tree, var, side));
             self.choose(condition, decides, then, other)
         });
-        // The arms may have got `decides`, which may come before this predicate.
+        // The arms may now contain `decides`, which may be lower than this predicate.
         self.test(var, arms)
     }
 
-    /// `tree` with every predicate that `drop` names decided both ways.
+    /// `tree` without the predicates for which `drop` is true: each is replaced by the meet of its arms.
     pub fn project(&mut self, tree: Tree, drop: &mut dyn FnMut(Var) -> bool) -> Tree {
         self.steps += 1;
         let Some((var, arms)) = self.as_test(tree) else { return tree };
@@ -266,7 +266,7 @@ impl Forest<'_> {
         zero.into_iter().chain(one).min()
     }
 
-    /// `tree` with its first `count` predicates only.
+    /// `tree` restricted to its first `count` predicates.
     pub fn limit(&mut self, tree: Tree, count: usize) -> Tree {
         if self.is_leaf(tree) {
             return tree;
@@ -278,7 +278,7 @@ impl Forest<'_> {
         }
     }
 
-    /// The one constant that all reached leaves are.
+    /// The constant that all reached leaves have in common, if there is one.
     pub fn constant(&self, tree: Tree) -> Option<u64> {
         match self.common(tree) {
             Leaf::Const(bits) => Some(bits),
@@ -307,7 +307,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Whether some leaf of `tree` is one that `f` says yes to.
+    /// Whether `f` is true for some leaf of `tree`.
     pub fn any(&self, tree: Tree, f: &mut dyn FnMut(Leaf) -> bool) -> bool {
         match self.get(tree) {
             Node::Leaf(leaf) => f(leaf),
@@ -338,7 +338,7 @@ impl fmt::Display for Leaf {
 mod tests {
     use super::*;
 
-    /// Every operation against its definition, over all assignments of four predicates.
+    /// Every operation agrees with its definition, over all assignments of four predicates.
     #[test]
     fn operations_mean_what_they_say() {
         let mut seed = 7u32;

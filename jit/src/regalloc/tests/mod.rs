@@ -1,11 +1,11 @@
-//! Allocation problems made at random, through both allocators and the checker.
+//! Random allocation problems, solved by both allocators and verified by the checker.
 
 mod problem;
 mod random;
 mod scale;
 mod simulate;
 
-use super::checker::{self, Wrong};
+use super::checker::{self, CheckError};
 use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role, SlotWidth};
 use super::{Assignment, allocate};
 use problem::Problem;
@@ -28,7 +28,7 @@ fn allocated(problem: &Problem) -> Assignment {
     assignment
 }
 
-/// Copies of each kind: between registers, to memory, from memory.
+/// The number of copies between registers, to memory, and from memory.
 fn counts(moves: &[Move]) -> (usize, usize, usize) {
     let count = |is: fn(&Move) -> bool| moves.iter().filter(|m| is(m)).count();
     (
@@ -58,7 +58,7 @@ fn straight_code_needs_no_copies() {
     assert!(assignment.slots.is_empty());
 }
 
-/// What is live through a loop and not used in it is spilled outside the loop, for values that are used there.
+/// Values that are live through a loop but not used in it are spilled outside the loop, in favour of values used there.
 #[test]
 fn spills_around_a_loop_and_not_in_it() {
     let mut problem = Problem::new(4, 0, 4);
@@ -73,12 +73,13 @@ fn spills_around_a_loop_and_not_in_it() {
     let assignment = allocated(&problem);
     let body = problem.insts(1).start..problem.insts(2).end;
     let inside: Vec<&Move> = assignment.moves.iter().filter(|m| body.contains(&m.before)).collect();
-    // Copies into the loop may be before its first instruction only if they are executed on entering it.
+    // A copy at the head of the loop's first block may be executed only on entry to the loop.
     assert!(inside.is_empty(), "{inside:?} of {:?}", assignment.moves);
     assert_eq!(counts(&assignment.moves), (0, 4, 4));
 }
 
-/// A value that crosses a call and is not needed on the way costs one store and one load, or a saved register and nothing.
+/// A value that is live across a call and not used before it costs one store and one load, or a callee-saved register
+/// and no copy.
 #[test]
 fn crossing_a_call() {
     for (others, expected) in [(0, (0, 1, 1)), (1, (0, 0, 0))] {
@@ -91,7 +92,7 @@ fn crossing_a_call() {
     }
 }
 
-/// A vector takes a slot of 16 bytes and shares none with a number, though they are never live together.
+/// A vector takes a slot of 16 bytes and does not share it with a number, though the two are never live together.
 #[test]
 fn slots_have_the_width_of_what_they_hold() {
     for wide in [false, true] {
@@ -107,12 +108,12 @@ fn slots_have_the_width_of_what_they_hold() {
         assert_eq!(assignment.slots, expected);
         if wide {
             let narrow = Assignment { slots: vec![SlotWidth::Word; 2], ..allocated(&problem) };
-            assert!(matches!(checker::check(&problem, &narrow), Err(Wrong::Missing { reg, .. }) if reg == vector));
+            assert!(matches!(checker::check(&problem, &narrow), Err(CheckError::Missing { reg, .. }) if reg == vector));
         }
     }
 }
 
-/// A loop that swaps its two parameters: a cycle of copies, with a register free to help and without.
+/// A loop that swaps its two parameters needs a cycle of copies, with a free register and without one.
 #[test]
 fn swap_in_a_loop() {
     for (registers, wide) in [(2, false), (3, false), (2, true), (3, true)] {
@@ -132,8 +133,8 @@ fn swap_in_a_loop() {
     }
 }
 
-/// The checker finds every damage that matters: after a place, a copy or a slot is changed at random, either it fails or every
-/// operand still has its value on every path that is [simulated](simulate).
+/// The checker finds every damage that matters: after a random change to a place, a copy or a slot, either the checker
+/// fails or every operand still has its value on every [simulated](simulate) path.
 #[test]
 fn the_checker_finds_damage() {
     let (mut found, mut wrong, mut damaged) = (0, 0, 0);
@@ -166,12 +167,12 @@ fn the_checker_wants_every_copy() {
             continue;
         }
         let without = Assignment { moves: Vec::new(), ..allocated(&problem) };
-        assert!(matches!(checker::check(&problem, &without), Err(Wrong::Missing { .. })), "seed {seed}");
+        assert!(matches!(checker::check(&problem, &without), Err(CheckError::Missing { .. })), "seed {seed}");
     }
 }
 
-/// Many problems through the linear scan and the checker. The other allocator's results satisfy the checker too: it shares no
-/// mistake with the linear scan.
+/// The checker accepts the linear scan's result for many problems. It accepts the results of the other allocator
+/// too, which shares no code with the linear scan.
 #[test]
 fn random_problems() {
     let count = std::env::var("WEIR_ALLOCATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(3000);

@@ -1,4 +1,4 @@
-//! Code to allocate for, written by hand or made at random.
+//! Code to allocate for, written by hand or at random.
 
 use super::random::Random;
 use crate::graph::loops::Loops;
@@ -6,7 +6,7 @@ use crate::graph::order::Order;
 use crate::regalloc::client::{Assignment, Class, Client, Constraint, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::ops::Range;
 
-/// Code without instructions' meanings.
+/// Code whose instructions have operands but no meaning.
 #[derive(Debug, Default)]
 pub struct Problem {
     insts: Vec<Vec<Operand>>,
@@ -29,7 +29,8 @@ struct Block {
 }
 
 impl Problem {
-    /// With this many registers: some of the general ones preferred and some not, all of the others preferred.
+    /// Code for a machine with this many registers: some of the general ones are preferred and some not; all vector registers
+    /// are preferred.
     pub fn new(preferred: u8, others: u8, floats: u8) -> Problem {
         Problem {
             preferred: (0..preferred).map(Reg::int).chain((0..floats).map(Reg::float)).collect(),
@@ -61,7 +62,7 @@ impl Problem {
         self.blocks.iter_mut().zip(frequencies).for_each(|(block, &frequency)| block.frequency = frequency);
     }
 
-    /// Fills in what follows from the rest. Loops must be contiguous.
+    /// Computes what follows from the rest. Loops must be contiguous.
     pub fn finish(mut self) -> Problem {
         self.find_preds();
         let preds: Vec<Vec<u32>> = self.blocks.iter().map(|block| block.preds.clone()).collect();
@@ -147,7 +148,8 @@ impl Client for Problem {
     }
 }
 
-/// Control flow of any shape, with critical edges split, in reverse postorder but with loops contiguous; the immediate dominators.
+/// A control-flow graph of any shape, with critical edges split, in reverse postorder but with contiguous loops; and
+/// its immediate dominators.
 struct Graph {
     succs: Vec<Vec<u32>>,
     preds: Vec<Vec<u32>>,
@@ -194,7 +196,7 @@ fn split_critical_edges(succs: &mut Vec<Vec<u32>>) {
     }
 }
 
-/// The graph in which node `order[i]` has the number i.
+/// The graph with nodes renumbered: node `order[i]` gets the number i.
 fn renumbered(succs: &[Vec<u32>], order: &[u32]) -> Vec<Vec<u32>> {
     let mut number = vec![u32::MAX; succs.len()];
     (0..).zip(order).for_each(|(i, &node)| number[node as usize] = i);
@@ -235,31 +237,31 @@ fn immediate_dominators(preds: &[Vec<u32>]) -> Vec<usize> {
     }
 }
 
-/// A problem at random that has a solution.
+/// A random problem that has a solution.
 pub fn at_random(random: &mut Random) -> Problem {
     let (preferred, others, floats) = (3 + random.below(4), 1 + random.below(3), 3 + random.below(3));
     let graph = Graph::at_random(random);
-    let mut maker = Maker {
+    let mut generator = Generator {
         problem: Problem::new(preferred as u8, others as u8, floats as u8),
         random,
         next: 0,
         visible: Vec::new(),
         ints: (preferred + others) as u8,
     };
-    maker.make(&graph);
-    maker.problem.finish_with(graph.loops)
+    generator.make(&graph);
+    generator.problem.finish_with(graph.loops)
 }
 
-struct Maker<'r> {
+struct Generator<'r> {
     problem: Problem,
     random: &'r mut Random,
     next: u32,
-    /// Values that the block being made may use.
+    /// Values that the current block may use.
     visible: Vec<Reg>,
     ints: u8,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn make(&mut self, graph: &Graph) {
         let blocks = graph.succs.len();
         let mut params: Vec<Vec<Reg>> = Vec::new();
@@ -268,7 +270,7 @@ impl Maker<'_> {
             let count = if block > 0 && passed { self.random.below(5) } else { 0 };
             params.push((0..count).map(|_| self.fresh()).collect());
         }
-        // What each block leaves visible to those it dominates.
+        // The values visible at the end of each block, for the blocks that it dominates.
         let mut visible: Vec<Vec<Reg>> = Vec::new();
         for block in 0..blocks {
             self.visible = if block == 0 { Vec::new() } else { visible[graph.idoms[block]].clone() };
@@ -310,7 +312,7 @@ impl Maker<'_> {
         Reg::new_virtual(class, self.next - 1)
     }
 
-    /// A visible value of the class and width of `like`; old ones as often as new ones.
+    /// A visible value of the class and width of `like`; old values are as likely as new ones.
     fn value(&mut self, like: Reg, insts: &mut Vec<(Vec<Operand>, RegSet)>) -> Reg {
         let kind = |reg: Reg| (reg.class(), reg.is_wide());
         let visible: Vec<Reg> = self.visible.iter().copied().filter(|&reg| kind(reg) == kind(like)).collect();
@@ -379,7 +381,7 @@ impl Maker<'_> {
         operands
     }
 
-    /// One operand in a certain register, which is also the result's; one that is read late; one register destroyed.
+    /// An instruction with a fixed operand that is also its result, a late operand, and one clobbered register.
     fn quotient(&mut self) -> (Vec<Operand>, RegSet) {
         let ints: Vec<Reg> = self.visible.iter().copied().filter(|reg| reg.class() == Class::Int).collect();
         let Some(dividend) = self.random.pick(&ints) else { return (self.plain(), RegSet::EMPTY) };
@@ -391,7 +393,7 @@ impl Maker<'_> {
         (operands, RegSet::EMPTY.with(Reg::int(1)))
     }
 
-    /// Several operands in certain registers, as many results, and all preferred registers destroyed.
+    /// An instruction with several operands and results in fixed registers, which clobbers all preferred registers.
     fn call(&mut self) -> (Vec<Operand>, RegSet) {
         let mut operands = Vec::new();
         for n in 0..self.random.below(3) as u8 {
@@ -433,7 +435,7 @@ impl Maker<'_> {
     }
 }
 
-/// Changes one place, copy or slot; returns whether it did.
+/// Changes one place, copy or slot; returns whether it changed anything.
 pub fn damage(random: &mut Random, assignment: &mut Assignment) -> bool {
     if let Some(wide) = assignment.slots.iter().position(|&width| width == SlotWidth::Wide)
         && random.chance(30)

@@ -1,4 +1,4 @@
-//! A small generator of numbers (xorshift64*, S. Vigna 2016).
+//! A small random-number generator (xorshift64*, S. Vigna 2016).
 
 pub struct Random(u64);
 

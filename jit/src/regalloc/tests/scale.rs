@@ -1,14 +1,14 @@
-//! Large problems: the work grows with the code, not with its square.
+//! Large problems: time must be about linear in the code, not quadratic.
 
 use super::{allocate, operand, problem::Problem, used, written};
 use crate::regalloc::client::{Class, Constraint, Position, Reg, Role};
 use std::time::Duration;
 
-/// Time of this thread on a processor. Each of these takes well below a second, optimised a little; something quadratic would
-/// take minutes.
+/// The limit for one test, in processor time of this thread. Each test takes well below a second in an optimised build;
+/// a quadratic algorithm would take minutes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long this thread has been on a processor, which other threads and processes do not add to.
+/// The processor time of this thread, which other threads and processes do not affect.
 fn processor_time() -> Duration {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
     Duration::from_nanos(status.split(' ').next().and_then(|time| time.parse().ok()).expect("nanoseconds"))
@@ -26,7 +26,7 @@ fn int(n: u32) -> Reg {
     Reg::new_virtual(Class::Int, n)
 }
 
-/// All of 100,000 values are live at once.
+/// 100,000 values are live at once.
 #[test]
 fn many_values_at_once() {
     let mut problem = Problem::new(12, 4, 4);
@@ -37,7 +37,7 @@ fn many_values_at_once() {
     allocates_in_time(problem);
 }
 
-/// Some values live across 20,000 calls, and used between them.
+/// Some values are live across 20,000 calls and used between them.
 #[test]
 fn many_calls() {
     let mut problem = Problem::new(12, 4, 4);
@@ -53,7 +53,7 @@ fn many_calls() {
     allocates_in_time(problem);
 }
 
-/// A switch with 5,000 cases, each using some of 200 values that live throughout, in a loop.
+/// A loop around a switch with 5,000 cases, each of which uses some of 200 values that are live throughout.
 #[test]
 fn many_blocks() {
     let mut problem = Problem::new(12, 4, 4);
@@ -82,7 +82,7 @@ fn many_blocks() {
     allocates_in_time(problem);
 }
 
-/// Loops nested 300 deep, with values that are used only outside them all, and in the innermost.
+/// Loops nested 300 deep, with values that are used only outside all of them, and in the innermost.
 #[test]
 fn deep_nests() {
     let mut problem = Problem::new(12, 4, 4);
@@ -93,7 +93,7 @@ fn deep_nests() {
     }
     let body = (0..20).map(|n| vec![used(int(n))]).chain([vec![]]).collect();
     problem.block(&[depth + 2], &[], &[], body);
-    // Each latch leads back to its head and out to the next latch, by way of a block of its own.
+    // Each latch leads back to its loop's header and out to the next latch, through a block of its own.
     for latch in 0..depth {
         let this = depth + 2 + 3 * latch;
         problem.block(&[this + 1, this + 2], &[], &[], vec![vec![]]);

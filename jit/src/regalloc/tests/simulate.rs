@@ -1,13 +1,13 @@
-//! Executes allocated code on paths at random. Each definition makes a value that is like no other, so that an operand that
-//! is read where its value is not is found, whatever the checker thinks of it.
+//! Executes allocated code on random paths. Each definition makes a unique value, so that an operand read from a place
+//! without its value is found independently of the checker.
 
 use super::random::Random;
 use crate::regalloc::client::{Assignment, Client, Operand, Place, Position, Reg, Role, SlotWidth};
 use std::collections::HashMap;
 
-/// Paths per assignment.
+/// The number of paths per assignment.
 const PATHS: usize = 8;
-/// Blocks that a path may have.
+/// The maximum number of blocks on a path.
 const BLOCKS: usize = 60;
 
 /// The values of virtual registers and of places at one point of a path.
@@ -25,10 +25,10 @@ fn key(place: Place) -> (bool, u32) {
     }
 }
 
-/// Walks paths from the entry.
+/// Follows paths from the entry.
 ///
 /// # Errors
-/// Which operand has not its value.
+/// The operand that does not have its value.
 pub fn paths(client: &impl Client, assignment: &Assignment, random: &mut Random) -> Result<(), String> {
     for _ in 0..PATHS {
         let mut state = State::default();
@@ -95,12 +95,12 @@ impl State {
     }
 }
 
-/// Whether a value was made by a wide register.
+/// Whether a wide register made the value.
 fn is_wide(value: u64) -> bool {
     value & 1 != 0
 }
 
-/// Whether all 16 bytes of a value have room there.
+/// Whether the place has room for all 16 bytes of a value.
 fn holds_wide(assignment: &Assignment, place: Place) -> bool {
     match place {
         Place::Reg(_) => true,

@@ -1,4 +1,4 @@
-//! Selection block by block: what passes along edges, the entry, and which function selects which operation.
+//! Selection by block: the values passed along edges, the entry, and the dispatch on operations.
 
 use super::calls::CallBy;
 use super::numeric::Comparison;
@@ -38,14 +38,14 @@ impl Lower<'_, '_> {
         self.finish(flow)
     }
 
-    /// Probability that control goes on from a block to the first of its successors, if it ends with a branch and this is known.
+    /// The probability of a block's first successor, if the block ends with a branch and the probability is known.
     fn probability(&self, block: Block, targets: &[u32]) -> Option<Probability> {
         let branch = self.func.terminator(block).map(|last| self.func.inst(last)).filter(|last| last.op == Op::Branch)?;
         let first = branch.probability?;
         Some(if targets[0] == 0 { first } else { first.complement() })
     }
 
-    /// Puts everything in forward order.
+    /// Reverses the instructions into forward order.
     fn finish(mut self, flow: Flow) -> Code {
         let total = self.reversed.len() as u32;
         self.reversed.reverse();
@@ -53,7 +53,7 @@ impl Lower<'_, '_> {
         for (block, origin) in self.code.blocks.iter_mut().zip(&flow.origins) {
             block.insts = total - block.insts.end..total - block.insts.start;
             if let Origin::Block(origin) = *origin {
-                let live = self.func.phis(origin).filter(|&phi| self.facts.is_live_phi(phi));
+                let live = self.func.phis(origin).filter(|&phi| self.info.is_live_phi(phi));
                 block.params = live.map(|phi| self.regs[phi.index()]).collect();
             }
         }
@@ -79,7 +79,7 @@ impl Lower<'_, '_> {
             let inst = func.inst(value);
             self.position = position;
             self.pc = inst.pc;
-            self.effects = self.facts.effects_before[value.index()];
+            self.effects = self.info.effects_before[value.index()];
             if inst.op == Op::Jump {
                 args = self.lower_jump(block, 0);
             } else if self.is_wanted(value) {
@@ -90,11 +90,11 @@ impl Lower<'_, '_> {
         args
     }
 
-    /// A jump along an edge that passes arguments.
+    /// Selects a jump along an edge that passes arguments.
     fn lower_jump(&mut self, block: Block, k: usize) -> Regs {
         let func = self.func;
         let mut args = Regs::new();
-        let mut live = func.phis(func.block(block).succs[k]).filter(|&phi| self.facts.is_live_phi(phi)).peekable();
+        let mut live = func.phis(func.block(block).succs[k]).filter(|&phi| self.info.is_live_phi(phi)).peekable();
         // A block may have many predecessors to search.
         let index = live.peek().map_or(0, |_| func.edge(block, k).1);
         for phi in live.collect::<SmallVec<[Value; 8]>>() {
@@ -105,7 +105,7 @@ impl Lower<'_, '_> {
         args
     }
 
-    /// Whether a value must be computed at its place.
+    /// Whether a value must be computed at its position.
     fn is_wanted(&self, value: Value) -> bool {
         let op = self.func.op(value);
         if op.is_defined_elsewhere() {
@@ -113,11 +113,11 @@ impl Lower<'_, '_> {
         } else if op.is_removable() {
             !self.regs[value.index()].is_none() && self.resolve(value) == value
         } else {
-            !self.taken[value.index()]
+            !self.folded[value.index()]
         }
     }
 
-    /// The first instructions of the function: the arguments, and loads that are made once for all of it.
+    /// The first instructions of the function: the arguments, and loads that are made once per call.
     fn lower_entry(&mut self) {
         self.pc = 0;
         let func = self.func;
@@ -136,7 +136,7 @@ impl Lower<'_, '_> {
                 }
                 match places[func.inst(param).imm as usize] {
                     ArgLocation::Overflow(slot) => overflow.push((param, slot)),
-                    ArgLocation::Reg(place) if func.ty(param) == Type::I32 && self.facts.upper[param.index()] => {
+                    ArgLocation::Reg(place) if func.ty(param) == Type::I32 && self.info.upper[param.index()] => {
                         let raw = self.code.new_reg(Class::Int);
                         defs.push((raw, place));
                         extended.push(Inst::new(Asm::Mov, Width::D).dst(reg).reg(raw));
@@ -158,7 +158,7 @@ impl Lower<'_, '_> {
             Family::Leaf(op) => match op {
                 Leaf::OsrSlot => self.lower_osr_slot(value),
                 Leaf::Select => self.lower_select(value),
-                // Made where they are used, or defined by the entry, by edges and by calls.
+                // These are materialised at their uses, or defined by the entry, by edges or by calls.
                 Leaf::Const | Leaf::Param | Leaf::Phi | Leaf::Result => {}
             },
             Family::Integer(op) => self.lower_integer(op, value),

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
 use weir_contract::{Helper, InstanceCtx, StackCtx};
 
-/// What names the callee.
+/// How a call names its callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallBy {
     /// The index of a function.
@@ -28,8 +28,8 @@ impl<'l> Lower<'l, '_> {
         self.push(Inst::new(op, Width::Q).imm(index));
     }
 
-    /// The signature, the target and the arguments of a call; for an indirect one, after all its checks. The reference, if there is
-    /// one, is the third part of the result.
+    /// The signature, the target and the arguments of a call; for an indirect call, after its checks. The third part is the
+    /// reference, if there is one.
     fn callee(&mut self, value: Value, by: CallBy) -> (&'l FuncType, Target, Option<Reg>, &'l [Value]) {
         let func = self.func;
         let module = self.request.module;
@@ -42,7 +42,7 @@ impl<'l> Lower<'l, '_> {
             return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
         }
         if by == CallBy::Reference {
-            // A reference has entry and instance where an element has them.
+            // A reference has entry and instance at the same offsets as a table element.
             let (reference, args) = inst.args.split_last().expect("the reference is an argument");
             return (&module.types[inst.aux as usize], Target::Reference, Some(self.reg(*reference)), args);
         }
@@ -61,7 +61,7 @@ impl<'l> Lower<'l, '_> {
         self.field(stack, offset_of!(StackCtx, overflow))
     }
 
-    /// Puts values where `places` says: returns those that are passed in registers, and stores the others.
+    /// Sends values to `places`: returns those that are passed in registers, and stores the others.
     fn send(&mut self, values: &[Value], places: impl Iterator<Item = ArgLocation>) -> Vec<(Reg, Reg)> {
         let mut uses = Vec::with_capacity(values.len());
         let mut overflow = None;
@@ -80,7 +80,7 @@ impl<'l> Lower<'l, '_> {
         uses
     }
 
-    /// Loads values that came in slots of the overflow area.
+    /// Loads values that were passed in slots of the overflow area.
     pub(super) fn load_overflow(&mut self, values: &[(Value, u32)]) {
         if values.is_empty() {
             return;
@@ -106,7 +106,7 @@ impl<'l> Lower<'l, '_> {
                 ArgLocation::Reg(place) => {
                     let reg = self.reg(result);
                     clobbers = clobbers.without(place);
-                    if self.func.ty(result) == Type::I32 && self.facts.upper[result.index()] {
+                    if self.func.ty(result) == Type::I32 && self.info.upper[result.index()] {
                         let raw = self.code.new_reg(Class::Int);
                         defs.push((raw, place));
                         extended.push(Inst::new(Asm::Mov, Width::D).dst(reg).reg(raw));
@@ -124,7 +124,7 @@ impl<'l> Lower<'l, '_> {
         self.load_overflow(&overflow);
     }
 
-    /// The results of the call being selected that are used, by index.
+    /// The results of the current call that are used, by index.
     fn results(&self, call: Value) -> Vec<Option<Value>> {
         let used = |value: Value| Some(value).filter(|value| !self.regs[value.index()].is_none());
         let mut results = vec![used(call)];
@@ -152,7 +152,7 @@ impl<'l> Lower<'l, '_> {
         self.push_list(Asm::Ret, list);
     }
 
-    /// Calls a helper with these arguments after the instance; returns the register of its result.
+    /// Calls a helper with the instance and these arguments; returns the register of its result.
     pub(super) fn call_helper(&mut self, helper: Helper, args: &[Reg]) -> Reg {
         debug_assert_eq!(args.len(), helper.arity());
         let uses = args.iter().copied().zip(abi::SYSTEM_V_ARGS[1..].iter().copied()).collect();
@@ -179,7 +179,7 @@ impl<'l> Lower<'l, '_> {
         self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
     }
 
-    /// Operations whose helper returns a status.
+    /// Selects operations whose helper returns a status.
     pub(super) fn lower_bulk(&mut self, value: Value) {
         let inst = self.func.inst(value);
         let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };

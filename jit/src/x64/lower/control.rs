@@ -9,7 +9,7 @@ use crate::regalloc::Class;
 use crate::x64::insts::{Asm, Inst, Width};
 
 impl Lower<'_, '_> {
-    /// Every terminator but `jump`.
+    /// Selects every terminator except `jump`.
     pub(super) fn lower_terminator(&mut self, op: Terminator, value: Value, flow: &Flow, node: usize) {
         let inst = self.func.inst(value);
         match op {

@@ -11,7 +11,7 @@ use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Width};
 
 impl Lower<'_, '_> {
-    /// Selects the operation that `signed` and `remainder` name.
+    /// Selects the division or remainder given by `signed` and `remainder`.
     pub(super) fn lower_division(&mut self, value: Value, signed: bool, remainder: bool) {
         let func = self.func;
         let inst = func.inst(value);
@@ -117,7 +117,7 @@ impl Lower<'_, '_> {
         let reg = self.constant_reg(factor, Type::I64);
         self.push(Inst::new(Asm::ImulHigh, Width::Q).dst(high).src(x).reg(reg));
         if factor >> 63 != 0 {
-            // The factor was taken for one less by 2⁶⁴.
+            // The signed multiplication took the factor as 2⁶⁴ less.
             let sum = self.int();
             self.push(Inst::new(Asm::Lea, Width::Q).dst(sum).mem(Mem::indexed(high, x, 0, 0)));
             high = sum;
@@ -126,8 +126,8 @@ impl Lower<'_, '_> {
         self.push_plus_sign(dst, quotient, high, negative, Width::Q);
     }
 
-    /// `dst ← quotient`, which was rounded down, rounded towards zero: 1 more if it, like `product`, is negative. Negated
-    /// if the divisor was.
+    /// `dst ← quotient`, which was rounded down, rounded towards zero instead: 1 is added if it, like `product`, is negative.
+    /// It is negated if the divisor was negative.
     fn push_plus_sign(&mut self, dst: Reg, quotient: Reg, product: Reg, negative: bool, width: Width) {
         let sign = self.int();
         match negative {
@@ -142,7 +142,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// `x / ±2ᶜ`: rounded towards zero, so a negative dividend gets 2ᶜ - 1 more.
+    /// `x / ±2ᶜ`, rounded towards zero: 2ᶜ - 1 is added to a negative dividend first.
     fn push_signed_shift(&mut self, dst: Reg, x: Reg, count: u32, negative: bool, ty: Type) {
         let width = width(ty);
         let [sign, bias, sum] = [(); 3].map(|()| self.int());
@@ -177,7 +177,8 @@ impl Lower<'_, '_> {
     }
 }
 
-/// How to divide by a constant. Shift counts are the whole `p`, except those after a high half, which has 64 of it.
+/// How to divide by a constant. Shift counts are the whole `p`, except after a high half, which is already a shift by
+/// 64.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quotient {
     /// x >> count
@@ -197,7 +198,7 @@ enum Quotient {
 }
 
 impl Quotient {
-    /// By `d`, a bit pattern of type `ty`.
+    /// Division by `d`, a bit pattern of type `ty`.
     fn unsigned(d: i64, ty: Type) -> Option<Quotient> {
         let d = if ty == Type::I32 { u64::from(d as u32) } else { d as u64 };
         if d == 0 {
@@ -210,14 +211,14 @@ impl Quotient {
         if ty == Type::I32 {
             return Some(match u32::try_from(factor) {
                 Ok(factor) => Quotient::Product { factor: factor.into(), shift },
-                // A dividend of 32 bits leaves room for an error of 2³² in 2⁶⁴ / d.
+                // For a dividend of 32 bits, 2⁶⁴ / d may have an error of 2³².
                 Err(_) => Quotient::High { factor: (1u128 << 64).div_ceil(d.into()) as u64, before: 0, after: 0 },
             });
         }
         if let Ok(factor) = u64::try_from(factor) {
             return Some(Quotient::High { factor, before: 0, after: shift - 64 });
         }
-        // Dividing by the even part first leaves a dividend with fewer bits, for which 64 bits of factor are enough.
+        // Dividing by the even part first leaves a dividend with fewer bits, for which a factor of 64 bits suffices.
         let before = d.trailing_zeros();
         if before > 0
             && let Some((factor, shift)) = reciprocal(d >> before, 64 - before)
@@ -231,7 +232,7 @@ impl Quotient {
     fn signed(d: i64, ty: Type) -> Option<Quotient> {
         let (magnitude, negative) = (d.unsigned_abs(), d < 0);
         let bits = bits(ty);
-        // By the least integer there is only one quotient that is not 0: not worth a case.
+        // Division by the least integer has only one quotient that is not 0, which is not worth a case.
         if magnitude < 2 || magnitude >> (bits - 1) != 0 {
             return None;
         }
@@ -251,7 +252,8 @@ impl Quotient {
     }
 }
 
-/// Factor, of at most `bits` + 1 bits, and shift for unsigned dividends of `bits` bits; `None` for the largest divisors.
+/// The factor, of at most `bits` + 1 bits, and the shift for unsigned dividends of `bits` bits; `None` for the largest
+/// divisors.
 fn reciprocal(d: u64, bits: u32) -> Option<(u128, u32)> {
     (bits..(2 * bits).min(128)).find_map(|power| {
         let factor = (1u128 << power).div_ceil(d.into());
@@ -264,7 +266,7 @@ fn reciprocal(d: u64, bits: u32) -> Option<(u128, u32)> {
 mod tests {
     use super::*;
 
-    /// What the instructions of a quotient compute.
+    /// The result of the instructions for a quotient.
     fn compute(quotient: Quotient, x: i64, ty: Type) -> i64 {
         let narrow = ty == Type::I32;
         let ux = if narrow { u64::from(x as u32) } else { x as u64 };
@@ -305,7 +307,7 @@ mod tests {
         for (ty, bits) in [(Type::I32, 32), (Type::I64, 64)] {
             let values = interesting(bits);
             for &d in &values {
-                // Multiples of the divisor and their neighbours are where rounding goes wrong first.
+                // Rounding errors show first at multiples of the divisor and their neighbours.
                 let near = values.iter().flat_map(|&k| [-1, 0, 1].map(|i| k.wrapping_mul(d).wrapping_add(i)));
                 for x in near.chain(values.iter().copied()) {
                     let x = if bits == 32 { i64::from(x as i32) } else { x };

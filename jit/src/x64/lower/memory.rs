@@ -11,25 +11,25 @@ use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
 
-/// From this number of accesses on, memory 0's base has a register of its own. Left to the allocator, a range as long as the
-/// function is split around every bottleneck and reloaded for almost every access.
+/// With this number of accesses, memory 0's base gets a pinned register. If it were left to the allocator, a range as
+/// long as the function would be split around every bottleneck and reloaded for almost every access.
 const ACCESSES_FOR_PINNED_BASE: usize = 6;
 
-/// The register for memory 0's base, if there are enough accesses.
+/// The pinned register for memory 0's base, if there are enough accesses.
 pub(super) fn pinned_base(func: &Func<'_>, cfg: &Cfg) -> Option<Reg> {
     let values = || cfg.order().iter().flat_map(|&block| &func.block(block).insts).copied();
     let is_access = |value: &Value| func.op(*value).access_width(Type::I32).is_some() && func.inst(*value).aux == 0;
     if values().filter(is_access).count() < ACCESSES_FOR_PINNED_BASE {
         return None;
     }
-    // Tail calls do not come back, but they need the other register.
+    // Tail calls do not return, but they need the other register too.
     let is_call = |value| func.op(value).is_call() || func.op(value).is_tail_call();
     let calls = values().any(is_call);
     Some(if calls { abi::BASE } else { abi::BASE_OF_LEAF })
 }
 
 impl Lower<'_, '_> {
-    /// Address of the access `value`, after a bounds check if it needs one.
+    /// The address of the access `value`, after a bounds check if it needs one.
     pub(super) fn access(&mut self, value: Value) -> Mem {
         let inst = self.func.inst(value);
         let (address, memory, offset) = (inst.args[0], inst.aux, inst.imm);
@@ -59,7 +59,7 @@ impl Lower<'_, '_> {
         Mem::indexed(base, self.reg(address), 0, offset)
     }
 
-    /// An address as `index << shift + disp`, where neither shift nor addition can wrap around in 32 bits.
+    /// An address as `index << shift + disp`, where neither the shift nor the addition can wrap around in 32 bits.
     fn address_parts(&self, address: Value) -> Option<(Value, u8, i32)> {
         let mut inner = self.single(address, Type::I32)?;
         let mut disp = 0;
@@ -82,7 +82,7 @@ impl Lower<'_, '_> {
         (shift <= 3 && bound << shift <= u64::from(u32::MAX)).then_some((args[0], shift as u8, disp))
     }
 
-    /// An upper bound of an i32 whose register is always zero-extended, by its definition.
+    /// An upper bound, from its definition, of an i32 whose register is always zero-extended.
     fn largest(&self, value: Value, depth: u32) -> Option<u64> {
         let value = self.resolve(value);
         let args = self.func.args(value);
@@ -109,8 +109,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Computes `address + offset + bytes`, traps if that exceeds the memory's length, and returns the operand that lies
-    /// `bytes` below it.
+    /// Computes `address + offset + bytes`, traps if that exceeds the memory's length, and returns the memory operand that is
+    /// `bytes` lower.
     fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, memory64: bool) -> Mem {
         let record = self.record(memory);
         let base = self.base(memory);
@@ -118,7 +118,7 @@ impl Lower<'_, '_> {
         let end = self.code.new_reg(Class::Int);
         let trap = Trap::MemoryOutOfBounds;
         let distance = offset.checked_add(bytes.into()).unwrap_or_else(|| {
-            // No address is low enough; the store's address, never null, makes the condition.
+            // Every address is out of bounds. The store's address, which is never null, makes the condition true.
             self.push(Inst::new(Asm::Cmp, Width::Q).mem(Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32)));
             self.trap_if(Cond::NE, trap);
             bytes.into()
@@ -149,7 +149,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::TrapIf, Width::Q).cond(cond).imm(trap as i64));
     }
 
-    /// A register with the base of a memory.
+    /// The register with the base of a memory.
     fn base(&mut self, memory: u32) -> Reg {
         if memory != 0 {
             let (record, base) = (self.record(memory), self.code.new_reg(Class::Int));
@@ -162,7 +162,7 @@ impl Lower<'_, '_> {
         self.memory_base
     }
 
-    /// A register with the address of a memory's record.
+    /// The register with the address of a memory's record.
     fn record(&mut self, memory: u32) -> Reg {
         let i = memory as usize;
         if self.memory_records[i].is_none() {
@@ -171,7 +171,7 @@ impl Lower<'_, '_> {
         self.memory_records[i]
     }
 
-    /// Defines, in the entry block, the registers that [`Lower::base`] and [`Lower::record`] gave out.
+    /// Defines, in the entry block, the registers that [`Lower::base`] and [`Lower::record`] have returned.
     pub(super) fn load_memory_records(&mut self) {
         if !self.memory_base.is_none() {
             self.load_field(self.memory_base, abi::INSTANCE, offset_of!(InstanceCtx, memory0_base));
@@ -183,7 +183,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// `dst ← [base + offset]`, a pointer or a 64-bit number of the runtime's.
+    /// `dst ← [base + offset]`, a pointer or a 64-bit number of the runtime.
     pub(super) fn load_field(&mut self, dst: Reg, base: Reg, offset: usize) {
         self.push(Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset as i32)));
     }
@@ -211,7 +211,7 @@ impl Lower<'_, '_> {
             Load::Load => (Asm::Mov, width(ty)),
             Load::Load8U => (Asm::Movzx8, Width::D),
             Load::Load16U => (Asm::Movzx16, Width::D),
-            // A float is loaded with zeros above it.
+            // A float load clears the bits above it.
             Load::Load32U if ty == Type::V128 => (Asm::Vmov, Width::D),
             Load::Load32U => (Asm::Mov, Width::D),
             Load::Load64U => (Asm::Vmov, Width::Q),
@@ -230,7 +230,7 @@ impl Lower<'_, '_> {
         }
         let stored = self.func.args(store)[1];
         let ty = self.func.ty(stored);
-        // A constant's bits need no register of their type.
+        // The bits of a constant need no register of its type.
         let source = match self.constant(stored) {
             Some(bits) => match self.immediate(stored, width) {
                 Some(imm) => Err(imm),
@@ -247,7 +247,7 @@ impl Lower<'_, '_> {
         });
     }
 
-    /// `store(a, op(load(a), x))` as one instruction.
+    /// Selects `store(a, op(load(a), x))` as one instruction, if possible.
     fn lower_update(&mut self, store: Value, width: Width) -> bool {
         let (address, stored) = (self.func.args(store)[0], self.func.args(store)[1]);
         let ty = self.func.ty(stored);
@@ -277,7 +277,7 @@ impl Lower<'_, '_> {
             None => Ok(self.reg(other)),
         };
         let load = self.resolve(load);
-        let mem = self.take(load);
+        let mem = self.fold(load);
         let inst = Inst::new(op, width).mem(mem);
         self.push(match source {
             Ok(reg) => inst.src(reg),
@@ -286,14 +286,14 @@ impl Lower<'_, '_> {
         true
     }
 
-    /// Whether `value` is a load that may be taken, of the very bytes that `store` writes.
+    /// Whether `value` is a load of exactly the bytes that `store` writes, and can be folded into it.
     fn loads_from(&self, value: Value, store: Value, address: Value, ty: Type) -> bool {
         let value = self.resolve(value);
         let (load, store) = (self.func.inst(value), self.func.inst(store));
         store_of_width(load.op) == Some(store.op)
             && (load.aux, load.imm) == (store.aux, store.imm)
             && self.resolve(load.args[0]) == self.resolve(address)
-            && self.can_take_load(value, ty)
+            && self.can_fold_load(value, ty)
     }
 
     pub(super) fn lower_memory_size(&mut self, value: Value) {
@@ -342,7 +342,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The store that writes as many bytes as `load` reads; `None` if there is none, or `load` is no load.
+/// The store that writes as many bytes as `load` reads, or `None` if there is none or `load` is not a load.
 fn store_of_width(load: Op) -> Option<Op> {
     match load.family() {
         Family::Load(load) => match load {

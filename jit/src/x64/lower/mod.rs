@@ -1,27 +1,28 @@
 //! Instruction selection: from SSA to [`Code`].
 //!
-//! Blocks are walked from the last to the first and each from its end, so that every user is seen before what it uses.
-//! Selecting an instruction requests its operands as registers, memory operands or immediates. The instruction of an operand that
-//! is used once and is in the same block may be merged *into* its user: a comparison into a branch, a load into an addition.
-//! A pure value whose register is never requested is never computed. A load is merged only if nothing between it and its user
-//! traps or writes, so the order of effects is unchanged.
+//! Blocks are walked from the last to the first, and each from its end, so that every user is seen before its operands.
+//! Selecting an instruction requests its operands as registers, memory operands or immediates. If an operand has only
+//! one use and is in the same block, its instruction may be folded *into* its user: a comparison into a branch, a load
+//! into an addition. A pure value whose register is never requested is not computed. A load is folded only if no
+//! instruction between it and its user traps or writes, so that the order of effects is unchanged.
 //!
-//! **The upper half of an i32.** Every machine instruction on 32 bits clears the upper half of its destination, so the
-//! register of an i32 value is zero-extended, and addresses and `extend_u` need no instruction. Exceptions are values that
-//! come from outside or from an i64: parameters, results of calls, `wrap`. Those are zero-extended where they are
-//! defined, but only if their upper half is read ([`facts::Facts::upper`]). The upper half of a spilled i32 is kept too.
+//! **The upper half of an i32.** Every machine instruction on 32 bits clears the upper half of its destination. The
+//! register of an i32 value is therefore zero-extended, and addresses and `extend_u` need no instruction. Exceptions
+//! are values from outside and from an i64: parameters, results of calls, `wrap`. These are zero-extended where they
+//! are defined, but only if their upper half is read ([`value_info::ValueInfo::upper`]). The upper half of a spilled i32 is kept
+//! too.
 //!
-//! Constants are made anew at every use and never live long.
+//! Constants are rematerialised at every use, so that they never live long.
 
 mod blocks;
 mod calls;
 mod control;
 mod division;
-mod facts;
 mod memory;
 mod numeric;
 mod selection;
 mod tables;
+mod value_info;
 mod vector;
 
 use super::code::Code;
@@ -31,8 +32,8 @@ use crate::ir::{Block, Func};
 use crate::mir::Flow;
 use crate::regalloc::Reg;
 use crate::request::{Refusal, Request};
-use facts::Facts;
 use selection::Lower;
+use value_info::ValueInfo;
 use weir_contract::Layout;
 
 /// Selects instructions for `func`.
@@ -48,9 +49,9 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         func,
         request,
         layout: Layout::of(request.module),
-        facts: Facts::of(func, &cfg),
+        info: ValueInfo::of(func, &cfg),
         regs: vec![Reg::NONE; func.num_values()],
-        taken: vec![false; func.num_values()],
+        folded: vec![false; func.num_values()],
         code: Code::new(pinned_base),
         reversed: Vec::with_capacity(2 * func.num_values()),
         pending: Vec::with_capacity(32),

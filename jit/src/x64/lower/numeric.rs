@@ -74,7 +74,7 @@ impl Lower<'_, '_> {
 
     pub(super) fn lower_conversion(&mut self, op: Convert, value: Value) {
         match op {
-            // The lower half, with zeros above.
+            // The lower half, with zeros above it.
             Convert::Wrap | Convert::ExtendU => {
                 let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
                 self.push(Inst::new(Asm::Mov, Width::D).dst(dst).reg(src));
@@ -96,31 +96,32 @@ impl Lower<'_, '_> {
         (args[0], args[1])
     }
 
-    /// `dst ← op(argument)`, both of one type.
+    /// `dst ← op(argument)`, both of the same type.
     fn lower_move(&mut self, value: Value, op: Asm) {
         self.lower_convert(value, op, width(self.func.ty(value)));
     }
 
-    /// `dst ← op(argument)`; `width` is the instruction's.
+    /// `dst ← op(argument)`; `width` is that of the instruction.
     fn lower_convert(&mut self, value: Value, op: Asm, width: Width) {
         let arg = self.func.args(value)[0];
         let (dst, rm) = (self.result(value), self.rm(arg, self.func.ty(arg)));
         self.push(Inst::new(op, width).dst(dst).rm(rm));
     }
 
-    /// The same for an argument of which fewer bits are read: loading it would read fewer bytes and so trap less.
+    /// The same for an instruction that reads fewer bits of its argument. A load is not folded, because it would read fewer
+    /// bytes and so trap less.
     fn lower_move_narrow(&mut self, value: Value, op: Asm) {
         let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
         self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).reg(src));
     }
 
-    /// A two-address instruction's left operand is destroyed: it should be the one that has no other use.
+    /// A two-address instruction destroys its left operand, so that it should be the one without another use.
     fn order_commutative(&self, a: Value, b: Value, ty: Type) -> (Value, Value) {
         let needed = |value: Value| !self.regs[self.resolve(value).index()].is_none();
         let swap = self.constant(b).is_none()
             && (self.constant(a).is_some()
-                || self.can_take_load(a, ty) && !self.can_take_load(b, ty)
-                || !self.can_take_load(b, ty) && needed(a) && !needed(b));
+                || self.can_fold_load(a, ty) && !self.can_fold_load(b, ty)
+                || !self.can_fold_load(b, ty) && needed(a) && !needed(b));
         if swap { (b, a) } else { (a, b) }
     }
 
@@ -150,7 +151,7 @@ impl Lower<'_, '_> {
         let ty = self.func.ty(value);
         let (a, b) = self.args(value);
         let (a, b) = self.order_commutative(a, b, ty);
-        if self.can_take_load(b, ty) {
+        if self.can_fold_load(b, ty) {
             return self.push_two_address(value, Asm::Add, a, b);
         }
         if self.constant(b).is_some() && self.immediate(b, width(ty)).is_none() {
@@ -161,7 +162,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::Lea, width(ty)).dst(dst).mem(mem));
     }
 
-    /// `a + b` as an address, for `lea`: base, scaled index and displacement where the tree has them.
+    /// `a + b` as an address for `lea`: base, scaled index and displacement if the sum has them.
     fn sum(&mut self, a: Value, b: Value, ty: Type) -> Mem {
         if let Some(disp) = self.immediate(b, width(ty)) {
             if let Some(inner) = self.single(a, ty).filter(|&inner| self.func.op(inner) == Op::Add) {
@@ -184,7 +185,7 @@ impl Lower<'_, '_> {
         Mem::indexed(self.reg(a), self.reg(b), 0, 0)
     }
 
-    /// `value` as another one shifted left by 1 to 3.
+    /// The value that, shifted left by 1 to 3, gives `value`.
     fn scaled(&self, value: Value, ty: Type) -> Option<(Value, u8)> {
         let inst = self.func.inst(self.single(value, ty).filter(|&inner| self.func.op(inner) == Op::Shl)?);
         let shift = self.constant(inst.args[1])? & u64::from(bits(ty) - 1);
@@ -314,7 +315,7 @@ impl Lower<'_, '_> {
     fn lower_float(&mut self, value: Value, op: Asm, commutative: bool) {
         let ty = self.func.ty(value);
         let (mut a, mut b) = self.args(value);
-        // NaN payloads may differ with the order of operands, which WebAssembly leaves open.
+        // NaN payloads may depend on the order of operands, which WebAssembly leaves open.
         if commutative {
             (a, b) = self.order_commutative(a, b, ty);
         }
@@ -330,7 +331,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).src(src).reg(rm));
     }
 
-    /// All four lanes (or two), so that one constant serves as a 128-bit memory operand.
+    /// The mask in all lanes, so that one constant serves as a 128-bit memory operand.
     fn sign_mask(&mut self, ty: Type, inverted: bool) -> Mem {
         let lane = if ty == Type::F32 { 0x8000_0000_8000_0000 } else { 1u64 << 63 };
         let lane = u128::from(if inverted { !lane } else { lane });
@@ -373,7 +374,7 @@ impl Lower<'_, '_> {
             return self.push(Inst::new(op, Width::Q).dst(dst).src(scratch).reg(src));
         }
         let op = if single { Asm::CvtSs } else { Asm::CvtSd };
-        // Zero-extended, an unsigned 32-bit integer is a signed 64-bit one.
+        // A zero-extended unsigned 32-bit integer is a signed 64-bit one.
         let extended = self.func.op(value) == Op::ConvertU;
         let (rm, width) = if extended { (Rm::Reg(self.reg(arg)), Width::Q) } else { (self.rm(arg, from), width(from)) };
         self.push(Inst::new(op, width).dst(dst).rm(rm));
@@ -397,7 +398,7 @@ impl Lower<'_, '_> {
         let (from, to) = (self.func.ty(arg), self.func.ty(value));
         let dst = self.result(value);
         // A load can go to either bank.
-        if let Some(mem) = self.take_load(arg, from) {
+        if let Some(mem) = self.fold_load(arg, from) {
             let op = if to.is_float() { Asm::Vmov } else { Asm::Mov };
             return self.push(Inst::new(op, width(to)).dst(dst).mem(mem));
         }
@@ -410,7 +411,7 @@ impl Lower<'_, '_> {
     pub(super) fn lower_set(&mut self, value: Value, comparison: Comparison) {
         let dst = self.result(value);
         let cond = self.compare(value, comparison);
-        // Of the two flags that equality of floats takes, one chooses between the other and a constant.
+        // Equality of floats takes two flags: one of them chooses between the other and a constant.
         let (cond, constant) = match cond.float_equality() {
             Some(FloatEquality::Equal) => (Cond::NP, 0),
             Some(FloatEquality::Unequal) => (Cond::P, 1),
@@ -431,8 +432,8 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::Mov, Width::Q).dst(dst).reg(src));
     }
 
-    /// Sets the flags for a condition value, and says which of them mean "non-zero". Nothing that writes flags may come
-    /// between this and the reader.
+    /// Sets the flags for a condition value, and returns the condition that is true if the value is non-zero. No instruction
+    /// that writes flags may come between this and the instruction that reads them.
     pub(super) fn flags(&mut self, condition: Value) -> Cond {
         let inner = self.local(condition, Type::I32);
         match inner.and_then(|inner| Some((inner, self.comparison(inner)?))) {
@@ -444,7 +445,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// How a value compares, if it is a comparison.
+    /// The comparison that `value` is, if it is one.
     fn comparison(&self, value: Value) -> Option<Comparison> {
         match self.func.op(value).family() {
             Family::Compare(op) => Some(Comparison::Integers(op)),
@@ -458,7 +459,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Sets the flags by a comparison, and says which of them mean that it holds.
+    /// Sets the flags by a comparison, and returns the condition that is true if the comparison is.
     fn compare(&mut self, value: Value, comparison: Comparison) -> Cond {
         let func = self.func;
         let inst = func.inst(value);
@@ -490,7 +491,7 @@ impl Lower<'_, '_> {
                 match op {
                     FloatCompare::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
                     FloatCompare::Fne => self.compare_floats(a, b, ty, Cond::FloatNE),
-                    // The carry flag is set for unordered operands too, so only "above" implies an order.
+                    // Unordered operands set the carry flag too, so that only "above" implies an order.
                     FloatCompare::Flt => self.compare_floats(b, a, ty, Cond::A),
                     FloatCompare::Fgt => self.compare_floats(a, b, ty, Cond::A),
                     FloatCompare::Fle => self.compare_floats(b, a, ty, Cond::AE),
@@ -511,14 +512,14 @@ impl Lower<'_, '_> {
             return cond;
         }
         if let Some(imm) = self.immediate(b, width) {
-            let (rm, width) = match self.take_byte(a, imm, cond) {
+            let (rm, width) = match self.fold_byte(a, imm, cond) {
                 Some(mem) => (Rm::Mem(mem), Width::B),
                 None => (self.rm(a, ty), width),
             };
             self.push(Inst::new(Asm::Cmp, width).rm(rm).imm(imm));
             return cond;
         }
-        if self.can_take_load(a, ty) && !self.can_take_load(b, ty) {
+        if self.can_fold_load(a, ty) && !self.can_fold_load(b, ty) {
             let src = self.reg(b);
             let rm = self.rm(a, ty);
             self.push(Inst::new(Asm::Cmp, width).src(src).rm(rm));
@@ -530,17 +531,17 @@ impl Lower<'_, '_> {
         cond
     }
 
-    /// A byte that is loaded only to be compared with `imm` can be compared in memory if the outcome is the same for
-    /// bytes: both zero-extended, and no sign in question.
-    fn take_byte(&mut self, value: Value, imm: i64, cond: Cond) -> Option<Mem> {
+    /// Folds the load of a byte that is compared with `imm`, if comparing bytes gives the same result: both are zero-extended,
+    /// and the comparison is not signed.
+    fn fold_byte(&mut self, value: Value, imm: i64, cond: Cond) -> Option<Mem> {
         let value = self.resolve(value);
         let ty = self.func.ty(value);
         let signless = matches!(cond, Cond::E | Cond::NE | Cond::B | Cond::AE | Cond::BE | Cond::A);
         let fits = self.func.op(value) == Op::Load8U && signless && (0..=255).contains(&imm);
-        (fits && self.can_take_load(value, ty)).then(|| self.take(value))
+        (fits && self.can_fold_load(value, ty)).then(|| self.fold(value))
     }
 
-    /// Sets the flags as comparing with zero does, for a reader of `cond`.
+    /// Sets the flags like a comparison with zero, for an instruction that reads `cond`.
     fn test_zero(&mut self, value: Value, ty: Type, cond: Cond) {
         let width = width(ty);
         if let Some(inner) = self.single(value, ty).filter(|&inner| self.func.op(inner) == Op::And) {
@@ -559,7 +560,7 @@ impl Lower<'_, '_> {
             };
             return self.push(inst);
         }
-        if let Some(mem) = self.take_byte(value, 0, cond) {
+        if let Some(mem) = self.fold_byte(value, 0, cond) {
             return self.push(Inst::new(Asm::Cmp, Width::B).mem(mem));
         }
         let inst = match self.rm(value, ty) {
@@ -586,7 +587,7 @@ impl Lower<'_, '_> {
             return;
         }
         let dst = self.result(value);
-        // Operands first: making them may write flags.
+        // Operands first, because computing them may write flags.
         let registers = (self.reg(then), self.reg(otherwise));
         let mut cond = self.flags(condition);
         let (mut then_reg, mut otherwise_reg) = registers;
@@ -595,13 +596,13 @@ impl Lower<'_, '_> {
             (then_reg, otherwise_reg) = (otherwise_reg, then_reg);
             cond = Cond::FloatNE;
         }
-        // The operand that is overwritten should be one that has no other use.
+        // The operand that is overwritten should be one without another use.
         let _ = (then, otherwise);
         let op = if class(ty) == Class::Float { Asm::FloatSelect } else { Asm::Cmov };
         self.push(Inst::new(op, width(ty)).dst(dst).src(otherwise_reg).reg(then_reg).cond(cond));
     }
 
-    /// `a < b ? a : b` is exactly `vmin a, b`, NaNs and zeros included; likewise the other three forms.
+    /// `a < b ? a : b` is exactly `vmin a, b`, NaNs and zeros included, and likewise for the other three forms.
     fn lower_float_select_as_min_max(&mut self, value: Value) -> bool {
         let func = self.func;
         let args = func.args(value);
@@ -628,7 +629,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// Bits in an integer of type `ty`.
+/// The number of bits of an integer of type `ty`.
 pub(super) fn bits(ty: Type) -> u32 {
     if ty == Type::I32 { 32 } else { 64 }
 }

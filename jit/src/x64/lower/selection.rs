@@ -1,6 +1,6 @@
-//! The state of instruction selection, and how selecting an instruction requests its operands.
+//! The state of instruction selection, and the requests for operands.
 
-use super::facts::Facts;
+use super::value_info::ValueInfo;
 use crate::ir::family::{Family, Global, Load};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
@@ -13,39 +13,39 @@ use weir_contract::Layout;
 pub struct Lower<'l, 'a> {
     /// The function.
     pub func: &'l Func<'a>,
-    /// The request it is compiled for.
+    /// The request for which it is compiled.
     pub request: &'l Request<'l>,
-    /// Where the instance has its records.
+    /// The offsets of the instance's records.
     pub layout: Layout,
-    /// Facts about the values.
-    pub facts: Facts,
-    /// Registers of the values that are in one.
+    /// ValueInfo about the values.
+    pub info: ValueInfo,
+    /// By value, its register, if it has one.
     pub regs: Vec<Reg>,
-    /// Loads that became part of their user.
-    pub taken: Vec<bool>,
-    /// The code that is made.
+    /// By value, whether it is a load that was folded into its user.
+    pub folded: Vec<bool>,
+    /// The code being built.
     pub code: Code,
-    /// All instructions so far, last instruction first.
+    /// All instructions so far, the last one first.
     pub reversed: Vec<Inst>,
-    /// Instructions of the value being selected, first instruction first.
+    /// The instructions of the value being selected, the first one first.
     pub pending: Vec<Inst>,
     /// The block of that value.
     pub block: Block,
-    /// Its index in the block.
+    /// The value's index in the block.
     pub position: usize,
-    /// How many instructions before it in the block may trap or write.
+    /// The number of instructions before it in the block that may trap or write.
     pub effects: u32,
-    /// Its offset in the module.
+    /// The value's offset in the module.
     pub pc: u32,
-    /// Holds memory 0's base, if it is read.
+    /// The register with memory 0's base, if it is read.
     pub memory_base: Reg,
-    /// Hold the addresses of the memories' records, if they are read.
+    /// The registers with the addresses of the memories' records, if they are read.
     pub memory_records: Vec<Reg>,
-    /// Holds the interpreter's frame, if it is read.
+    /// The register with the interpreter's frame, if it is read.
     pub frame: Reg,
 }
 
-/// How much of a register a value takes.
+/// The number of bits that a value takes in a register.
 pub fn width(ty: Type) -> Width {
     match ty {
         Type::I32 | Type::F32 => Width::D,
@@ -68,18 +68,18 @@ impl Lower<'_, '_> {
         self.reversed.extend(self.pending.drain(..).rev());
     }
 
-    /// The value whose register `value` is in.
+    /// The value whose register holds `value`.
     pub fn resolve(&self, value: Value) -> Value {
-        self.facts.alias[value.index()]
+        self.info.alias[value.index()]
     }
 
-    /// The bits of a constant, extended with zeros; a vector is none, but see [`Lower::vector_constant`].
+    /// The bits of a scalar constant, zero-extended. For vectors see [`Lower::vector_constant`].
     pub fn constant(&self, value: Value) -> Option<u64> {
         let value = self.resolve(value);
         self.func.as_const(value).filter(|_| self.func.ty(value) != Type::V128)
     }
 
-    /// A constant as an immediate, if it is one that 32 bits can hold.
+    /// A constant as an immediate, if it fits in 32 bits.
     pub fn immediate(&self, value: Value, width: Width) -> Option<i64> {
         let bits = self.constant(value)?;
         match width {
@@ -88,25 +88,25 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The instruction that defines `value` if it may become part of the one being selected: pure, of the type that the
-    /// user takes it for, and in the same block.
+    /// The instruction that defines `value`, if it may be folded into the one being selected: it is pure, has the type that the
+    /// user expects, and is in the same block.
     pub fn local(&self, value: Value, ty: Type) -> Option<Value> {
         let value = self.resolve(value);
         let op = self.func.op(value);
         let pure = op.effect() == Effect::Pure && !op.is_defined_elsewhere() && op != Op::OsrSlot;
-        (pure && self.func.ty(value) == ty && self.facts.homes.of(value) == self.block).then_some(value)
+        (pure && self.func.ty(value) == ty && self.info.def_blocks.of(value) == self.block).then_some(value)
     }
 
-    /// The same if it has no other use.
+    /// The same, if `value` has no other use.
     pub fn single(&self, value: Value, ty: Type) -> Option<Value> {
-        self.local(value, ty).filter(|value| self.facts.uses[value.index()] == 1)
+        self.local(value, ty).filter(|value| self.info.uses[value.index()] == 1)
     }
 
     pub fn fresh(&mut self, ty: Type) -> Reg {
         if ty == Type::V128 { self.code.new_wide_reg() } else { self.code.new_reg(class(ty)) }
     }
 
-    /// The register that `value` is in; a constant is put into a new one.
+    /// The register of `value`; a constant is loaded into a new one.
     pub fn reg(&mut self, value: Value) -> Reg {
         let value = self.resolve(value);
         if let Some(bits) = self.constant(value) {
@@ -137,7 +137,7 @@ impl Lower<'_, '_> {
         Mem::constant(self.code.pool.offset(bits.into(), bytes))
     }
 
-    /// The register that the selected instruction defines for `value`, requested or not.
+    /// The register that the selected instruction defines for `value`, whether it was requested or not.
     pub fn result(&mut self, value: Value) -> Reg {
         match self.regs[value.index()] {
             reg if reg.is_none() => self.fresh(self.func.ty(value)),
@@ -145,10 +145,10 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// `value` as right operand: in memory if it is a load that may be taken or a constant float or vector, else in a
+    /// `value` as a right operand: in memory if it is a load that may be folded or a constant float or vector, else in a
     /// register.
     pub fn rm(&mut self, value: Value, ty: Type) -> Rm {
-        if let Some(mem) = self.take_load(value, ty) {
+        if let Some(mem) = self.fold_load(value, ty) {
             return Rm::Mem(mem);
         }
         match self.constant(value) {
@@ -160,15 +160,15 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Whether [`Lower::rm`] would find a load to take.
-    pub fn can_take_load(&self, value: Value, ty: Type) -> bool {
+    /// Whether [`Lower::rm`] would fold a load.
+    pub fn can_fold_load(&self, value: Value, ty: Type) -> bool {
         let value = self.resolve(value);
         let (i, op) = (value.index(), self.func.op(value));
         let available = self.func.ty(value) == ty
-            && self.facts.homes.of(value) == self.block
-            && self.facts.uses[i] == 1
+            && self.info.def_blocks.of(value) == self.block
+            && self.info.uses[i] == 1
             && self.regs[i].is_none();
-        let before = self.facts.effects_before[i];
+        let before = self.info.effects_before[i];
         available
             && if op == Op::GlobalGet {
                 before == self.effects
@@ -177,8 +177,8 @@ impl Lower<'_, '_> {
             }
     }
 
-    /// The place of `value` if it is a load of all its bits, or of a global, that may be taken.
-    pub fn take_load(&mut self, value: Value, ty: Type) -> Option<Mem> {
+    /// The address of `value` if it is a load of all its bits, or of a global, that may be folded.
+    pub fn fold_load(&mut self, value: Value, ty: Type) -> Option<Mem> {
         let value = self.resolve(value);
         let whole = match self.func.op(value).family() {
             Family::Load(load) => match load {
@@ -195,16 +195,16 @@ impl Lower<'_, '_> {
             Family::Store(_) | Family::Memory(_) | Family::Table(_) => false,
             Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
         };
-        (whole && self.can_take_load(value, ty)).then(|| self.take(value))
+        (whole && self.can_fold_load(value, ty)).then(|| self.fold(value))
     }
 
-    /// Makes an access or `global_get` part of the instruction being selected.
-    pub fn take(&mut self, value: Value) -> Mem {
-        self.taken[value.index()] = true;
+    /// Folds an access or `global_get` into the instruction being selected.
+    pub fn fold(&mut self, value: Value) -> Mem {
+        self.folded[value.index()] = true;
         if self.func.op(value) == Op::GlobalGet { self.global(self.func.inst(value).aux) } else { self.access(value) }
     }
 
-    /// Loads a value of `value`'s type from a slot.
+    /// Loads `value` from memory.
     pub fn load(&mut self, value: Value, mem: Mem) {
         let ty = self.func.ty(value);
         let op = if ty.is_float() { Asm::Vmov } else { Asm::Mov };

@@ -10,7 +10,7 @@ use weir_bytecode::Trap;
 use weir_contract::{Helper, TableCtx, TableEntry};
 
 impl Lower<'_, '_> {
-    /// The address of a table's element; traps with `trap` beyond the end.
+    /// The address of a table element. Traps with `trap` if the index is out of bounds.
     pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> Reg {
         let index = self.reg(index);
         let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);

@@ -1,7 +1,8 @@
-//! Selection of instructions on vectors. TABLE 1 gives the operation and the shape of the lanes: one arm serves all shapes,
-//! of which the width of the *operands'* lanes remains, by which TABLE 3 names its rows.
+//! Selection of vector instructions. TABLE 1 gives the lane operation and the shape, so that one arm serves all shapes.
+//! TABLE 3 names its rows by the width of the *operands'* lanes.
 //!
-//! Beyond what every function needs, the processor must have AVX2, for its broadcasts. Processors with BMI2 nearly always have it.
+//! Vectors need AVX2 in addition to what every function needs, for its broadcasts. Processors with BMI2 nearly always
+//! have it.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -21,7 +22,7 @@ use weir_bytecode::lanes::{
 };
 use weir_bytecode::semantics::vector;
 
-/// Refuses vectors that the processor has no instructions for.
+/// Refuses functions with vectors if the processor lacks the instructions.
 pub(super) fn check_processor(func: &Func<'_>, cfg: &Cfg) -> Result<(), Refusal> {
     let values = cfg.order().iter().flat_map(|&block| &func.block(block).insts);
     let mut types = values.map(|&value| func.ty(value)).chain(func.params.iter().copied()).chain(func.results.iter().copied());
@@ -36,13 +37,13 @@ impl Lower<'_, '_> {
         let Some(reg) = self.vector(value) else { return };
         let dst = self.result(value);
         match self.pending.last_mut() {
-            // A new register, which nothing else reads.
+            // A new register that nothing else reads.
             Some(last) if last.dst == reg => last.dst = dst,
             _ => self.push(Inst::new(Asm::Vmov, Width::X).dst(dst).reg(reg)),
         }
     }
 
-    /// Selects all of an instruction but where its result goes: that is returned. Questions that flags answer have none.
+    /// Selects an instruction and returns the register of its result, or `None` if the result is in the flags.
     fn vector(&mut self, value: Value) -> Option<Reg> {
         let Lanes { from, shape, op } = self.lanes(value);
         let width = lane_width(from);
@@ -105,17 +106,17 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// What the instruction does to which lanes.
+    /// The lane operation of the instruction.
     fn lanes(&self, value: Value) -> Lanes {
         self.vector_opcode(value).lanes().expect("it accesses no memory")
     }
 
-    /// The arguments of an instruction that has `N`.
+    /// The `N` arguments of an instruction.
     fn operands<const N: usize>(&self, value: Value) -> [Value; N] {
         self.func.args(value).try_into().expect("TABLE 1 says how many operands it has")
     }
 
-    /// Operations that see no lanes.
+    /// Selects operations on the whole vector.
     fn whole_vector(&mut self, op: Whole, value: Value) -> Option<Reg> {
         Some(match op {
             Whole::Const => self.vector_constant_reg(self.func.as_vector(value).expect("its arguments are constants")),
@@ -139,7 +140,7 @@ impl Lower<'_, '_> {
                 let [a, b] = self.operands(value);
                 self.commutative(Asm::Pxor, Width::X, a, b)
             }
-            // Without the bits of the *second* operand.
+            // `andn` inverts its first operand, WebAssembly's `andnot` the *second*.
             Whole::Andnot => {
                 let [a, b] = self.operands(value);
                 self.lanewise(Asm::Pandn, Width::X, b, a)
@@ -242,12 +243,12 @@ impl Lower<'_, '_> {
         Mem::constant(self.code.pool.offset(bits, 16))
     }
 
-    /// A vector of which only the lower half is read, as right operand: in memory if it is a load of 8 bytes that may
-    /// be taken. A load of 16 may not: it traps where one of 8 doesn't.
+    /// A vector of which only the lower half is read, as a right operand: in memory if it is a load of 8 bytes that may be
+    /// folded. A load of 16 bytes may not be folded, because it can trap where one of 8 bytes does not.
     fn low_half(&mut self, value: Value) -> Rm {
         let value = self.resolve(value);
-        if self.func.op(value) == Op::Load64U && self.can_take_load(value, Type::V128) {
-            return Rm::Mem(self.take(value));
+        if self.func.op(value) == Op::Load64U && self.can_fold_load(value, Type::V128) {
+            return Rm::Mem(self.fold(value));
         }
         Rm::Reg(self.reg(value))
     }
@@ -281,14 +282,14 @@ impl Lower<'_, '_> {
         self.three(op, width, src, rm)
     }
 
-    /// The same where the operands may change places: what can be in memory goes to the right.
+    /// The same for a commutative operation: an operand that can be in memory goes to the right.
     fn commutative(&mut self, op: Asm, width: Width, a: Value, b: Value) -> Reg {
-        let in_memory = |value| self.vector_constant(value).is_some() || self.can_take_load(value, Type::V128);
+        let in_memory = |value| self.vector_constant(value).is_some() || self.can_fold_load(value, Type::V128);
         let (a, b) = if in_memory(a) && !in_memory(b) { (b, a) } else { (a, b) };
         self.lanewise(op, width, a, b)
     }
 
-    /// Every bit inverted.
+    /// `a` with every bit inverted.
     fn inverted(&mut self, a: Reg) -> Reg {
         let ones = self.vector_constant_reg(u128::MAX);
         self.three(Asm::Pxor, Width::X, a, ones)
@@ -302,7 +303,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Por, Width::X, ones, zeros)
     }
 
-    /// Whether `value` is a test of a vector that sets flags.
+    /// Whether `value` is a vector test that sets flags.
     pub(super) fn tests_vector(&self, value: Value) -> bool {
         self.func.op(value) == Op::Vector
             && match self.lanes(value).op {
@@ -320,7 +321,7 @@ impl Lower<'_, '_> {
             }
     }
 
-    /// Sets the flags by such a question, and says which of them mean yes.
+    /// Sets the flags by such a test, and returns the condition that is true if the test is.
     pub(super) fn test_vector(&mut self, value: Value) -> Cond {
         let a = self.func.args(value)[0];
         let Lanes { shape, .. } = self.lanes(value);
@@ -369,13 +370,13 @@ impl Lower<'_, '_> {
         self.add_neighbours(a, width, signed)
     }
 
-    /// `(a ^ sign) - sign`: negated where `sign` is all ones; and sign-extended from the bit that is set in `sign`.
+    /// `(a ^ sign) - sign`: negated where `sign` is all ones, or sign-extended from the bit that is set in `sign`.
     fn with_sign(&mut self, width: Width, a: Reg, sign: impl Into<Rm> + Copy) -> Reg {
         let flipped = self.three(Asm::Pxor, Width::X, a, sign);
         self.three(Asm::Psub, width, flipped, sign)
     }
 
-    /// The bits in each half of a byte are looked up (W. Muła, "SSSE3: fast popcount", 2008).
+    /// Looks up the bit count of each half of a byte (W. Muła, "SSSE3: fast popcount", 2008).
     fn popcnt_bytes(&mut self, a: Value) -> Reg {
         const COUNTS: u128 = 0x04030302_03020201_03020201_02010100;
         let a = self.reg(a);
@@ -389,7 +390,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Padd, Width::B, low, high)
     }
 
-    /// The lower or the upper half of the lanes, each twice as wide.
+    /// The lower or the upper half of the lanes, extended to twice their width.
     fn extend(&mut self, width: Width, a: Value, low: bool, signed: bool) -> Reg {
         if low {
             let a = self.low_half(a);
@@ -404,18 +405,18 @@ impl Lower<'_, '_> {
         self.three(Asm::PunpckHigh, width, a, zero)
     }
 
-    /// Sums of neighbours, in lanes twice as wide: products with ones.
+    /// Sums of adjacent lanes, in lanes twice as wide: products with ones.
     fn add_neighbours(&mut self, a: Reg, width: Width, signed: bool) -> Reg {
         let ones = self.vector_mem(splat(width, 1));
         match (width, signed) {
-            // Of the factors the left one is unsigned.
+            // The left factor is unsigned.
             (Width::B, true) => {
                 let ones = self.vector_constant_reg(splat(width, 1));
                 self.three(Asm::PmaddMixed, width, ones, a)
             }
             (Width::B, false) => self.three(Asm::PmaddMixed, width, a, ones),
             (_, true) => self.three(Asm::Pmadd, width, a, ones),
-            // 2¹⁵ less each, and twice that added.
+            // Subtracts 2¹⁵ from each lane, and adds twice that.
             _ => {
                 let (bias, twice) = (self.vector_mem(splat(Width::W, 0x8000)), self.vector_mem(splat(Width::D, 0x10000)));
                 let signed = self.three(Asm::Pxor, Width::X, a, bias);
@@ -445,7 +446,7 @@ impl Lower<'_, '_> {
             Integer::DotS => self.commutative(Asm::Pmadd, width, a, b),
             Integer::RelaxedDotS => self.dot_bytes(a, b),
             Integer::Q15mulrSatS | Integer::RelaxedQ15mulrS => {
-                // Only -1 times -1 is too great: it comes out as -1, and is inverted.
+                // Only -1 times -1 overflows: the result is -1, and is inverted.
                 let products = self.commutative(Asm::PmulRound, width, a, b);
                 let least = self.vector_mem(splat(Width::W, 0x8000));
                 let overflowed = self.three(Asm::Pcmpeq, width, products, least);
@@ -459,7 +460,7 @@ impl Lower<'_, '_> {
             Compare::Eq => return self.commutative(Asm::Pcmpeq, width, a, b),
             Compare::GtS => return self.lanewise(Asm::Pcmpgt, width, a, b),
             Compare::LtS => return self.lanewise(Asm::Pcmpgt, width, b, a),
-            // At least as great as the other: the greater of both.
+            // `a >= b` if a is the maximum of both; likewise for `<=`.
             Compare::GeU | Compare::LeU => {
                 let op = if op == Compare::GeU { Asm::PmaxU } else { Asm::PminU };
                 let (a, b) = (self.reg(a), self.rm(b, Type::V128));
@@ -476,7 +477,7 @@ impl Lower<'_, '_> {
         self.inverted(holds)
     }
 
-    /// A comparison with constants that would have to be inverted, as one with the numbers next to them that need not.
+    /// A comparison with constants whose result would have to be inverted, as one with the adjacent numbers, which need not be.
     fn compare_with_next(&mut self, op: Compare, width: Width, a: Value, b: Value) -> Option<Reg> {
         let (up, signed) = match op {
             Compare::GtU => (true, false),
@@ -504,7 +505,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// The product of the lower halves, and of each upper with the other's lower half, 2³² times as much.
+    /// The product of the lower halves, plus 2³² times the products of each upper half with the other's lower half.
     fn multiply_quads(&mut self, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [of_a, of_b] = [(a, b), (b, a)].map(|(a, b)| {
@@ -517,7 +518,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Padd, Width::Q, lower, upper)
     }
 
-    /// Products of the lower or upper halves of the lanes, twice as wide.
+    /// Products of the lower or upper halves of the lanes, in lanes twice as wide.
     fn multiply_halves(&mut self, op: Product, width: Width, a: Value, b: Value) -> Reg {
         let (low, signed) = match op {
             Product::ExtmulLowS => (true, true),
@@ -546,7 +547,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Sums of neighbouring bytes' products, which wrap around: those of the even bytes and those of the odd ones.
+    /// Sums of adjacent products of bytes, with wrap-around: the products of the even bytes plus those of the odd ones.
     fn dot_bytes(&mut self, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [even_a, even_b] = [a, b].map(|arg| self.two_imm(Asm::PsllImm, Width::W, arg, 8));
@@ -556,7 +557,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Padd, Width::W, even, odd)
     }
 
-    /// `a | b` as a selection of bytes if it rotates lanes by whole bytes: one of them shifted left, the other one right.
+    /// `a | b` as a selection of bytes, if it rotates lanes by whole bytes: one is the lane shifted left, the other one right.
     fn byte_rotation(&self, a: Value, b: Value) -> Option<(Value, [u8; 16])> {
         let shift = |value| {
             let inner = self.single(value, Type::V128).filter(|&inner| self.func.op(inner) == Op::Vector)?;
@@ -581,8 +582,8 @@ impl Lower<'_, '_> {
         whole.then(|| (value, std::array::from_fn(lane)))
     }
 
-    /// Shifts by the count modulo the lanes' width. There are none of bytes: those of twice the width are, and bits
-    /// that came from the neighbour are masked.
+    /// Shifts by the count modulo the width of the lanes. There are no byte shifts: lanes of twice the width are shifted, and
+    /// bits that came from the neighbour are masked.
     fn shift_lanes(&mut self, op: Shift, width: Width, a: Value, count: Value) -> Reg {
         let bits = 8 << width as u32;
         let a = self.reg(a);
@@ -632,7 +633,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The same by a constant, neither 0 nor as wide as the lanes.
+    /// The same with a constant count between 0 and the width of the lanes, both excluded.
     fn shift_lanes_by(&mut self, op: Shift, width: Width, a: Reg, count: u8) -> Reg {
         match (op, width) {
             (Shift::ShrS, Width::B | Width::Q) => {
@@ -653,7 +654,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// Width of the lanes of a shape.
+/// The width of a shape's lanes.
 fn lane_width(shape: Shape) -> Width {
     match shape {
         Shape::V128 => Width::X,
@@ -664,12 +665,12 @@ fn lane_width(shape: Shape) -> Width {
     }
 }
 
-/// Bytes in a lane.
+/// The number of bytes in a lane.
 fn size_of_lane(width: Width) -> usize {
     1 << width as usize
 }
 
-/// Each lane plus or minus 1, if that is a number for all of them.
+/// Each lane plus or minus 1, if none of them overflows.
 fn next_lanes(bits: u128, width: Width, up: bool, signed: bool) -> Option<u128> {
     let size = 8 * size_of_lane(width);
     let mask = (1u128 << size) - 1;

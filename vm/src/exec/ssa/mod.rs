@@ -37,7 +37,7 @@ use weir_bytecode::Trap;
 use weir_contract::{FuncRef, InstanceCtx, StackCtx, Status, slot_words};
 use weir_jit::Options;
 use weir_jit::compile::{CompileStats, translate};
-use weir_jit::ir::{Entry, Func, Outcome, Stop, eval};
+use weir_jit::ir::{Entry, EvalError, Func, Outcome, eval};
 use weir_jit::{Backend, Refusal};
 use world::Guest;
 
@@ -291,8 +291,8 @@ unsafe fn evaluate_at(
                 let next = guest.find(callee).map_err(|trap| failed(trap.into(), pc))?;
                 (args, slot_words(&guest.callee_type(callee).params), Some(next))
             }
-            Err(Stop::Failed { why, pc }) => return Err(failed(why, pc)),
-            Err(Stop::Steps) => unreachable!("2⁶⁴ steps take centuries"),
+            Err(EvalError::Failed { why, pc }) => return Err(failed(why, pc)),
+            Err(EvalError::Steps) => unreachable!("2⁶⁴ steps take centuries"),
         };
         for (i, &slot) in slots.iter().enumerate() {
             write_slot(args.add(i * words), words, slot);

@@ -25,7 +25,7 @@ fn sign(width: Width) -> u128 {
 }
 
 impl Lower<'_, '_> {
-    /// The constant whose lanes are all `value`.
+    /// A constant with `value` in all lanes.
     fn floats(&mut self, width: Width, value: f64) -> Mem {
         self.vector_mem(splat(width, bits(width, value)))
     }
@@ -80,14 +80,14 @@ impl Lower<'_, '_> {
 
     pub(super) fn binary_floats(&mut self, op: Float, width: Width, a: Value, b: Value) -> Reg {
         match op {
-            // NaN payloads may differ with the order of operands, which WebAssembly leaves open.
+            // NaN payloads may depend on the order of operands, which WebAssembly leaves open.
             Float::Add => self.commutative(Asm::VaddAll, width, a, b),
             Float::Mul => self.commutative(Asm::VmulAll, width, a, b),
             Float::Sub => self.lanewise(Asm::VsubAll, width, a, b),
             Float::Div => self.lanewise(Asm::VdivAll, width, a, b),
             Float::Min | Float::RelaxedMin => self.min_lanes(width, a, b),
             Float::Max | Float::RelaxedMax => self.max_lanes(width, a, b),
-            // Where the comparison fails, the right operand: here the first one.
+            // If the comparison is false, the result is the right operand, which is the first one here.
             Float::Pmin => self.lanewise(Asm::VminAll, width, b, a),
             Float::Pmax => self.lanewise(Asm::VmaxAll, width, b, a),
         }
@@ -110,8 +110,8 @@ impl Lower<'_, '_> {
         self.three_imm(Asm::VcmpAll, width, src, rm, predicate)
     }
 
-    /// Both orders differ where one of them finds the other zero, or a number instead of a NaN; merged, the bits of
-    /// two zeros are the lesser one and those of a NaN and anything are a NaN.
+    /// The minimum in both orders differs if one compares the other zero, or a number with a NaN. Merging both with "or" gives
+    /// the lesser of two zeros, and a NaN if either operand is one.
     fn min_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VminAll, width, a, b));
@@ -121,7 +121,7 @@ impl Lower<'_, '_> {
         self.without_payload(width, quiet, nans)
     }
 
-    /// The same for the greater zero: -0 less -0 is 0.
+    /// The same for the maximum and the greater zero: -0 minus -0 is 0.
     fn max_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VmaxAll, width, a, b));
@@ -132,7 +132,7 @@ impl Lower<'_, '_> {
         self.without_payload(width, quiet, nans)
     }
 
-    /// In the lanes where `nans` is all ones, of `a` only sign, exponent and the bit that makes a NaN quiet.
+    /// In the lanes where `nans` is all ones, keeps only sign, exponent and the quiet bit of `a`.
     fn without_payload(&mut self, width: Width, a: Reg, nans: Reg) -> Reg {
         let kept = if width == Width::Q { 13 } else { 10 };
         let payload = self.two_imm(Asm::PsrlImm, width, nans, kept);
@@ -150,7 +150,7 @@ impl Lower<'_, '_> {
         self.three(Asm::VaddAll, width, product, c)
     }
 
-    /// Below the exponent of 2⁵², the integer is the fraction.
+    /// As a fraction below the exponent of 2⁵², the integer is exact.
     fn unsigned_to_doubles(&mut self, a: Value) -> Reg {
         let (a, exponent) = (self.reg(a), self.vector_mem(splat(Width::D, bits(Width::Q, 2f64.powi(52)) >> 32)));
         let offset = self.floats(Width::Q, 2f64.powi(52));
@@ -158,7 +158,7 @@ impl Lower<'_, '_> {
         self.three(Asm::VsubAll, Width::Q, above, offset)
     }
 
-    /// Both halves are exact, so is 2¹⁶ times the upper one: only the sum is rounded.
+    /// Both halves are exact, and so is 2¹⁶ times the upper one; only the sum is rounded.
     fn unsigned_to_singles(&mut self, a: Value) -> Reg {
         let (a, half, scale) = (self.reg(a), self.vector_mem(splat(Width::D, 0xFFFF)), self.floats(Width::D, 65536.0));
         let upper = self.two_imm(Asm::PsrlImm, Width::D, a, 16);
@@ -168,13 +168,13 @@ impl Lower<'_, '_> {
         self.three(Asm::VaddAll, Width::D, upper, lower)
     }
 
-    /// `a` with 0 in the place of NaNs.
+    /// `a` with 0 in place of NaNs.
     fn without_nans(&mut self, width: Width, a: Reg) -> Reg {
         let numbers = self.three_imm(Asm::VcmpAll, width, a, a, EQUAL);
         self.three(Asm::Vand, Width::X, a, numbers)
     }
 
-    /// What is too great or too small becomes the least integer; too great, it is inverted.
+    /// Values out of range become the least integer; those that are too great are inverted to the greatest.
     fn singles_to_signed(&mut self, a: Value) -> Reg {
         let (a, limit) = (self.reg(a), self.floats(Width::D, 2f64.powi(31)));
         let numbers = self.without_nans(Width::D, a);
@@ -183,10 +183,10 @@ impl Lower<'_, '_> {
         self.three(Asm::Pxor, Width::X, converted, great)
     }
 
-    /// From 2³¹ on, where the conversion gives just that, what exceeds it is converted on its own and added.
+    /// From 2³¹ on, where the conversion gives that value, the excess is converted separately and added.
     fn singles_to_unsigned(&mut self, a: Value) -> Reg {
         let (a, zero, limit) = (self.reg(a), self.vector_constant_reg(0), self.floats(Width::D, 2f64.powi(31)));
-        // The right operand for NaNs.
+        // For NaNs the result is the right operand.
         let numbers = self.three(Asm::VmaxAll, Width::D, a, zero);
         let excess = self.three(Asm::VsubAll, Width::D, numbers, limit);
         let great = self.three_imm(Asm::VcmpAll, Width::D, excess, limit, NOT_LESS);
@@ -197,7 +197,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Padd, Width::D, converted, excess)
     }
 
-    /// The greatest integer is a double; what is too small becomes the least one.
+    /// The greatest integer is exact as a double, and limits the values; those that are too small become the least integer.
     fn doubles_to_signed(&mut self, a: Value) -> Reg {
         let (a, greatest) = (self.reg(a), self.floats(Width::Q, i32::MAX.into()));
         let numbers = self.without_nans(Width::Q, a);
@@ -205,11 +205,11 @@ impl Lower<'_, '_> {
         self.two(Asm::DoubleToInt, Width::X, low)
     }
 
-    /// Brought into range and added to 2⁵², the integer is the lower half of the bits.
+    /// After limiting to the range and adding 2⁵², the integer is the lower half of the bits.
     fn doubles_to_unsigned(&mut self, a: Value) -> Reg {
         let (a, zero) = (self.reg(a), self.vector_constant_reg(0));
         let (greatest, offset) = (self.floats(Width::Q, u32::MAX.into()), self.floats(Width::Q, 2f64.powi(52)));
-        // The right operand for NaNs.
+        // For NaNs the result is the right operand.
         let high = self.three(Asm::VmaxAll, Width::Q, a, zero);
         let low = self.three(Asm::VminAll, Width::Q, high, greatest);
         let whole = self.two_imm(Asm::VroundAll, Width::Q, low, TRUNC as u8);

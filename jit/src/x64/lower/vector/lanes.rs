@@ -1,4 +1,4 @@
-//! Single lanes, and lanes that change places.
+//! Single lanes, and permutations of lanes.
 
 use super::{Lower, lane_width, splat};
 use crate::ir::family::{Family, Load};
@@ -8,13 +8,12 @@ use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
 use crate::x64::lower::selection;
 use weir_bytecode::lanes::{Lane, LaneOp, Lanes};
 
-/// In a selection of bytes: none, but zero. What the processor takes for it has the sign bit set.
+/// In a selection of bytes, a zero. The processor writes zero for an index with the sign bit set.
 const ZERO: u8 = 0x80;
 
 impl Lower<'_, '_> {
-    /// A load of a number of `width` that may become part of its user, the only one, whatever it would do with the
-    /// other bits.
-    fn take_lane(&mut self, value: Value, width: Width) -> Option<Mem> {
+    /// Folds a load of a number of `width` bits into its only user, which ignores the other bits.
+    fn fold_lane(&mut self, value: Value, width: Width) -> Option<Mem> {
         let value = self.resolve(value);
         let ty = self.func.ty(value);
         let Family::Load(op) = self.func.op(value).family() else { return None };
@@ -24,11 +23,11 @@ impl Lower<'_, '_> {
             Load::Load => width == selection::width(ty),
             Load::Load32S | Load::Load32U | Load::Load64U => false,
         };
-        (fits && self.can_take_load(value, ty)).then(|| self.take(value))
+        (fits && self.can_fold_load(value, ty)).then(|| self.fold(value))
     }
 
     pub(super) fn splat(&mut self, a: Value, width: Width) -> Reg {
-        if let Some(mem) = self.take_lane(a, width) {
+        if let Some(mem) = self.fold_lane(a, width) {
             return self.two(Asm::Pbroadcast, width, mem);
         }
         let mut lane = self.reg(a);
@@ -50,7 +49,7 @@ impl Lower<'_, '_> {
                 self.three(if lane == 0 { Asm::MergeLow } else { Asm::MergeHigh }, Width::X, src, number)
             }
             (false, _) => {
-                let rm = match self.take_lane(b, width) {
+                let rm = match self.fold_lane(b, width) {
                     Some(mem) => Rm::Mem(mem),
                     None => Rm::Reg(self.reg(b)),
                 };
@@ -84,7 +83,7 @@ impl Lower<'_, '_> {
         extended
     }
 
-    /// `store(extract_lane(a))` as one instruction.
+    /// Selects `store(extract_lane(a))` as one instruction, if possible.
     pub(in crate::x64::lower) fn lower_lane_store(&mut self, store: Value, width: Width) -> bool {
         let stored = self.func.args(store)[1];
         let Some(inner) = self.single(stored, self.func.ty(stored)).filter(|&inner| self.func.op(inner) == Op::Vector) else {
@@ -101,7 +100,7 @@ impl Lower<'_, '_> {
         true
     }
 
-    /// The lanes' signs as a number.
+    /// The sign bits of the lanes as a number.
     pub(super) fn bitmask(&mut self, width: Width, a: Value) -> Reg {
         let a = self.reg(a);
         let dst = self.code.new_reg(Class::Int);
@@ -118,7 +117,7 @@ impl Lower<'_, '_> {
         dst
     }
 
-    /// From 16 on, indices are made negative, by an addition that saturates: there is no lane then.
+    /// Indices from 16 on are made negative by an addition with saturation, so that they select zero.
     pub(super) fn swizzle(&mut self, a: Value, b: Value) -> Reg {
         let src = self.reg(a);
         if let Some(lanes) = self.vector_constant(b) {
@@ -131,7 +130,7 @@ impl Lower<'_, '_> {
         self.three(Asm::Pshufb, Width::B, src, lanes)
     }
 
-    /// Bytes of `a`, and from 16 on of `b`.
+    /// Bytes of `a`, and from index 16 on of `b`.
     pub(super) fn shuffle(&mut self, a: Value, b: Value, mut lanes: [u8; 16]) -> Reg {
         let (a, b) = (self.resolve(a), self.resolve(b));
         if a == b {
@@ -153,9 +152,9 @@ impl Lower<'_, '_> {
         self.three(Asm::Por, Width::X, a, b)
     }
 
-    /// A shuffle of two vectors for which there is an instruction.
+    /// Selects a shuffle of two vectors for which there is a single instruction.
     fn shuffle_in_one(&mut self, a: Value, b: Value, lanes: [u8; 16]) -> Option<Reg> {
-        // The same with the operands exchanged.
+        // Also tries the operands exchanged.
         for (a, b, lanes) in [(a, b, lanes), (b, a, lanes.map(|lane| lane ^ 16))] {
             let first = lanes[0];
             if first < 16 && (first..).zip(lanes).all(|(expected, lane)| expected == lane) {
@@ -223,7 +222,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// A selection of bytes as one of `N` groups that stay together.
+/// A selection of bytes as a selection of `N` groups that stay together.
 fn groups<const N: usize>(lanes: [u8; 16]) -> Option<[u8; N]> {
     let size = 16 / N as u8;
     let together =
@@ -232,7 +231,7 @@ fn groups<const N: usize>(lanes: [u8; 16]) -> Option<[u8; N]> {
     all.then(|| std::array::from_fn(|i| lanes[i * size as usize] / size))
 }
 
-/// Lanes of `size` bytes of two vectors in turn, from byte `half` of each on.
+/// The selection that interleaves lanes of `size` bytes of two vectors, from byte `half` of each on.
 fn interleaved(size: u8, half: u8) -> [u8; 16] {
     std::array::from_fn(|i| {
         let lane = i as u8 / size;
@@ -240,7 +239,7 @@ fn interleaved(size: u8, half: u8) -> [u8; 16] {
     })
 }
 
-/// Whether the result is a lane.
+/// Whether the operation extracts a lane.
 fn extracts_lane(op: LaneOp) -> bool {
     match op {
         LaneOp::Lane(op) => match op {

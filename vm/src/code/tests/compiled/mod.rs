@@ -39,7 +39,7 @@ use weir_bytecode::{Module, Trap, ValType};
 use weir_contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
 use weir_jit::analysis::verify;
 use weir_jit::compile::{Options, Refusal, compile_ssa};
-use weir_jit::ir::eval::{Callee, Outcome, Stop, World as _, eval};
+use weir_jit::ir::eval::{Callee, EvalError, Outcome, World as _, eval};
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse};
 use weir_jit::{Backend, Compiled, Request};
@@ -173,8 +173,8 @@ impl Guest {
         let expected = match eval(func, &mut sandbox, &wide_args, 1_000_000) {
             Ok(Outcome::Return(results)) => Ok(results),
             Ok(Outcome::TailCall { callee, args, .. }) => sandbox.call(callee, &args),
-            Err(Stop::Failed { why, .. }) => Err(why),
-            Err(Stop::Steps) => panic!("it does not end: {what}"),
+            Err(EvalError::Failed { why, .. }) => Err(why),
+            Err(EvalError::Steps) => panic!("it does not end: {what}"),
         };
         let narrow = |(&slot, &ty): (&u128, &Type)| if wide(ty) { slot as u64 } else { slot as u32 as u64 };
         let expected: Answer = expected.map(|slots| slots.iter().zip(&func.results).map(narrow).collect());

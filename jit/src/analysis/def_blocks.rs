@@ -4,22 +4,22 @@ use crate::ir::{Block, Func, Value};
 
 /// The block that holds each value's instruction.
 #[derive(Clone, Debug)]
-pub struct Homes(Vec<Block>);
+pub struct DefBlocks(Vec<Block>);
 
-/// The block of a value that is in none.
+/// The block of a value that is in no block.
 const NOWHERE: Block = Block(u32::MAX);
 
-impl Homes {
-    /// Collects them. Values that are created later have none.
-    pub fn compute(func: &Func<'_>) -> Homes {
-        let mut homes = vec![NOWHERE; func.num_values()];
+impl DefBlocks {
+    /// Computes the blocks. Values that are created later have none.
+    pub fn compute(func: &Func<'_>) -> DefBlocks {
+        let mut def_blocks = vec![NOWHERE; func.num_values()];
         for block in func.blocks() {
-            func.block(block).insts.iter().for_each(|value| homes[value.index()] = block);
+            func.block(block).insts.iter().for_each(|value| def_blocks[value.index()] = block);
         }
-        Homes(homes)
+        DefBlocks(def_blocks)
     }
 
-    /// The block of `value`, which must be in one; for a value in none, a number that no block has.
+    /// The block of `value`. For a value in no block, the result is a number that no block has.
     #[inline]
     pub fn of(&self, value: Value) -> Block {
         self.0[value.index()]

@@ -1,47 +1,47 @@
 //! What selection needs to know of every value before it starts.
 
 use crate::analysis::uses::count_uses;
-use crate::analysis::{Cfg, Homes};
+use crate::analysis::{Cfg, DefBlocks};
 use crate::ir::family::{Call, Convert, Family, Integer, Table, Terminator};
 use crate::ir::{Effect, Func, Op, Type, Value};
 
-/// Facts about the values in reachable blocks, by value number.
+/// ValueInfo about the values in reachable blocks, by value number.
 #[derive(Debug)]
-pub struct Facts {
-    /// The value whose register this one shares: see [`Facts::find_aliases`]. Itself for most.
+pub struct ValueInfo {
+    /// The value whose register this one shares: see [`ValueInfo::find_aliases`]. Itself for most.
     pub alias: Vec<Value>,
     /// How often a value is used, counting the uses of its aliases.
     pub uses: Vec<u32>,
     /// i32 values whose register is read in its upper half.
     pub upper: Vec<bool>,
     /// The blocks of the values.
-    pub homes: Homes,
+    pub def_blocks: DefBlocks,
     /// How many instructions that may trap or write are before it in its block.
     pub effects_before: Vec<u32>,
 }
 
-impl Facts {
-    /// The facts about `func`, whose reachable blocks are those of `cfg`.
-    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Facts {
+impl ValueInfo {
+    /// The info about `func`, whose reachable blocks are those of `cfg`.
+    pub fn of(func: &Func<'_>, cfg: &Cfg) -> ValueInfo {
         let values = func.num_values();
-        let mut facts = Facts {
+        let mut info = ValueInfo {
             alias: (0..values as u32).map(Value).collect(),
             uses: vec![0; values],
             upper: vec![false; values],
-            homes: Homes::compute(func),
+            def_blocks: DefBlocks::compute(func),
             effects_before: vec![0; values],
         };
         for &block in cfg.order() {
             let mut effects = 0;
             for &value in &func.block(block).insts {
-                facts.effects_before[value.index()] = effects;
+                info.effects_before[value.index()] = effects;
                 effects += u32::from(!matches!(func.op(value).effect(), Effect::Pure | Effect::Read));
             }
         }
-        facts.find_upper(func, cfg);
-        facts.find_aliases(func, cfg);
-        count_uses(func, cfg.order().iter().copied(), |value| facts.alias[value.index()], &mut facts.uses);
-        facts
+        info.find_upper(func, cfg);
+        info.find_aliases(func, cfg);
+        count_uses(func, cfg.order().iter().copied(), |value| info.alias[value.index()], &mut info.uses);
+        info
     }
 
     /// Whether a phi becomes a parameter of its block.

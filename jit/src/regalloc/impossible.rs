@@ -1,6 +1,0 @@
-//! The error of register allocation.
-
-/// Why there is no allocation: the code breaks a rule of [`Client`](super::Client).
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("register allocation: {0}")]
-pub struct Impossible(pub String);
