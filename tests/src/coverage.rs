@@ -1,10 +1,10 @@
-//! Which instructions a run of modules held, and how often.
+//! Counts the instructions in the modules of a run.
 
 use std::collections::HashMap;
 use weir_bytecode::validate::{self, InvalidModule};
 use weir_bytecode::{Instrs, Opcode};
 
-/// How often each opcode occurs in the modules seen so far.
+/// The number of occurrences of each opcode in the modules added so far.
 #[derive(Default)]
 pub struct Coverage {
     counts: HashMap<Opcode, u64>,
@@ -14,7 +14,7 @@ impl Coverage {
     /// Counts the instructions of a module.
     ///
     /// # Errors
-    /// It is invalid.
+    /// The module is invalid.
     pub fn add(&mut self, wasm: &[u8]) -> Result<(), InvalidModule> {
         let module = validate::parse(wasm.into())?;
         for body in &module.bodies {
@@ -25,12 +25,12 @@ impl Coverage {
         Ok(())
     }
 
-    /// How often `op` was seen.
+    /// The number of occurrences of `op`.
     pub fn count(&self, op: Opcode) -> u64 {
         self.counts.get(&op).copied().unwrap_or(0)
     }
 
-    /// The opcodes seen fewer than `bound` times, the rarest first.
+    /// The opcodes with fewer than `bound` occurrences, the rarest first.
     pub fn below(&self, bound: u64) -> Vec<(Opcode, u64)> {
         let mut rare: Vec<_> = Opcode::ALL.iter().map(|&op| (op, self.count(op))).filter(|(_, count)| *count < bound).collect();
         rare.sort_by_key(|&(op, count)| (count, op.mnemonic()));
@@ -39,10 +39,10 @@ impl Coverage {
 }
 
 impl std::fmt::Display for Coverage {
-    /// How many are frequent, and the rarest of the others.
+    /// Writes how many opcodes are frequent, and the rarest of the others.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const RARE: u64 = 1000;
-        /// So many are named.
+        /// The number of rare opcodes that are named.
         const NAMED: usize = 30;
         let rare = self.below(RARE);
         write!(f, "{} of {} opcodes stand in them {RARE} times or more", Opcode::ALL.len() - rare.len(), Opcode::ALL.len())?;

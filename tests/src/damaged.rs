@@ -1,5 +1,5 @@
-//! Bad input: modules that were cut, flipped and spliced, and modules that declare absurd sizes. Whatever they
-//! are, loading, linking and running them ends with a result or with one error that has a message.
+//! Bad input: modules that were cut, flipped and spliced, and modules that declare absurd sizes. Loading, linking and
+//! running any of them must end with a result or with one error that has a message.
 
 use crate::engines;
 use crate::rng::Rng;
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasm_encoder as enc;
 use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, Tier, Trap, Val};
 
-/// What became of a module.
+/// How far a module got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It is malformed or invalid.
@@ -18,10 +18,10 @@ pub enum Fate {
     Ran,
 }
 
-/// The engine that bad modules are run on: with everything bounded that the guest could use up.
+/// The engine for bad modules, in which every resource that the guest could exhaust is limited.
 ///
 /// # Panics
-/// The host lacks the tier.
+/// If the host lacks the tier.
 pub fn engine(tier: Tier) -> Engine {
     let mut config = Config::new();
     config.tier(tier).synchronous_compilation(true).consume_fuel(true);
@@ -31,7 +31,7 @@ pub fn engine(tier: Tier) -> Engine {
 /// Loads, links and runs a module: its start function, and every function that it exports, with zeros.
 ///
 /// # Errors
-/// What must not happen: a panic, or an error without a message.
+/// A panic, or an error without a message; neither must happen.
 pub fn attempt(engine: &Engine, bytes: &[u8]) -> Result<Fate, String> {
     let attempt = catch_unwind(AssertUnwindSafe(|| run(engine, bytes)));
     match attempt {
@@ -44,8 +44,8 @@ pub fn attempt(engine: &Engine, bytes: &[u8]) -> Result<Fate, String> {
     }
 }
 
-/// Bytes that all memories of a module may have together, and elements all of its tables: it has at most one hundred
-/// memories.
+/// The number of bytes that all memories of a module may have together, and of elements for its tables. A module has at
+/// most a hundred memories.
 const MEMORY: usize = 64 << 20;
 const ELEMENTS: usize = 1 << 20;
 const FUEL: u64 = 20_000;
@@ -94,7 +94,7 @@ fn touch(store: &mut Store<StoreLimits>, instance: Instance) {
     }
 }
 
-/// An error must have a message, and one line of it.
+/// Checks that an error has a message, of one line.
 fn explained(error: &weir::Error, fate: Fate) -> Result<Fate, String> {
     let message = format!("{error:#}");
     match message.trim().is_empty() || error.downcast_ref::<Trap>().is_none() && message.contains('\n') {
@@ -103,9 +103,9 @@ fn explained(error: &weir::Error, fate: Fate) -> Result<Fate, String> {
     }
 }
 
-/// A module with some of its bytes changed, in one to four ways.
+/// A module with one to four changes to its bytes.
 pub fn damage(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
-    /// What a count, a length or an opcode might become.
+    /// Bytes that are likely to be a count, a length or an opcode.
     const BYTES: [u8; 12] = [0, 1, 2, 0x0B, 0x0E, 0x3F, 0x40, 0x7F, 0x80, 0xFC, 0xFD, 0xFF];
     let mut bytes = bytes.to_vec();
     for _ in 0..=rng.below(4) {
@@ -119,7 +119,7 @@ pub fn damage(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
             0 => bytes.truncate(at),
             1 | 2 => bytes[at] ^= 1 << rng.below(8),
             3 => bytes[at] = *rng.pick(&BYTES),
-            // The largest number there is, where a number might stand.
+            // The largest LEB128 number, where a number may be expected.
             4 => drop(bytes.splice(at..at, [0xFF, 0xFF, 0xFF, 0xFF, 0x0F])),
             5 => drop(bytes.drain(span)),
             _ => {
@@ -132,10 +132,10 @@ pub fn damage(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Modules of absurd sizes, with names.
+/// Modules with absurd sizes, with names.
 pub fn hostile() -> Vec<(String, Vec<u8>)> {
     let mut modules = Vec::new();
-    // A section of each kind that claims as many entries as a number can say, and has none, or a few bytes.
+    // A section of each kind that claims the largest possible number of entries, and has none or a few bytes.
     for section in 1..=13u8 {
         for rest in [&[][..], &[0; 64]] {
             let contents = [&[0xFF, 0xFF, 0xFF, 0xFF, 0x0F], rest].concat();
@@ -199,7 +199,7 @@ fn nested(opcode: u8, depth: usize) -> Vec<u8> {
     [[opcode, 0x40].repeat(depth), vec![0x0B; depth]].concat()
 }
 
-/// A module of `count` empty functions, the first exported.
+/// A module of `count` empty functions, of which the first is exported.
 fn functions(count: u32) -> Vec<u8> {
     let types = with_section(1, &[1, 0x60, 0, 0]);
     let funcs = with_section(3, &[leb(count), vec![0; count as usize]].concat());
@@ -208,7 +208,7 @@ fn functions(count: u32) -> Vec<u8> {
     [&types, &funcs[8..], &exports[8..], &code[8..]].concat()
 }
 
-/// A module whose exported function has this body, and no parameters and results.
+/// A module with an exported function that has this body and no parameters or results.
 fn body(locals: &[(u32, enc::ValType)], code: &[u8]) -> Vec<u8> {
     let mut body = enc::Function::new(locals.iter().copied());
     body.raw(code.iter().copied()).instructions().end();

@@ -1,5 +1,5 @@
-//! Runs one program on several engines and compares all that a host can see: results, traps, globals, memory and, where
-//! it is counted, fuel.
+//! Runs one program on several engines and compares everything that a host can observe: results, traps, globals, memory
+//! and, where it is counted, fuel.
 
 use crate::engines::engine;
 use crate::generate::{Program, Value};
@@ -10,24 +10,24 @@ use crate::side_tables;
 use std::fmt;
 use weir::{AsContextMut, Config, Func, Instance, Module, Store, Tier, Trap, Val};
 
-/// Enough fuel for any generated program.
+/// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
 
 /// An engine to run programs on.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// How it is set up.
+    /// Its configuration.
     pub setup: Setup,
-    /// The seed of the random profile that guides its compiler, if any does.
+    /// The seed of the random profile that guides its compiler, if there is one.
     pub profile: Option<u64>,
 }
 
-/// See [`Subject`].
+/// The configuration of a [`Subject`].
 #[derive(Clone, Debug)]
 pub enum Setup {
-    /// Another project's interpreter.
+    /// wasmi, an interpreter of another project.
     Wasmi,
     /// Weir.
     Weir(Box<Config>),
@@ -41,8 +41,8 @@ impl Subject {
     }
 }
 
-/// Every tier, and mixtures of them in which functions and loops change tiers at once or at random; with `stress`, by that
-/// seed, as are the passes that run then.
+/// Every tier, and mixtures of them in which functions and loops change tiers at once or at random. With `stress`, this
+/// seed determines the changes and the passes that run.
 pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
     let mut tiers = vec![
         Subject::weir("interpreter", |config| {
@@ -106,37 +106,37 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
 /// How a call ended.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ended {
-    /// It returned these.
+    /// It returned these values.
     Values(Vec<Value>),
     /// It trapped.
     Trap(Trap),
-    /// Something else went wrong.
+    /// It failed in another way.
     Failed(String),
 }
 
-/// What a host could see of a run.
+/// Everything that a host can observe of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How each call ended.
     pub calls: Vec<Ended>,
-    /// What each call took of its fuel, where that is counted.
+    /// The fuel that each call used, where it is counted.
     pub fuel: Option<Vec<u64>>,
     /// The exported globals at the end.
     pub globals: Vec<Value>,
     /// The memory at the end.
     pub memory: Vec<u8>,
-    /// Which tiers were at work.
+    /// The tiers that were used.
     pub reached: Reached,
 }
 
-/// How much was run in which way: a comparison that compiled nothing proves nothing.
+/// How much each tier did: a comparison in which nothing was compiled proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
-    /// Functions that Weir's native back end compiled.
+    /// Functions compiled by Weir's native back end.
     pub native: u64,
-    /// Functions that Cranelift compiled.
+    /// Functions compiled by Cranelift.
     pub cranelift: u64,
-    /// Loops that went on in compiled code.
+    /// Loops that continued in compiled code.
     pub osr_entries: u64,
     /// How often code was retired.
     pub retired: u64,
@@ -157,7 +157,7 @@ impl std::ops::AddAssign for Reached {
     }
 }
 
-/// What differs between two runs.
+/// A difference between two runs.
 #[derive(Debug)]
 pub struct Mismatch(String);
 
@@ -167,20 +167,20 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What a comparison learned about a program that all subjects agree on.
+/// The size of a comparison in which all subjects agreed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Agreement {
-    /// Instructions executed, by the count of fuel.
+    /// Instructions executed, counted by fuel.
     pub executed: u64,
-    /// Calls made.
+    /// The number of calls.
     pub calls: usize,
-    /// Those that trapped.
+    /// The number of calls that trapped.
     pub trapped: usize,
-    /// Those that wasmi made too.
+    /// The number of calls that wasmi made too.
     pub on_wasmi: usize,
     /// Runs of the whole program, each compared with another.
     pub compared: usize,
-    /// Which tiers were at work.
+    /// The tiers that were used.
     pub reached: Reached,
 }
 
@@ -195,11 +195,11 @@ impl std::ops::AddAssign for Agreement {
     }
 }
 
-/// Verifies a program's side tables, compares it on wasmi and on all `tiers`, and the tiers with the first of them: without fuel, with more than
-/// enough, and, if it takes any, with `share` of 256 of what its longest call takes.
+/// Verifies a program's side tables, and compares the first tier with wasmi and with all other `tiers`: without fuel,
+/// with ample fuel and, if the program uses any, with `share` / 256 of the fuel of its longest call.
 ///
-/// A program beyond wasmi is compared on the tiers alone. What an operation of such a program means is then Weir's own
-/// definition in every tier; the specification suite has the independent expectations for those operations.
+/// A program beyond wasmi is compared on the tiers alone. The meaning of its special operations is then Weir's own
+/// definition in every tier; the specification suite has independent expectations for those.
 ///
 /// # Errors
 /// The first difference.
@@ -236,7 +236,7 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     Ok(agreement)
 }
 
-/// A program loaded where fuel is counted: it runs there with several amounts.
+/// A program in an engine that counts fuel, to be run with several amounts.
 struct Metered<'a> {
     tier: &'a str,
     module: Module,
@@ -251,7 +251,7 @@ impl Metered<'_> {
     }
 }
 
-/// Runs the program with `fuel` for each call on every tier; all must agree, on the fuel taken too.
+/// Runs the program with `fuel` for each call on every tier. All must agree, also on the fuel used.
 fn same_everywhere(program: &Program, tiers: &[Metered], fuel: u64) -> Result<Outcome, Mismatch> {
     let mut first: Option<(String, Outcome)> = None;
     for Metered { tier, module } in tiers {
@@ -294,17 +294,17 @@ fn call_name(program: &Program, call: usize) -> String {
     format!("call {call}, f{} with {:?}", call_made.func, call_made.args)
 }
 
-/// The trap as it is.
+/// The trap unchanged.
 fn exactly(trap: Trap) -> Trap {
     trap
 }
 
-/// wasmi has one trap for indices past a table's end, whichever instruction used them.
+/// wasmi has one trap for indices past a table's end, for all instructions.
 fn as_wasmi(trap: Trap) -> Trap {
     if trap == Trap::UndefinedElement { Trap::TableOutOfBounds } else { trap }
 }
 
-/// Compares two outcomes, their traps as `plain` maps them.
+/// Compares two outcomes, whose traps are first mapped by `plain`.
 fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome), plain: fn(Trap) -> Trap) -> Result<(), Mismatch> {
     let differ = |what: String, x: String, y: String| Mismatch(format!("{what}:\n  {}: {x}\n  {}: {y}", a.0, b.0));
     assert_eq!(a.1.calls.len(), b.1.calls.len(), "every subject makes every call");
@@ -328,7 +328,7 @@ fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome), plain
     }
 }
 
-/// Whether two calls ended alike, their traps as `plain` maps them.
+/// Whether two calls ended alike, with their traps mapped by `plain`.
 fn same_end(a: &Ended, b: &Ended, plain: fn(Trap) -> Trap) -> bool {
     match (a, b) {
         (Ended::Values(a), Ended::Values(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(*b)),
@@ -366,7 +366,7 @@ fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir
     Ok(module)
 }
 
-/// Runs a program, with `fuel` for each call if its engine counts that.
+/// Runs a program, with `fuel` for each call if its engine counts it.
 fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
     let mut store = Store::new(module.engine(), ());
     let instance = Instance::new(&mut store, module, &[])?;
@@ -468,7 +468,7 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
     }
 }
 
-/// The trap that wasmi has this code for.
+/// The trap that this code of wasmi stands for.
 pub fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
     Some(match code {
         wasmi::TrapCode::UnreachableCodeReached => Trap::UnreachableCodeReached,
@@ -488,7 +488,7 @@ pub fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
 mod tests {
     use super::*;
 
-    /// Only wasmi's want of a trap code is overlooked, and only in comparisons with it.
+    /// A failure without a trap code is accepted only from wasmi, and only in comparisons with it.
     #[test]
     fn tiers_agree_on_the_very_trap() {
         let [undefined, out_of_bounds] = [Trap::UndefinedElement, Trap::TableOutOfBounds].map(Ended::Trap);

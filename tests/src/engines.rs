@@ -3,18 +3,18 @@
 pub use crate::panics::abort_on_panics;
 use weir::{Config, Engine, Result, TierEvent};
 
-/// An engine with these settings, on which a panic of the compiler ends the process.
+/// An engine with these settings, in which a panic of the compiler ends the process.
 ///
 /// # Errors
-/// Those of [`Engine::new`].
+/// The errors of [`Engine::new`].
 pub fn engine(config: &Config) -> Result<Engine> {
     engine_with_events(config, |_| ())
 }
 
-/// The same, with a callback for what its tiers do.
+/// The same, with a callback for tier events.
 ///
 /// # Errors
-/// Those of [`Engine::new`].
+/// The errors of [`Engine::new`].
 pub fn engine_with_events(config: &Config, callback: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) -> Result<Engine> {
     let mut config = config.clone();
     abort_on_panics(&mut config, callback);

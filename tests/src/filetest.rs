@@ -1,4 +1,4 @@
-//! Filetests: a text that names a stage, is its input, and ends with the exact output expected of it.
+//! Filetests: a text that names a stage, contains its input, and ends with the exact expected output.
 //!
 //! ```text
 //! ;; test: simplify gvn             stages: print, verify, build, opt (every pass), names of passes, or one of `SHOWN`
@@ -11,25 +11,25 @@
 //! ;; …
 //! ```
 //!
-//! The phases between the input and the stage are run by the compiler's own driver, [`pipeline`](weir_jit::pipeline): from bytecode
-//! in a `.wat` file, from SSA in an `.ssa` file, from machine code after any phase in a `.mir` file. For a pass these are the passes
-//! named; for a stage of the back end, all that the form still has before it.
+//! The compiler's own driver, [`pipeline`](weir_jit::pipeline), runs the phases between the input and the stage. The
+//! input is bytecode in a `.wat` file, SSA in an `.ssa` file, and machine code after any phase in a `.mir` file. For a
+//! pass, the phases are the named passes; for a stage of the back end, all remaining phases up to it.
 //!
-//! In a `.wat` file, `;; func: 2` picks one function instead of all, and `;; osr: 0` the entry at its loop with this number. Lines
-//! `;; profile: 0x1f3 10 90` give the counts of the branch at an offset. Lines `;; options:` list the options in
-//! `filetest/options.rs`. An option or a profile that no phase on the way reads is an error. So is any other line that begins with
-//! `;;`; a comment begins with `;;;`.
+//! In a `.wat` file, `;; func: 2` selects one function instead of all, and `;; osr: 0` the entry at the loop with this
+//! number. Lines `;; profile: 0x1f3 10 90` give the counts of the branch at an offset. Lines `;; options:` list the
+//! options in `filetest/options.rs`. An option or a profile that is not read by any of the phases is an error. So is
+//! any other line that begins with `;;`; a comment begins with `;;;`.
 //!
-//! In `.ssa` and `.mir` files, lines `;; module:` hold a module in which the function replaces the one with its index, the first one
-//! defined for machine code, which has no index. SSA takes one for a stage of the back end, machine code for a run.
-//! `;; inlined: 0x25 2 0x30 1 0x21` says that the instructions of machine code at 0x25 are of function 2, which function 1 calls at
-//! 0x30, which the replaced function calls at 0x21; and `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` which frames a run that traps
-//! has.
+//! In `.ssa` and `.mir` files, lines `;; module:` contain a module in which the function replaces another: SSA the
+//! function with its index, and machine code, which has no index, the first defined function. SSA needs a module for a
+//! stage of the back end, machine code for a run. `;; inlined: 0x25 2 0x30 1 0x21` says that the instructions of
+//! machine code at 0x25 belong to function 2, which function 1 calls at 0x30, which the replaced function calls at
+//! 0x21. `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` lists the frames of a run that traps.
 //!
-//! Runs name a function by its export. They are evaluated on the input, unless it is machine code, and again on the text of the
-//! output; where the stage shows machine code, they execute what the phases that are left make of that text. Without a module, a run
-//! evaluates the SSA alone; at an entry at a loop its arguments are the slots. With `WEIR_BLESS=1` in the environment, the output
-//! replaces what is expected.
+//! Runs name a function by its export. They are evaluated on the input, unless it is machine code, and again on the
+//! text of the output. If the stage shows machine code, they execute the code that the remaining phases make of that
+//! text. Without a module, a run only evaluates the SSA; at an entry at a loop, its arguments are the slots. With
+//! `WEIR_BLESS=1` in the environment, the output replaces the expected one.
 
 pub mod head;
 mod options;
@@ -49,10 +49,10 @@ use weir_jit::mir;
 use weir_jit::pipeline::Form;
 use weir_jit::{Backend, Request, x64};
 
-/// Line between input and output.
+/// The line between input and expected output.
 const EXPECT: &str = ";; expect";
 
-/// A filetest: its input, its directives, and the output expected of it.
+/// A filetest: its input, its directives and its expected output.
 pub struct Filetest {
     path: PathBuf,
     input: String,
@@ -63,7 +63,7 @@ impl Filetest {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or what is expected is not made of comments.
+    /// The file cannot be read, or the expected output does not consist of comments.
     pub fn read(path: &Path) -> Result<Filetest, String> {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         let (input, expected) = match text.split_once(&format!("\n{EXPECT}\n")) {
@@ -73,10 +73,10 @@ impl Filetest {
         Ok(Filetest { path: path.into(), input, expected })
     }
 
-    /// Its directives.
+    /// The directives.
     ///
     /// # Errors
-    /// As [`Head::parse`].
+    /// The errors of [`Head::parse`].
     pub fn head(&self) -> Result<Head<'_>, String> {
         Head::parse(&self.input, self.extension())
     }
@@ -85,10 +85,10 @@ impl Filetest {
         self.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
     }
 
-    /// Checks the output and the runs, or if `bless`, rewrites the output that is expected.
+    /// Checks the output and the runs; if `bless`, rewrites the expected output.
     ///
     /// # Errors
-    /// What differs, or is wrong with the file.
+    /// The difference, or an error in the file.
     pub fn check(&self, bless: bool) -> Result<(), String> {
         let test = Test { input: &self.input, head: self.head()? };
         let actual = match self.extension() {
@@ -121,14 +121,14 @@ fn uncomment(text: &str) -> Result<String, String> {
     text.lines().map(line).collect()
 }
 
-/// A filetest that runs.
+/// A filetest while it is checked.
 struct Test<'t> {
     input: &'t str,
     head: Head<'t>,
 }
 
 impl Test<'_> {
-    /// Output for a function in SSA.
+    /// The output for a function in SSA.
     fn ssa(&self) -> Result<String, String> {
         let arena = Bump::new();
         let func = read_back(&arena, self.input)?;
@@ -151,7 +151,7 @@ impl Test<'_> {
         Ok(output.text)
     }
 
-    /// Output for machine code.
+    /// The output for machine code.
     fn mir(&self) -> Result<String, String> {
         let (source, module) = match self.module()? {
             Some(module) => module,
@@ -168,7 +168,7 @@ impl Test<'_> {
         Ok(output.text)
     }
 
-    /// Output for a module.
+    /// The output for a module.
     fn wat(&self) -> Result<String, String> {
         let (source, module) = read_module(self.input.into())?;
         let defined = module.imported_funcs..module.funcs.len() as u32;
@@ -185,7 +185,7 @@ impl Test<'_> {
         Ok(shown)
     }
 
-    /// What the stage makes of a function of `module` in this form.
+    /// The output of the stage for a function of `module` in this form.
     fn stage(&self, module: &Module, func: u32, entry: Entry, form: Form<'_>) -> Result<Output, String> {
         let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
         let mut branches = self.head.profile.clone();
@@ -196,12 +196,12 @@ impl Test<'_> {
         stages::run(&self.head, Some(&request), form).map_err(|error| format!("function {func}: {error}"))
     }
 
-    /// The module in the head, and its text.
+    /// The module among the directives, with its text.
     fn module(&self) -> Result<Option<(String, Module)>, String> {
         (!self.head.module.is_empty()).then(|| read_module(self.head.module.join("\n"))).transpose()
     }
 
-    /// How function `func` is entered.
+    /// The entry of function `func`.
     fn entry(&self, module: &Module, func: u32) -> Result<Entry, String> {
         Ok(match (self.head.osr, module.body(func)) {
             (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
@@ -216,7 +216,7 @@ fn read_module(text: String) -> Result<(String, Module), String> {
     Ok((text, module))
 }
 
-/// The function with this text, whose own text is read as the same function.
+/// Parses a function, and checks that its printed text parses to the same function.
 fn read_back<'a>(arena: &'a Bump, text: &str) -> Result<Func<'a>, String> {
     let func = parse(arena, text).map_err(|error| error.to_string())?;
     match parse(arena, &func.to_string()).as_ref() == Ok(&func) {
@@ -233,7 +233,7 @@ mod tests {
         Test { input: text, head: Head::parse(text, "mir")? }.mir()
     }
 
-    /// A function that returns 41 in the place of one that returns 42.
+    /// A function that returns 41, in place of one that returns 42.
     fn returns_41(result: u32) -> String {
         let module = "(module (func (export \"f\") (result i32) (i32.const 42)))";
         let code = "machine laid_out pc 0x0\nb0:\n    args\n    rax = mov_imm.q 41\n    ret rax\n";
@@ -273,7 +273,7 @@ mod tests {
         refused("machine allocated pc 0x0\nb0:\n    args\n    ret rax\n", "may not be written before");
     }
 
-    /// An option or a profile that nothing on the way to the stage reads is a mistake.
+    /// An option or a profile that is not read on the way to the stage is an error.
     #[test]
     fn what_no_phase_reads_is_an_error() {
         let refused = |extension: &str, text: &str, why: &str| {

@@ -1,16 +1,16 @@
 //! Random WebAssembly programs that always terminate, for comparing engines.
 //!
-//! Every program has loops, calls of all kinds and memory traffic, and is meant to *run*, not to trap early: divisors,
-//! addresses, table indices and floats to be truncated are kept in range most of the time. Loops count down
-//! locals; every call takes from a fuel global and returns at once when it is empty; `reset` fills it again.
+//! Every program has loops, calls of all kinds and memory traffic. Programs should *run* and not trap early: divisors,
+//! addresses, table indices and floats to be truncated are kept in range most of the time. Loops count down locals.
+//! Every call takes from a fuel global and returns at once when it is empty; `reset` fills it again.
 //!
-//! Results must agree bit for bit, yet the specification leaves open which NaN an operation gives. So wherever the bits of
-//! a float could become something else (stores, reinterpretations, the sign that `copysign` takes), NaNs are first
-//! replaced by the canonical one. Floats that are returned or left in a global may be any NaN: compare those with
-//! [`Value::same`]. In vectors, NaNs are always canonical.
+//! Results must agree bit for bit, but the specification does not determine which NaN an operation returns. Wherever
+//! the bits of a float could affect another value (stores, reinterpretations, the sign in `copysign`), NaNs are
+//! therefore replaced by the canonical one first. Floats that are returned or left in a global may be any NaN: compare
+//! them with [`Value::same`]. In vectors, NaNs are always canonical.
 //!
-//! One program in two has vectors, in most of its functions; one in four has what wasmi, which the others are compared
-//! with, lacks or may do otherwise: typed function references and relaxed instructions.
+//! Half of the programs have vectors, in most of their functions. A quarter have typed function references and relaxed
+//! instructions, which wasmi lacks or may execute differently.
 
 mod body;
 mod shape;
@@ -24,24 +24,24 @@ use std::borrow::Cow;
 use wasm_encoder as enc;
 use weir_bytecode::types::{FuncType, ValType};
 
-/// A program and what to do with it.
+/// A program, and the calls to make.
 #[derive(Debug)]
 pub struct Program {
-    /// The module. It exports each function as `f0`, `f1`, …, the globals as `g0`, …, the memory as `mem`, and
-    /// `reset`, to be called before each of the `calls`.
+    /// The module. It exports each function as `f0`, `f1`, …, the globals as `g0`, …, the memory as `mem`, and `reset`, which
+    /// must be called before each of the `calls`.
     pub wasm: Vec<u8>,
     /// Types of the functions `f0`, ….
     pub funcs: Vec<FuncType>,
     /// Types of the globals `g0`, ….
     pub globals: Vec<ValType>,
-    /// Calls to make, in this order, of one instance.
+    /// The calls to make of one instance, in this order.
     pub calls: Vec<Call>,
-    /// Whether it has instructions that wasmi lacks or may do otherwise.
+    /// Whether it has instructions that wasmi lacks or may execute differently.
     pub beyond_wasmi: bool,
 }
 
 impl Program {
-    /// The program of a module with these exports, and calls with random arguments.
+    /// A program for a module with these exports, with random arguments for the calls.
     pub fn new(wasm: Vec<u8>, funcs: Vec<FuncType>, globals: Vec<ValType>, rng: &mut Rng) -> Program {
         let mut calls = Vec::new();
         for _ in 0..3 {
@@ -59,11 +59,11 @@ impl Program {
 pub struct Call {
     /// Function `f<index>`.
     pub func: u32,
-    /// As many as it has parameters.
+    /// The arguments, one for each parameter.
     pub args: Vec<Value>,
 }
 
-/// The program that belongs to `seed`.
+/// The program for `seed`.
 pub fn generate(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let mut shape = shape(&mut rng);
@@ -75,7 +75,7 @@ pub fn generate(seed: u64) -> Program {
 }
 
 fn random_types(rng: &mut Rng, types: &[ValType], len: u32) -> Box<[ValType]> {
-    // Runs of one kind of register are what fills the registers of a calling convention.
+    // Sequences of one kind of register fill the registers of a calling convention.
     let kind = rng.below(4);
     let ty = |rng: &mut Rng| match kind {
         0 => *rng.pick(&types[..2]),
@@ -88,7 +88,7 @@ fn random_types(rng: &mut Rng, types: &[ValType], len: u32) -> Box<[ValType]> {
 fn shape(rng: &mut Rng) -> Shape {
     let (vectors, beyond_wasmi) = (rng.one_in(2), rng.one_in(4));
     let of = types(vectors);
-    // Few result lists, so that tail calls find targets.
+    // There are few different result lists, so that tail calls find targets.
     let results: Vec<Box<[ValType]>> = (0..2 + rng.below(2))
         .map(|_| {
             let len = *rng.pick(&[0, 1, 1, 1, 1, 2, 3, 12]);
@@ -122,7 +122,7 @@ fn constant(value: Value) -> enc::ConstExpr {
     }
 }
 
-/// Puts the module together around its bodies.
+/// Builds the module around its bodies.
 fn assemble(shape: &Shape, rng: &mut Rng, code: &[enc::Function]) -> Vec<u8> {
     let mut types = enc::TypeSection::new();
     for ty in &shape.types {
@@ -242,7 +242,7 @@ mod tests {
                 }
                 if let Ok(module) = validate::parse(damaged.into()) {
                     valid += 1;
-                    // What validation accepts has a side table, whatever instructions the damage has made.
+                    // A damaged module that passes validation must have a correct side table, whatever its instructions are.
                     side_tables::verify(&module).unwrap_or_else(|error| panic!("seed {seed}, byte {at}: {error}"));
                 }
             }

@@ -15,10 +15,10 @@ pub mod rng;
 pub mod side_tables;
 pub mod smith;
 
-/// Whether tests rewrite what they expect instead of comparing it: `WEIR_BLESS=1` in the environment.
+/// Whether tests rewrite their expected output instead of comparing with it: `WEIR_BLESS=1` in the environment.
 ///
 /// # Panics
-/// The variable has a value other than `1`, `0` and the empty string.
+/// If the variable has a value other than `1`, `0` and the empty string.
 pub fn blessing() -> bool {
     match std::env::var("WEIR_BLESS") {
         Ok(value) if value == "1" => true,

@@ -1,4 +1,4 @@
-//! Which passes of the optimiser run: whatever they are, programs do the same.
+//! Choices of optimiser passes: programs must behave the same with any of them.
 
 use crate::rng::Rng;
 use weir::{Config, Tier};
@@ -7,7 +7,7 @@ use weir_jit::opt::passes;
 /// A choice of passes.
 #[derive(Clone, Debug)]
 pub struct PassSet {
-    /// For messages.
+    /// The name in messages.
     pub name: String,
     off: Vec<&'static str>,
 }
@@ -18,7 +18,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl PassSet {
-    /// All but each, each alone, and none.
+    /// All passes but one, for each pass; each pass alone; and none.
     pub fn every() -> Vec<PassSet> {
         let without = names().map(|pass| PassSet { name: format!("without {pass}"), off: vec![pass] });
         let alone =
@@ -26,7 +26,7 @@ impl PassSet {
         without.chain(alone).chain([PassSet { name: "no pass".into(), off: names().collect() }]).collect()
     }
 
-    /// All for one seed in four, else any.
+    /// All passes for one seed in four, otherwise a random choice.
     pub fn random(seed: u64) -> PassSet {
         let mut rng = Rng::new(seed);
         let off: Vec<&'static str> = names().filter(|_| !seed.is_multiple_of(4) && rng.percent(50)).collect();
@@ -34,7 +34,7 @@ impl PassSet {
         PassSet { name, off }
     }
 
-    /// Makes an engine with these settings use these passes.
+    /// Makes engines with these settings use these passes.
     pub fn apply<'c>(&self, config: &'c mut Config) -> &'c mut Config {
         config.passes_off(&self.off)
     }

@@ -1,4 +1,5 @@
-//! Profiles of programs: random ones, which must not change what a program does, and the bytes that a profile gives again.
+//! Profiles of programs: random ones, which must not change a program's behaviour, and a comparison of shown with
+//! installed code.
 
 use crate::rng::Rng;
 use weir::{BranchProfile, CallProfile, Module, Profile, Section};
@@ -6,13 +7,13 @@ use weir_bytecode::Instrs;
 use weir_contract::Entry;
 use weir_contract::profile::Counted;
 
-/// Counts at the limits of what the compiler distinguishes.
+/// Counts at the limits that the compiler distinguishes.
 const COUNTS: [u32; 8] = [0, 1, 8, 15, 16, 1000, u32::MAX - 1, u32::MAX];
 
-/// Lets `module` use random counts for the entries of its functions. Its engine keeps profiles.
+/// Makes `module` use random counts for the entries of its functions. Its engine must keep profiles.
 ///
 /// # Errors
-/// As [`Module::use_profile`].
+/// The errors of [`Module::use_profile`].
 pub fn use_random(module: &Module, rng: &mut Rng) -> weir::Result<()> {
     let bytecode = module.bytecode();
     let mut profile = module.saved_profile()?;
@@ -45,10 +46,10 @@ pub fn use_random(module: &Module, rng: &mut Rng) -> weir::Result<()> {
     module.use_profile(&profile.to_string())
 }
 
-/// The bytes that [`Module::explore`] shows, `None` for those that a relocation fills in.
+/// The bytes that [`Module::explore`] shows, with `None` for those that a relocation fills in.
 ///
 /// # Panics
-/// There is no code, or its text is not as it should be.
+/// If there is no code, or its text is malformed.
 pub fn shown_bytes(sections: &[Section]) -> Vec<Option<u8>> {
     let last = sections.last().expect("there are stages");
     assert_eq!(last.stage, "bytes", "{}", last.text);
@@ -57,7 +58,7 @@ pub fn shown_bytes(sections: &[Section]) -> Vec<Option<u8>> {
     words.map(|word| (word != "..").then(|| u8::from_str_radix(word, 16).expect("two digits"))).collect()
 }
 
-/// Whether the code that is installed is the one that is shown.
+/// Whether the installed code is the one that is shown.
 pub fn same_code(shown: &[Option<u8>], installed: &[u8]) -> bool {
     shown.len() == installed.len() && shown.iter().zip(installed).all(|(shown, byte)| shown.is_none_or(|shown| shown == *byte))
 }

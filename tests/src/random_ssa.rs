@@ -1,4 +1,5 @@
-//! Random well-formed functions: any control flow, reducible or not, any operation, over few values so that they meet.
+//! Random well-formed functions, with any control flow, reducible or not, and any operation, on few values so that they
+//! interact.
 
 use crate::rng::Rng;
 use bumpalo::Bump;
@@ -7,22 +8,22 @@ use weir_bytecode::{Opcode, Trap};
 use weir_jit::analysis::{Cfg, Dominators};
 use weir_jit::ir::{Block, Entry, Fields, Func, Op, Type, Value};
 
-/// Types of values.
+/// The types of values.
 pub const TYPES: [Type; 6] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::Ref];
 
-/// A function of one parameter of each of [`TYPES`] and up to three results. Blocks that may be looped through poll, so
-/// that a world can end every run.
+/// A function with one parameter of each of [`TYPES`] and up to three results. Blocks that may be in a loop poll, so
+/// that every run can be ended.
 pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     filled(arena, rng, any_target, Filler::fill)
 }
 
-/// The same of hardly more than phis and branches, on a few conditions and on phis of constants: what is decided in one
-/// place decides much elsewhere. Some blocks make a call, so that it shows which way control went.
+/// The same with little but phis and branches, on a few conditions and on phis of constants, so that one decision often
+/// implies others. Some blocks make a call, which shows the path that was taken.
 pub fn branches<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     filled(arena, rng, near_target, Filler::fill_sparsely)
 }
 
-/// A function with edges to where `target` says, whose blocks `fill` fills.
+/// A function with edges chosen by `target`, whose blocks are filled by `fill`.
 fn filled<'a, 'r>(
     arena: &'a Bump,
     rng: &'r mut Rng,
@@ -55,7 +56,7 @@ fn filled<'a, 'r>(
     func
 }
 
-/// The wide slot of a constant of type `ty`, an interesting one or any.
+/// The wide slot of a constant of type `ty`, which may be an edge case or random.
 pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
     let bits = rng.bits();
     let small = i64::from(rng.below(5)) - 2;
@@ -71,7 +72,7 @@ pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
         (Type::I64 | Type::V128, _) => small as u64,
         (Type::F32, 0) => bits & 0xFFFF_FFFF,
         (Type::F32, _) => (small as f32).to_bits().into(),
-        // Null, which is the only reference that is a constant.
+        // Null is the only constant reference.
         (Type::Ref, _) => 0,
         (_, 0) => bits,
         _ => (small as f64).to_bits(),
@@ -79,21 +80,21 @@ pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
     slot.into()
 }
 
-/// A random successor for a block.
+/// Chooses a random successor for a block.
 type Target = fn(&mut Rng, usize, usize) -> usize;
 
-/// Mostly forward, so that most functions get somewhere.
+/// Mostly forward, so that most functions make progress.
 fn any_target(rng: &mut Rng, block: usize, count: usize) -> usize {
     let from = if rng.one_in(4) { 1 } else { (block + 1).min(count - 1) };
     from + rng.below((count - from) as u32) as usize
 }
 
-/// One of the next three blocks, so that there are many joins; rarely any.
+/// One of the next three blocks, so that there are many joins; rarely any block.
 fn near_target(rng: &mut Rng, block: usize, count: usize) -> usize {
     if rng.one_in(16) { any_target(rng, block, count) } else { (block + 1 + rng.below(3) as usize).min(count - 1) }
 }
 
-/// Blocks and edges; blocks that the entry does not reach get no edges.
+/// Generates blocks and edges; unreachable blocks get no edges.
 fn control_flow(func: &mut Func<'_>, rng: &mut Rng, target: Target) {
     let count = 1 + rng.below(10) as usize;
     let succs: Vec<Vec<usize>> = (0..count)
@@ -122,9 +123,9 @@ fn control_flow(func: &mut Func<'_>, rng: &mut Rng, target: Target) {
 struct Filler<'r> {
     rng: &'r mut Rng,
     pc: u32,
-    /// Values that dominate the end of each block.
+    /// The values that dominate the end of each block.
     available: Vec<Vec<Value>>,
-    /// Conditions of branches that dominate the end of each block, its own included.
+    /// The conditions of branches that dominate the end of each block, including its own.
     tested: Vec<Vec<Value>>,
     /// The last access: its block, address and offset.
     accessed: Option<(Block, Value, u64)>,
@@ -154,7 +155,7 @@ impl Filler<'_> {
         self.emit(func, block, Op::Vector, Type::V128, (Opcode::V128Const as u32, 0), &halves)
     }
 
-    /// A value of type `ty` that is available at the end of `block`, rather a recent one.
+    /// A value of type `ty` that is available at the end of `block`, preferably a recent one.
     fn value(&mut self, func: &Func<'_>, block: Block, ty: Type) -> Value {
         let all: Vec<Value> = self.available[block.index()].iter().copied().filter(|&value| func.ty(value) == ty).collect();
         let oldest = if self.rng.one_in(2) { 0 } else { all.len().saturating_sub(3) };
@@ -171,7 +172,7 @@ impl Filler<'_> {
         }
     }
 
-    /// A value for an operand: like `value`, or a constant made for it.
+    /// A value for an operand: like `value`, or a new constant.
     fn operand(&mut self, func: &mut Func<'_>, block: Block, ty: Type) -> Value {
         if self.rng.one_in(4) { self.constant(func, block, ty) } else { self.value(func, block, ty) }
     }
@@ -182,7 +183,7 @@ impl Filler<'_> {
         }
     }
 
-    /// [`branches`]
+    /// Fills a block for [`branches`].
     fn fill_sparsely(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
         let mut own = None;
         if block == Block::ENTRY {
@@ -193,7 +194,7 @@ impl Filler<'_> {
             let bits = [number, wrapped].map(|number| self.emit(func, block, Op::And, Type::I32, (0, 0), &[number, one]));
             self.tested[block.index()].extend(bits);
         } else if self.rng.one_in(2) {
-            // For this block's branch alone.
+            // Used only by this block's branch.
             let phi = self.emit(func, block, Op::Phi, Type::I32, (0, 0), &[]);
             self.available[block.index()].retain(|&value| value != phi);
             own = Some(phi);
@@ -224,7 +225,7 @@ impl Filler<'_> {
         if loops {
             self.emit(func, block, Op::Poll, Type::Void, (0, 0), &[]);
         }
-        // Some blocks hold nothing but phis and a terminator.
+        // Some blocks contain only phis and a terminator.
         let count = if self.rng.one_in(3) { 0 } else { self.rng.below(10) };
         for _ in 0..count {
             self.instruction(func, block);
@@ -235,7 +236,7 @@ impl Filler<'_> {
         self.terminator(func, block);
     }
 
-    /// Calls a function with every value made in `block`, so that the world sees them.
+    /// Calls a function with every value defined in `block`, so that the values can be observed.
     fn show(&mut self, func: &mut Func<'_>, block: Block) {
         let made: Vec<Value> = func.block(block).insts.iter().copied().filter(|&value| func.ty(value) != Type::Void).collect();
         self.emit(func, block, Op::Call, Type::Void, (9, 0), &made);
@@ -278,7 +279,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Any instruction on vectors that accesses no memory.
+    /// Emits any vector instruction that does not access memory.
     fn vector(&mut self, func: &mut Func<'_>, block: Block) {
         let (opcode, signature) = loop {
             let opcode = *self.rng.pick(Opcode::ALL);
@@ -299,7 +300,7 @@ impl Filler<'_> {
         self.emit(func, block, Op::Vector, signature.result.into(), (opcode as u32, lane.into()), &args);
     }
 
-    /// Any operation that represents a numeric instruction, load or store.
+    /// Emits any operation that represents a numeric instruction, load or store.
     fn numeric(&mut self, func: &mut Func<'_>, block: Block) {
         let (op, operand, result) = self.row(|_| true);
         if op.fields() == Fields::Access {
@@ -309,7 +310,7 @@ impl Filler<'_> {
         self.emit(func, block, op, result, (0, 0), &args);
     }
 
-    /// A row of TABLE 2 that represents an instruction of the wanted kind. There are no references to operate on.
+    /// A random row of TABLE 2 that represents an instruction of the `wanted` kind. There are no references to operate on.
     fn row(&mut self, wanted: impl Fn(Op) -> bool) -> (Op, Type, Type) {
         loop {
             let opcode = *self.rng.pick(Opcode::ALL);
@@ -336,7 +337,7 @@ impl Filler<'_> {
         }
     }
 
-    /// An address that is mostly in bounds, and an offset. Often those of the access before, or bytes next to them.
+    /// An address, usually in bounds, and an offset. They are often those of the previous access, or of adjacent bytes.
     fn address(&mut self, func: &mut Func<'_>, block: Block) -> (Value, u64) {
         if let Some((_, address, offset)) = self.accessed.filter(|&(last, ..)| last == block && !self.rng.one_in(3)) {
             let near = *self.rng.pick(&[0, 0, 0, 1, 2, 4, 8]);
@@ -391,7 +392,7 @@ impl Filler<'_> {
         };
     }
 
-    /// An operation on references or on tables, of which the second has no element.
+    /// Emits an operation on references or on tables; the second table is empty.
     fn table(&mut self, func: &mut Func<'_>, block: Block) {
         let table = u32::from(self.rng.one_in(8));
         let reference = self.value(func, block, Type::Ref);
@@ -413,7 +414,7 @@ impl Filler<'_> {
         };
     }
 
-    /// A condition to branch on, often one that has been branched on before.
+    /// A condition to branch on, often one on which an earlier branch depends.
     fn condition(&mut self, func: &Func<'_>, block: Block) -> Value {
         let tested = &self.tested[block.index()];
         if !tested.is_empty() && self.rng.one_in(2) {

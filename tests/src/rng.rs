@@ -1,11 +1,11 @@
-//! A small seeded generator of random numbers: the same seed gives the same numbers on every host and in every version.
+//! A small seeded random-number generator. The same seed gives the same numbers on every host and in every version.
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2014).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator with this seed; different seeds give unrelated sequences.
+    /// The generator with this seed. Different seeds give unrelated sequences.
     pub fn new(seed: u64) -> Rng {
         // SplitMix64's finaliser spreads seeds that differ in few bits; the state must not be 0.
         let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -27,17 +27,17 @@ impl Rng {
         (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
 
-    /// True `percent` times out of a hundred.
+    /// True with a probability of `percent` in a hundred.
     pub fn percent(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }
 
-    /// True once in `n` times.
+    /// True with a probability of one in `n`.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == 0
     }
 
-    /// One of `items`, of which there must be some.
+    /// A random element of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u32) as usize]
     }

@@ -1,4 +1,4 @@
-//! Verifies the side tables of whole modules against those that TABLE 1 gives.
+//! Compares the side tables of whole modules with those that TABLE 1 gives.
 
 use std::ops::AddAssign;
 use weir_bytecode::{Module, validate, verify};
@@ -6,9 +6,9 @@ use weir_bytecode::{Module, validate, verify};
 /// How much was verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verified {
-    /// Functions defined in the modules.
+    /// The number of functions defined in the modules.
     pub functions: usize,
-    /// Branch entries.
+    /// The number of branch entries.
     pub entries: usize,
 }
 
@@ -22,7 +22,7 @@ impl AddAssign for Verified {
 /// Verifies every function of a module.
 ///
 /// # Errors
-/// The first function and the part of its side table that is wrong.
+/// The first function with an error, and the part of its side table that is wrong.
 pub fn verify(module: &Module) -> Result<Verified, String> {
     for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
         verify::side_table(module, func, body).map_err(|fault| format!("function {func}, side table {fault}"))?;

@@ -1,7 +1,8 @@
-//! Modules made by wasm-smith, on wasmi and on Weir's tiers. Any valid module may come up, vectors included; what would
-//! not terminate is cut off, what would trap early mostly does not, and NaNs are canonical.
+//! Compares modules of wasm-smith on wasmi and on Weir's tiers. Any valid module may occur, vectors included. Endless
+//! execution is cut off, most modules do not trap early, and NaNs are canonical.
 //!
-//! wasmi is at version 1, as 2.0.0 gives 1 for `select(1, x, x == 0)` whatever x is, and its translator's assertions fail.
+//! wasmi is at version 1, because 2.0.0 returns 1 for `select(1, x, x == 0)` whatever x is, and its translator's
+//! assertions fail.
 
 use crate::differential::wasmi_trap;
 use crate::engines::engine;
@@ -12,20 +13,20 @@ use std::collections::BTreeSet;
 use wasm_smith::{Config, Module as Smith};
 use weir::{Extern, Ref, Store, Trap, Val, ValType};
 
-/// Bytes that a module is made of: enough for a few hundred instructions.
+/// The number of bytes from which a module is made: enough for a few hundred instructions.
 const SEED_BYTES: usize = 4096;
-/// What memories and tables may grow to. Without it a module may have gigabytes, which each engine fills and gives back.
+/// The limit of memories and tables. Without it a module may have gigabytes, which each engine fills and frees.
 const MAX_MEMORY_BYTES: usize = 16 << 16;
 const MAX_TABLE_ELEMENTS: usize = 1000;
-/// Loop iterations and calls that a module may make.
+/// The number of loop iterations and calls that a module may execute.
 const TERMINATION_FUEL: u32 = 2000;
-/// Stack that both engines have, in bytes: more than [`TERMINATION_FUEL`] nested calls take on either, so that a stack
-/// overflow on one engine alone is a difference.
+/// The stack of both engines in bytes. It is more than [`TERMINATION_FUEL`] nested calls need on either, so that a
+/// stack overflow on only one engine is a difference.
 const STACK: usize = 256 << 20;
-/// Stack of the thread on which Weir runs: [`STACK`] and room for the host's own frames.
+/// The stack of the thread on which Weir runs: [`STACK`] and room for the host's frames.
 const THREAD_STACK: usize = STACK + (8 << 20);
 
-/// The module that this seed gives, or `None` if it gives none.
+/// The module for this seed, or `None` if wasm-smith makes none.
 pub fn module(seed: u64) -> Option<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let bytes: Vec<u8> = (0..SEED_BYTES).map(|_| rng.bits() as u8).collect();
@@ -46,7 +47,7 @@ pub fn module(seed: u64) -> Option<Vec<u8>> {
         memory64_enabled: false,
         min_funcs: 2,
         min_memories: 1,
-        // wasmi multiplies and adds with one rounding.
+        // wasmi multiplies and adds with a single rounding.
         relaxed_simd_enabled: false,
         shared_everything_threads_enabled: false,
         simd_enabled: true,
@@ -60,7 +61,7 @@ pub fn module(seed: u64) -> Option<Vec<u8>> {
     Some(module.to_bytes())
 }
 
-/// A value that two engines can agree on.
+/// A value that can be compared between engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
     /// The bits of a number or a vector.
@@ -78,15 +79,15 @@ enum Ended {
 }
 
 impl Ended {
-    /// Whether the module may have used up what it has of [`TERMINATION_FUEL`], so that nothing more can be asked of its
-    /// instance.
+    /// Whether the module may have used up its [`TERMINATION_FUEL`], so that its instance cannot be used further.
     fn out_of_fuel(&self) -> bool {
         *self == Ended::Trap(Trap::UnreachableCodeReached)
     }
 }
 
-/// All that a host could see of a module: each call of an exported function, and of each instance at its end the exported
-/// globals and the memories. Another instance is made after a call that may have used up the module's fuel.
+/// Everything that a host can observe of a module: the result of each call of an exported function, and the exported
+/// globals and memories of each instance at its end. A new instance is made after a call that may have used up the
+/// module's fuel.
 #[derive(PartialEq, Debug, Default)]
 struct Outcome {
     calls: Vec<Ended>,
@@ -94,22 +95,22 @@ struct Outcome {
     memories: Vec<Vec<u8>>,
 }
 
-/// What was compared of a module on which the engines agree.
+/// The size of the comparison of a module on which the engines agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Agreement {
-    /// Calls that were made on wasmi.
+    /// The number of calls on wasmi.
     pub calls: usize,
-    /// Those of them that returned.
+    /// The number of those calls that returned.
     pub returned: usize,
-    /// Calls whose ends were compared: all of them, once for each configuration of Weir.
+    /// The number of compared calls: all calls, once for each configuration of Weir.
     pub compared: usize,
-    /// Those of them that returned on both engines.
+    /// The number of those that returned on both engines.
     pub both_returned: usize,
-    /// Values that were compared: results and globals.
+    /// The number of compared values: results and globals.
     pub values: usize,
-    /// Bytes of memory that were compared.
+    /// The number of compared bytes of memory.
     pub bytes: usize,
-    /// Functions that were compiled.
+    /// The number of compiled functions.
     pub compiled: u64,
 }
 
@@ -128,7 +129,7 @@ impl std::ops::AddAssign for Agreement {
 /// Verifies the module's side tables, and compares the module on wasmi and on Weir with these configurations.
 ///
 /// # Errors
-/// What differs, or that an engine refuses the module.
+/// A difference, or an engine's refusal of the module.
 pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agreement, String> {
     side_tables::verify_binary(wasm)?;
     let expected = on_wasmi(wasm, seed).map_err(|error| format!("wasmi: {error}"))?;
@@ -144,10 +145,10 @@ pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agree
     Ok(agreement)
 }
 
-/// Runs `work` on a thread with stack enough for every module.
+/// Runs `work` on a thread with enough stack for every module.
 ///
 /// # Panics
-/// The system has no thread to give, or `work` panics.
+/// If the system cannot create a thread, or if `work` panics.
 pub fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(THREAD_STACK).spawn_scoped(scope, work);
@@ -158,8 +159,8 @@ pub fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Compares everything in two outcomes and counts it. Whatever one engine alone has is a difference, a stack overflow
-/// included.
+/// Compares everything in two outcomes and counts it. Anything that only one engine has is a difference, including a
+/// stack overflow.
 fn compare_outcomes(expected: &Outcome, found: &Outcome) -> Result<Agreement, String> {
     let mut agreement = Agreement::default();
     for (i, (a, b)) in expected.calls.iter().zip(&found.calls).enumerate() {
@@ -183,14 +184,14 @@ fn compare_outcomes(expected: &Outcome, found: &Outcome) -> Result<Agreement, St
     Ok(agreement)
 }
 
-/// An argument of this type, if there is one that both engines can make.
+/// An argument of this type, if both engines can make one.
 fn argument(ty: ValType, rng: &mut Rng) -> Value {
     let small = rng.one_in(2);
     let mut bits = || if small { u128::from(rng.below(64)) } else { u128::from(rng.bits()) << 64 | u128::from(rng.bits()) };
     match ty {
         ValType::I32 => Value::Bits(bits() & 0xFFFF_FFFF),
         ValType::I64 => Value::Bits(bits() & u128::from(u64::MAX)),
-        // Any NaN may become any other, so none to begin with.
+        // Any NaN may be replaced by any other, so that arguments contain none.
         ValType::F32 => Value::Bits((bits() as i16 as f32 / 8.0).to_bits().into()),
         ValType::F64 => Value::Bits((bits() as i32 as f64 / 8.0).to_bits().into()),
         ValType::V128 => Value::Bits(bits() & 0x7F7F_7F7F_7F7F_7F7F_3F7F_7F7F_3F7F_7F7F),
@@ -337,11 +338,11 @@ fn wasmi_failure(error: &wasmi::Error) -> Ended {
     use wasmi::errors::{ErrorKind, InstantiationError, TableError};
     match (error.as_trap_code().and_then(wasmi_trap), error.kind()) {
         (Some(trap), _) => Ended::Trap(trap),
-        // To the specification, a trap while instantiating.
+        // In the specification this is a trap during instantiation.
         (None, ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. })) => {
             Ended::Trap(Trap::TableOutOfBounds)
         }
-        // It has no code for this trap.
+        // wasmi has no code for this trap.
         (None, ErrorKind::Table(TableError::CopyOutOfBounds)) => Ended::Trap(Trap::TableOutOfBounds),
         (None, _) => Ended::Failed(error.to_string()),
     }
@@ -390,7 +391,7 @@ mod tests {
         Outcome { calls, globals: vec![Value::Bits(1)], memories: vec![vec![0; 8]] }
     }
 
-    /// An overflow that one engine alone has hides nothing that comes after it, whichever engine it is.
+    /// A stack overflow on only one engine does not hide later differences, whichever engine it is.
     #[test]
     fn a_stack_overflow_on_one_side_is_a_difference() {
         let overflow = || Ended::Trap(Trap::StackOverflow);

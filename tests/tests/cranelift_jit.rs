@@ -1,8 +1,8 @@
-//! The fallback's code in a second loader, cranelift-jit's `JITModule`: it needs nothing of Weir's runtime as long as the
-//! functions are pure.
+//! Runs the fallback's code in another loader, cranelift-jit's `JITModule`. Pure functions need nothing of Weir's
+//! runtime.
 //!
-//! This is what that crate is good for here. It is not the product's loader: it drops the trap tables, calls by symbol
-//! instead of through cells, and frees everything or nothing.
+//! cranelift-jit is used only here. It is not the product's loader: it drops the trap tables, calls by symbol instead
+//! of through cells, and frees either everything or nothing.
 
 use bumpalo::Bump;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, types};
@@ -46,7 +46,7 @@ fn signature(func: &Func<'_>) -> Signature {
     signature
 }
 
-/// Compiles `func` as Weir does and hands the bytes to the loader.
+/// Compiles `func` as Weir does and passes the bytes to the loader.
 fn define(loader: &mut JITModule, module: &Module, func: &Func<'_>) -> FuncId {
     let options = Options { verify: true, ..Options::default() };
     let request = Request {
@@ -65,7 +65,7 @@ fn define(loader: &mut JITModule, module: &Module, func: &Func<'_>) -> FuncId {
     id
 }
 
-/// Defines a function that Rust can call. It keeps the pinned register for its caller.
+/// Defines a function that Rust can call. It preserves the pinned register for its caller.
 fn define_entry(loader: &mut JITModule, callee: FuncId, func: &Func<'_>) -> FuncId {
     let mut cx = Context::new();
     cx.func.signature = Signature::new(CallConv::SystemV);
@@ -94,7 +94,7 @@ fn define_entry(loader: &mut JITModule, callee: FuncId, func: &Func<'_>) -> Func
     id
 }
 
-/// Runs a function of text in the loader and in the evaluator.
+/// Runs a function, given as text, in the loader and in the evaluator.
 fn agree(text: &str, cases: &[&[u64]]) {
     let arena = Bump::new();
     let func = parse::parse(&arena, text).unwrap();

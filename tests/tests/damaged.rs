@@ -1,4 +1,4 @@
-//! Bad input, in short: `weir-fuzz damage` has the long form.
+//! A short run on bad input; `weir-fuzz damage` is the long form.
 
 use weir::Tier;
 use weir_cli::peak_memory;

@@ -1,5 +1,5 @@
-//! The instances of the data-flow framework against solvers that follow every path, on random functions: one fact at a
-//! time, a path is a walk over pairs of a block and what is known of that fact there.
+//! Compares the instances of the data-flow framework with solvers that follow every path, on random functions, one fact
+//! at a time. A path is a walk over pairs of a block and the state of that fact there.
 
 use bumpalo::Bump;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use weir_tests::random_ssa::function;
 use weir_tests::rng::Rng;
 
 const FUNCTIONS: u64 = 1500;
-/// Globals below this count as imported: some of those that functions use.
+/// Globals below this index count as imported; functions use some of them.
 const IMPORTED: u32 = 2;
 
 fn each_function(mut check: impl FnMut(u64, &Func<'_>, &Cfg)) {
@@ -25,8 +25,8 @@ fn each_function(mut check: impl FnMut(u64, &Func<'_>, &Cfg)) {
     }
 }
 
-/// Every state that some path has at the start and at the end of each block, as pairs with the block. A path begins
-/// at the entry in state `first`; `through` takes a state over one instruction.
+/// Every state that some path has at the start and at the end of each block, as pairs with the block. A path begins at
+/// the entry in state `first`; `through` gives the state after an instruction.
 fn follow<S: Copy + Eq + Hash>(func: &Func<'_>, first: S, through: impl Fn(Value, S) -> S) -> [HashSet<(Block, S)>; 2] {
     let (mut starts, mut ends) = (HashSet::new(), HashSet::new());
     let mut work = vec![(Block::ENTRY, first)];
@@ -41,7 +41,7 @@ fn follow<S: Copy + Eq + Hash>(func: &Func<'_>, first: S, through: impl Fn(Value
     [starts, ends]
 }
 
-/// Whether a path from the end of `block` uses `value` before it defines it again.
+/// Whether a path from the end of `block` uses `value` before defining it again.
 fn used_after(func: &Func<'_>, block: Block, value: Value) -> bool {
     let (mut seen, mut work) = (HashSet::new(), vec![block]);
     while let Some(from) = work.pop() {
@@ -63,7 +63,7 @@ fn used_after(func: &Func<'_>, block: Block, value: Value) -> bool {
     false
 }
 
-/// What `block` does first with `value`, phis' arguments aside: `true` uses it, `false` defines it.
+/// What `block` does first with `value`, arguments of phis excluded: `true` if it uses it, `false` if it defines it.
 fn first_mention(func: &Func<'_>, block: Block, value: Value) -> Option<bool> {
     func.block(block).insts.iter().find_map(|&inst| match () {
         () if func.op(inst) != Op::Phi && func.args(inst).contains(&value) => Some(true),
@@ -130,7 +130,7 @@ fn reaching_definitions() {
     each_function(|seed, func, cfg| {
         let reaching = Reaching::compute(func, cfg, IMPORTED);
         for definition in possible_definitions(func) {
-            // Whether what was last written on a path may be what this definition wrote.
+            // Whether this definition may be the last write on a path.
             let [starts, ends] = follow(func, definition.by.is_none(), |value, holds| match func.op(value) {
                 _ if definition.by == Some(value) => true,
                 Op::GlobalSet => holds && func.inst(value).aux != definition.global,
@@ -148,7 +148,7 @@ fn reaching_definitions() {
     assert!(reached > 1000, "only {reached} writes reached any other block");
 }
 
-/// What each global that `func` mentions may be defined by.
+/// The possible definitions of each global that `func` refers to.
 fn possible_definitions(func: &Func<'_>) -> Vec<Definition> {
     let insts: Vec<Value> = func.blocks().flat_map(|block| &func.block(block).insts).copied().collect();
     let mentions = |value: &&Value| matches!(func.op(**value), Op::GlobalGet | Op::GlobalSet);

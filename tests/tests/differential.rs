@@ -1,4 +1,4 @@
-//! Random programs give the same on every tier and on wasmi. `weir-fuzz` is the long form.
+//! Random programs behave the same on every tier and on wasmi. `weir-fuzz` is the long form.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn tiers_agree_on_random_programs() {
     let mut long = 0;
     let mut runs = BTreeMap::new();
     for seed in 0..count {
-        // The interpreter and, as compiling takes its time in a test build, each time another two tiers.
+        // The interpreter and two other tiers, which vary because compiling is slow in a test build.
         let tiers = differential::tiers(Some(seed));
         let others = tiers.len() - 1;
         let picked = [0, 1 + seed as usize % others, 1 + (seed as usize + 3) % others];
@@ -24,14 +24,14 @@ fn tiers_agree_on_random_programs() {
         let tiers = picked.map(|i| tiers[i].clone());
         match differential::compare(&generate(seed), &tiers, (seed * 37) as u8) {
             Ok(agreement) => {
-                // Without fuel, with ample fuel, and with little where a program takes any.
+                // Without fuel, with ample fuel and, if the program uses fuel, with little.
                 assert!(agreement.compared as u64 >= 2 * compared - 1, "seed {seed}: {agreement:?}");
                 total += agreement;
                 long += u64::from(agreement.executed >= 1000);
             }
             Err(mismatch) => panic!("seed {seed}: {mismatch}"),
         }
-        // Code is retired under stress alone, which each program's other tiers rarely are.
+        // Only stress retires code, and each program rarely runs on stressed tiers.
         if seed % 4 == 0 {
             let all = differential::tiers(Some(seed));
             let stressed = [all[0].clone(), all.last().expect("stress is the last tier").clone()];
@@ -41,7 +41,7 @@ fn tiers_agree_on_random_programs() {
             }
         }
     }
-    // The generator must not decay into programs that trap at once, nor the tiers into the interpreter.
+    // Guards against a generator whose programs trap at once, and against tiers that only interpret.
     assert!(total.trapped * 2 < total.calls, "{total:?}");
     assert!(long * 10 > count * 8, "only {long} of {count} programs execute 1,000 instructions");
     assert!(total.on_wasmi * 2 > total.calls, "{total:?}");
@@ -52,7 +52,7 @@ fn tiers_agree_on_random_programs() {
     assert!(reached.retired > count / 4 && reached.recompiled > 0 && reached.freed_bytes > 0, "{reached:?}");
 }
 
-/// The program of a module that exports what generated ones do.
+/// A program for a module with the exports of a generated one.
 fn program(wat: &Path) -> Program {
     let wasm = wat::parse_file(wat).unwrap();
     let module = validate::parse(wasm.clone().into()).unwrap();

@@ -1,4 +1,5 @@
-//! Commands that the documents give leave no untracked files in the repository, and the list of statistics is that of the code.
+//! Commands in the documents leave no untracked files in the repository, and the list of statistics agrees with the
+//! code.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use weir::StatDeclaration;
 
-/// Document, words of it, and a file that following them writes into the repository.
+/// A document, a command in it, and the file in the repository that the command writes.
 const WRITES: &[(&str, &str, &str)] = &[
     ("README.md", "cargo run --release", "target/release/weir"),
     ("README.md", "--html fib.html", "fib.html"),
@@ -29,7 +30,7 @@ fn files_that_documented_commands_write_are_ignored() {
     }
 }
 
-/// Modules, outputs and charts are not ignored.
+/// Modules, outputs and charts must not be ignored by git.
 #[test]
 fn sources_are_not_ignored() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -40,7 +41,7 @@ fn sources_are_not_ignored() {
     }
 }
 
-/// The list of statistics, made of their declarations. `WEIR_BLESS=1` writes it.
+/// The list of statistics is made of their declarations. `WEIR_BLESS=1` writes it.
 #[test]
 fn every_statistic_is_documented() {
     let mut table = String::new();

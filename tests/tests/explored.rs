@@ -1,8 +1,8 @@
-//! `explore` with the saved profile and the options of a run shows the code that the run installed; and a profile never
-//! changes what a program does.
+//! `explore` with the saved profile and the options of a run shows the code that the run installed. A profile never
+//! changes the behaviour of a program.
 //!
-//! `cargo test -p weir-tests --test explored -- --ignored --nocapture` does it with QuickJS, which `programs/fetch.py qjs-wasi`
-//! fetches, and lists its hottest functions.
+//! `cargo test -p weir-tests --test explored -- --ignored --nocapture` checks this for QuickJS, which
+//! `programs/fetch.py qjs-wasi` fetches, and lists its hottest functions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,12 +23,12 @@ struct Program {
     name: String,
     path: PathBuf,
     args: Vec<String>,
-    /// A folder that is opened for it as `/data`.
+    /// The folder that is opened for it as `/data`, if any.
     folder: Option<PathBuf>,
 }
 
 impl Program {
-    /// One of `programs/` with its small arguments.
+    /// A program in `programs/` with its small arguments.
     fn small(name: &str) -> Program {
         let folder = root().join("programs").join(name);
         let arguments = fs::read_to_string(folder.join("args.txt")).expect("args.txt");
@@ -37,7 +37,7 @@ impl Program {
         Program { name: name.into(), path: folder.join(format!("{name}.wasm")), args, folder: None }
     }
 
-    /// Loads it, prepares its module with `before`, and runs it: the module and the output.
+    /// Loads the program, prepares its module with `before`, and runs it. Returns the module and the output.
     fn run(&self, engine: &Engine, before: impl FnOnce(&Module)) -> (Module, String) {
         let output = OutputBuffer::new(1 << 20);
         let ctx = WasiCtx::builder().arg(&*self.name).and_then(|ctx| ctx.args(self.args.iter().map(String::as_str)));
@@ -65,10 +65,10 @@ impl Program {
     }
 }
 
-/// Installed code by function and loop: the last, where there was some twice.
+/// Installed code by function and loop; if code was installed more than once, the last.
 type Installed = BTreeMap<(u32, Option<u32>), Vec<u8>>;
 
-/// Runs the program: what was installed, and the saved profile.
+/// Runs the program. Returns the installed code and the saved profile.
 fn record(program: &Program, config: &Config) -> (Installed, String) {
     let installed: Arc<Mutex<Installed>> = Arc::default();
     let (seen, mut config) = (installed.clone(), config.clone());
@@ -78,7 +78,7 @@ fn record(program: &Program, config: &Config) -> (Installed, String) {
         }
     });
     let (module, _) = program.run(&engine.expect("an engine"), |_| ());
-    // The compiler thread may install more code meanwhile: first what is installed is taken, then the counts.
+    // The compiler thread may install more code meanwhile, so that the installed code is copied before the counts.
     let installed = installed.lock().unwrap().clone();
     (installed, module.saved_profile().expect("profiles are kept").to_string())
 }
@@ -91,12 +91,12 @@ fn explored(program: &Program, config: &Config, profile: &str) -> Module {
     module
 }
 
-/// How much was compared.
+/// The size of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compared {
     calls: usize,
     loops: usize,
-    /// Entries whose code is another without the profile.
+    /// The number of entries whose code differs without the profile.
     guided: usize,
 }
 
@@ -114,7 +114,7 @@ fn check(program: &Program, config: &Config) -> Compared {
     compared
 }
 
-/// Compiles early, but within loops that run, and on the thread that runs.
+/// Compiles early, but within running loops, and on the running thread.
 fn eager() -> Config {
     let mut config = Config::new();
     config.synchronous_compilation(true).tier_up_threshold(Some(50));
@@ -155,7 +155,7 @@ fn with_the_options_of_the_run() {
     ];
     for (i, config) in settings.iter().enumerate() {
         let compared = check(&program, config);
-        // How much the compiler's thread has done when the program ends is not certain.
+        // How much the compiler's thread has done by the end of the program varies.
         assert!(i == 0 || compared.calls + compared.loops > 0, "settings {i}: nothing was compiled");
     }
 }
@@ -176,12 +176,12 @@ fn a_profile_that_was_used_is_saved_again() {
             assert_eq!(again.entries.get(entry), Some(counts), "{entry:?}");
         }
     }
-    // A second profile is refused, and so is one of another module.
+    // A second profile is refused, and so is the profile of another module.
     assert!(module.use_profile(&again.to_string()).is_err());
     let other = Module::from_file(module.engine(), Program::small("fib").path).expect("a module");
     let error = other.use_profile(&again.to_string()).unwrap_err();
     assert_eq!(error.downcast_ref::<weir::ProfileError>().map(|error| error.line), Some(2), "{error}");
-    // Without the setting there are none.
+    // Without the setting there is no profile.
     let (module, _) = program.run(&engine(&eager()).expect("an engine"), |_| ());
     assert!(module.saved_profile().is_err() && module.use_profile(&again.to_string()).is_err());
 }
@@ -205,7 +205,7 @@ fn a_profile_changes_no_result() {
     }
 }
 
-/// How often each function's branches were executed in the whole run, the most first.
+/// The number of executions of each function's branches in the whole run, highest first.
 fn hottest(program: &Program) -> Vec<(u32, u64)> {
     let mut config = Config::new();
     config.tier(Tier::Interpreter).profile(true).max_wasm_stack(STACK).value_stack_size(64 << 20);
@@ -220,7 +220,7 @@ fn hottest(program: &Program) -> Vec<(u32, u64)> {
     counts
 }
 
-/// The guest's native stack, as the command gives it.
+/// The guest's native stack, as large as the command line's.
 const STACK: usize = 8 << 20;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Every file below `filetests/` is a test named by its path, for example `gvn/loads.ssa`; a part of the name selects
-//! it: `cargo test -p weir-tests --test filetests gvn`. [`weir_tests::filetest`] describes the form of a file.
+//! Every file below `filetests/` is a test named by its path, for example `gvn/loads.ssa`. A part of the name selects
+//! it: `cargo test -p weir-tests --test filetests gvn`. [`weir_tests::filetest`] describes the format.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn trial(name: String, path: &Path, bless: bool) -> (Trial, Vec<String>) {
     (Trial::test(name, test).with_ignored_flag(elsewhere), stages)
 }
 
-/// Every pass and every other stage has a filetest of its own.
+/// Every pass and every other stage has a filetest.
 fn every_stage_has_a_file(named: &BTreeSet<String>) -> Result<(), Failed> {
     let passes = passes::ORDER.iter().map(|pass| pass.name);
     let without: Vec<&str> = passes.chain(head::SHOWN).chain(OTHERS).filter(|stage| !named.contains(*stage)).collect();

@@ -1,5 +1,5 @@
-//! At every host call of every program, the stack walker gives in every tier the frames that it gives when the program is interpreted:
-//! the same functions at the same instructions.
+//! At every host call of every program, the stack walker returns in every tier the frames that it returns in the
+//! interpreter: the same functions at the same instructions.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -9,16 +9,16 @@ use weir::{Config, Linker, Module, Store, Tier, WasmBacktrace};
 use weir_tests::engines::engine;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
-/// The frames at one host call: functions and instructions, innermost first, and how many more there are.
+/// The frames at one host call: functions and instructions, innermost first, and the number of omitted frames.
 type Frames = (Vec<(u32, Option<usize>)>, u64);
 
 thread_local! {
-    /// The store whose guest runs.
+    /// The store whose guest is running.
     static STORE: Cell<*const Store<WasiCtx>> = const { Cell::new(ptr::null()) };
     static SEEN: RefCell<Vec<Frames>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Records the frames. Every function of WASI gets its context first, and so calls this.
+/// Records the frames. Every WASI function first asks for its context, which calls this.
 fn note(ctx: &mut WasiCtx) -> &mut WasiCtx {
     // SAFETY: set by `run`, whose store is there. The walk does not touch the embedder's data.
     let trace = WasmBacktrace::capture(unsafe { &*STORE.get() });
@@ -27,7 +27,7 @@ fn note(ctx: &mut WasiCtx) -> &mut WasiCtx {
     ctx
 }
 
-/// Runs the program in a folder with its small arguments; what it prints, and the frames at its host calls.
+/// Runs the program in a folder with its small arguments. Returns its output and the frames at its host calls.
 fn run(folder: &Path, config: &Config) -> (Vec<u8>, Vec<Frames>) {
     let name = folder.file_name().and_then(|name| name.to_str()).expect("a name");
     let arguments = fs::read_to_string(folder.join("args.txt")).expect("args.txt");
@@ -48,7 +48,7 @@ fn run(folder: &Path, config: &Config) -> (Vec<u8>, Vec<Frames>) {
     (output.contents().to_vec(), SEEN.take())
 }
 
-/// The folders with a program.
+/// The folders of programs.
 fn folders() -> Vec<PathBuf> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
     let entries = fs::read_dir(programs).expect("the folder programs").map(|entry| entry.expect("an entry").path());

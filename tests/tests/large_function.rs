@@ -1,4 +1,5 @@
-//! A function of 600 KB is compiled within bounded memory. It is alone in its process, whose peak memory it reads.
+//! A function of 600 KB is compiled within bounded memory. The test is alone in its process, whose peak memory it
+//! reads.
 
 use std::fmt::Write;
 use weir::{Config, Instance, Module, Store, Tier};
@@ -15,7 +16,7 @@ fn large(bytes: usize) -> Vec<u8> {
     text.push_str(&" i32".repeat(LOCALS as usize));
     text.push(')');
     let mut depth = 0;
-    // Each statement is some 14 bytes of code.
+    // Each statement has about 14 bytes of code.
     for _ in 0..bytes / 14 {
         let [a, b, c, to] = [(); 4].map(|()| 1 + rng.below(LOCALS));
         match rng.below(8) {

@@ -7,8 +7,8 @@ use weir_jit::compile::{FunctionText, TextForm};
 use weir_jit::ir::Entry;
 use weir_tests::engines::engine;
 
-/// Machine code that no allocation fits: two values at once in the same register. The allocator panics over it, which is what the
-/// test needs; a compiler makes no such code.
+/// Machine code that has no allocation: two values must be in the same register at once. The allocator panics, as the
+/// test requires; the compiler never makes such code.
 const IMPOSSIBLE: &str = "machine lowered pc 0x21 regs 3
 b0:
     v1:rdi v2:rdi = args

@@ -1,4 +1,4 @@
-//! Every program in `programs/`, on every tier, prints what it is expected to print.
+//! Every program in `programs/` prints its expected output on every tier.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
-/// Folders of `programs/` that hold none: the benchmarks, inputs for real programs, and what is fetched.
+/// Folders of `programs/` without a program: the benchmarks, inputs for real programs, and fetched files.
 const OTHERS: [&str; 3] = ["bench", "cases", "real"];
 
-/// The folders with a program: all that are not among [`OTHERS`]. One that lacks a file fails the test that runs it.
+/// The folders of programs: all that are not among [`OTHERS`]. A folder that lacks a file fails the test that runs it.
 fn folders() -> Vec<PathBuf> {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
     let mut folders: Vec<PathBuf> = fs::read_dir(programs)
@@ -26,7 +26,7 @@ fn name(folder: &Path) -> &str {
     folder.file_name().and_then(|name| name.to_str()).expect("a name")
 }
 
-/// What a run came to.
+/// The result of a run.
 struct Run {
     output: String,
     stats: Stats,
@@ -55,12 +55,12 @@ fn run(folder: &Path, config: &Config) -> weir::Result<Run> {
 /// More than any program needs.
 const FUEL: u64 = 1 << 40;
 
-/// Runs all programs and checks what they print; the names and runs.
+/// Runs all programs and checks their output. Returns their names and runs.
 fn all_programs_with(config: &Config) -> Vec<(String, Run)> {
     folders().iter().map(|folder| (name(folder).to_string(), checked(folder, config))).collect()
 }
 
-/// Runs one program and checks what it prints.
+/// Runs one program and checks its output.
 fn checked(folder: &Path, config: &Config) -> Run {
     let expected = fs::read_to_string(folder.join("expected.txt")).expect("expected.txt");
     let run = run(folder, config).unwrap_or_else(|error| panic!("{}: {error:?}", name(folder)));
@@ -68,7 +68,7 @@ fn checked(folder: &Path, config: &Config) -> Run {
     run
 }
 
-/// Compiles early, but within loops that are running, and where it happens, so that nothing depends on time.
+/// Compiles early, but within running loops, and on the running thread, so that nothing depends on time.
 fn eager() -> Config {
     let mut config = Config::new();
     config.synchronous_compilation(true).tier_up_threshold(Some(50));
@@ -133,7 +133,7 @@ fn eagerly() {
     assert!(entered.len() >= 10, "only {entered:?} went on in compiled code within a loop");
 }
 
-/// Each program after two choices of passes, so that each choice meets several programs.
+/// Each program after two choices of passes, so that each choice is used with several programs.
 #[test]
 fn native_after_some_passes() {
     let sets = PassSet::every();
@@ -144,8 +144,8 @@ fn native_after_some_passes() {
     }
 }
 
-/// Each program after every choice of passes: minutes, not seconds.
-/// `cargo test --workspace --locked --test programs -- --ignored native_after_every_choice_of_passes`
+/// Each program after every choice of passes; this takes minutes: `cargo test --workspace --locked --test programs --
+/// --ignored native_after_every_choice_of_passes`
 #[test]
 #[ignore = "takes minutes"]
 fn native_after_every_choice_of_passes() {
@@ -174,7 +174,7 @@ fn every_tier_uses_the_same_fuel_and_calls_the_same_functions() {
     assert_eq!(counts(Config::new().stress(Some(1))), interpreted, "under stress");
 }
 
-/// A program written in the text format is committed in the binary format too, for runtimes that read nothing else.
+/// A program written in the text format is also committed in the binary format, for runtimes that read only that.
 #[test]
 fn text_programs() {
     for folder in folders() {
@@ -192,7 +192,7 @@ fn text_programs() {
     }
 }
 
-/// Native code with padding everywhere, function by function and within bodies that are entered at loops.
+/// Native code with padding everywhere, by function and within bodies that are entered at loops.
 #[test]
 fn native_with_padding() {
     use weir::{PadAt, Padding};

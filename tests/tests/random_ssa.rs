@@ -1,4 +1,4 @@
-//! Properties of SSA, over random functions: text round trips, and no pass changes what a function does.
+//! Properties of SSA, over random functions: text round trips, and no pass changes a function's behaviour.
 
 use bumpalo::Bump;
 use weir_bytecode::Trap;
@@ -27,7 +27,7 @@ fn random_functions_are_well_formed_and_survive_text() {
     }
 }
 
-/// What makes a function of a random sequence.
+/// Makes a function from a random sequence.
 type Make = for<'a> fn(&'a Bump, &mut Rng) -> Func<'a>;
 
 /// Everything that can be observed of a few runs.
@@ -43,7 +43,7 @@ fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, EvalError>, Sandb
         .collect()
 }
 
-/// The function of `seed` after `passes` with rewrite fuel, and how many rewrites there were.
+/// The function of `seed` after `passes` with rewrite fuel, and the number of rewrites.
 fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&'static Pass], fuel: u64) -> (Func<'a>, u64) {
     let options = Options { verify: true, rewrite_fuel: Some(fuel), ..Options::default() };
     let mut unit = Unit::without_module(make(arena, &mut Rng::new(seed)), &options);
@@ -52,7 +52,7 @@ fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&'static Pa
     (func, fuel - rewrites_left.unwrap_or_default())
 }
 
-/// A rewrite of the first `made` that turns what is as `expected` into what is not.
+/// The first of `made` rewrites after which the observations differ from `expected`.
 fn bisect(
     arena: &Bump,
     make: Make,
@@ -72,8 +72,8 @@ fn bisect(
     wrong
 }
 
-/// Checks that `passes` keep what functions do, and returns how many rewrites they made. A failure is narrowed down to
-/// the first rewrite that causes it.
+/// Checks that `passes` preserve behaviour, and returns the number of their rewrites. A failure is narrowed down to the
+/// first rewrite that causes it.
 fn keep_meaning(make: Make, passes: &[&'static Pass]) -> u64 {
     let mut rewrites = 0;
     for seed in 0..FUNCTIONS {
@@ -114,7 +114,7 @@ fn branches_keep_meaning() {
     keep_meaning(branches, passes::ORDER);
 }
 
-/// The properties above mean something only if the functions get somewhere.
+/// The properties above mean something only if most functions end normally.
 #[test]
 fn random_functions_end_in_many_ways() {
     let (mut returns, mut traps, mut interrupted, mut endless) = (0, 0, 0, 0);
@@ -134,7 +134,7 @@ fn random_functions_end_in_many_ways() {
     assert_eq!(endless, 0);
 }
 
-/// A fault for the next test to find: rotations to the left become rotations to the right.
+/// A faulty pass for the next test: rotations to the left become rotations to the right.
 fn rotate_wrongly(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let blocks = func.blocks().collect::<Vec<_>>();
     let all: Vec<Value> = blocks.into_iter().flat_map(|block| func.block(block).insts.to_vec()).collect();

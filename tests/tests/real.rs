@@ -1,5 +1,5 @@
-//! Real programs of third parties: interpreters, a database, a bundler, with arguments, standard input and files in a
-//! folder that is opened for them. What they are expected to print was compared with what they print under wasmtime.
+//! Real programs of third parties: interpreters, a database and a bundler, with arguments, standard input and files in
+//! a folder that is opened for them. Their expected output was compared with their output under wasmtime.
 //!
 //! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No
 //! other test runs such a program, and CI does not fetch them.
@@ -27,17 +27,17 @@ fn folder(test: &str, files: &[&str]) -> PathBuf {
     folder
 }
 
-/// As much native stack as the command gives a program, and what else is needed beside it.
+/// As much native stack as the command gives a program, and additional stack for the host.
 const GUEST_STACK: usize = 8 << 20;
 const HOST_STACK: usize = 4 << 20;
 
-/// What a program came to: standard output, standard error and exit status.
+/// The outcome of a program: standard output, standard error and exit status.
 type Outcome = (String, String, i32);
 
-/// The tiers that each program runs on.
+/// The tiers on which each program runs.
 const TIERS: [Tier; 4] = [Tier::Interpreter, Tier::Native, Tier::Baseline, Tier::Auto];
 
-/// Runs the module with the folder opened under a name of its own.
+/// Runs the module with the folder opened under the given name.
 fn run(tier: Tier, module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(GUEST_STACK + HOST_STACK);
@@ -70,7 +70,7 @@ fn run_here(tier: Tier, module: &str, args: &[&str], input: &str, (folder, opene
     Ok((text(out), text(err), status))
 }
 
-/// The text is that of this file of `tests/real`.
+/// Checks that `text` equals this file of `tests/real`.
 fn assert_expected(text: &str, file: &str) {
     let path = root().join("tests/real").join(file);
     if weir_tests::blessing() {
@@ -79,8 +79,8 @@ fn assert_expected(text: &str, file: &str) {
     assert_eq!(text, fs::read_to_string(path).expect("what is expected"), "{file}");
 }
 
-/// Runs it on every tier with its script, the folder opened as `/data`, and this input, and expects what it prints, what it says on
-/// standard error, and its status; and that it leaves nothing but these files.
+/// Runs the module on every tier with its script, the folder opened as `/data`, and this input. Checks its output, its
+/// standard error and its status, and that it leaves only the expected files.
 fn check(module: &str, args: &[&str], script: &str, input: &str, expected: &str, (errors, status): (&str, i32), left: &[&str]) {
     for tier in TIERS {
         let folder = folder(module, &[script]);

@@ -1,22 +1,23 @@
-//! Code that is taken out of use while its module lives: under a full budget, with threads, under suspended frames, and when loops'
-//! code is not needed any more. Wherever it goes, results stay what they are.
+//! Code that is retired while its module lives: with a full budget, with threads, with suspended frames, and when a
+//! loop's code is no longer needed. Results must stay the same.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir::{Caller, Config, Error, Instance, Linker, Module, Stats, Store, Tier, TierEventKind, Trap};
 use weir_tests::engines::{engine, engine_with_events};
 
-/// What a failed assertion shows of `stats`: retired, recompiled, bytes made, retired and freed.
+/// The figures that a failed assertion shows: retired, recompiled, bytes made, retired and freed.
 fn figures(stats: &Stats) -> [u64; 5] {
     [stats.retired, stats.recompiled, stats.code_bytes, stats.retired_bytes, stats.freed_bytes]
 }
 
-/// Functions in [`many`], and the bytes of code they are given: stubs for all of them and bodies for some.
+/// The number of functions in [`many`], and the bytes of code that they may have: stubs for all of them and bodies for
+/// some.
 const FUNCTIONS: i32 = 120;
 const BUDGET: usize = 10 << 10;
 
-/// Functions `0` to `FUNCTIONS - 1`, each a hundred bytes of code, a few of which call others; and `run`, which calls one by its
-/// number.
+/// Functions `0` to `FUNCTIONS - 1`, of a hundred bytes of code each, a few of which call others; and `run`, which
+/// calls a function by its number.
 fn many() -> String {
     let work: String = (1..16)
         .map(|k| format!("(local.set 0 (i32.xor (i32.mul (local.get 0) (i32.const {})) (i32.const {k})))", 2 * k + 1))
@@ -35,7 +36,7 @@ fn many() -> String {
     )
 }
 
-/// What function `i` of [`many`] makes of `x`.
+/// The result of function `i` of [`many`] for `x`.
 fn expected(i: i32, mut x: i32) -> i32 {
     if i % 7 == 6 {
         x = expected(i - 1, x);
@@ -53,7 +54,7 @@ fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
         let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
-        // A working set that fits, moving on through all functions and around.
+        // The working set fits, and moves in turn over all functions.
         for phase in 0..3 * FUNCTIONS / 10 {
             for round in 0..2000 {
                 let i = (10 * phase + round % 10) % FUNCTIONS;
@@ -66,7 +67,7 @@ fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
         assert!(stats.code_bytes - stats.freed_bytes <= BUDGET as u64, "{tier:?}: {:?}", figures(&stats));
         assert_eq!(stats.functions.native, FUNCTIONS as u64 + 1, "{tier:?}: each has had code: {:?}", figures(&stats));
         drop((store, instance, module));
-        // Nothing of the first is in the way of a second.
+        // The first module leaves nothing that hinders a second one.
         let module = Module::new(&engine, many()).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -80,7 +81,7 @@ fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
 
 #[test]
 fn threads_share_a_module_whose_code_comes_and_goes() {
-    // In the background the threads may be done before the compiler is.
+    // In the background, the threads may finish before the compiler.
     for (stress, synchronous) in [(None, true), (None, false), (Some(1), true), (Some(2), true)] {
         let mut config = Config::new();
         config.tier_up_threshold(Some(3)).max_code_size(BUDGET).stress(stress).synchronous_compilation(synchronous);
@@ -105,8 +106,8 @@ fn threads_share_a_module_whose_code_comes_and_goes() {
     }
 }
 
-/// `outer` calls the host, which calls everything else and so makes `outer` give its code up while it waits; then it goes on, or
-/// traps.
+/// `outer` calls the host, which calls everything else, so that the code of `outer` is evicted while `outer` is
+/// suspended; then `outer` continues or traps.
 #[test]
 fn code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
     let text = many().replacen(
@@ -132,7 +133,7 @@ fn code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
     let mut linker = Linker::new(&engine);
     let call_all = |mut caller: Caller<'_, u64>, depth: i32| -> Result<i32, Error> {
         if depth > 4 && depth < 8 {
-            // Once more through the frames that wait.
+            // Calls again through the suspended frames.
             let outer = caller.get_export("outer").unwrap().into_func().unwrap().typed::<i32, i32>(&caller)?;
             outer.call(&mut caller, depth + 1)?;
         }
@@ -180,8 +181,8 @@ fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
             (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
         (local.get 1))"#;
     let text = many().replacen("(module", &format!("(module {sum}"), 1);
-    // The loop is entered before the function's own code is there if the compiler has other things to do first and then takes the
-    // loop, which is more urgent. Five minutes are for a machine on which that takes its time.
+    // The loop is entered before the function's own code exists if the compiler is busy first and then compiles the loop, which
+    // is more urgent. The limit of five minutes allows for a slow machine.
     let started = std::time::Instant::now();
     while retired.load(Ordering::Relaxed) == 0 && started.elapsed().as_secs() < 300 {
         let module = Module::new(&engine, &text).unwrap();

@@ -1,5 +1,5 @@
-//! The meaning of every numeric and vector instruction against wasmi's. Weir's interpreter, constant folding, evaluator and
-//! half of the tests take the meaning from [`weir_bytecode::semantics`]: an error there would be in all of them alike.
+//! Compares the meaning of every numeric and vector instruction with wasmi. Weir's interpreter, constant folding,
+//! evaluator and half of the tests use [`weir_bytecode::semantics`], so that an error there would be in all of them.
 
 use std::fmt::Write;
 use weir::Trap;
@@ -8,8 +8,8 @@ use weir_bytecode::semantics::{self, nan, vector};
 use weir_bytecode::{Opcode, ValType};
 use weir_tests::differential::wasmi_trap;
 
-/// Bits that distinguish operations: extremes of every width, floats in and out of the range of every integer type, ties,
-/// subnormal numbers, NaNs quiet and signalling.
+/// Bits that distinguish operations: extremes of every width, floats in and out of the range of every integer type,
+/// ties, subnormal numbers, quiet and signalling NaNs.
 fn samples(ty: ValType) -> Vec<u128> {
     match ty {
         ValType::I32 => {
@@ -44,7 +44,7 @@ fn samples(ty: ValType) -> Vec<u128> {
     }
 }
 
-/// Vectors of edge cases in every shape, and of floats.
+/// Vectors of edge cases in every shape, including floats.
 fn vectors() -> Vec<u128> {
     let integers = [
         0,
@@ -64,7 +64,7 @@ fn vectors() -> Vec<u128> {
     integers.into_iter().chain(singles).chain(doubles).collect()
 }
 
-/// An instruction with what it needs besides operands.
+/// An instruction and its immediates.
 struct Case {
     op: Opcode,
     lane: Option<u8>,
@@ -72,8 +72,8 @@ struct Case {
     result: ValType,
 }
 
-/// Every instruction that has a meaning, each lane of those that name one. What wasmi may choose in a relaxed one is not
-/// what Weir chooses.
+/// Every instruction that has a meaning, with each lane if it names one. Relaxed instructions are left out where
+/// wasmi's choice may differ from Weir's.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for &op in Opcode::ALL.iter().filter(|op| !op.mnemonic().contains("relaxed")) {
@@ -90,7 +90,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// What Weir says that it means.
+    /// The result according to Weir's semantics.
     fn meaning(&self, args: &[u128]) -> Result<u128, Trap> {
         let name = self.op.mnemonic();
         if let Some(lane) = self.lane {
@@ -164,7 +164,7 @@ fn every_instruction_means_what_wasmi_does() {
                 Ok(()) => Ok(from_wasmi(&results[0])),
                 Err(error) => Err(error.as_trap_code().and_then(wasmi_trap).expect("a trap that Weir has")),
             };
-            // Which NaN it is is open.
+            // The specification does not determine which NaN it is.
             let plain = |bits: u128| nan::open(case.op).map_or(bits, |floats| floats.canonicalise(bits));
             let expected = case.meaning(&args).map(plain);
             assert_eq!(expected, found.map(plain), "{} {:?} of {args:x?}: Weir, wasmi", case.op.mnemonic(), case.lane);

@@ -1,4 +1,4 @@
-//! The side tables that validation writes, against those that TABLE 1 gives, and the faults that this check finds.
+//! Compares the side tables that validation writes with those that TABLE 1 gives, and checks which faults this finds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ fn programs() {
     assert!(verified.functions > 1_000 && verified.entries > 10_000, "{verified:?}");
 }
 
-/// These functions have every instruction that owns entries, live and dead, with operands to keep and to drop.
+/// Functions with every instruction that has entries, live and dead, with operands to keep and to drop.
 const BRANCHES: &str = r#"(module
     (type $pair (func (param i32 i64) (result i32 i64)))
     (func (export "blocks") (param i32) (result i32)
@@ -92,7 +92,8 @@ const BRANCHES: &str = r#"(module
         local.get 0)
     (func $leaf))"#;
 
-/// A way to damage a side table: nothing if there is no part with the index, and false if the part cannot have that damage.
+/// Damages the part of a side table with this index. Returns `None` if there is no such part, and false if it cannot be
+/// damaged in this way.
 type Damage = fn(&mut FuncBody, usize) -> Option<bool>;
 
 fn entry(body: &mut FuncBody, index: usize, damage: impl FnOnce(&mut BranchEntry)) -> Option<bool> {
@@ -100,7 +101,7 @@ fn entry(body: &mut FuncBody, index: usize, damage: impl FnOnce(&mut BranchEntry
     Some(true)
 }
 
-/// Damages the entry of a branch. That of a loop has an estimate in the place of a number of operands.
+/// Damages the entry of a branch. The entry of a loop has an estimate in place of a number of operands.
 fn operands(body: &mut FuncBody, index: usize, damage: impl FnOnce(&mut BranchEntry)) -> Option<bool> {
     let is_loop = body.loops.iter().any(|info| info.stp as usize == index);
     entry(body, index, damage).map(|damaged| damaged && !is_loop)
@@ -156,7 +157,7 @@ const DAMAGES: &[(&str, Damage)] = &[
     ("one operand too many", |body, i| (i == 0).then(|| body.max_operands += 1).map(|()| true)),
 ];
 
-/// Every damage, done to every part of every function that has one.
+/// Every kind of damage to every part of every function is found.
 #[test]
 fn damage_is_found() {
     let module = validate::parse(wat::parse_str(BRANCHES).unwrap().into()).unwrap();
@@ -185,7 +186,7 @@ fn damage_is_found() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// The height of a loop is that of its operands, in live code.
+/// The height of a loop is that of its operands in live code.
 #[test]
 fn heights_of_loops_are_verified() {
     let module = validate::parse(wat::parse_str(BRANCHES).unwrap().into()).unwrap();

@@ -1,5 +1,5 @@
-//! Every rule of `simplify` against the evaluator: each pair of numeric operations, with operands and constants that
-//! rules look for.
+//! Compares every rule of `simplify` with the evaluator: each pair of numeric operations, with operands and constants
+//! that rules match.
 
 use bumpalo::Bump;
 use weir_bytecode::Opcode;
@@ -9,7 +9,7 @@ use weir_jit::ir::{Effect, Entry, Func, Op, Type, Value, eval};
 use weir_jit::opt::simplify;
 use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 
-/// Interesting slots of a type.
+/// Edge-case slots of a type.
 fn interesting(ty: Type) -> Vec<u64> {
     match ty {
         Type::I32 => [0, 1, 2, 3, 8, 0x80, 0x8000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x1234_F0F0].to_vec(),
@@ -19,7 +19,7 @@ fn interesting(ty: Type) -> Vec<u64> {
     }
 }
 
-/// Constants that rules may look for.
+/// Constants that rules may match.
 fn constants(ty: Type) -> &'static [u64] {
     match ty {
         Type::I32 => &[0, 1, 8, 32, 0x8000_0000, 0xFFFF_FFFF],
@@ -41,7 +41,7 @@ enum Operand {
     Const(u64),
 }
 
-/// `outer(inner(x, second), …)`, the inner one absent if `None`.
+/// `outer(inner(x, second), …)`; without the inner operation if `inner` is `None`.
 fn function<'a>(arena: &'a Bump, inner: Option<(Row, Operand)>, outer: Row, operands: &[Operand]) -> Option<Func<'a>> {
     let x_type = inner.map_or(outer.1, |((_, operand, _), _)| operand);
     let mut func = Func::new(arena, 0, Entry::Call, [x_type, outer.1], [outer.2]);
@@ -72,7 +72,7 @@ fn function<'a>(arena: &'a Bump, inner: Option<(Row, Operand)>, outer: Row, oper
     Some(func)
 }
 
-/// Simplifies, and if that changes anything, compares on interesting values. Whether it did.
+/// Simplifies a function and, if that changes it, compares the results on edge cases. Returns whether it changed.
 fn check(arena: &Bump, inner: Option<(Row, Operand)>, outer: Row, operands: &[Operand]) -> bool {
     let (Some(before), Some(after)) = (function(arena, inner, outer, operands), function(arena, inner, outer, operands)) else {
         return false;

@@ -1,9 +1,9 @@
-//! wasm-smith's modules give the same on every tier and on wasmi.
+//! wasm-smith's modules behave the same on every tier and on wasmi.
 
 use weir::{Config, Tier};
 use weir_tests::smith::{Agreement, compare, module, with_stack};
 
-/// Seeds that are tried.
+/// The number of seeds.
 const SEEDS: u64 = 1600;
 
 #[test]
@@ -15,7 +15,7 @@ fn tiers_agree_on_modules_of_wasm_smith() {
     with_stack(|| {
         for seed in 0..SEEDS {
             let Some(wasm) = module(seed) else { continue };
-            // The interpreter always, as compiling takes its time in a test build the others in turn.
+            // The interpreter always, and the other tiers in turn, because compiling is slow in a test build.
             let configs = [configs[0].clone(), configs[1 + seed as usize % 4].clone()];
             match compare(&wasm, seed, &configs) {
                 Ok(agreement) => total += agreement,
@@ -24,7 +24,7 @@ fn tiers_agree_on_modules_of_wasm_smith() {
         }
     });
     println!("{total:?}");
-    // Each call is compared on both configurations of Weir.
+    // Each call is compared for both configurations of Weir.
     assert_eq!((total.compared, total.both_returned), (2 * total.calls, 2 * total.returned), "{total:?}");
     assert!(total.returned > 1000 && total.returned * 5 > total.calls * 2 && total.compiled > 1000, "{total:?}");
 }

@@ -25,7 +25,7 @@ fn suites(configs: &[Config], fuel: Option<u64>) -> Summary {
     summary
 }
 
-/// How many functions were compiled, by whichever back end.
+/// The number of functions that were compiled, by any back end.
 fn compiled(summary: &Summary) -> u64 {
     summary.count(|stats| stats.functions.native + stats.functions.cranelift)
 }
@@ -35,7 +35,7 @@ fn native() {
     all_native(&suite(Config::new().tier(Tier::Native), None));
 }
 
-/// Every function that was called was compiled by the native back end, vectors included.
+/// Checks that the native back end compiled every called function, vectors included.
 fn all_native(summary: &Summary) {
     let native = summary.count(|stats| stats.functions.native);
     assert_eq!((native, summary.interpreted), (summary.called, 0));
@@ -49,7 +49,7 @@ fn cranelift() {
     all_cranelift(&suite(Config::new().tier(Tier::Cranelift), None));
 }
 
-/// Every function that was called was compiled by Cranelift, but for those that it refuses.
+/// Checks that Cranelift compiled every called function except those that it refuses.
 fn all_cranelift(summary: &Summary) {
     let cranelift = summary.count(|stats| stats.functions.cranelift);
     let refusals = summary.stats.iter().flat_map(|stats| &stats.functions.fallbacks);
@@ -82,7 +82,7 @@ fn baseline_with_fuel_polls_and_canonical_nans() {
     all_baseline(&suite(&config, Some(u64::MAX)));
 }
 
-/// Every function that was called was compiled by the baseline compiler.
+/// Checks that the baseline compiler compiled every called function.
 fn all_baseline(summary: &Summary) {
     let baseline = summary.count(|stats| stats.functions.baseline);
     assert_eq!((baseline, summary.interpreted), (summary.called, 0));
@@ -91,10 +91,11 @@ fn all_baseline(summary: &Summary) {
     assert_eq!(others, 0, "{:?}", summary.stats);
 }
 
-/// For each function of the suite that Cranelift refuses, the instruction that it has no code for.
+/// For each function of the suite that Cranelift refuses, the instruction for which it has no code.
 const CRANELIFT_LACKS: [&str; 2] = ["snarrow.i64x2", "uunarrow.i64x2"];
 
-/// In a process of its own no handler would be there; here one passes faults of this code on, and they kill.
+/// In another process there would be no handler; here a handler passes faults of this code on, and they end the
+/// process.
 #[test]
 fn native_without_signals() {
     all_native(&suite(Config::new().tier(Tier::Native).signals_based_traps(false), None));
@@ -105,7 +106,7 @@ fn cranelift_without_signals() {
     all_cranelift(&suite(Config::new().tier(Tier::Cranelift).signals_based_traps(false), None));
 }
 
-/// What construction makes, without a rewrite.
+/// The code of construction, without rewrites.
 #[test]
 fn ssa_as_built() {
     let mut config = Config::new();
@@ -122,20 +123,20 @@ fn ssa_as_optimised() {
     assert!(rewrites(&summary) > 100);
 }
 
-/// Every function that was called was evaluated, and none compiled.
+/// Checks that every called function was evaluated, and none compiled.
 fn evaluated(summary: &Summary) {
     let evaluated = summary.count(|stats| stats.functions.evaluated);
     assert_eq!((evaluated, compiled(summary), summary.interpreted), (summary.called, 0, 0), "{:?}", summary.stats);
     assert_eq!(summary.count(|stats| stats.functions.fallbacks.len() as u64), 0, "{:?}", summary.stats);
 }
 
-/// How many rewrites the passes made.
+/// The number of rewrites by the passes.
 fn rewrites(summary: &Summary) -> u64 {
     summary.count(|stats| stats.opt.iter().map(|(_, rewrites)| *rewrites).sum())
 }
 
-/// The first call takes one tick, so that a function with a loop enters it by OSR, and any other is compiled when it is
-/// called again.
+/// The first call takes one tick, so that a function with a loop is entered by OSR, and any other function is compiled
+/// when it is called again.
 #[test]
 fn tiering_at_the_second_tick() {
     let summary = suite(Config::new().tier_up_threshold(Some(2)).synchronous_compilation(true), None);
@@ -149,15 +150,15 @@ fn tier_switches_at_random() {
     assert!(compiled(&summary) > 500);
 }
 
-/// Every script after one choice of passes or another.
+/// Every script after some choice of passes.
 #[test]
 fn native_after_some_passes() {
     let configs: Vec<Config> = PassSet::every().iter().map(PassSet::native).collect();
     all_native(&suites(&configs, None));
 }
 
-/// Every script after every choice of passes: minutes, not seconds.
-/// `cargo test --workspace --locked --test spec -- --ignored native_after_every_choice_of_passes`
+/// Every script after every choice of passes; this takes minutes: `cargo test --workspace --locked --test spec --
+/// --ignored native_after_every_choice_of_passes`
 #[test]
 #[ignore = "takes minutes"]
 fn native_after_every_choice_of_passes() {

@@ -1,4 +1,5 @@
-//! SSA of every function of the specification suite: built from the start and from every loop, verified, written and read.
+//! SSA of every function of the specification suite: built from the start and from every loop, verified, printed and
+//! parsed.
 
 use bumpalo::Bump;
 use weir_bytecode::validate;
@@ -13,7 +14,7 @@ fn every_function_of_the_suite_survives_text() {
     let merged = Options { peel_limit: 0, ..options.clone() };
     let (mut modules, mut functions) = (0, 0);
     for (place, bytes) in weir_spec::modules() {
-        // Those that need what Weir does not have.
+        // Modules that need unsupported features are skipped.
         let Ok(module) = validate::parse(bytes.into()) else { continue };
         modules += 1;
         for (i, body) in module.bodies.iter().enumerate() {

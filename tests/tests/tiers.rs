@@ -1,7 +1,8 @@
-//! Crossings between interpreter, native code and host: tail calls in constant stack, OSR, traps through every mixture.
+//! Transitions between interpreter, native code and host: tail calls in constant stack, OSR, traps through every
+//! mixture.
 //!
-//! `Config::interpret_calls` keeps one function interpreted while its neighbours are compiled, and each test asserts by the
-//! engine's statistics that it was so.
+//! `Config::interpret_calls` keeps one function interpreted while its neighbours are compiled, and each test checks
+//! this by the engine's statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir::{Caller, Config, Engine, Error, Instance, Linker, Module, Store, Tier, Trap};
@@ -40,7 +41,7 @@ const PING_PONG: &str = r#"(module
 
 #[test]
 fn tail_calls_between_engines_take_constant_stack() {
-    // The evaluator takes its time.
+    // The evaluator is slow.
     for (tier, rounds) in
         [(Tier::Native, 5_000_000), (Tier::Cranelift, 5_000_000), (Tier::Baseline, 5_000_000), (Tier::Ssa, 100_000)]
     {
@@ -68,7 +69,7 @@ fn tail_calls_within_one_engine_take_constant_stack() {
     }
 }
 
-/// Where calls of `$spin` are interpreted, its loop is continued in an OSR body, which tail-calls through the table.
+/// Calls of `$spin` are interpreted; its loop continues in an OSR body, which tail-calls through the table.
 const LOOPS: &str = r#"(module
     (table 1 funcref)
     (func $spin (export "run") (param $n i64) (param $sum i64) (result i64) (local $i i64)
@@ -92,7 +93,7 @@ fn tail_calls_out_of_osr_bodies_take_constant_stack() {
     let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
     assert_eq!(run.call(&mut store, (5_000_000, 0)).unwrap(), 20_000_000, "ten million tail calls");
     let stats = module.stats();
-    // Calls of `$spin` are interpreted: each enters the OSR body anew. That body makes it a compiled function.
+    // Calls of `$spin` are interpreted, so that each enters the OSR body again. That body makes `$spin` a compiled function.
     assert!(stats.osr_entries > 4_999_000, "{stats:?}");
     assert_eq!((stats.functions.native, stats.functions.interpreted), (2, 0), "{stats:?}");
 }
@@ -151,7 +152,7 @@ fn the_background_compiler_takes_over() {
                 (call $fib (i32.sub (local.get 0) (i32.const 2))))))))"#;
     let (mut store, instance, module) = instantiate(&engine, text);
     let fib = instance.get_typed_func::<i32, i32>(&mut store, "fib").unwrap();
-    // The compiler thread decides when; five minutes are for a machine that has other things to do.
+    // The compiler thread decides when. The limit of five minutes allows for a slow machine.
     let started = std::time::Instant::now();
     while module.stats().functions.native == 0 && started.elapsed().as_secs() < 300 {
         assert_eq!(fib.call(&mut store, 15).unwrap(), 610);

@@ -1,5 +1,6 @@
-//! Every instruction on vectors in compiled code, against its meaning: the operands in each place where selection may
-//! find them, in registers, in memory, spilt or constant, since each is another form of machine code.
+//! Compares every vector instruction in compiled code with its meaning. Operands are in each kind of place that
+//! selection distinguishes, because each needs another form of machine code: in registers, in memory, spilled or
+//! constant.
 
 use std::collections::BTreeSet;
 use weir::{Allocator, Config, Func, Instance, Module, Store, Tier, Val};
@@ -66,7 +67,7 @@ fn constant(ty: ValType, bits: u128) -> String {
     }
 }
 
-/// Which back end compiles.
+/// The back end that compiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     Native,
@@ -74,7 +75,7 @@ enum By {
     Baseline,
 }
 
-/// With NaNs canonical, every bit is certain.
+/// With canonical NaNs, every bit is determined.
 fn configurations() -> [(By, Config); 5] {
     let mut native = Config::new();
     native.tier(Tier::Native).deterministic(true);
@@ -87,30 +88,30 @@ fn configurations() -> [(By, Config); 5] {
     [(By::Native, native), (By::Native, checked), (By::Native, borrowed), (By::Cranelift, cranelift), (By::Baseline, baseline)]
 }
 
-/// What a function gives for its arguments, as bits.
+/// The expected result of a function for its arguments, as bits.
 type Meaning = Box<dyn Fn(&[u128]) -> u128>;
 
-/// A function to call on every choice of arguments.
+/// A function that is called with every choice of arguments.
 struct Case {
-    /// The computation, as text; `{i}` is operand `i`.
+    /// The computation as text; `{i}` is operand `i`.
     text: String,
     operands: Vec<ValType>,
     result: ValType,
     meaning: Meaning,
 }
 
-/// Where an operand is.
+/// The place of an operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum At {
     Register,
     Memory,
-    /// Not needed before a call is over.
+    /// Spilled across a call.
     Spilt,
     Constant(u128),
 }
 
 impl Case {
-    /// A function whose parameters are the operands, each of them somewhere.
+    /// A function whose parameters are the operands, which it moves to these places.
     fn function(&self, name: &str, places: &[At]) -> String {
         let params: Vec<String> = self.operands.iter().map(ToString::to_string).collect();
         let mut text = self.text.clone();
@@ -132,7 +133,7 @@ impl Case {
         format!("(func (export \"{name}\") (param {}) (result {}) {before} {text})\n", params.join(" "), self.result)
     }
 
-    /// Every choice of places worth a try: all alike, and each operand alone elsewhere.
+    /// All choices of places that are tested: all operands in the same kind of place, and each operand alone in another.
     fn places(&self) -> Vec<Vec<At>> {
         let count = self.operands.len();
         let mut all = vec![vec![At::Register; count], vec![At::Spilt; count], vec![At::Memory; count]];
@@ -150,7 +151,7 @@ impl Case {
     }
 }
 
-/// Instructions that Cranelift has no code for. A function with one of them is interpreted.
+/// Instructions for which Cranelift has no code. A function with one of them is interpreted.
 const CRANELIFT_LACKS: [&str; 4] = [
     "i32x4.trunc_sat_f64x2_s_zero",
     "i32x4.trunc_sat_f64x2_u_zero",
@@ -158,7 +159,7 @@ const CRANELIFT_LACKS: [&str; 4] = [
     "i32x4.relaxed_trunc_f64x2_u_zero",
 ];
 
-/// Checks all cases on all configurations, and that each function was compiled by the requested back end.
+/// Checks all cases in all configurations, and that the requested back end compiled each function.
 fn check(cases: &[Case]) {
     let functions: Vec<(usize, Vec<At>)> =
         cases.iter().enumerate().flat_map(|(i, case)| case.places().into_iter().map(move |places| (i, places))).collect();
@@ -199,7 +200,7 @@ fn check(cases: &[Case]) {
     }
 }
 
-/// Calls a function on every choice of samples, or if they are too many, on some.
+/// Calls a function with every choice of samples, or with some if there are too many.
 fn run(store: &mut Store<()>, func: Func, case: &Case, places: &[At]) {
     const MOST: usize = 200;
     let choices: Vec<Vec<u128>> = (case.operands.iter().zip(places))
@@ -253,7 +254,7 @@ fn instructions_do_what_semantics_says() {
     check(&cases);
 }
 
-/// A test of a vector decides a branch, a selection, or its opposite.
+/// A vector test decides a branch, a selection, or its opposite.
 #[test]
 fn questions_decide() {
     let questions = Opcode::ALL.iter().copied().filter(|op| op.mnemonic().ends_with("_true"));
@@ -277,7 +278,7 @@ fn questions_decide() {
     check(&cases);
 }
 
-/// Selections of lanes for which there is an instruction, and others.
+/// Selections of lanes with a single instruction, and others.
 fn selections() -> Vec<[u8; 16]> {
     let mut rng = Rng::new(1);
     let mut all = Vec::new();
@@ -294,7 +295,7 @@ fn selections() -> Vec<[u8; 16]> {
         }
         let groups = 32 / u32::from(size);
         for _ in 0..5 {
-            // Of both, of each alone, two of each, each in place.
+            // Groups of both vectors or of each alone, two groups of each, and groups in their own places.
             let group: Vec<u8> = (0..16 / size).map(|_| rng.below(groups) as u8).collect();
             let from = |pick: &dyn Fn(u8, u8) -> u8| {
                 std::array::from_fn(|i| pick(i as u8 / size, group[i / size as usize]) * size + i as u8 % size)
@@ -338,7 +339,7 @@ fn shuffles_pick_their_lanes() {
     check(&cases);
 }
 
-/// Two shifts that make a rotation, by whole bytes or not, and those that make none.
+/// Pairs of shifts that form a rotation, by whole bytes or not, and pairs that do not.
 #[test]
 fn shifts_rotate() {
     let mut cases = Vec::new();
@@ -362,12 +363,12 @@ fn shifts_rotate() {
     check(&cases);
 }
 
-/// A load or a store with what becomes part of it.
+/// A load or a store that is folded into another instruction.
 #[test]
 fn accesses_take_lanes() {
     let mut cases = Vec::new();
     let case = |text: String, operands: Vec<ValType>, meaning: Meaning| Case { text, operands, result: ValType::V128, meaning };
-    // The operand's own bytes, put to memory and loaded from there.
+    // The operand's own bytes, stored to memory and loaded from there.
     let stored = "(v128.store (i32.const 512) {0})";
     for (bits, count) in [(8u32, 16u128), (16, 8), (32, 4), (64, 2)] {
         let mask = (1u128 << bits) - 1;

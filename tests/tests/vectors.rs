@@ -1,10 +1,10 @@
-//! Vectors where engines meet: functions with vectors among functions without, some compiled and some not.
+//! Vectors at transitions between engines: functions with vectors among functions without, some compiled and some not.
 
 use weir::{Config, Func, Instance, Module, Store, Tier, Trap, V128};
 use weir_tests::engines::engine;
 
-/// `$narrow` and `$wide` hand over to each other, by calls or by tail calls, until a counter is 0, and add 1 and 3 each time,
-/// `$wide` by way of a loop in a third function, which it calls through a table.
+/// `$narrow` and `$wide` call or tail-call each other until a counter is 0, and add 1 and 3 each time. `$wide` does so
+/// through a loop in a third function, which it calls through a table.
 fn mixed(call: &str) -> String {
     format!(
         r#"(module
@@ -90,7 +90,8 @@ fn a_trap_below_both_widths_has_the_whole_backtrace() {
     }
 }
 
-/// `reverse` has more vectors than registers, both ways; `sum` counts in a vector in a loop; `host` calls one of the host.
+/// `reverse` has more vectors than registers, as parameters and as results; `sum` counts in a vector in a loop; `host`
+/// calls a host function.
 const VECTORS: &str = r#"(module
     (import "h" "swap" (func $swap (param i32 v128) (result v128 i64)))
     (global $g (mut v128) (v128.const i64x2 100 200))

@@ -1,5 +1,5 @@
-//! C programs in `tests/wasi` that use WASI through their library, on every tier. What they are expected to print is what
-//! they print under wasmtime.
+//! C programs in `tests/wasi` that use WASI through their library, on every tier. Their expected output is their output
+//! under wasmtime.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use weir::{Config, FunctionStats, Linker, Module, Store, Tier};
 use weir_tests::engines::engine;
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
-/// Runs `files.wasm` with an empty folder, two arguments and a line of input; what it prints, its exit status, and what ran.
+/// Runs `files.wasm` with an empty folder, two arguments and a line of input. Returns its output, its exit status and
+/// which tiers ran.
 fn files(config: &Config, test: &str) -> weir::Result<(String, i32, FunctionStats)> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -41,7 +42,7 @@ fn files_through_the_c_library_on_every_tier() {
             Tier::Cranelift => functions.cranelift,
             Tier::Baseline => functions.baseline,
             Tier::Ssa => functions.evaluated,
-            // In the background, when there is time.
+            // Background compilation, which may not have happened.
             _ => continue,
         };
         assert!(compiled == functions.called && functions.fallbacks.is_empty(), "{tier:?}: {functions:?}");

@@ -31,7 +31,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Instead: damaged modules, and hostile ones, each of which must end in a result or in one clear error
+    /// Run damaged and hostile modules instead, each of which must end in a result or in one clear error
     Damage(Options),
 }
 
@@ -39,7 +39,7 @@ enum Task {
 struct Compare {
     #[command(flatten)]
     options: Options,
-    /// Take modules of wasm-smith, vectors included, in place of programs that always run
+    /// Compare modules of wasm-smith, vectors included, instead of generated programs that always terminate
     #[arg(long)]
     smith: bool,
     /// Add a tier that switches at random, with random passes
@@ -49,16 +49,16 @@ struct Compare {
 
 #[derive(clap::Args)]
 struct Options {
-    /// How many programs
+    /// The number of programs
     #[arg(long, value_name = "N", default_value_t = 1000)]
     count: u64,
-    /// The first one's seed; the next ones follow
+    /// The seed of the first program; the next ones follow
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
     /// Only tiers whose name contains this
     #[arg(long = "tier", value_name = "NAME")]
     tiers: Vec<String>,
-    /// Write programs on which engines differ
+    /// Write programs on which engines differ to this folder
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
     /// Print each seed first, for runs that end in a crash
@@ -67,12 +67,12 @@ struct Options {
 }
 
 impl Options {
-    /// Whether the tier with this name is to run.
+    /// Whether the tier with this name should run.
     fn asks_for(&self, name: &str) -> bool {
         self.tiers.is_empty() || self.tiers.iter().any(|part| name.contains(part.as_str()))
     }
 
-    /// The seeds, each shown before it is used.
+    /// The seeds; each is shown before it is used.
     fn seeds(&self) -> impl Iterator<Item = u64> {
         let end = self.seed.saturating_add(self.count);
         (self.seed..end).inspect(move |seed| match self.trace {
@@ -82,11 +82,11 @@ impl Options {
     }
 }
 
-/// Shows what is being done, in one line of a terminal.
+/// Shows the current progress in one line of a terminal.
 fn progress(text: &str) {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
-        // What cannot be shown is no reason to stop.
+        // A failure to write to the terminal is no reason to stop.
         let _ = write!(stderr, "\r\x1b[K{text}");
         let _ = stderr.flush();
     }
@@ -98,7 +98,7 @@ fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
     tiers
 }
 
-/// Prints what was found, and saves the module.
+/// Prints a finding and saves the module.
 fn report(options: &Options, seed: u64, wasm: &[u8], finding: &str) {
     progress("");
     println!("{finding}");
@@ -119,10 +119,10 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     for seed in options.seeds() {
         let Some(wasm) = smith::module(seed) else { continue };
         modules += 1;
-        // If it is invalid, the comparison says so.
+        // If it is invalid, the comparison reports that.
         let _ = coverage.add(&wasm);
         let configs: Vec<weir::Config> = (subjects(compare, seed).into_iter())
-            // Here nothing makes a profile.
+            // Profiles are not generated for these modules.
             .filter(|subject| subject.profile.is_none())
             .filter_map(|subject| match subject.setup {
                 Setup::Weir(config) => Some(*config),
@@ -145,7 +145,7 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The tiers that damaged modules run on.
+/// The tiers on which damaged modules run.
 const DAMAGED: [(&str, weir::Tier); 4] = [
     ("interpreter", weir::Tier::Interpreter),
     ("native", weir::Tier::Native),
@@ -153,7 +153,7 @@ const DAMAGED: [(&str, weir::Tier); 4] = [
     ("baseline", weir::Tier::Baseline),
 ];
 
-/// Damaged and hostile modules, on each tier in turn.
+/// Runs damaged and hostile modules on each tier in turn.
 fn damage(options: &Options) -> ExitCode {
     let asked = DAMAGED.into_iter().filter(|(name, _)| options.asks_for(name));
     let engines: Vec<_> = asked.map(|(name, tier)| (name, damaged::engine(tier))).collect();
@@ -174,7 +174,7 @@ fn damage(options: &Options) -> ExitCode {
         }
     }
     for seed in options.seeds() {
-        // Several from each program, which costs more to make than to damage.
+        // Several are made from each program, because generating a program costs more than damaging it.
         let wasm = damaged::damage(&generate(seed / 16).wasm, &mut Rng::new(seed));
         check(&format!("seed {seed}"), seed, &wasm, &engines[seed as usize % engines.len()]);
     }
@@ -188,7 +188,7 @@ fn damage(options: &Options) -> ExitCode {
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Compares programs that always run.
+/// Compares generated programs, which always terminate.
 fn fuzz(compare: &Compare) -> ExitCode {
     let options = &compare.options;
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());

@@ -1,9 +1,10 @@
-//! Available expressions: those computed on every path to a block's start or end that would still give the same value.
+//! Available expressions: those computed on every path to a block's start or end, whose value is still the same there.
 //!
-//! An expression is an operation with its fields and arguments; equal ones are one expression wherever they are. It is
-//! killed where an argument is defined, since in a loop that is a new value under the old name, and a read is killed by
-//! what may write what it reads. One that traps is available once it has not trapped. An instance of
-//! [`super::solver`]: forwards, sets of expressions, meet by intersection. Cost: a bit per block and expression.
+//! An expression is an operation with its fields and arguments; equal ones are the same expression wherever they are.
+//! An expression is killed where an argument is defined, because in a loop that is a new value with the same name, and
+//! a read is killed by a write that may change its result. An expression that may trap is available after an execution
+//! that did not trap. An instance of [`super::solver`]: forward, sets of expressions, meet by intersection. Cost: a bit
+//! per block and expression.
 
 use super::solver::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use super::uses::Uses;
@@ -15,7 +16,7 @@ use weir_jit::ir::{Block, Effect, Func, Op, Type, Value};
 /// The expressions that are available at each block's start and end.
 #[derive(Clone, Debug)]
 pub struct Available {
-    /// By value: the number of its expression, if it is one.
+    /// By value, the number of its expression, if it computes one.
     numbers: Vec<Option<u32>>,
     solution: Solution<BitSet>,
 }
@@ -59,7 +60,7 @@ impl Available {
         self.numbers[value.index()].is_some_and(|number| self.solution.at_end(block).contains(number as usize))
     }
 
-    /// The number of the expression that `value` computes; `None` if it is not one: a leaf, a phi, a write.
+    /// The number of the expression that `value` computes, or `None` if it computes none: a leaf, a phi, a write.
     pub fn number(&self, value: Value) -> Option<u32> {
         self.numbers[value.index()]
     }
@@ -71,7 +72,7 @@ pub fn may_change(write: Op, read: Op) -> bool {
     reads
         && match write.family() {
             Family::Call(_) => true,
-            // Two imported globals may be one.
+            // Two imported globals may be the same.
             Family::Global(op) => op == Global::GlobalSet && read == Op::GlobalGet,
             Family::Store(_) | Family::Memory(_) | Family::Table(_) => read != Op::GlobalGet,
             Family::Accounting(_) | Family::Terminator(_) => false,
@@ -81,7 +82,7 @@ pub fn may_change(write: Op, read: Op) -> bool {
         }
 }
 
-/// By value the number of its expression, and by expression a value that computes it.
+/// By value, the number of its expression; and by expression, a value that computes it.
 fn number(func: &Func<'_>) -> (Vec<Option<u32>>, Vec<Value>) {
     type Key<'f> = (Op, Type, Type, u32, u64, &'f [Value]);
     let mut found: HashMap<Key<'_>, u32> = HashMap::new();

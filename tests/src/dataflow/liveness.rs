@@ -1,10 +1,11 @@
-//! Which values are live at the edges of each block.
+//! The values that are live at the start and end of each block.
 //!
-//! [`Liveness`] explores the blocks of one value after another, in ascending order, with [`LiveBlocks`], as the allocator does. So a
-//! value is already in a block's set exactly if it is the set's last element. Cost and memory are proportional to the sets.
+//! [`Liveness`] explores the blocks of one value after another, in ascending order, with [`LiveBlocks`], as the
+//! allocator does. A value is therefore already in a block's set exactly if it is the set's last element. Cost and
+//! memory are proportional to the sets.
 //!
-//! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi's own
-//! value is live from the start of its block but not in its live-in set.
+//! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi itself
+//! is live from the start of its block but is not in the block's live-in set.
 //!
 //! [`LiveSets`] is the same as an instance of [`super::solver`], with a bit per value and block.
 
@@ -55,7 +56,7 @@ impl Liveness {
     }
 }
 
-/// Appends `value`, which is at least the last element, unless it is the last element.
+/// Appends `value` unless it is the last element; no element is greater.
 fn push_once(set: &mut Vec<Value>, value: Value) {
     if set.last() != Some(&value) {
         set.push(value);
@@ -101,7 +102,7 @@ impl LiveSets {
 
 struct Live {
     transfer: GenKill,
-    /// What phis of the successors take from a block.
+    /// By block, the arguments of its successors' phis.
     at_end: Vec<BitSet>,
     count: usize,
 }

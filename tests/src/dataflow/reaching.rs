@@ -1,20 +1,21 @@
-//! Reaching definitions: which writes of a global may have been the last one where a block starts or ends.
+//! Reaching definitions: the writes of a global that may be the last one before a block's start or end.
 //!
-//! SSA values have one definition each, so the question remains for state. A `global_set` defines its global; a call
-//! may define any; so may a `global_set` of an imported global define any other imported one, as two imports may
-//! be the same global. At the entry, what the caller left is the definition. An instance of [`super::solver`]: forwards,
-//! sets of definitions, meet by union. Cost: a bit per block and pair of a definition and a global that it may define.
+//! SSA values have one definition each, so that the question arises only for state. A `global_set` defines its global.
+//! A call may define any global, and a `global_set` of an imported global may define any other imported one, because
+//! two imports may be the same global. At the function's entry, the caller's value is the definition. An instance of
+//! [`super::solver`]: forward, sets of definitions, meet by union. Cost: a bit per block and pair of a definition and a
+//! global that it may define.
 
 use super::solver::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use weir_jit::analysis::Cfg;
 use weir_jit::ir::{Block, Func, Op, Value};
 
-/// One write that may reach.
+/// A definition of a global.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Definition {
     /// The global that is written.
     pub global: u32,
-    /// By what: a `global_set` or a call; `None` for what the function found at its entry.
+    /// The `global_set` or call that writes it; `None` for the value at the function's entry.
     pub by: Option<Value>,
 }
 
@@ -26,7 +27,7 @@ pub struct Reaching {
 }
 
 impl Reaching {
-    /// Solves for `func`, the first `imported` of whose module's globals are imported.
+    /// Solves for `func`; globals with indices below `imported` are imported.
     pub fn compute(func: &Func<'_>, cfg: &Cfg, imported: u32) -> Reaching {
         let definitions = definitions(func, imported);
         let mut transfer = GenKill::new(func.num_blocks(), definitions.len());
@@ -68,7 +69,7 @@ fn may_define(func: &Func<'_>, value: Value, global: u32, imported: u32) -> bool
     sets || inst.op.calls_function()
 }
 
-/// All definitions of globals that `func` mentions, ascending.
+/// All definitions of globals that `func` refers to, ascending.
 fn definitions(func: &Func<'_>, imported: u32) -> Vec<Definition> {
     let insts = || func.blocks().flat_map(|block| &func.block(block).insts).copied();
     let mentions = |&value: &Value| matches!(func.op(value), Op::GlobalGet | Op::GlobalSet);

@@ -1,16 +1,16 @@
-//! Data flow: facts about every block's start and end, as the greatest solution of equations between them.
+//! Data flow: facts at every block's start and end, as the greatest solution of equations between them.
 //!
-//! A [`Problem`] is a direction, a lattice (its top, its meet) and a transfer function per block; [`solve`] iterates over
-//! a worklist in reverse postorder (postorder backwards) until nothing changes (Kildall, "A Unified Approach to Global
-//! Program Optimization", 1973; the order is that of Kam and Ullman, 1976, which reaches the solution of a problem of
-//! gen and kill sets in as many rounds as loops nest, and two more). Cost: edges × rounds × the cost of a meet.
+//! A [`Problem`] is a direction, a lattice (its top and its meet) and a transfer function per block; [`solve`] iterates
+//! over a worklist in reverse postorder (postorder for backward problems) until nothing changes (Kildall, "A Unified
+//! Approach to Global Program Optimization", 1973). With this order (Kam and Ullman, 1976) the number of rounds for
+//! gen-kill problems is at most the nesting depth of loops plus two. Cost: edges × rounds × the cost of a meet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_jit::analysis::Cfg;
 use weir_jit::ir::{Block, Func};
 
-/// Which way facts flow.
+/// The direction in which facts flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From predecessors to successors.
@@ -19,31 +19,31 @@ pub enum Direction {
     Backward,
 }
 
-/// A problem: see the head of this file. `transfer` and `edge` must be monotone, and descending chains of facts finite.
+/// A data-flow problem. `transfer` and `edge` must be monotone, and descending chains of facts finite.
 pub trait Problem {
     /// An element of the lattice.
     type Fact: Clone + PartialEq;
-    /// Which way facts flow.
+    /// The direction in which facts flow.
     const DIRECTION: Direction;
 
-    /// What holds before any path is known: the neutral element of [`Problem::meet`].
+    /// The fact before any path is known: the neutral element of [`Problem::meet`].
     fn top(&self) -> Self::Fact;
 
-    /// What holds where paths begin: at the start of the entry block, or, backwards, at the end of a block without
+    /// The fact where paths begin: at the start of the entry block or, for a backward problem, at the end of a block without
     /// successors.
     fn boundary(&self) -> Self::Fact;
 
-    /// What holds if `fact` holds on one path and `other` on another.
+    /// Combines `fact`, which holds on one path, with `other`, which holds on another.
     fn meet(&self, fact: &mut Self::Fact, other: &Self::Fact);
 
-    /// Takes `fact` through `block`, in the direction of the problem.
+    /// Applies the transfer function of `block`, in the direction of the problem.
     fn transfer(&self, block: Block, fact: &mut Self::Fact);
 
-    /// Takes `fact` along the edges between `from` and its successor `to`, in the direction of the problem.
+    /// Applies the effect of the edges between `from` and its successor `to`, in the direction of the problem.
     fn edge(&self, _from: Block, _to: Block, _fact: &mut Self::Fact) {}
 }
 
-/// What holds where. Of blocks that the entry does not reach: top.
+/// The solution. Facts about unreachable blocks are top.
 #[derive(Clone, Debug)]
 pub struct Solution<F> {
     start: Vec<F>,
@@ -51,12 +51,12 @@ pub struct Solution<F> {
 }
 
 impl<F> Solution<F> {
-    /// What holds at the start of `block`.
+    /// The fact at the start of `block`.
     pub fn at_start(&self, block: Block) -> &F {
         &self.start[block.index()]
     }
 
-    /// What holds at the end of `block`.
+    /// The fact at the end of `block`.
     pub fn at_end(&self, block: Block) -> &F {
         &self.end[block.index()]
     }
@@ -66,7 +66,7 @@ impl<F> Solution<F> {
 pub fn solve<P: Problem>(problem: &P, func: &Func<'_>, cfg: &Cfg) -> Solution<P::Fact> {
     let forward = P::DIRECTION == Direction::Forward;
     let blocks = cfg.order().len();
-    // What flows into a block, and what it makes of it.
+    // The facts before and after each block, in the direction of the problem.
     let mut before = vec![problem.top(); func.num_blocks()];
     let mut after = before.clone();
     let rank = |position: usize| if forward { position } else { blocks - 1 - position };
@@ -104,12 +104,12 @@ pub fn solve<P: Problem>(problem: &P, func: &Func<'_>, cfg: &Cfg) -> Solution<P:
     }
 }
 
-/// A set of numbers below a bound, one bit each: the usual fact.
+/// A set of numbers below a bound, one bit each, which is the usual fact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitSet(Vec<u64>);
 
 impl BitSet {
-    /// No number, of those below `bound`.
+    /// The empty set of numbers below `bound`.
     pub fn empty(bound: usize) -> BitSet {
         BitSet(vec![0; bound.div_ceil(64)])
     }
@@ -172,24 +172,24 @@ pub struct GenKill {
 }
 
 impl GenKill {
-    /// Functions that change nothing, of sets of numbers below `bound`.
+    /// Functions that change nothing, on sets of numbers below `bound`.
     pub fn new(blocks: usize, bound: usize) -> GenKill {
         GenKill { generated: vec![BitSet::empty(bound); blocks], killed: vec![BitSet::empty(bound); blocks] }
     }
 
-    /// Lets `block` add `number` after what it does already.
+    /// Adds `number` to the set after what `block` does already.
     pub fn generate(&mut self, block: Block, number: usize) {
         self.killed[block.index()].remove(number);
         self.generated[block.index()].insert(number);
     }
 
-    /// Lets `block` take `number` out after what it does already.
+    /// Removes `number` from the set after what `block` does already.
     pub fn kill(&mut self, block: Block, number: usize) {
         self.generated[block.index()].remove(number);
         self.killed[block.index()].insert(number);
     }
 
-    /// The same for all of `numbers`.
+    /// Removes all of `numbers`.
     pub fn kill_all(&mut self, block: Block, numbers: &BitSet) {
         self.generated[block.index()].subtract(numbers);
         self.killed[block.index()].unite(numbers);

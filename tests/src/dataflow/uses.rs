@@ -1,4 +1,4 @@
-//! Def-use: where each value is defined, and every place that uses it. Cost: O(values + arguments).
+//! Def-use chains: the definition and all uses of each value. Cost: O(values + arguments).
 
 use weir_jit::analysis::DefBlocks;
 use weir_jit::analysis::uses::count_uses;
@@ -7,17 +7,17 @@ use weir_jit::ir::{Block, Func, Op, Value};
 /// One use: argument `index` of `user`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Use {
-    /// The instruction that has the argument.
+    /// The instruction with the argument.
     pub user: Value,
-    /// Which of its arguments.
+    /// The argument's index.
     pub index: u32,
-    /// The block at whose end, or in which, the value is needed: for a phi the predecessor, else the user's own.
+    /// The block in which, or at whose end, the value is needed: the predecessor for a phi, else the user's block.
     pub block: Block,
     /// Whether `user` is a phi.
     pub by_phi: bool,
 }
 
-/// The definitions and uses of a function in which no replacement is pending.
+/// The definitions and uses of a function, which must have no pending replacements.
 #[derive(Clone, Debug)]
 pub struct Uses {
     def_blocks: DefBlocks,
@@ -26,7 +26,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Collects what the blocks of `func` use.
+    /// Collects the uses in the blocks of `func`.
     pub fn compute(func: &Func<'_>) -> Uses {
         let mut starts = vec![0; func.num_values() + 1];
         count_uses(func, func.blocks(), |value| value, &mut starts[1..]);

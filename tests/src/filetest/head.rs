@@ -1,28 +1,28 @@
-//! The directives of a filetest: every line of its input that begins with `;;`, a comment (`;;;`) excepted.
+//! The directives of a filetest: every line of its input that begins with `;;`, except comments (`;;;`).
 
 use super::options;
 use weir_contract::code::InlinedAt;
 use weir_contract::profile::BranchProfile;
 use weir_jit::Options;
 
-/// Stages that are no pass: what they show is a section of [`explore`](weir_jit::explore::explore), or for `emit` all that is
-/// emitted.
+/// Stages that are not passes. The output of `emit` is everything that is emitted; that of the others is a section of
+/// [`explore`](weir_jit::explore::explore).
 pub const SHOWN: [&str; 8] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "layout", "emit", "asm"];
-/// Those of them that take a module's bytecode.
+/// The stages among them that take a module's bytecode.
 const OF_BYTECODE: [&str; 2] = ["bytecode", "sidetable"];
-/// Those of them that need the native back end.
+/// The stages among them that need the native back end.
 pub const MACHINE: [&str; 5] = ["lower", "regalloc", "layout", "emit", "asm"];
-/// Stages of a `.mir` file: those that begin with machine code.
+/// The stages of a `.mir` file, which begin with machine code.
 const OF_MACHINE_CODE: [&str; 4] = ["regalloc", "layout", "emit", "asm"];
-/// Stages of a `.ssa` file that run no pass.
+/// The stages of an `.ssa` file that run no pass.
 const TEXT: [&str; 2] = ["print", "verify"];
 
-/// What the directives of a file say.
+/// The directives of a file.
 #[derive(Debug)]
 pub struct Head<'t> {
     /// Stages, in the order in which they run; at least one.
     pub stages: Vec<&'t str>,
-    /// Runs, each `name(a, b) -> expected`.
+    /// The runs, each `name(a, b) -> expected`.
     pub runs: Vec<&'t str>,
     /// The only function whose output is compared.
     pub func: Option<u32>,
@@ -30,20 +30,20 @@ pub struct Head<'t> {
     pub osr: Option<usize>,
     /// Options of the compilation.
     pub options: Options,
-    /// The options that are given, as they are written.
+    /// The options as they are written.
     pub given: Vec<&'t str>,
     /// Counts of the function's branches.
     pub profile: Vec<BranchProfile>,
     /// The module of a function in SSA or machine code, line after line.
     pub module: Vec<&'t str>,
-    /// Which instructions of machine code are of inlined functions.
+    /// The inlined functions to which instructions of machine code belong.
     pub inlined: Vec<InlinedAt>,
-    /// Runs that trap, each `name(a, b) -> frames`, innermost first: `2@0x25 0@0x21`.
+    /// The runs that trap, each `name(a, b) -> frames`, innermost first: `2@0x25 0@0x21`.
     pub backtraces: Vec<&'t str>,
 }
 
 impl<'t> Head<'t> {
-    /// Reads the directives of the input of a filetest with extension `extension`.
+    /// Parses the directives of a filetest with this file extension.
     ///
     /// # Errors
     /// A directive that does not exist, is given twice, has a malformed value, or would have no effect in such a file.
@@ -95,7 +95,7 @@ impl<'t> Head<'t> {
         Ok(())
     }
 
-    /// Refuses what would be read and then have no effect.
+    /// Refuses directives that would have no effect.
     fn consistent(&self, extension: &str, keys: &[&str]) -> Result<(), String> {
         let [first, rest @ ..] = &self.stages[..] else { return Err("no line `;; test: stage`".into()) };
         let alone = SHOWN.contains(first) || TEXT.contains(first);
@@ -135,7 +135,7 @@ impl<'t> Head<'t> {
         }
     }
 
-    /// Whether something is executed.
+    /// Whether the test executes anything.
     pub fn has_runs(&self) -> bool {
         !(self.runs.is_empty() && self.backtraces.is_empty())
     }
@@ -151,8 +151,8 @@ fn offset(text: &str) -> Result<u32, String> {
     text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or_else(|| "no offset".into())
 }
 
-/// An offset and, innermost first, each inlined call around it by the function called and the offset of the call:
-/// `0x25 2 0x30 1 0x21`.
+/// An offset, and the chain of inlined calls around it, innermost first, each with the called function and the call's
+/// offset: `0x25 2 0x30 1 0x21`.
 fn inlined(chain: &str) -> Result<InlinedAt, String> {
     let mut words = chain.split_whitespace();
     let pc = offset(words.next().unwrap_or_default())?;
@@ -187,7 +187,7 @@ mod tests {
         assert!(head.options.fuel && head.options.poll && head.needs_machine());
     }
 
-    /// Every one of these would once have passed as a test of less than it seems to test.
+    /// Each of these would test less than it seems to, if it were accepted.
     #[test]
     fn mistakes_are_errors() {
         let refused = |extension: &str, text: &str, why: &str| {

@@ -1,4 +1,4 @@
-//! Options of a filetest: the words of a line `;; options:`, what each sets, and which phases read it.
+//! The options of a filetest: the words of a line `;; options:`, the setting of each, and the phases that read it.
 
 use weir_jit::Options;
 use weir_jit::opt::passes;
@@ -7,11 +7,11 @@ use weir_jit::settings::{Refinements, Search};
 
 /// An option.
 struct Row {
-    /// The word, or what is before its `=`.
+    /// The word, or the part before its `=`.
     name: &'static str,
-    /// Phases that read it.
+    /// The phases that read it.
     readers: &'static [&'static str],
-    /// Whether the engine that executes runs is another one with it.
+    /// Whether the option also changes the engine that executes runs.
     engine: bool,
     set: Set,
 }
@@ -20,7 +20,7 @@ struct Row {
 enum Set {
     Flag(fn(&mut Options)),
     Number(fn(&mut Options, u32)),
-    /// A pass that does not run. Its only reader is the pass.
+    /// Switches a pass off. Only that pass reads it.
     PassOff,
 }
 
@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
     Row { name: "regalloc2", readers: &["regalloc"], engine: false, set: Set::Flag(|o| o.allocator = Allocator::Regalloc2) },
 ];
 
-/// Stands for every pass among readers.
+/// Stands for all passes in the list of phases.
 const PASSES: &[&str] = &["(passes)"];
 
 fn row(word: &str) -> Result<(&'static Row, &str), String> {
@@ -70,7 +70,7 @@ fn row(word: &str) -> Result<(&'static Row, &str), String> {
 /// Sets the option that `word` names.
 ///
 /// # Errors
-/// It does not exist, or its value is none.
+/// The option does not exist or has an invalid value.
 pub fn set(options: &mut Options, word: &str) -> Result<(), String> {
     let (row, value) = row(word)?;
     match row.set {
@@ -84,10 +84,10 @@ pub fn set(options: &mut Options, word: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each of `words` is read by one of `phases`, or by the `engine` that executes runs if there is one.
+/// Checks that each of `words` is read by one of `phases` or, if runs are executed, by the `engine` that does so.
 ///
 /// # Errors
-/// The first that nothing reads.
+/// The first word that is not read.
 pub fn check_used(words: &[&str], phases: &[&str], engine: bool) -> Result<(), String> {
     for word in words {
         let (row, value) = row(word)?;

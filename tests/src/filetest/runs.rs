@@ -12,15 +12,15 @@ use weir_jit::ir::{Entry, EvalError, Func, Outcome, Type, eval};
 use weir_jit::opt::passes;
 use weir_jit::request;
 
-/// Instructions that a run of SSA may take.
+/// The maximum number of instructions of a run of SSA.
 const STEPS: u64 = 1_000_000;
-/// Fuel that a run of a module may take.
+/// The fuel of a run of a module.
 const FUEL: u64 = 1_000_000;
 
 /// Evaluates the runs on SSA that belongs to no module.
 ///
 /// # Errors
-/// The first run that ends with something else.
+/// The first run with another result.
 pub fn evaluate(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
     for run in &head.runs {
         let (_, args, expected) = split_run(run)?;
@@ -40,11 +40,11 @@ pub fn evaluate(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Executes the runs, each in a new instance of `module`, with functions made from `texts`: machine code by the processor, SSA and
-/// functions without a text by the evaluator, after those of the passes that are among `stages`.
+/// Executes the runs, each in a new instance of `module`, with functions compiled from `texts`. The processor executes
+/// machine code; the evaluator executes SSA and functions without a text, after those passes that are among `stages`.
 ///
 /// # Errors
-/// The first run that ends with something else, or on another tier.
+/// The first run with another result, or on another tier.
 pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: &[&str]) -> Result<(), String> {
     let options = &head.options;
     let mut config = Config::new();
@@ -62,7 +62,7 @@ pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: 
             config.tier(Tier::Ssa).passes_off(&off)
         }
         (true, None) => config.tier(Tier::Native),
-        // Calls are interpreted first, and enter loops when they have become hot.
+        // Calls are interpreted first, and enter loops when these are hot.
         (true, Some(_)) => config.tier(Tier::Auto).synchronous_compilation(true).tier_up_threshold(Some(1)),
     };
     config.function_texts(texts);
@@ -75,12 +75,12 @@ pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: 
     Ok(())
 }
 
-/// The trap with which a run ends.
+/// The trap that ended a run.
 fn trap(error: weir::Error) -> weir::Result<String> {
     Ok(format!("trap {}", error.downcast::<Trap>()?))
 }
 
-/// The frames at a trap, innermost first, each by function and offset in the module.
+/// The frames at a trap, innermost first, each as function and offset in the module.
 fn frames(error: weir::Error) -> weir::Result<String> {
     let backtrace = error.wasm_backtrace().context("no backtrace")?;
     let frame = |frame: &FrameInfo| format!("{}@{:#x}", frame.func_index(), frame.module_offset().unwrap_or_default());
@@ -98,7 +98,7 @@ fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
     Ok((name.to_string(), args, expected))
 }
 
-/// What function `name` of a new instance returns, or what `failed` says of its failure.
+/// The results of function `name` of a new instance, or the text that `failed` makes of its failure.
 fn call(
     config: &Config,
     text: &str,
@@ -109,7 +109,7 @@ fn call(
     let engine = engine(config)?;
     let module = weir::Module::new(&engine, text)?;
     let mut store = Store::new(&engine, ());
-    // Refused where none is consumed.
+    // Refused if the engine does not count fuel.
     let _ = store.set_fuel(FUEL);
     let instance = Instance::new(&mut store, &module, &[])?;
     let func = instance.get_func(&mut store, name).context("no such function is exported")?;

@@ -1,4 +1,4 @@
-//! From the input of a filetest to its stage: the phases between them, which the compiler's driver runs, and what the stage shows.
+//! From the input of a filetest to its stage: the compiler's driver runs the phases between them.
 
 use super::head::{Head, MACHINE};
 use super::options::check_used;
@@ -12,19 +12,21 @@ use weir_jit::opt::passes;
 use weir_jit::pipeline::{self, Form, Observer, Phase, Unit};
 use weir_jit::{Backend, Compiled, Request, x64};
 
-/// What a stage makes of a function.
+/// The result of a stage.
 #[derive(Debug)]
 pub struct Output {
-    /// What it shows.
+    /// Its output.
     pub text: String,
-    /// The function in the last form that has a text from which it can be compiled on. None where no phase has run on bytecode.
+    /// The function in its last form, if that has a text from which compilation can continue. `None` if no phase has run on
+    /// bytecode.
     pub function: Option<(TextForm, String)>,
 }
 
-/// Runs the phases from `form`, which is of the function of `request`, to the stage. SSA without a module has no request.
+/// Runs the phases from `form`, the function of `request`, to the stage. SSA without a module has no request.
 ///
 /// # Errors
-/// The stage cannot be reached from there, an option or the profile has no effect on the way, or the compiler refuses the function.
+/// The stage cannot be reached from there, an option or the profile has no effect on the way, or the compiler refuses
+/// the function.
 ///
 /// # Panics
 /// If the result of a phase is malformed.
@@ -68,7 +70,7 @@ fn phases(head: &Head<'_>, form: &Form<'_>) -> Result<Vec<Phase>, String> {
     Ok(phases)
 }
 
-/// Options and profile are read on the way to the stage, or where the runs are executed.
+/// Checks that options and profile are read on the way to the stage, or by the engine that executes the runs.
 fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>, phases: &[Phase]) -> Result<(), String> {
     let mut names: Vec<&str> = phases.iter().map(|phase| phase.name).collect();
     let executed = request.is_some() && head.has_runs();
@@ -82,7 +84,7 @@ fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>
     Ok(())
 }
 
-/// Keeps the text of the function, and compares the profile with the branches that are built.
+/// Records the text of the function, and compares the profile with the branches.
 struct Seen<'h, 't> {
     head: &'h Head<'t>,
     function: Option<(TextForm, String)>,
@@ -101,7 +103,7 @@ impl Observer for Seen<'_, '_> {
     }
 }
 
-/// The profile is of branches that exist.
+/// Checks that the profile's branches exist.
 fn check_profile(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
     let ends = func.blocks().filter_map(|block| func.terminator(block));
     let pcs: Vec<u32> = ends.filter(|&last| func.op(last) == Op::Branch).map(|last| func.inst(last).pc).collect();

@@ -1,4 +1,4 @@
-//! Function bodies: statements, which leave the operand stack as it was, over expressions, which push one value.
+//! Function bodies: statements, which preserve the operand stack, and expressions, which push one value.
 
 mod calls;
 mod memory;
@@ -14,17 +14,17 @@ use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::types::{FuncType, ValType};
 
-/// How deep expressions nest at most, and loops.
+/// The maximum depth of expressions and of loops.
 const MAX_DEPTH: u32 = 5;
 const MAX_LOOPS: u32 = 3;
 
 /// Numeric instructions by the type of their result, in the order of [`TYPES`].
 static NUMERIC: LazyLock<[Vec<Opcode>; 5]> = LazyLock::new(|| instructions(|op| !op.is_vector()));
 
-/// Instructions on vectors, the relaxed ones excepted.
+/// Vector instructions, except relaxed ones.
 static VECTOR: LazyLock<[Vec<Opcode>; 5]> = LazyLock::new(|| instructions(|op| op.is_vector() && !is_relaxed(op)));
 
-/// Relaxed instructions: all give vectors.
+/// Relaxed instructions, all of which return vectors.
 static RELAXED: LazyLock<Vec<Opcode>> = LazyLock::new(|| Opcode::ALL.iter().copied().filter(|&op| is_relaxed(op)).collect());
 
 fn is_relaxed(op: Opcode) -> bool {
@@ -52,7 +52,7 @@ pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Fu
     locals.extend(&types[4..]);
     let declared = locals[ty.params.len()..].iter().map(|&ty| encoder_type(ty));
     let code = enc::Function::new_with_locals_types(declared);
-    // A few are large: many values live at once, many blocks.
+    // A few functions are large, with many live values or many blocks.
     let large = rng.one_in(16);
     let budget = if large { 2500 } else { 40 + rng.below(400) as i32 };
     let labels = vec![Label { types: ty.results.to_vec(), target: true }];
@@ -71,27 +71,27 @@ struct Body<'a> {
     shape: &'a mut Shape,
     rng: &'a mut Rng,
     code: enc::Function,
-    /// What types its values have; if others are asked for, as by calls, there are only leaves of them.
+    /// The types of its values. Values of other types, for calls, are only leaves.
     types: &'static [ValType],
-    /// All locals: parameters and others that statements write, one scratch f32 and f64, loop counters, and a scratch
-    /// v128 if it has vectors.
+    /// All locals: parameters and others that statements write, one scratch f32 and f64, loop counters, and a scratch v128 if
+    /// it has vectors.
     locals: Vec<ValType>,
-    /// How many of them statements may write.
+    /// The number of locals that statements may write.
     writable: usize,
     results: Box<[ValType]>,
-    /// Blocks around this place, outermost first.
+    /// The enclosing blocks, outermost first.
     labels: Vec<Label>,
-    /// Nodes left; without any, only leaves are made.
+    /// The remaining number of nodes; at 0 only leaves are made.
     budget: i32,
-    /// Iterations that the loops around this place make together.
+    /// The product of the iterations of the enclosing loops.
     trips: u32,
-    /// Loops around this place.
+    /// The number of enclosing loops.
     loops: u32,
 }
 
 struct Label {
     types: Vec<ValType>,
-    /// Whether anything may branch to it. The head of a loop that counts at its end is none: that loop might not end.
+    /// Whether it may be a branch target. The head of a loop that counts at its end may not, because the loop might not end.
     target: bool,
 }
 
@@ -100,7 +100,7 @@ impl Body<'_> {
         self.code.instructions()
     }
 
-    /// Returns zeros if the fuel is used up, else takes one unit.
+    /// Returns zeros if the fuel is used up, else takes one unit of it.
     fn pay(&mut self) {
         self.sink().global_get(FUEL_GLOBAL).i32_eqz().if_(enc::BlockType::Empty);
         self.zeros(&self.results.clone());
@@ -168,7 +168,7 @@ impl Body<'_> {
     }
 
     fn leaf(&mut self, ty: ValType) {
-        // The scratch vector may hold NaNs of any bits.
+        // The scratch vector may hold NaNs with any bits.
         let all = if ty == ValType::V128 { self.writable } else { self.locals.len() };
         match self.rng.below(10) {
             0..3 => {
@@ -218,7 +218,7 @@ impl Body<'_> {
 
     fn select(&mut self, ty: ValType, depth: u32) {
         self.values(&[ty, ty, ValType::I32], depth);
-        // wasmi 1.1 takes what `replace_lane` gives for a number, and refuses to select it as a vector.
+        // wasmi 1.1 treats the result of `replace_lane` as a number, and refuses to select it as a vector.
         if ty == ValType::V128 || self.rng.percent(70) {
             self.sink().select();
         } else {
@@ -226,7 +226,7 @@ impl Body<'_> {
         }
     }
 
-    /// A value that is left on the stack if a branch is not taken.
+    /// Branches with a value that stays on the stack if the branch is not taken.
     fn branch_with_value(&mut self, ty: ValType, depth: u32) {
         let candidates = self.targets(|types| types == [ty]);
         self.expr(ty, depth);
@@ -237,7 +237,7 @@ impl Body<'_> {
         }
     }
 
-    /// An i32 that says something of a memory or a table.
+    /// Pushes an i32 that depends on the state of a memory or a table.
     fn inquiry(&mut self, depth: u32) {
         match self.rng.below(8) {
             0..3 => {
@@ -310,7 +310,8 @@ impl Body<'_> {
         }
     }
 
-    /// What follows an instruction on vectors: its lanes, and what makes NaNs in its result canonical.
+    /// Appends what must follow a vector instruction: its lanes, and the replacement of NaNs in its result by the canonical
+    /// one.
     fn lanes(&mut self, op: Opcode) {
         match op.immediates() {
             Immediates::Lane => {
@@ -343,7 +344,7 @@ impl Body<'_> {
         }
     }
 
-    /// Either half of what an instruction of wide arithmetic gives, or both mixed.
+    /// Pushes either half of the result of a wide-arithmetic instruction, or a mixture of both.
     fn wide(&mut self, depth: u32) {
         let (op, operands) =
             *self.rng.pick(&[(Opcode::I64Add128, 4), (Opcode::I64Sub128, 4), (Opcode::I64MulWideS, 2), (Opcode::I64MulWideU, 2)]);
@@ -365,7 +366,7 @@ impl Body<'_> {
         self.writable as u32 + u32::from(ty == ValType::F64)
     }
 
-    /// Replaces the float on top of the stack by `instead` if it is NaN. The scratch local is never live across an
+    /// Replaces the float on top of the stack by `instead` if it is a NaN. The scratch local is never live across an
     /// expression.
     fn replace_nan(&mut self, ty: ValType, instead: f64) {
         let scratch = self.scratch(ty);
@@ -380,7 +381,7 @@ impl Body<'_> {
         self.constant(if ty == ValType::F32 { Value::F32((value as f32).to_bits()) } else { Value::F64(value.to_bits()) });
     }
 
-    /// Makes the bits of the float on top of the stack the same everywhere.
+    /// Replaces a NaN on top of the stack by the canonical one.
     fn canonical(&mut self, ty: ValType) {
         let nan = if ty == ValType::F32 { Value::F32(0x7FC0_0000) } else { Value::F64(0x7FF8 << 48) };
         let scratch = self.scratch(ty);
@@ -391,7 +392,7 @@ impl Body<'_> {
         self.sink().select();
     }
 
-    /// Moves the float on top of the stack into the range of every integer type.
+    /// Limits the float on top of the stack to the range of every integer type.
     fn clamp(&mut self, ty: ValType, unsigned: bool) {
         let (max, min) = if ty == ValType::F32 { (Opcode::F32Max, Opcode::F32Min) } else { (Opcode::F64Max, Opcode::F64Min) };
         self.replace_nan(ty, 7.5);
@@ -403,7 +404,7 @@ impl Body<'_> {
 
     // Control
 
-    /// Depths of the labels that may be branched to and whose types pass the test.
+    /// The depths of labels that may be branched to and whose types satisfy `test`.
     fn targets(&self, test: impl Fn(&[ValType]) -> bool) -> Vec<u32> {
         let innermost_first = (0..).zip(self.labels.iter().rev());
         innermost_first.filter(|(_, label)| label.target && test(&label.types)).map(|(depth, _)| depth).collect()
@@ -425,7 +426,7 @@ impl Body<'_> {
         (0..len).map(|_| *self.rng.pick(self.types)).collect()
     }
 
-    /// A block, an `if` or a loop that leaves these results.
+    /// Generates a block, an `if` or a loop with these results.
     fn construct(&mut self, results: &[ValType], depth: u32) {
         let params = self.few_types();
         let loop_fits = self.loops < MAX_LOOPS && self.trips < self.shape.max_trips / 2;
@@ -438,7 +439,7 @@ impl Body<'_> {
         }
     }
 
-    /// The inside of a block: takes parameters from the stack, does something, leaves results.
+    /// Generates the inside of a block: takes parameters from the stack, executes statements, leaves results.
     fn inside(&mut self, params: &[ValType], results: &[ValType], depth: u32) {
         self.consume(params);
         let count = self.rng.below(4);
@@ -497,7 +498,7 @@ impl Body<'_> {
         self.trips = outer;
     }
 
-    /// Leaves when the counter is zero at the head, so anything inside may branch there.
+    /// Generates a loop that ends when the counter is zero at its head, so that any code inside may branch there.
     fn loop_counting_at_head(&mut self, counter: u32, params: &[ValType], results: &[ValType], depth: u32) {
         let ty = self.block_type(params, results);
         self.sink().block(ty);
@@ -531,7 +532,7 @@ impl Body<'_> {
         self.close();
     }
 
-    /// Goes round while the counter, counted down at the end, isn't zero.
+    /// Generates a loop that repeats while the counter, which is decremented at the end, is not zero.
     fn loop_counting_at_end(&mut self, counter: u32, params: &[ValType], results: &[ValType], depth: u32) {
         let ty = self.block_type(params, results);
         self.sink().loop_(ty);
@@ -548,7 +549,7 @@ impl Body<'_> {
 
     // Statements
 
-    /// Up to `count` statements; whether what follows is dead.
+    /// Generates up to `count` statements. Returns whether the following code is dead.
     fn statements(&mut self, count: u32, depth: u32) -> bool {
         for _ in 0..count {
             if self.budget <= 0 {
@@ -556,7 +557,7 @@ impl Body<'_> {
             }
             let nested = self.labels.len() > 1;
             if self.rng.percent(if nested { 5 } else { 1 }) && self.leave(depth) {
-                // Sometimes go on, in dead code.
+                // Sometimes continues in dead code.
                 if self.rng.percent(20) {
                     self.statement(1);
                 }
@@ -620,7 +621,7 @@ impl Body<'_> {
         self.consume(&types);
     }
 
-    /// Leaves this place for good, if it can; whether it did.
+    /// Generates an instruction after which the code is dead, if possible. Returns whether it was.
     fn leave(&mut self, depth: u32) -> bool {
         let targets = self.targets(|_| true);
         let target = *self.rng.pick(&targets);

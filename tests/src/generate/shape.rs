@@ -1,23 +1,23 @@
-//! What the bodies of a program may refer to.
+//! The declarations to which the bodies of a program refer.
 
 use wasm_encoder as enc;
 use weir_bytecode::types::{FuncType, ValType};
 
-/// The module around the bodies: what they may refer to.
+/// The module around the bodies: the declarations to which they may refer.
 pub(super) struct Shape {
-    /// Function types: those of functions first, then those of blocks as they come up.
+    /// The types of functions, then those of blocks in the order of their first use.
     pub types: Vec<FuncType>,
-    /// Type index of each function, `reset` excluded.
+    /// The type index of each function except `reset`.
     pub funcs: Vec<u32>,
-    /// Type and mutability of `g0`, …; in the module, global 0 is the fuel and `g0` is global 1.
+    /// The type and mutability of `g0`, …; in the module, global 0 is the fuel and `g0` is global 1.
     pub globals: Vec<(ValType, bool)>,
-    /// Elements of table 0; table 1 has [`SMALL_TABLE`].
+    /// The number of elements of table 0; table 1 has [`SMALL_TABLE`].
     pub table: u32,
-    /// Functions that table 0 holds, at these indices at first.
+    /// The functions that table 0 initially holds at these indices.
     pub elements: Vec<u32>,
-    /// The most iterations that all loops around one place may make together.
+    /// The limit of the product of the iterations of nested loops.
     pub max_trips: u32,
-    /// Whether there are vectors.
+    /// Whether the program has vectors.
     pub vectors: bool,
     /// See [`Program::beyond_wasmi`](super::Program::beyond_wasmi).
     pub beyond_wasmi: bool,
@@ -25,12 +25,12 @@ pub(super) struct Shape {
 
 pub(super) const FUEL_GLOBAL: u32 = 0;
 pub(super) const SMALL_TABLE: u32 = 4;
-/// Bytes of the passive data segment.
+/// The number of bytes of the passive data segment.
 pub(super) const PASSIVE_DATA: u32 = 64;
-/// Elements of the passive element segment.
+/// The number of elements of the passive element segment.
 pub(super) const PASSIVE_ELEMS: u32 = 4;
 
-/// What values there are. Vectors come last: most functions have none.
+/// The types of values. Vectors come last, because most functions have none.
 pub(super) const TYPES: [ValType; 5] = [ValType::I32, ValType::I64, ValType::F32, ValType::F64, ValType::V128];
 
 /// The types, with or without vectors.
@@ -39,7 +39,7 @@ pub(super) fn types(vectors: bool) -> &'static [ValType] {
 }
 
 impl Shape {
-    /// Index of a type, which is added if it is new.
+    /// The index of a type, which is added if it is new.
     pub fn intern(&mut self, ty: FuncType) -> u32 {
         let index = self.types.iter().position(|known| *known == ty).unwrap_or_else(|| {
             self.types.push(ty);
@@ -52,7 +52,7 @@ impl Shape {
         &self.types[self.funcs[func as usize] as usize]
     }
 
-    /// How many calls `reset` allows: the longer the loops, the fewer.
+    /// The number of calls that `reset` allows: the longer the loops, the fewer.
     pub fn fuel(&self) -> i32 {
         if self.max_trips > 30 { 4 } else { 60 }
     }

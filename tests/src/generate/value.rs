@@ -1,4 +1,4 @@
-//! Values of programs: random ones, and when two are the same.
+//! Values of programs: random ones, and their comparison.
 
 use crate::rng::Rng;
 use weir_bytecode::semantics::nan::Floats;
@@ -20,7 +20,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether the specification lets one replace the other: equal bits, or both NaN.
+    /// Whether the specification allows one in place of the other: equal bits, or both are NaNs.
     pub fn same(self, other: Value) -> bool {
         match (self, other) {
             (Value::F32(a), Value::F32(b)) => a == b || f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan(),
@@ -29,7 +29,7 @@ impl Value {
         }
     }
 
-    /// A value of type `ty`, often one at the edge of something.
+    /// A value of type `ty`, often at the edge of a range.
     pub(super) fn random(ty: ValType, rng: &mut Rng) -> Value {
         match ty {
             ValType::I32 => Value::I32(random_int(rng, 32) as i32),
@@ -42,7 +42,7 @@ impl Value {
     }
 }
 
-/// Lanes of one type, half of the time all alike; NaNs are canonical.
+/// Lanes of one type, half of the time all equal; NaNs are canonical.
 fn random_vector(rng: &mut Rng) -> u128 {
     let (ty, bits) = *rng.pick(&[
         (ValType::I32, 8),

@@ -1,4 +1,4 @@
-//! A host program written for wasmtime compiles and behaves the same with Weir in its place, on every tier.
+//! A host program written for wasmtime compiles and behaves the same with Weir instead, on every tier.
 
 use weir as wasmtime;
 
@@ -8,7 +8,7 @@ mod program;
 use wasmtime::{Config, Result, Tier};
 use weir_tests::engines::abort_on_panics;
 
-/// Runs the program, on engines on which a panic of the compiler ends the process.
+/// Runs the program on engines in which a panic of the compiler ends the process.
 fn run(configure: impl Fn(&mut Config)) -> Result<()> {
     program::run(&|config: &mut Config| {
         abort_on_panics(config, |_| ());
@@ -52,7 +52,7 @@ fn in_cranelifts_code() -> Result<()> {
 #[test]
 fn evaluated_as_ssa() -> Result<()> {
     run(|config: &mut Config| {
-        // A call takes more of the stack than in other tiers.
+        // A call takes more stack than in other tiers.
         config.tier(Tier::Ssa).max_wasm_stack(2 << 20);
     })
 }

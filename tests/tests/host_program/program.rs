@@ -1,6 +1,5 @@
-//! A host program as one writes them for wasmtime: it uses only what wasmtime documents, and names the
-//! crate `wasmtime` throughout. Its behaviour there (version 48, features `runtime`, `cranelift` and `wat`) is what the
-//! assertions say.
+//! A typical host program for wasmtime: it uses only wasmtime's documented API, and names the crate `wasmtime`
+//! throughout. The assertions state its behaviour there (version 48, features `runtime`, `cranelift` and `wat`).
 
 use crate::wasmtime;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wasmtime::*;
 
-/// What [`run`] does, with the setting that each part needs.
+/// A part of [`run`], with the setting that it needs.
 pub type Part = (&'static str, fn(&mut Config), fn(&Engine) -> Result<()>);
 
 pub const PARTS: &[Part] = &[
@@ -32,7 +31,7 @@ pub const PARTS: &[Part] = &[
     ("deep recursion", |config| _ = config.max_wasm_stack(256 << 10), deep_recursion),
 ];
 
-/// Every part, each with an engine of its own; `configure` may choose the tiers, and has the last word.
+/// Runs every part with its own engine; `configure` is called last, and may choose the tiers.
 pub fn run(configure: &dyn Fn(&mut Config)) -> Result<()> {
     use wasmtime::error::Context;
     for (name, change, part) in PARTS {
@@ -143,7 +142,7 @@ fn host_functions(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Host functions of many shapes, called by the host and by the guest.
+/// Host functions of many types, called by the host and by the guest.
 fn callers(engine: &Engine) -> Result<()> {
     let mut store = Store::new(engine, 10u64);
     let add = Func::wrap(&mut store, |a: i32, b: i32| a.wrapping_add(b));

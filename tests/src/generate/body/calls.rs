@@ -5,7 +5,7 @@ use wasm_encoder as enc;
 use weir_bytecode::types::{FuncType, ValType};
 
 impl Body<'_> {
-    /// Keeps, of the results of a call, the last one of type `keep`, if one is requested.
+    /// Of the results of a call, keeps the last one of type `keep`, if there is such a type.
     pub(super) fn keep(&mut self, results: &[ValType], keep: Option<ValType>) {
         match keep {
             None => self.consume(results),
@@ -45,7 +45,7 @@ impl Body<'_> {
         self.keep(&signature.results, keep);
     }
 
-    /// An element whose type passes the test: its type and its index.
+    /// A table element whose type satisfies `test`: its type and its index.
     pub(super) fn indirect_callee(&mut self, test: impl Fn(&FuncType) -> bool) -> Option<(u32, u32)> {
         let shape = &self.shape;
         let callees: Vec<(u32, u32)> = (0..)
@@ -63,7 +63,7 @@ impl Body<'_> {
         self.keep(&self.shape.types[ty as usize].results.clone(), keep);
     }
 
-    /// Pushes what a call through a typed reference takes, and gives its type: that of `func`.
+    /// Pushes the arguments and the reference for a call through a typed reference. Returns the type, which is that of `func`.
     pub(super) fn arguments_and_reference(&mut self, func: u32, depth: u32) -> u32 {
         let ty = self.shape.funcs[func as usize];
         self.values(&self.shape.types[ty as usize].params.clone(), depth.min(2));
@@ -94,7 +94,7 @@ impl Body<'_> {
         ty
     }
 
-    /// Pushes a nullable reference of type `ty`: mostly to a function, one of which is `func`.
+    /// Pushes a nullable reference of type `ty`, usually to a function; one such function is `func`.
     pub(super) fn nullable(&mut self, func: u32, ty: u32, depth: u32) {
         let heap_type = enc::HeapType::Concrete(ty);
         let funcs = &self.shape.funcs;
@@ -110,7 +110,7 @@ impl Body<'_> {
         self.sink().typed_select(enc::ValType::Ref(enc::RefType { nullable: true, heap_type }));
     }
 
-    /// Pushes a table index: this one, or seldom another, of the wrong type, null or past the end.
+    /// Pushes a table index: this one, or rarely another, which may have the wrong type, be null or be out of bounds.
     pub(super) fn table_index(&mut self, index: u32, depth: u32) {
         match self.rng.below(60) {
             0 => {
@@ -123,7 +123,7 @@ impl Body<'_> {
                 self.sink().i32_const(index as i32);
             }
             2 if self.rng.one_in(4) => self.expr(ValType::I32, depth),
-            // Of the same type or the same index, as a computed value.
+            // An index of the same type, or the same index, as a computed value.
             3..20 => {
                 let local = self.local(ValType::I32, self.locals.len()).expect("there is a local of each type");
                 self.sink().local_get(local).i32_const(0).i32_mul().i32_const(index as i32).i32_add();
@@ -134,7 +134,7 @@ impl Body<'_> {
         }
     }
 
-    /// Calls a function in place of this one; false if none has the same results.
+    /// Generates a tail call. Returns false if no function has the same results.
     pub(super) fn tail_call(&mut self, depth: u32) -> bool {
         let results = self.results.clone();
         if self.rng.percent(50) {

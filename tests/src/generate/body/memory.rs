@@ -39,7 +39,7 @@ static ACCESSES: LazyLock<Vec<(Opcode, Access)>> =
     LazyLock::new(|| Opcode::ALL.iter().filter_map(|&op| Some((op, access(op)?))).collect());
 
 impl Body<'_> {
-    /// Pushes an address, nearly always one that leaves room for `room` bytes in the first page.
+    /// Pushes an address that almost always leaves room for `room` bytes in the first page.
     pub(super) fn address(&mut self, depth: u32) {
         match self.rng.below(60) {
             0..30 => {
@@ -184,7 +184,7 @@ impl Body<'_> {
     pub(super) fn table_operation(&mut self, depth: u32) {
         let size = self.shape.table;
         match self.rng.below(12) {
-            // Replace an element by a function of the same type, so that calls through it go on.
+            // Replaces an element by a function of the same type, so that calls through it still work.
             0..6 => {
                 let index = self.rng.below(self.shape.elements.len() as u32);
                 let ty = self.shape.funcs[self.shape.elements[index as usize] as usize];
