@@ -116,6 +116,9 @@ pub struct Compiled {
     pub traps: Vec<TrapEntry>,
     /// Return addresses of calls, ascending, with the pc of the call: for backtraces.
     pub calls: Vec<(u32, u32)>,
+    /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending. Only
+    /// baseline code has them, and only if [`Options::ticks`].
+    pub headers: Vec<(u32, u32)>,
     /// The traps and calls that are in code of inlined functions.
     pub inlining: Inlining,
     /// The offsets in the code at which the machine instructions of another Wasm instruction begin, ascending, each with its pc
@@ -128,8 +131,8 @@ pub struct Compiled {
 impl Compiled {
     /// The code with the tables that are needed to place it.
     pub fn unplaced(&self) -> UnplacedCode<'_> {
-        let Compiled { backend, code, relocs, traps, calls, inlining, lines: _, stats: _ } = self;
-        UnplacedCode { backend: *backend, code, relocs, traps, calls, inlining }
+        let Compiled { backend, code, relocs, traps, calls, headers, inlining, lines: _, stats: _ } = self;
+        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, inlining }
     }
 }
 

@@ -139,6 +139,52 @@ fn a_hot_loop_is_continued_in_native_code() {
     }
 }
 
+/// A program that is one call runs in baseline code from the next iteration on, and leaves that at a loop for an OSR body.
+#[test]
+fn a_hot_loop_goes_on_in_baseline_code_and_then_in_an_osr_body() {
+    let text = r#"(module (memory 1) (global $calls (mut i32) (i32.const 0))
+        (func $called (param f64) (result f64)
+            (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+            (f64.mul (local.get 0) (f64.const 0.5)))
+        (func (export "run") (param $n i32) (result i64) (local $i i32) (local $sum i64) (local $half f64)
+            (local.set $half (f64.const 1024))
+            (i32.const 3) (i64.const 5)
+            (loop $outer (param i32 i64) (result i32 i64)
+                (local.set $sum (i64.add (local.get $sum)))
+                (i32.store (i32.const 8))
+                (i32.const 8) (i32.load (i32.const 8)) (i64.const 7)
+                (loop $inner
+                    (local.set $sum (i64.add (local.get $sum) (i64.extend_i32_u (local.get $i))))
+                    (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                    (br_if $inner (i32.and (local.get $i) (i32.const 7))))
+                (if (i32.eqz (i32.and (local.get $i) (i32.const 63)))
+                    (then (local.set $half (call $called (local.get $half)))))
+                (local.set $sum (i64.add (local.get $sum)))
+                (i64.const 11)
+                (br_if $outer (i32.lt_u (local.get $i) (local.get $n)))
+                (drop) (drop) (drop) (i32.const 0) (i64.const 0))
+            (drop) (drop)
+            (local.get $sum)))"#;
+    let run = |tier, threshold: u32, baseline| {
+        let engine = engine_of(tier, |config| {
+            config.tier_up_threshold(Some(threshold)).baseline(baseline);
+        });
+        let (mut store, instance, module) = instantiate(&engine, text);
+        let run = instance.get_typed_func::<i32, i64>(&mut store, "run").unwrap();
+        (run.call(&mut store, 8000).unwrap(), module.stats())
+    };
+    let (expected, _) = run(Tier::Interpreter, 1, false);
+    for threshold in [10, 100, 1000] {
+        let (result, stats) = run(Tier::Auto, threshold, true);
+        assert_eq!(result, expected, "threshold {threshold}");
+        assert_eq!(stats.osr_entries, 2, "threshold {threshold}: interpreter to baseline, and baseline to OSR body: {stats:?}");
+        let (result, stats) = run(Tier::Auto, threshold, false);
+        assert_eq!((result, stats.osr_entries), (expected, 1), "threshold {threshold}: interpreter to OSR body: {stats:?}");
+    }
+    let (result, stats) = run(Tier::Auto, u32::MAX, true);
+    assert_eq!((result, stats.functions.baseline, stats.osr_entries), (expected, 0, 0));
+}
+
 #[test]
 fn the_background_compiler_takes_over() {
     let mut config = Config::new();

@@ -49,6 +49,8 @@ pub struct UnplacedCode<'a> {
     pub traps: &'a [TrapEntry],
     /// Return offsets of calls, ascending, with the pc of the call: for backtraces.
     pub calls: &'a [(u32, u32)],
+    /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending.
+    pub headers: &'a [(u32, u32)],
     /// Which traps and calls are in code of inlined functions.
     pub inlining: &'a Inlining,
 }

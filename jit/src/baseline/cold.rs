@@ -144,6 +144,7 @@ impl Compiler<'_> {
         if !self.request.options.ticks {
             return;
         }
+        self.heads.push((index, self.offset()));
         let work = self.body.branches[self.body.loops[index as usize].stp as usize].drop;
         let reloc = subtract_ticks(&mut self.out, self.request.func, work);
         self.relocs.push(reloc);

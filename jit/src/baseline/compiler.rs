@@ -50,6 +50,8 @@ pub struct Compiler<'c> {
     pub relocs: Vec<Reloc>,
     pub traps: Vec<TrapEntry>,
     pub calls: Vec<(u32, u32)>,
+    /// Loops at which the code can be entered: index and head.
+    pub heads: Vec<(u32, usize)>,
     pub jump_tables: Vec<JumpTable>,
     pub subroutines: Vec<Subroutine>,
 }
@@ -87,6 +89,7 @@ impl<'c> Compiler<'c> {
             relocs: Vec::new(),
             traps: Vec::new(),
             calls: Vec::new(),
+            heads: Vec::new(),
             jump_tables: Vec::new(),
             subroutines: Vec::new(),
         };

@@ -20,6 +20,27 @@ impl Compiler<'_> {
         (start, back)
     }
 
+    /// Writes the entries at loops, `bytes` being those of the frame on the value stack: for each loop its index and the entry.
+    fn write_headers(&mut self, bytes: i32, overflow: usize) -> Vec<(u32, u32)> {
+        let heads = std::mem::take(&mut self.heads);
+        if heads.is_empty() {
+            return Vec::new();
+        }
+        let shared = self.offset();
+        for field in frame::header_prologue(&mut self.out, self.needs, bytes).fields {
+            self.link(field, overflow);
+        }
+        let entry = |(index, head): (u32, usize)| {
+            let entry = self.offset() as u32;
+            // lea rax, [rip + head]
+            self.out.raw(&[0x48, 0x8D, 0x05, 0, 0, 0, 0]);
+            self.link(self.offset() - 4, head);
+            self.jump_back(shared);
+            (index, entry)
+        };
+        heads.into_iter().map(entry).collect()
+    }
+
     /// The code with its tables.
     ///
     /// # Errors
@@ -40,6 +61,7 @@ impl Compiler<'_> {
         let overflow = self.offset();
         self.stack_overflow();
         let tick = tick.map(|(reloc, field)| (reloc, field, self.ask_at_entry()));
+        let mut headers = self.write_headers(bytes, overflow);
         let shift = code.len();
         let body = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize().map_err(too_long)?;
         code.extend_from_slice(&body);
@@ -80,6 +102,7 @@ impl Compiler<'_> {
         relocs.sort_unstable_by_key(|reloc| reloc.offset);
         traps.iter_mut().for_each(|trap| trap.offset += shift);
         calls.iter_mut().for_each(|call| call.0 += shift);
+        headers.iter_mut().for_each(|header| header.1 += shift);
         traps.sort_unstable_by_key(|trap| trap.offset);
         calls.sort_unstable_by_key(|call| call.0);
         Ok(Compiled {
@@ -88,6 +111,7 @@ impl Compiler<'_> {
             relocs,
             traps,
             calls,
+            headers,
             inlining: Inlining::default(),
             lines: Vec::new(),
             stats: CompileStats::default(),

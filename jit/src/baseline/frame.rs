@@ -17,7 +17,7 @@ use super::values::Set;
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi::{self, RBP, RSP};
 use crate::x64::encode::Bytes;
-use crate::x64::insts::{Asm, Inst, Mem, Width};
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_contract::{FRAME_HEADER, InstanceCtx, StackCtx};
 
@@ -123,24 +123,7 @@ pub struct Overflows {
 /// Writes the prologue of a function whose frame on the value stack has `bytes` bytes. It uses `r10` and `r11`, which hold no argument.
 pub fn prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
     let (fp, stack) = (Reg::int(10), SCRATCH);
-    let mut overflows = Overflows { fields: Vec::new() };
-    push(out, RBP);
-    out.copy(RBP, RSP);
-    out.encode(&Inst::new(Asm::Sub, Width::Q).dst(RSP).src(RSP).imm(needs.bytes().into()));
-    load(out, stack, abi::INSTANCE, STACK);
-    load(out, fp, stack, VALUE_SP);
-    if needs.calls {
-        out.encode(&Inst::new(Asm::Cmp, Width::Q).src(RSP).mem(Mem::at(stack, offset_of!(StackCtx, native_limit) as i32)));
-        overflows.fields.push(jump_if_below(out));
-    }
-    store(out, fp, RBP, -8);
-    store(out, fp, RBP, SAVED_VALUE_SP);
-    store(out, FRAME, RBP, SAVED_FRAME);
-    store(out, abi::INSTANCE, RBP, SAVED_INSTANCE);
-    for &(reg, at) in SAVED.iter().filter(|saved| needs.saved.contains(saved.0)) {
-        store(out, reg, RBP, at);
-    }
-    out.encode(&Inst::new(Asm::Lea, Width::Q).dst(FRAME).mem(Mem::at(fp, BIAS)));
+    let mut overflows = begin(out, needs, fp, fp);
     // A function that calls nothing has the reserve above `value_sp`, unless its frame is larger.
     if needs.calls || bytes as usize > 8 * weir_contract::VALUE_STACK_RESERVE {
         out.encode(&Inst::new(Asm::Add, Width::Q).dst(fp).src(fp).imm(bytes.into()));
@@ -153,10 +136,55 @@ pub fn prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
             store(out, fp, stack, VALUE_SP);
         }
     }
+    load_base(out, needs);
+    overflows
+}
+
+/// Writes the prologue that the entries at loops share, in the convention of OSR bodies: the frame is on the value stack, and its
+/// address in `rdi`. Goes on at the address in `rax`.
+pub fn header_prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
+    let (fp, value_sp, stack) = (abi::RDI, Reg::int(10), SCRATCH);
+    let overflows = begin(out, needs, fp, value_sp);
+    if needs.calls {
+        // What the caller keeps above this frame stays below `value_sp`.
+        out.encode(&Inst::new(Asm::Lea, Width::Q).dst(fp).mem(Mem::at(fp, bytes)));
+        out.encode(&Inst::new(Asm::Cmp, Width::Q).src(value_sp).reg(fp));
+        out.encode(&Inst::new(Asm::Cmov, Width::Q).cond(Cond::A).dst(fp).src(fp).reg(value_sp));
+        store(out, fp, stack, VALUE_SP);
+    }
+    load_base(out, needs);
+    out.jump_register(abi::RAX);
+    overflows
+}
+
+/// The part of a prologue that makes the native frame. Loads `value_sp`, which is the frame itself for a call.
+fn begin(out: &mut Bytes, needs: Needs, fp: Reg, value_sp: Reg) -> Overflows {
+    let stack = SCRATCH;
+    let mut overflows = Overflows { fields: Vec::new() };
+    push(out, RBP);
+    out.copy(RBP, RSP);
+    out.encode(&Inst::new(Asm::Sub, Width::Q).dst(RSP).src(RSP).imm(needs.bytes().into()));
+    load(out, stack, abi::INSTANCE, STACK);
+    load(out, value_sp, stack, VALUE_SP);
+    if needs.calls {
+        out.encode(&Inst::new(Asm::Cmp, Width::Q).src(RSP).mem(Mem::at(stack, offset_of!(StackCtx, native_limit) as i32)));
+        overflows.fields.push(jump_if_below(out));
+    }
+    store(out, fp, RBP, -8);
+    store(out, value_sp, RBP, SAVED_VALUE_SP);
+    store(out, FRAME, RBP, SAVED_FRAME);
+    store(out, abi::INSTANCE, RBP, SAVED_INSTANCE);
+    for &(reg, at) in SAVED.iter().filter(|saved| needs.saved.contains(saved.0)) {
+        store(out, reg, RBP, at);
+    }
+    out.encode(&Inst::new(Asm::Lea, Width::Q).dst(FRAME).mem(Mem::at(fp, BIAS)));
+    overflows
+}
+
+fn load_base(out: &mut Bytes, needs: Needs) {
     if needs.saved.contains(BASE) {
         load(out, BASE, abi::INSTANCE, offset_of!(InstanceCtx, memory0_base) as i32);
     }
-    overflows
 }
 
 /// No argument is here, and what the caller has in it is not needed.

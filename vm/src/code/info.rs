@@ -29,6 +29,8 @@ pub(super) struct CodeInfo {
     pub(super) traps: Box<[TrapEntry]>,
     /// Return offset and pc of calls, ascending.
     pub(super) calls: Box<[(u32, u32)]>,
+    /// Loop and offset of the entries at loops, ascending.
+    pub(super) headers: Box<[(u32, u32)]>,
     pub(super) inlining: Inlining,
 }
 

@@ -361,7 +361,7 @@ impl ModuleCode {
     /// # Errors
     /// [`CodeError::Full`].
     pub fn install(&self, func: u32, entry: Entry, unplaced: UnplacedCode<'_>) -> Result<*const u8, CodeError> {
-        let UnplacedCode { backend, code, relocs, traps, calls, inlining } = unplaced;
+        let UnplacedCode { backend, code, relocs, traps, calls, headers, inlining } = unplaced;
         let info = CodeInfo {
             module: self.key,
             func,
@@ -370,6 +370,7 @@ impl ModuleCode {
             len: code.len(),
             traps: traps.into(),
             calls: calls.into(),
+            headers: headers.into(),
             inlining: inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));
@@ -409,6 +410,14 @@ impl ModuleCode {
     /// Returns the bytes of the published code at `address`.
     pub fn len_of(&self, address: *const u8) -> usize {
         self.installed().get(&(address as usize)).map_or(0, |code| code.info().len)
+    }
+
+    /// Returns the address at which the published code at `address` is entered at the loop with this index, if it can be.
+    pub fn header(&self, address: *const u8, index: u32) -> Option<*const u8> {
+        let installed = self.installed();
+        let headers = &installed.get(&(address as usize))?.info().headers;
+        let found = headers.binary_search_by_key(&index, |header| header.0).ok()?;
+        Some(address.wrapping_add(headers[found].1 as usize))
     }
 
     /// Removes the code published at `address`, which the caller has removed from all tables. Returns `None` if the

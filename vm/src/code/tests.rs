@@ -125,8 +125,18 @@ impl Code {
     fn finish(self, asm: Asm) -> Compiled {
         let Code { relocs, traps, calls } = self;
         let stats = CompileStats::default();
-        let (inlining, lines) = (Inlining::default(), Vec::new());
-        Compiled { backend: Backend::Native, code: asm.finalize().unwrap(), relocs, traps, calls, inlining, lines, stats }
+        let (headers, inlining, lines) = (Vec::new(), Inlining::default(), Vec::new());
+        Compiled {
+            backend: Backend::Native,
+            code: asm.finalize().unwrap(),
+            relocs,
+            traps,
+            calls,
+            headers,
+            inlining,
+            lines,
+            stats,
+        }
     }
 }
 

@@ -151,6 +151,11 @@ impl Policy {
         }
     }
 
+    /// Returns whether a function is to run in baseline code while the optimiser's is not ready.
+    pub(crate) fn bridges(&self) -> bool {
+        self.baseline && self.random(2) == 0
+    }
+
     /// Returns the ticks of a function without a profile from the start of its profile until it requests code; `None`
     /// if it requests code at once.
     pub(crate) fn profile_ticks(&self, bytes: u32) -> Option<i32> {

@@ -40,24 +40,40 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     if let Some(left) = engine.policy.until_top(bytes, code.ticks_taken())
         && state.entries().is_cold(Key::top(func, Entry::Call))
     {
-        // Not hot enough for the optimiser: baseline code for calls, and nothing for a loop.
-        let next = if at.is_none() { begin_baseline(module, func, left) } else { Next::Interpret };
+        // Not hot enough for the optimiser.
         code.reset_ticks(left);
-        return next;
+        return begin_baseline(module, func, at, left);
     }
     let (next, ticks) = request_top(module, func, at);
     code.reset_ticks(ticks);
-    next.map_or(Next::Interpret, |code| Next::Enter(code.0))
+    match next {
+        Some(code) => Next::Enter(code.0),
+        None if engine.policy.bridges() => begin_baseline(module, func, at, ticks),
+        None => Next::Interpret,
+    }
 }
 
-/// Returns the baseline code of a function, which has so many ticks until it asks for better code, or lets it be interpreted.
-fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, ticks: i32) -> Next {
-    match (find(module, Key::baseline(func)), state_of(module).native(module)) {
-        (Found::Ready(ready), Ok(native)) => {
-            native.code.ticks(func).store(ticks, Ordering::Relaxed);
-            Next::Enter(ready.0)
-        }
-        _ => Next::Interpret,
+/// Returns the baseline code of a function, for its call or for the loop with this index, or lets it be interpreted if there is none.
+/// The code asks for better code after `ticks` ticks.
+fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks: i32) -> Next {
+    let Ok(native) = state_of(module).native(module) else { return Next::Interpret };
+    let Found::Ready(code) = find(module, Key::baseline(func)) else { return Next::Interpret };
+    let entry = match at {
+        None => Some(code.0),
+        Some(index) => native.code.header(code.0, index),
+    };
+    let Some(entry) = entry else { return Next::Interpret };
+    native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    if at.is_some() {
+        count_loop_entry(module);
+    }
+    Next::Enter(entry)
+}
+
+/// Counts an entry of compiled code from a running loop.
+fn count_loop_entry(module: &ModuleRecord) {
+    for entries in [&state_of(module).osr_entries, &engine_of(module.engine.record()).osr_entries] {
+        entries.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -85,8 +101,7 @@ fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Optio
     match (osr, call) {
         (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks()),
         (Some(Found::Ready(ready)), _) => {
-            state.osr_entries.fetch_add(1, Ordering::Relaxed);
-            engine.osr_entries.fetch_add(1, Ordering::Relaxed);
+            count_loop_entry(module);
             (Some(ready), engine.policy.next_ticks())
         }
         (None, Found::Later(ticks)) | (Some(Found::Later(ticks)), Found::Ready(_)) => (None, ticks),
