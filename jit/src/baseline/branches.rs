@@ -75,7 +75,10 @@ impl<'c> Compiler<'c> {
             self.store_from(&moved, height);
         }
         match head {
-            Some(head) => self.jump_back(head),
+            Some(head) => {
+                self.settle(self.labels.len() - 1 - depth as usize);
+                self.jump_back(head);
+            }
             None => {
                 let field = self.jump();
                 self.record(depth, Jump::Field(field));
@@ -139,7 +142,10 @@ impl<'c> Compiler<'c> {
                 self.flush_below(stored);
             }
             match head {
-                Some(head) => self.jump_back_if(cond, head),
+                Some(head) => {
+                    self.settle(self.labels.len() - 1 - depth as usize);
+                    self.jump_back_if(cond, head);
+                }
                 None => {
                     let field = self.jump_if(cond);
                     self.record(depth, Jump::Field(field));
@@ -148,6 +154,9 @@ impl<'c> Compiler<'c> {
             return;
         }
         self.flush();
+        if head.is_some() {
+            self.settle(self.labels.len() - 1 - depth as usize);
+        }
         let passed = self.jump_if(cond.inverted());
         self.move_slots(takes, height);
         match head {
@@ -202,7 +211,15 @@ impl<'c> Compiler<'c> {
             self.flush();
         }
         self.extended(&mut index);
-        let index = self.writable(&mut index);
+        let mut index = self.writable(&mut index);
+        if self.pins.set.contains(index) {
+            let other = self.fresh(Class::Int);
+            self.copy(other, index);
+            index = other;
+        }
+        for &depth in &depths {
+            self.settle(self.labels.len() - 1 - depth as usize);
+        }
         let (targets, mut pads) = self.landings(&depths, takes, single.is_some());
         self.check_code_budget(pads.len() * takes.len() * MOVE_BYTES)?;
         if others.len() <= COMPARED {

@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
-use super::parts::{Case, Cold, Field};
+use super::parts::{Case, Cold, Field, Head};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, TrapEntry};
 use crate::x64::abi;
@@ -144,7 +144,7 @@ impl Compiler<'_> {
         if !self.request.options.ticks {
             return;
         }
-        self.heads.push((index, self.offset()));
+        self.heads.push(Head { index, at: self.offset(), pins: self.pins.list.clone() });
         let work = self.body.branches[self.body.loops[index as usize].stp as usize].drop;
         let reloc = subtract_ticks(&mut self.out, self.request.func, work);
         self.relocs.push(reloc);

@@ -2,7 +2,8 @@
 
 use super::frame::{self, Needs, Slots};
 use super::label::Label;
-use super::parts::{Cold, JumpTable};
+use super::parts::{Cold, Head, JumpTable};
+use super::pins::Pins;
 use super::stencil::{Stencils, Subroutine};
 use super::values::{Registers, Set, Value};
 use crate::mir::pool::Pool;
@@ -41,6 +42,7 @@ pub struct Compiler<'c> {
     /// Values from here on may not be stored; the operands below are.
     pub unstored_from: usize,
     pub registers: Registers,
+    pub pins: Pins,
     /// General-purpose registers that values may be in.
     pub ints: Set,
     pub labels: Vec<Label<'c>>,
@@ -50,8 +52,8 @@ pub struct Compiler<'c> {
     pub relocs: Vec<Reloc>,
     pub traps: Vec<TrapEntry>,
     pub calls: Vec<(u32, u32)>,
-    /// Loops at which the code can be entered: index and head.
-    pub heads: Vec<(u32, usize)>,
+    /// Loops at which the code can be entered.
+    pub heads: Vec<Head>,
     pub jump_tables: Vec<JumpTable>,
     pub subroutines: Vec<Subroutine>,
 }
@@ -82,6 +84,7 @@ impl<'c> Compiler<'c> {
             unstored_locals: Vec::with_capacity(locals),
             unstored_from: locals,
             registers: Registers::new(),
+            pins: Pins::default(),
             ints: frame::INTS,
             labels: Vec::with_capacity(16),
             live: true,

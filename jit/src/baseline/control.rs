@@ -158,7 +158,7 @@ impl<'c> Compiler<'c> {
 
     pub fn loop_(&mut self, ty: BlockType) {
         self.flush();
-        self.forget(self.registers.owned);
+        self.pin(self.labels.len());
         let head = self.offset();
         self.open(LabelKind::Loop(head), ty);
         if let Ok(index) = self.body.loops.binary_search_by_key(&self.pc, |info| info.pc) {
@@ -202,7 +202,10 @@ impl<'c> Compiler<'c> {
         }
         let Some(mut label) = self.labels.pop() else { return };
         match label.kind {
-            LabelKind::Loop(_) => return self.forget_if_dead(),
+            LabelKind::Loop(_) => {
+                self.unpin(self.labels.len());
+                return self.forget_if_dead();
+            }
             LabelKind::Function => return self.end_function(&label),
             LabelKind::Block | LabelKind::If(..) => {}
         }

@@ -3,7 +3,7 @@
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;
 use super::frame;
-use super::parts::Field;
+use super::parts::{Field, Head};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal};
 use crate::x64::abi;
 use crate::x64::insts::Cond;
@@ -30,11 +30,18 @@ impl Compiler<'_> {
         for field in frame::header_prologue(&mut self.out, self.needs, bytes).fields {
             self.link(field, overflow);
         }
-        let entry = |(index, head): (u32, usize)| {
+        let entry = |Head { index, at, pins }: Head| {
+            let loads = self.offset();
+            for &(local, reg) in &pins {
+                self.load_slot(reg, self.values[local as usize].kind, local as usize);
+            }
+            if !pins.is_empty() {
+                self.jump_back(at);
+            }
             let entry = self.offset() as u32;
-            // lea rax, [rip + head]
+            // lea rax, [rip + where to go on]
             self.out.raw(&[0x48, 0x8D, 0x05, 0, 0, 0, 0]);
-            self.link(self.offset() - 4, head);
+            self.link(self.offset() - 4, if pins.is_empty() { at } else { loads });
             self.jump_back(shared);
             (index, entry)
         };

@@ -56,6 +56,7 @@ impl Compiler<'_> {
         let mut address = self.pop();
         let mem = self.address(&mut address, arg, bytes);
         let dst = match (float, address.at) {
+            _ if let Some(pin) = self.destination(kind.class()) => pin,
             (false, At::Reg(reg)) if !self.registers.owned.contains(reg) => reg,
             (_, At::Reg(_) | At::Slot | At::Const(_) | At::Local(_)) => self.fresh(kind.class()),
         };

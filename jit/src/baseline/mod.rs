@@ -23,6 +23,7 @@ mod label;
 mod memory;
 mod numeric;
 mod parts;
+mod pins;
 mod registers;
 mod stencil;
 mod tables;

@@ -148,7 +148,7 @@ impl Compiler<'_> {
 
     fn global_get(&mut self, global: u32) {
         let kind = Kind::of(self.module.globals[global as usize].value);
-        let reg = self.fresh(kind.class());
+        let reg = self.result(kind.class());
         let mem = self.global(global);
         let op = if kind.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
         self.emit(&Inst::new(op, kind.width()).dst(reg).mem(mem));
@@ -329,7 +329,7 @@ impl Compiler<'_> {
     fn apply(&mut self, op: Asm, width: Width, mut a: Popped, mut b: Popped) {
         let immediate = self.immediate(b);
         let rm = if immediate.is_none() { self.rm(&mut b) } else { Rm::None };
-        let reg = self.writable(&mut a);
+        let reg = self.overwritten(&mut a);
         self.emit(&Inst::new(op, width).dst(reg).src(reg).rm(rm).imm(immediate.unwrap_or_default()));
         self.registers.unextended.remove(reg);
         self.push(a.kind, reg);
@@ -351,7 +351,7 @@ impl Compiler<'_> {
         let (mut count, mut a) = (self.pop(), self.pop());
         let bits = if ty == Type::I32 { 32 } else { 64 };
         if let Some(count) = self.constant(count) {
-            let reg = self.writable(&mut a);
+            let reg = self.overwritten(&mut a);
             let count = (count % bits) as i64;
             self.emit(&Inst::new(by_constant, width(ty)).dst(reg).src(reg).imm(count));
             // A shift by 0 leaves the upper half as it is.

@@ -2,6 +2,7 @@
 
 use crate::regalloc::Reg;
 use crate::x64::insts::Width;
+use smallvec::SmallVec;
 use weir_contract::TrapSite;
 
 /// The distance to a label that is not placed yet: a 32-bit field that ends its instruction.
@@ -35,6 +36,17 @@ pub enum Case {
     RemainderByMinusOne,
     /// Traps because the float in this register cannot be truncated.
     Untruncated(Reg, Width),
+}
+
+/// A loop at which the code can be entered.
+#[derive(Debug)]
+pub struct Head {
+    /// The index of the loop.
+    pub index: u32,
+    /// Where its code begins.
+    pub at: usize,
+    /// The locals that are in registers there.
+    pub pins: SmallVec<[(u32, Reg); 12]>,
 }
 
 /// A jump table.

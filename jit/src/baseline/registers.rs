@@ -123,6 +123,9 @@ impl Compiler<'_> {
 
     /// One of `set`.
     pub fn fresh_of(&mut self, set: Set) -> Reg {
+        // Pinned registers come last.
+        let others = set.without(self.pins.set);
+        let set = if others.without(self.registers.locked).is_empty() { set } else { others };
         let reg = match self.registers.free(set) {
             Some(reg) => reg,
             None => {
@@ -205,7 +208,8 @@ impl Compiler<'_> {
             }
             At::Slot | At::Local(_) => {
                 debug_assert!(stored);
-                let reg = self.fresh(kind.class());
+                let pin = self.pin_of(local).filter(|&pin| self.is_free(pin));
+                let reg = pin.unwrap_or_else(|| self.fresh(kind.class()));
                 self.load_slot(reg, kind, local);
                 self.values[local].at = At::Reg(reg);
                 self.registers.give(reg, local);
@@ -226,6 +230,33 @@ impl Compiler<'_> {
         self.copy(own, reg);
         popped.at = At::Reg(own);
         own
+    }
+
+    fn is_free(&self, reg: Reg) -> bool {
+        !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg)
+    }
+
+    /// The same for an instruction that reads all operands before it writes its result, which is all that it writes: the register may be
+    /// the pin of the local that the next instruction writes.
+    pub fn overwritten(&mut self, popped: &mut Popped) -> Reg {
+        let reg = self.reg(popped);
+        match self.destination(popped.kind.class()) {
+            Some(pin) if pin == reg => pin,
+            Some(pin) if self.registers.owned.contains(reg) && !self.registers.locked.contains(pin) => {
+                self.copy(pin, reg);
+                self.registers.locked.insert(pin);
+                popped.at = At::Reg(pin);
+                pin
+            }
+            _ => self.writable(popped),
+        }
+    }
+
+    /// A register for the result of an instruction that reads all operands before it writes this.
+    pub fn result(&mut self, class: Class) -> Reg {
+        let Some(pin) = self.destination(class) else { return self.fresh(class) };
+        self.registers.unextended.remove(pin);
+        pin
     }
 
     /// Copies a register with what is known of its upper half.
@@ -258,8 +289,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// The register for a result: that of the operand if nothing else is there.
+    /// The register for the result of an instruction that reads all operands before it writes this: the pin of the local that the next
+    /// instruction writes, or that of the operand if nothing else is there.
     pub fn result_like(&mut self, popped: Popped) -> Reg {
+        if let Some(pin) = self.destination(popped.kind.class()) {
+            self.registers.unextended.remove(pin);
+            return pin;
+        }
         match popped.at {
             At::Reg(reg) if !self.registers.owned.contains(reg) => {
                 self.registers.unextended.remove(reg);
@@ -439,7 +475,9 @@ impl Compiler<'_> {
             let at = self.values[local].at;
             self.values[index].at = match at {
                 At::Const(_) => at,
-                At::Reg(reg) if self.copies[local] == 0 && !self.registers.locked.contains(reg) => {
+                At::Reg(reg)
+                    if self.copies[local] == 0 && !self.registers.locked.contains(reg) && !self.pins.set.contains(reg) =>
+                {
                     // The local's value is gone with its register: it is being replaced.
                     (self.values[local].at, self.values[local].stored) = (At::Slot, true);
                     self.registers.give(reg, index);
@@ -466,8 +504,15 @@ impl Compiler<'_> {
         if self.copies[local] > 0 {
             self.detach_copies(local);
         }
+        let pin = self
+            .pin_of(local)
+            .filter(|&pin| self.values[local].at == At::Reg(pin) || self.is_free(pin) || popped.at == At::Reg(pin));
         let at = match popped.at {
             At::Const(_) if popped.kind != Kind::V128 => popped.at,
+            _ if let Some(pin) = pin => {
+                self.move_to(popped, pin);
+                At::Reg(pin)
+            }
             At::Const(_) | At::Slot | At::Reg(_) | At::Local(_) => At::Reg(self.writable(&mut popped)),
         };
         if let At::Reg(reg) = self.values[local].at {

@@ -1,0 +1,204 @@
+//! Pinned locals: registers that locals keep around an innermost loop.
+//!
+//! At the head of a loop every value is in its slot. Without pins a local that the loop writes would go through memory in each iteration,
+//! which takes four to five cycles. A pinned local is in its register whenever the head is reached, as a copy of its slot. Within the
+//! loop the register is taken for nothing else while another is free, and what is written to the local goes there. So the copies at the
+//! joins within the loop agree. Only the back edges have to be right for the code to be: they load what was moved elsewhere.
+
+use super::compiler::Compiler;
+use super::values::{At, Kind, Popped, Set};
+use crate::regalloc::{Class, Reg};
+use crate::x64::insts::{Asm, Inst, Width};
+use smallvec::SmallVec;
+use weir_bytecode::Opcode;
+use weir_bytecode::opcodes::{Control, Effect};
+
+/// Registers of pins, those that instructions and calls need least first. Loops with calls have only the first [`PRESERVED_PINS`].
+const INT_PINS: [Reg; 6] = [Reg::int(12), Reg::int(13), Reg::int(10), Reg::int(9), Reg::int(8), Reg::int(6)];
+const FLOAT_PINS: [Reg; 6] = [Reg::float(14), Reg::float(13), Reg::float(12), Reg::float(11), Reg::float(10), Reg::float(9)];
+/// The pins that calls preserve.
+const PRESERVED_PINS: usize = 2;
+
+/// The most instructions of a loop with pins. In a longer one going through memory delays little, and looking for locals takes time.
+const LONGEST: usize = 512;
+/// The most locals that are considered.
+const CONSIDERED: usize = 24;
+
+/// The pins of the innermost open loop.
+#[derive(Default, Debug)]
+pub struct Pins {
+    /// The index of the loop's label.
+    label: usize,
+    /// Locals with their registers.
+    pub list: SmallVec<[(u32, Reg); 12]>,
+    /// The registers.
+    pub set: Set,
+}
+
+/// What a loop does with a local.
+struct Use {
+    local: u32,
+    count: u32,
+    written: bool,
+    /// Whether the first access is a read, so that the value comes from before the loop or from the iteration before.
+    read_first: bool,
+}
+
+impl Compiler<'_> {
+    /// Chooses the pins of the loop whose body begins here, and loads them; everything is stored. Returns them.
+    pub fn pin(&mut self, label: usize) {
+        debug_assert!(self.pins.list.is_empty());
+        let list = self.choose_pins();
+        let mut moves = SmallVec::new();
+        for &(local, to) in &list {
+            if let At::Reg(from) = self.values[local as usize].at {
+                self.extend(self.values[local as usize].kind, from);
+                moves.push((from, to));
+            }
+        }
+        let loaded: SmallVec<[(u32, Reg); 12]> =
+            list.iter().copied().filter(|pin| !matches!(self.values[pin.0 as usize].at, At::Reg(_))).collect();
+        self.forget(self.registers.owned);
+        self.parallel_move(moves);
+        for &(local, reg) in &loaded {
+            self.load_slot(reg, self.values[local as usize].kind, local as usize);
+        }
+        for &(local, reg) in &list {
+            self.values[local as usize].at = At::Reg(reg);
+            self.registers.unextended.remove(reg);
+            self.registers.give(reg, local as usize);
+        }
+        let set = list.iter().fold(Set::EMPTY, |set, pin| set.with(pin.1));
+        self.pins = Pins { label, list, set };
+    }
+
+    /// The loop with this label ends.
+    pub fn unpin(&mut self, label: usize) {
+        if self.pins.label == label {
+            self.pins = Pins::default();
+        }
+    }
+
+    /// Before a jump to the head of the loop with this label: puts pinned locals where the head expects them. Everything is stored. The
+    /// flags are kept.
+    pub fn settle(&mut self, label: usize) {
+        if self.pins.label != label {
+            return;
+        }
+        for i in 0..self.pins.list.len() {
+            let (local, reg) = self.pins.list[i];
+            let kind = self.values[local as usize].kind;
+            let at = self.values[local as usize].at;
+            if at != At::Reg(reg) {
+                if self.registers.owned.contains(reg) {
+                    self.evict(reg);
+                }
+                self.move_to(Popped { kind, at, index: local as usize }, reg);
+                if let At::Reg(from) = at {
+                    self.registers.owned.remove(from);
+                }
+                self.values[local as usize].at = At::Reg(reg);
+                self.registers.give(reg, local as usize);
+            }
+            self.extend(kind, reg);
+        }
+    }
+
+    /// Clears the upper half of a register with an i32.
+    fn extend(&mut self, kind: Kind, reg: Reg) {
+        if kind == Kind::I32 && self.registers.unextended.contains(reg) {
+            self.emit(&Inst::new(Asm::Mov, Width::D).dst(reg).reg(reg));
+            self.registers.unextended.remove(reg);
+        }
+    }
+
+    /// The register that a local is pinned to.
+    pub fn pin_of(&self, local: usize) -> Option<Reg> {
+        self.pins.list.iter().find(|pin| pin.0 as usize == local).map(|pin| pin.1)
+    }
+
+    /// The pinned register of the local that the next instruction writes, if nothing else needs its value: the place for the result of
+    /// the current instruction. The current instruction may read it.
+    pub fn destination(&self, class: Class) -> Option<Reg> {
+        if self.pins.list.is_empty() {
+            return None;
+        }
+        let mut next = self.reader.clone();
+        if !matches!(self.module.bytes[next.at], SET | TEE) {
+            return None;
+        }
+        next.at += 1;
+        let local = next.u32() as usize;
+        let reg = self.pin_of(local).filter(|reg| reg.class() == class)?;
+        let free = !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg);
+        (self.copies[local] == 0 && (free || self.values[local].at == At::Reg(reg))).then_some(reg)
+    }
+
+    fn choose_pins(&self) -> SmallVec<[(u32, Reg); 12]> {
+        let mut pins = SmallVec::new();
+        let Some((mut uses, calls)) = self.uses_in_loop() else { return pins };
+        // What goes through memory otherwise comes before what would only be loaded.
+        uses.sort_by_key(|of| std::cmp::Reverse((of.written, of.count)));
+        let count = if calls { PRESERVED_PINS } else { INT_PINS.len() };
+        let (mut ints, mut floats) = (INT_PINS[..count].iter(), FLOAT_PINS[..if calls { 0 } else { FLOAT_PINS.len() }].iter());
+        for of in uses.iter().filter(|of| of.read_first) {
+            let reg = match self.values[of.local as usize].kind.class() {
+                Class::Int => ints.next(),
+                Class::Float => floats.next(),
+            };
+            pins.extend(reg.map(|&reg| (of.local, reg)));
+        }
+        pins
+    }
+
+    /// The locals that the loop whose body begins here uses, and whether it calls something; `None` if it contains loops or is long.
+    fn uses_in_loop(&self) -> Option<(SmallVec<[Use; CONSIDERED]>, bool)> {
+        let (mut uses, mut calls): (SmallVec<[Use; CONSIDERED]>, bool) = (SmallVec::new(), false);
+        let (mut reader, mut open) = (self.reader.clone(), 1);
+        for _ in 0..LONGEST {
+            let op = reader.opcode();
+            let write = match op {
+                Opcode::LocalGet => false,
+                Opcode::LocalSet | Opcode::LocalTee => true,
+                Opcode::Loop => return None,
+                Opcode::MemoryGrow | Opcode::MemoryCopy | Opcode::MemoryFill | Opcode::MemoryInit | Opcode::DataDrop => {
+                    calls = true;
+                    reader.immediates(op);
+                    continue;
+                }
+                _ => {
+                    if let Effect::Control(control) = op.effect() {
+                        match control {
+                            Control::Block | Control::If | Control::Loop => open += 1,
+                            Control::End => open -= 1,
+                            Control::Call(_) => calls = true,
+                            Control::Unreachable
+                            | Control::Nop
+                            | Control::Else
+                            | Control::Br
+                            | Control::BrIf
+                            | Control::BrTable => {}
+                            Control::BrOnNull | Control::BrOnNonNull | Control::Return | Control::ReturnCall(_) => {}
+                        }
+                    }
+                    if open == 0 {
+                        return Some((uses, calls));
+                    }
+                    reader.immediates(op);
+                    continue;
+                }
+            };
+            let local = reader.u32();
+            if let Some(of) = uses.iter_mut().find(|of| of.local == local) {
+                of.count += 1;
+                of.written |= write;
+            } else if uses.len() < CONSIDERED {
+                uses.push(Use { local, count: 1, written: write, read_first: !write });
+            }
+        }
+        None
+    }
+}
+
+const SET: u8 = Opcode::LocalSet as u8;
+const TEE: u8 = Opcode::LocalTee as u8;
