@@ -3,9 +3,8 @@
 use super::frame::{self, Needs, Slots};
 use super::label::Label;
 use super::parts::{Cold, Head, JumpTable};
-use super::pins::Pins;
 use super::stencil::{Stencils, Subroutine};
-use super::values::{Registers, Set, Value};
+use super::values::{Pins, Registers, Set, Value};
 use crate::mir::pool::Pool;
 use crate::request::{Reloc, Request, TrapEntry};
 use crate::x64::encode::Bytes;

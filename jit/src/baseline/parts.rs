@@ -1,8 +1,8 @@
 //! What is written after the body, or filled in then.
 
+use super::values::PinnedLocals;
 use crate::regalloc::Reg;
 use crate::x64::insts::Width;
-use smallvec::SmallVec;
 use weir_contract::TrapSite;
 
 /// The distance to a label that is not placed yet: a 32-bit field that ends its instruction.
@@ -46,7 +46,7 @@ pub struct Head {
     /// Where its code begins.
     pub at: usize,
     /// The locals that are in registers there.
-    pub pins: SmallVec<[(u32, Reg); 12]>,
+    pub pins: PinnedLocals,
 }
 
 /// A jump table.

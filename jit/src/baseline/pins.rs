@@ -6,7 +6,7 @@
 //! joins within the loop agree. Only the back edges have to be right for the code to be: they load what was moved elsewhere.
 
 use super::compiler::Compiler;
-use super::values::{At, Kind, Popped, Set};
+use super::values::{At, Kind, PinnedLocals, Pins, Popped, Set};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Width};
 use smallvec::SmallVec;
@@ -23,17 +23,6 @@ const PRESERVED_PINS: usize = 2;
 const LONGEST: usize = 512;
 /// The most locals that are considered.
 const CONSIDERED: usize = 24;
-
-/// The pins of the innermost open loop.
-#[derive(Default, Debug)]
-pub struct Pins {
-    /// The index of the loop's label.
-    label: usize,
-    /// Locals with their registers.
-    pub list: SmallVec<[(u32, Reg); 12]>,
-    /// The registers.
-    pub set: Set,
-}
 
 /// What a loop does with a local.
 struct Use {
@@ -56,7 +45,7 @@ impl Compiler<'_> {
                 moves.push((from, to));
             }
         }
-        let loaded: SmallVec<[(u32, Reg); 12]> =
+        let loaded: PinnedLocals =
             list.iter().copied().filter(|pin| !matches!(self.values[pin.0 as usize].at, At::Reg(_))).collect();
         self.forget(self.registers.owned);
         self.parallel_move(moves);
@@ -134,7 +123,7 @@ impl Compiler<'_> {
         (self.copies[local] == 0 && (free || self.values[local].at == At::Reg(reg))).then_some(reg)
     }
 
-    fn choose_pins(&self) -> SmallVec<[(u32, Reg); 12]> {
+    fn choose_pins(&self) -> PinnedLocals {
         let mut pins = SmallVec::new();
         let Some((mut uses, calls)) = self.uses_in_loop() else { return pins };
         // What goes through memory otherwise comes before what would only be loaded.
@@ -157,37 +146,24 @@ impl Compiler<'_> {
         let (mut reader, mut open) = (self.reader.clone(), 1);
         for _ in 0..LONGEST {
             let op = reader.opcode();
-            let write = match op {
-                Opcode::LocalGet => false,
-                Opcode::LocalSet | Opcode::LocalTee => true,
-                Opcode::Loop => return None,
-                Opcode::MemoryGrow | Opcode::MemoryCopy | Opcode::MemoryFill | Opcode::MemoryInit | Opcode::DataDrop => {
-                    calls = true;
-                    reader.immediates(op);
-                    continue;
+            if let Effect::Control(control) = op.effect() {
+                match control {
+                    Control::Loop => return None,
+                    Control::Block | Control::If => open += 1,
+                    Control::End => open -= 1,
+                    Control::Call(_) => calls = true,
+                    Control::Unreachable | Control::Nop | Control::Else | Control::Br | Control::BrIf | Control::BrTable => {}
+                    Control::BrOnNull | Control::BrOnNonNull | Control::Return | Control::ReturnCall(_) => {}
                 }
-                _ => {
-                    if let Effect::Control(control) = op.effect() {
-                        match control {
-                            Control::Block | Control::If | Control::Loop => open += 1,
-                            Control::End => open -= 1,
-                            Control::Call(_) => calls = true,
-                            Control::Unreachable
-                            | Control::Nop
-                            | Control::Else
-                            | Control::Br
-                            | Control::BrIf
-                            | Control::BrTable => {}
-                            Control::BrOnNull | Control::BrOnNonNull | Control::Return | Control::ReturnCall(_) => {}
-                        }
-                    }
-                    if open == 0 {
-                        return Some((uses, calls));
-                    }
-                    reader.immediates(op);
-                    continue;
-                }
-            };
+            }
+            if open == 0 {
+                return Some((uses, calls));
+            }
+            let write = op == Opcode::LocalSet || op == Opcode::LocalTee;
+            if !write && op != Opcode::LocalGet {
+                reader.immediates(op);
+                continue;
+            }
             let local = reader.u32();
             if let Some(of) = uses.iter_mut().find(|of| of.local == local) {
                 of.count += 1;

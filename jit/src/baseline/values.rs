@@ -7,6 +7,7 @@
 use crate::ir::Type;
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::Width;
+use smallvec::SmallVec;
 use weir_bytecode::ValType;
 
 /// The type of a value, as far as code depends on it.
@@ -197,6 +198,20 @@ impl Registers {
         self.clock = reg.number() as u32;
         reg
     }
+}
+
+/// Locals with their registers.
+pub type PinnedLocals = SmallVec<[(u32, Reg); 12]>;
+
+/// The pins of the innermost open loop: see `pins`.
+#[derive(Default, Debug)]
+pub struct Pins {
+    /// The index of the loop's label.
+    pub label: usize,
+    /// What is pinned.
+    pub list: PinnedLocals,
+    /// The registers.
+    pub set: Set,
 }
 
 /// What registers hold where a label is reached: copies of stored values.

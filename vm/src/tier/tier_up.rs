@@ -91,7 +91,7 @@ pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option
 /// Finds or requests the best code of a function: for its call, and at a loop also for that. Returns the code to go on in, and after how
 /// many ticks to ask again.
 fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Option<Code>, i32) {
-    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let engine = engine_of(module.engine.record());
     let call = find(module, Key::top(func, Entry::Call));
     if let Some((victim, retired)) = engine.policy.stress_victim(module.code.len()) {
         evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
