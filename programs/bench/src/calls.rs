@@ -108,7 +108,7 @@ pub fn print(costs: &[Cost]) -> String {
     text
 }
 
-/// Executes `calls` calls in the direction with this index: what a child process does under callgrind.
+/// Executes `calls` calls in the direction with this index, in a child process under callgrind.
 ///
 /// # Errors
 /// There is no such direction, this build has no native code, or the result is wrong.

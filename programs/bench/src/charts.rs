@@ -4,7 +4,7 @@ use crate::document::{Curve, Metric, Table};
 use crate::table::short;
 use std::fmt::Write;
 
-/// Distinct without telling red from green (Okabe and Ito, "Color Universal Design").
+/// Colours that can be told apart without distinguishing red from green (Okabe and Ito, "Color Universal Design").
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5c00", "#555555"];
 
 fn colour(index: usize) -> &'static str {
@@ -77,7 +77,7 @@ struct Logarithmic {
 }
 
 impl Logarithmic {
-    /// Over whole powers of ten.
+    /// An axis over whole powers of ten.
     fn over(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Logarithmic {
         let (least, most) = values.fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
         let (from, to) = (least.log10().floor(), most.log10().ceil());

@@ -12,7 +12,8 @@ enum Verdict {
     Same,
 }
 
-/// Medians that differ by less are the same, whatever the ranges are: alignment and layout alone change as much.
+/// Medians that differ by less are considered equal, whatever the ranges are, because alignment and layout alone change
+/// them as much.
 const NOISE: f64 = 0.02;
 
 /// The new median over the old, if both ran.
@@ -27,8 +28,8 @@ fn change(old: &Cell, new: &Cell) -> Option<(f64, Verdict)> {
     Some((ratio, verdict))
 }
 
-/// The changes beyond noise, by program and peer. If both documents have a peer that is not Weir, the means are divided by its
-/// geometric mean over the programs, which is the change of the machine.
+/// The changes beyond noise, by program and peer. If both documents have a peer that is not Weir, the means are divided
+/// by the geometric mean of that peer's changes, which is the change of the machine.
 pub fn compare(old: &Document, new: &Document) -> String {
     let mut text = String::new();
     if old.machine.processor != new.machine.processor {
@@ -78,7 +79,8 @@ fn cell<'a>(table: &'a Table, program: &str, peer: &str) -> Option<&'a Cell> {
     table.rows.iter().find(|row| row.program == program).map(|row| &row.cells[peer])
 }
 
-/// The peer that shows the change of the machine, and the change: native code, or else the first peer that is not Weir.
+/// The peer that shows the change of the machine, and that change. The peer is native code, or else the first peer that
+/// is not Weir.
 fn machine(old: &Table, new: &Table) -> Option<(String, f64)> {
     let mut others: Vec<&String> = new.peers.iter().filter(|peer| !peer.starts_with("weir")).collect();
     others.sort_by_key(|peer| *peer != "native");

@@ -1,7 +1,7 @@
-//! `weir-bench compile`: every function of a module through Weir's compiler, as `wasmtime compile` does it with wasmtime's.
+//! `weir-bench compile`: compiles every function of a module with Weir, as `wasmtime compile` does with wasmtime.
 //!
-//! One process reads the file, validates it, compiles all functions on one thread without a profile, and writes the code. So
-//! the time of the process, less that for an empty module, compares with the same difference of `wasmtime compile`.
+//! One process reads the file, validates it, compiles all functions on one thread without a profile, and writes the
+//! code. Its time, minus that for an empty module, can be compared with the same difference for `wasmtime compile`.
 
 use crate::options::Compile;
 use serde::{Deserialize, Serialize};

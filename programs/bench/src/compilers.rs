@@ -1,8 +1,8 @@
 //! Compile time and code size of whole modules, with Weir's compilers and wasmtime's.
 //!
-//! Each side is a process that reads one module, validates it, compiles every function on one thread and writes the code. The
-//! time is that of the process, less that for an empty module. Not the same on both sides: wasmtime writes an ELF file with
-//! its own sections, and its text section has trampolines; Weir writes machine code alone.
+//! Each compiler is a process that reads one module, validates it, compiles every function on one thread and writes the
+//! code. The result is its time minus that for an empty module. One difference remains: wasmtime writes an ELF file
+//! with sections of its own, whose text section contains trampolines; Weir writes machine code only.
 
 use crate::compile::Summary;
 use crate::document::{Compiler, Scope, summarize};
@@ -50,7 +50,8 @@ struct Cost {
     refused: u64,
 }
 
-/// The median time that a command takes for the module, less that for an empty one, in milliseconds, and its last output.
+/// The median time of a command for the module, minus that for an empty one, in milliseconds; and the output of its
+/// last run.
 fn time(
     program: &Program,
     scratch: &Scratch,
@@ -73,7 +74,7 @@ fn time(
         Ok(summarize(&runs).map_or(0.0, |summary| summary.median))
     };
     let idle = median(&empty)?;
-    // At least as much as the clock distinguishes from the empty module's time.
+    // At least the clock's resolution.
     let taken = (median(&program.wasm)? - idle).max(0.1);
     Ok((taken, last))
 }

@@ -1,4 +1,4 @@
-//! Instructions executed, counted by callgrind: a figure that is repeatable.
+//! Counts executed instructions with callgrind; the counts are repeatable.
 //!
 //! Whole processes with the small arguments, start-up and compilation included; compilation is synchronous, so that threads
 //! do not change the count.
@@ -53,7 +53,7 @@ fn instructions(program: &Program, peer: &Peer, scratch: &Scratch) -> Result<u64
     Ok(counts[0])
 }
 
-/// By program and peer, beside the earlier counts where there are some.
+/// The counts by program and peer, next to the earlier counts if there are any.
 pub fn print(counts: &[Count], earlier: &[Count]) -> String {
     let mut text = String::new();
     for count in counts {

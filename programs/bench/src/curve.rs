@@ -7,16 +7,16 @@ use crate::programs::{Program, Work};
 use crate::run::{Runner, milliseconds};
 use std::time::Duration;
 
-/// Milliseconds of work on the first peer: powers of ten, and about the third of each.
+/// Milliseconds of work on the first peer: powers of ten, and about three times each.
 const STEPS: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0];
 
 /// Time limit of the large work on the first peer.
 const CALIBRATION: Duration = Duration::from_secs(300);
 
-/// Start-up of the slowest peer, at most.
+/// The maximum start-up time of the slowest peer.
 const START_UP: Duration = Duration::from_secs(10);
 
-/// Runs for the median of one point: short runs vary more and cost less.
+/// The number of runs for the median of one point: short runs vary more and cost less.
 fn rounds(ms: f64) -> usize {
     match ms {
         ..100.0 => 15,
@@ -25,8 +25,8 @@ fn rounds(ms: f64) -> usize {
     }
 }
 
-/// Measures up to `longest`. The amounts take the first peer the milliseconds of [`STEPS`], start-up subtracted. The peers run in
-/// turn. A peer that takes longer than `longest` drops out.
+/// Measures up to `longest`. The amounts of work take the first peer the milliseconds of [`STEPS`], without start-up.
+/// The peers take turns. A peer that takes longer than `longest` drops out.
 ///
 /// # Errors
 /// The program's work can't be scaled, or the first peer fails.

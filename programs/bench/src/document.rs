@@ -7,12 +7,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Everything of one invocation.
+/// All measurements of one invocation.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Document {
     /// The arguments of the command that measured it.
     pub command: Vec<String>,
-    /// The commit of the source tree, `-dirty` appended if files differ from it; a sentence if git fails.
+    /// The commit of the source tree, with `-dirty` if files differ from it; a sentence if git fails.
     #[serde(default)]
     pub commit: String,
     pub machine: Machine,
@@ -65,7 +65,7 @@ pub struct Excluded {
     pub why: String,
 }
 
-/// A measurement that failed, and is in no mean.
+/// A measurement that failed and is in no mean.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Failure {
     pub program: String,
@@ -94,7 +94,7 @@ pub struct Cell {
     pub peak_mib: Option<f64>,
     /// Why there is no measurement.
     pub left_out: Option<String>,
-    /// Whether the peer has no way to run this program; then its absence is no failure.
+    /// Whether the peer cannot run this program, so that a missing measurement is not a failure.
     pub impossible: bool,
 }
 
@@ -139,8 +139,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The largest ratio of the first peer's time to the best of the others', over the amounts of work for which the first peer
-    /// takes `least` milliseconds or more.
+    /// The largest ratio of the first peer's time to the best time of the others, over the amounts of work for which the first
+    /// peer takes at least `least` milliseconds.
     pub fn worst(&self, least: f64) -> Option<f64> {
         let (first, others) = self.lines.split_first()?;
         let ratio = |(i, ms): (usize, &Option<f64>)| {
@@ -151,7 +151,7 @@ impl Curve {
     }
 }
 
-/// One peer's line: milliseconds by amount; `None` after the peer dropped out as too slow, or where it failed.
+/// One peer's line: milliseconds by amount; `None` where the peer failed or after it dropped out as too slow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {
     pub peer: String,
@@ -166,8 +166,8 @@ pub struct Line {
 pub enum Metric {
     /// From start to exit.
     Total,
-    /// The time of all of the work less that of half of it, each the median of separate runs. A difference of two medians has
-    /// about twice the noise of either.
+    /// The time of the whole work minus that of half of it, where each is the median of separate runs. A difference of two
+    /// medians has about twice the noise of either.
     Steady,
     FirstOutput,
     PeakMemory,
@@ -226,7 +226,7 @@ impl Cell {
         }
     }
 
-    /// Why a measurement of this cell is in no mean, if the peer is able to run the program.
+    /// Why a measurement of this cell is in no mean, although the peer can run the program.
     fn failure(&self) -> Option<String> {
         if self.impossible {
             return None;
@@ -265,7 +265,7 @@ impl Table {
         self.rows.iter().flat_map(of_row).collect()
     }
 
-    /// Programs that are in no mean, or not in every mean, without a failure; one line for each reason.
+    /// Programs that are missing from some mean without a failure, with one line for each reason.
     pub fn exclusions(&self) -> Vec<String> {
         let programs = |has: &dyn Fn(&Row) -> bool| -> Vec<&str> {
             self.rows.iter().filter(|row| has(row)).map(|row| row.program.as_str()).collect()
@@ -333,7 +333,7 @@ impl Document {
     /// Reads what [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// The file can't be read, or is no such document.
+    /// If the file can't be read or is not such a document.
     pub fn read(path: &Path) -> Result<Document, String> {
         let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))

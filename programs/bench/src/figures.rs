@@ -1,7 +1,7 @@
-//! The figures that the documents claim, in one list, each with the command that measures it.
+//! The list of figures in the documents, each with the command that measures it.
 //!
-//! Tests check that each figure is in the documents with its value, and that the figures from `results.json` are what it
-//! gives.
+//! Tests check that the documents contain each figure with its value, and that figures that come from `results.json`
+//! agree with it.
 
 use crate::document::{Document, Metric};
 use crate::options;
@@ -12,35 +12,35 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// One claim.
+/// A figure.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Figure {
     pub claim: String,
     /// The sentences that state it.
     pub stands_in: Vec<Place>,
-    /// As last measured.
+    /// The last measured value.
     pub value: Option<f64>,
     /// Date and commit of the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
     /// `< N`, `> N` or `= N`.
     pub bar: String,
-    /// Why the value falls short of the bar, if it does.
+    /// Why the value misses the bar, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<String>,
     /// Why there is no value, if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<String>,
-    /// For a shell in the root; the last number that it prints is the value.
+    /// The shell command, run in the root folder. The last number of its output is the value.
     pub command: String,
 }
 
-/// Words of a document that state a figure; one of their numbers is its value, rounded.
+/// Words of a document that contain a figure; one of their numbers is its value, rounded.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Relative to the root.
     pub file: String,
-    /// However the file breaks its lines.
+    /// The words, with any line breaks.
     pub text: String,
 }
 
@@ -48,7 +48,7 @@ impl Place {
     /// Whether `document`, the text of the file, states `value` here.
     ///
     /// # Errors
-    /// The words are not in it, or none of their numbers is the value.
+    /// If the document does not contain the words, or if none of their numbers is the value.
     pub fn check(&self, document: &str, value: f64) -> Result<(), String> {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         if !words(document).contains(&words(&self.text)) {
@@ -84,7 +84,7 @@ impl Figure {
     /// Runs its command.
     ///
     /// # Errors
-    /// It fails, or prints no number.
+    /// If the command fails or prints no number.
     pub fn measure(&self, root: &Path) -> Result<f64, String> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.command).current_dir(root).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -115,7 +115,7 @@ fn last_number(text: &str) -> Option<f64> {
 /// Reads the list.
 ///
 /// # Errors
-/// It can't be read or is no list of figures.
+/// If the file can't be read or is not a list of figures.
 pub fn read(path: &Path) -> Result<Vec<Figure>, String> {
     let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
@@ -133,7 +133,7 @@ pub fn write(figures: &[Figure], path: &Path) -> Result<(), String> {
 /// The geometric mean of a peer's ratios, and the number of programs.
 ///
 /// # Errors
-/// No table has the peer and its base with that metric.
+/// If no table has the peer and its base with that metric.
 pub fn mean(document: &Document, options: &options::Mean) -> Result<(f64, usize), String> {
     let position = |peers: &[String], name: &str| peers.iter().position(|peer| peer == name);
     for table in &document.tables {
@@ -151,7 +151,7 @@ pub fn mean(document: &Document, options: &options::Mean) -> Result<(f64, usize)
 /// A compiler's speed or code size, as a ratio if another compiler is named, and the number of modules.
 ///
 /// # Errors
-/// One of them was not measured on whole modules.
+/// If one of them was not measured on whole modules.
 pub fn compiler(document: &Document, options: &options::Compiler) -> Result<(f64, usize), String> {
     let totals = compiler_totals(&document.compilers);
     let value = |name: &str| {
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// A figure without a value is nowhere; one with a value is in each place that it names.
+    /// A figure with a value is in each of its places; a figure without a value is in none.
     #[test]
     fn every_figure_stands_where_it_says() {
         for figure in figures() {
@@ -215,7 +215,7 @@ mod tests {
         assert!(place("times as long").check(document, 1.18).is_err());
     }
 
-    /// The figures whose command reads the committed results are what it prints.
+    /// Figures whose command reads the committed results have the value that it prints.
     #[test]
     fn every_figure_of_the_results_is_recomputed() {
         let document = Document::read(&root().join("programs/bench/results.json")).unwrap();

@@ -1,6 +1,8 @@
-//! Throughput benchmarks: the programs in the parent folder, run by Weir and by its peers, whole processes, interleaved.
+//! Throughput benchmarks: runs the programs in the parent folder with Weir and its peers, as whole processes,
+//! interleaved.
 //!
-//! [`run`] runs and checks, [`document`] holds the measurements, the other modules show or compare them.
+//! [`run`] runs programs and checks their output, [`document`] holds the measurements, and the other modules print or
+//! compare them.
 
 mod callgrind;
 mod calls;
@@ -55,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything succeeded; an error if the task could not begin.
+/// Whether everything succeeded, or an error if the task could not begin.
 type Done = Result<bool, String>;
 
 impl Selection {
@@ -124,7 +126,7 @@ fn full(options: &Full) -> Done {
         compiled.clone()
     };
     let timeout = options.selection.timeout();
-    // Before the measurements, which take long.
+    // Check this before the measurements, which take long.
     let results = options.out.join("programs/bench");
     std::fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
     let mut runner = Runner::new()?;
@@ -152,7 +154,8 @@ fn full(options: &Full) -> Done {
     let effort = Effort { rounds: options.rounds.min(BACK_END_ROUNDS), until: None, ..effort };
     document.tables = vec![compilers, slow, runner.table("Back ends, large work", &large, &back_ends, 0, effort)];
     document.tables.retain(|table| !table.peers.is_empty() && !table.rows.is_empty());
-    // Last, because it reads whole modules: Linux counts the peak memory of this process to a child that is started later.
+    // This is last, because it reads whole modules: Linux charges the peak memory of this process to child processes started
+    // later.
     document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &everybody, runner.scratch())).collect();
     show(&document);
     document.write(&results.join("results.json"))?;
@@ -256,7 +259,7 @@ fn figures(options: &Figures) -> Done {
     Ok(met)
 }
 
-/// Whether each document that the figure names states its value; prints what is wrong otherwise.
+/// Whether each document that the figure names contains its value; prints an error otherwise.
 fn stands(figure: &figures::Figure, root: &Path) -> bool {
     let check = |place: &figures::Place| {
         let path = root.join(&place.file);

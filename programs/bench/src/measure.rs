@@ -1,4 +1,4 @@
-//! One run of one command: its time, and whether its output is right.
+//! One run of a command: its time, and whether its output is correct.
 
 use std::fmt;
 use std::io::Read;
@@ -23,7 +23,7 @@ pub struct Run {
 /// Why a peer has no measurement of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The peer has no way to run this program.
+    /// The peer cannot run this program.
     Impossible,
     /// It did not start, or did not exit with 0.
     Failed(String),
@@ -34,14 +34,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A run that ended with this status; with the first line of its standard error.
+    /// The run ended with this status and this first line of standard error.
     pub fn failed(status: ExitStatus, stderr: &[u8]) -> Refusal {
         let text = String::from_utf8_lossy(stderr);
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         Refusal::Failed(format!("{status}: {first}"))
     }
 
-    /// A run with this output.
+    /// The run had this output.
     pub fn wrong(output: &[u8]) -> Refusal {
         let start = String::from_utf8_lossy(&output[..output.len().min(60)]);
         Refusal::Wrong(format!("{start:?} ({} bytes)", output.len()))
@@ -68,13 +68,14 @@ impl fmt::Display for Refusal {
 /// Runs the command.
 ///
 /// # Errors
-/// It failed, its output is not the expected one, if that is known, or it took longer than `timeout`.
+/// If the command failed, if its output is not the expected one (where that is known), or if it took longer than
+/// `timeout`.
 pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> Result<Run, Refusal> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    // The output ends with the process, at the latest when it is killed.
+    // The output ends with the process, at the latest when that is killed.
     let drained = stdout.recv_timeout(timeout);
     if drained.is_err() {
         child.kill()?;
@@ -108,7 +109,7 @@ fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Drained> 
             if stream.read(&mut byte).is_ok_and(|read| read == 1) {
                 drained.first = Some(Instant::now());
                 drained.bytes.push(byte[0]);
-                // After an error the bytes that were read are compared.
+                // After a read error, the bytes read so far are compared.
                 let _ = stream.read_to_end(&mut drained.bytes);
             }
         }

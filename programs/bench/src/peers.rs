@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A way of running a program.
+/// A way to run a program.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub name: &'static str,
@@ -18,19 +18,19 @@ pub struct Peer {
 enum How {
     /// The flags, the module, its arguments.
     Flags(&'static [&'static str]),
-    /// The same with `--` before the arguments.
+    /// The same, with `--` before the arguments.
     FlagsAndDashes(&'static [&'static str]),
-    /// Node's own WASI, with these flags.
+    /// Node's WASI, with these flags.
     Node(&'static [&'static str]),
-    /// `wasmtime compile` beforehand.
+    /// `wasmtime compile` before the run.
     Precompiled,
-    /// With a cache folder of its own, which the first run fills.
+    /// With a cache folder that the first run fills.
     Cached,
-    /// The source, compiled beforehand.
+    /// The source, compiled before the run.
     Native,
 }
 
-/// Name, binary, how; in the order of the report.
+/// Name, binary and way to run, in the order of the report.
 const PEERS: &[(&str, &str, How)] = &[
     ("weir-auto", "weir", How::Flags(&["run"])),
     ("weir-native", "weir", How::Flags(&["run", "--tier=native"])),
@@ -51,11 +51,11 @@ const PEERS: &[(&str, &str, How)] = &[
     ("native", "cc", How::Native),
 ];
 
-/// The runtimes that compile, which are compared on the large work, and native code.
+/// The runtimes with compilers, which are compared on the large work, and native code.
 pub const COMPILED: &[&str] =
     &["weir-auto", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
 
-/// Code of each back end, and of Weir's own with each allocator, all compiled before it runs.
+/// The back ends, and Weir's with each allocator; all code is compiled before it runs.
 pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-precompiled"];
 
 /// The runtimes that interpret.
@@ -69,7 +69,7 @@ const wasi = new WASI({ version: 'preview1', args: [file, ...args], env: {}, ret
 WebAssembly.instantiate(require('node:fs').readFileSync(file), wasi.getImportObject())
   .then(({ instance }) => { process.exitCode = wasi.start(instance); });";
 
-/// The peers of these names, or all known ones whose binary is there if no name is given.
+/// The peers with these names, or without names all known peers whose binary exists.
 ///
 /// # Errors
 /// A named peer is unknown or its binary is missing, or no peer is left.
@@ -90,7 +90,7 @@ pub fn find(names: &[String]) -> Result<Vec<Peer>, String> {
     if peers.is_empty() { Err("no peer found: build weir first".into()) } else { Ok(peers) }
 }
 
-/// Those of these peers whose binary exists.
+/// The peers with these names whose binary exists.
 pub fn present(names: &[&str]) -> Vec<Peer> {
     find(&[]).unwrap_or_default().into_iter().filter(|peer| names.contains(&peer.name)).collect()
 }
@@ -99,7 +99,7 @@ fn variable(binary: &str) -> String {
     format!("WEIR_PEER_{}", binary.to_uppercase())
 }
 
-/// The path in the environment variable, else, for Weir, beside this program, else on the PATH.
+/// The path in the environment variable or, for Weir, next to this program, or on the PATH.
 fn locate(binary: &str) -> Option<PathBuf> {
     if let Some(path) = env::var_os(variable(binary)) {
         return Some(path.into());
@@ -111,7 +111,7 @@ fn locate(binary: &str) -> Option<PathBuf> {
 }
 
 impl Peer {
-    /// The command that runs the program; `None` if this peer has no way to run it.
+    /// The command that runs the program, or `None` if this peer cannot run it.
     ///
     /// # Errors
     /// A preparing command failed.
@@ -138,7 +138,7 @@ impl Peer {
         Ok(Some(command))
     }
 
-    /// The module as wasmtime compiles it beforehand.
+    /// The module, compiled by wasmtime.
     ///
     /// # Errors
     /// The compiler failed.
@@ -152,7 +152,7 @@ impl Peer {
         Ok(compiled)
     }
 
-    /// Its version; of native code that of each compiler.
+    /// Its version; for native code, the versions of the compilers.
     pub fn version(&self) -> String {
         let own = version(Command::new(&self.binary).arg("--version"));
         match self.how {
@@ -166,8 +166,8 @@ impl Peer {
         }
     }
 
-    /// The commands as they are run, with MODULE and ARGS in the place of a program's own; of native code, those that compile a
-    /// source of each language.
+    /// The commands, with MODULE and ARGS in place of a program's own; for native code, the commands that compile a source in
+    /// each language.
     pub fn commands(&self) -> Vec<String> {
         let binary = self.binary.file_name().unwrap_or_default().to_string_lossy();
         let run = |flags: &[&str]| vec![[&[&*binary][..], flags, &["MODULE", "ARGS"]].concat().join(" ")];
@@ -197,8 +197,8 @@ fn version(command: &mut Command) -> String {
     String::from_utf8_lossy(&output).lines().next().unwrap_or_default().to_string()
 }
 
-/// The commands that compile a source to `target`, for all instructions of this machine but fused multiply-add, which rounds
-/// differently.
+/// The commands that compile a source to `target`, for all instructions of this machine except fused multiply-add,
+/// which rounds differently.
 fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
     let command = |binary: &Path, flags: &[&str]| {
         let mut command = Command::new(binary);
@@ -236,7 +236,7 @@ fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
     }
 }
 
-/// Makes `target` by commands, if it does not exist.
+/// Makes `target` by running commands, if it does not exist.
 fn prepare(target: &Path, commands: impl FnOnce() -> Vec<Command>) -> Result<(), Refusal> {
     if target.exists() {
         return Ok(());
@@ -254,7 +254,7 @@ fn prepare(target: &Path, commands: impl FnOnce() -> Vec<Command>) -> Result<(),
 pub mod tests {
     use super::*;
 
-    /// The peer of this name, whether its binary exists or not.
+    /// The peer with this name, whether its binary exists or not.
     pub fn peer(name: &str) -> Peer {
         let &(name, binary, how) = PEERS.iter().find(|(known, ..)| *known == name).unwrap();
         Peer { name, binary: binary.into(), how }

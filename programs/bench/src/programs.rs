@@ -1,7 +1,9 @@
-//! The programs: a folder each, with `NAME.wasm`, `args.txt`, `expected.txt`, `expected-half.txt` and `expected-large.txt`.
+//! The programs: one folder each, with `NAME.wasm`, `args.txt`, `expected.txt`, `expected-half.txt` and
+//! `expected-large.txt`.
 //!
-//! The folders in `cases` are work for real programs made elsewhere: their `args.txt` has a line `module NAME`, and the module is
-//! `real/NAME.wasm`, if it was fetched. An argument `@FILE:N` is the text of that file with N for every `$N` in it.
+//! The folders in `cases` contain work for real programs of other projects. Their `args.txt` has a line `module NAME`,
+//! and the module is `real/NAME.wasm`, if it was fetched. An argument `@FILE:N` is the text of that file with N in
+//! place of every `$N`.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -39,7 +41,7 @@ impl Size {
     }
 }
 
-/// Arguments and expected output. Where there is none, every runtime must print what the first one printed.
+/// Arguments and expected output. Without an expected output, every runtime must print what the first one printed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
     pub args: Vec<String>,
@@ -82,7 +84,7 @@ impl Program {
         }
     }
 
-    /// `factor` times the large work, if its arguments say how.
+    /// The large work times `factor`, if its arguments can be scaled.
     pub fn scaled(&self, factor: f64) -> Option<Work> {
         let (first, rest) = self.large.args.split_first().filter(|_| self.linear)?;
         let amount = (first.parse::<f64>().ok()? * factor).max(1.0);
@@ -90,7 +92,7 @@ impl Program {
         Some(Work { args, expected: None })
     }
 
-    /// The program in `folder`, whose module may be one of those fetched into `real`.
+    /// The program in `folder`, whose module may be a fetched one in `real`.
     fn read(folder: &Path, name: &str, real: &Path) -> Result<Program, String> {
         let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
         let lines = String::from_utf8_lossy(&read(folder.join("args.txt"))?).into_owned();
@@ -98,7 +100,7 @@ impl Program {
         let work = |size: Size| {
             let line = line(size)?;
             let expected = folder.join(size.expected());
-            // Half of the work of `cases` has no file: all runtimes must agree on its output.
+            // For `cases` there is no output file for half of the work: all runtimes must agree on it.
             let expected = (size != Size::Half || expected.exists()).then(|| read(expected)).transpose();
             let args = line.split_whitespace().map(|arg| match arg.strip_prefix('@').and_then(|text| text.split_once(':')) {
                 Some((file, amount)) => Ok(String::from_utf8_lossy(&read(folder.join(file))?).replace("$N", amount)),

@@ -1,4 +1,4 @@
-//! Runs programs on peers, interleaved, and checks what they print.
+//! Runs programs on peers, interleaved, and checks their output.
 //!
 //! Every round runs every program once on every peer, so that a slow spell of the machine affects all of them. A peer
 //! whose output is wrong has no measurement of that program, and is reported.
@@ -21,11 +21,11 @@ pub struct Job<'a> {
 /// Rounds, metrics and limits of one table.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Rounds at most.
+    /// The maximum number of rounds.
     pub rounds: u32,
-    /// No round begins that would end after this if it took as long as the last one.
+    /// No round begins that would end later than this if it took as long as the previous one.
     pub until: Option<Instant>,
-    /// Whether half of the work and the small work are run too, for steady state and first output.
+    /// Whether to run half of the work and the small work too, for steady state and first output.
     pub metrics: bool,
     /// Give up on a run after this long.
     pub timeout: Duration,
@@ -55,10 +55,11 @@ impl Runner {
         &self.scratch
     }
 
-    /// One run.
+    /// Runs a program once.
     ///
     /// # Errors
-    /// The peer cannot run it, the run failed, or the output is not the expected one, or not that of the first peer.
+    /// If the peer cannot run it, if the run failed, or if the output differs from the expected one or from that of the first
+    /// peer.
     pub fn run(&mut self, program: &Program, work: &Work, peer: &Peer, timeout: Duration) -> Result<Run, Refusal> {
         self.count += 1;
         progress(&format!("{:5}  {} {}  {}", self.count, program.name, work.args.join(" "), peer.name));

@@ -113,18 +113,18 @@ pub fn compilers(compilers: &[Compiler]) -> String {
     text
 }
 
-/// One compiler over all modules that every compiler in the table compiled.
+/// One compiler's results over all modules that every compiler in the table compiled.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Total<'a> {
     pub name: &'a str,
     pub modules: usize,
-    /// Megabytes of bytecode in a second, the sum of all modules: for a small one alone the clock is too coarse.
+    /// Megabytes of bytecode per second, over the sum of all modules: for a small one, the clock is too coarse.
     pub speed: f64,
-    /// The same without the module that has the most bytecode, if there is another.
+    /// The same without the module with the most bytecode, if there is another.
     pub without_largest: Option<f64>,
-    /// Bytes of machine code for one of bytecode.
+    /// Bytes of machine code per byte of bytecode.
     pub growth: f64,
-    /// Functions that it refused.
+    /// The number of functions that it refused.
     pub refused: u64,
 }
 
@@ -159,7 +159,7 @@ pub fn compiler_totals(compilers: &[Compiler]) -> Vec<Total<'_>> {
     names.iter().copied().map(total).collect()
 }
 
-/// The compilers that were not measured on whole modules, and so are in no total.
+/// The compilers that were not measured on whole modules, and are therefore in no total.
 pub fn dropped_compilers(compilers: &[Compiler]) -> Vec<&str> {
     distinct(compilers.iter().filter(|row| row.scope != Scope::Module).map(|row| row.name.as_str()))
 }
@@ -175,7 +175,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     distinct
 }
 
-/// About three digits.
+/// A number with about three digits.
 pub fn short(ms: f64) -> String {
     let decimals = [10.0, 100.0].iter().filter(|limit| ms < **limit).count();
     format!("{ms:.decimals$}")
@@ -208,7 +208,7 @@ mod tests {
         assert!(text.contains("a over the best of the others, at worst: 0.08\n") && !text.contains("second"), "{text}");
     }
 
-    /// Only modules that all of them compiled, and only whole modules.
+    /// Totals include only whole modules that all compilers compiled.
     #[test]
     fn compilers_are_compared_over_the_same_modules() {
         let row = |program: &str, name: &str, bytecode_bytes, code_bytes, milliseconds| Compiler {

@@ -1,5 +1,5 @@
-//! `embed` has a lock file of its own, which no other build reads. It must have what the packages of this workspace depend on
-//! now, or its documented commands, which say `--locked`, fail.
+//! `embed` has its own lock file, which no other build reads. It must contain the current dependencies of this
+//! workspace's packages; otherwise its documented commands, which use `--locked`, fail.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Each package of the lock file with its dependencies, versions left out.
+/// Each package of the lock file with its dependencies, without versions.
 fn locked(text: &str) -> BTreeMap<String, Vec<String>> {
     let packages = text.split("[[package]]").skip(1).map(|package| {
         let quoted = |line: &str| line.split('"').nth(1).unwrap_or_default().split(' ').next().unwrap_or_default().to_string();
@@ -18,7 +18,7 @@ fn locked(text: &str) -> BTreeMap<String, Vec<String>> {
     packages.collect()
 }
 
-/// Name, normal dependencies and optional ones of each package of the workspace.
+/// The name, normal dependencies and optional dependencies of each package of the workspace.
 fn declared() -> Vec<(String, Vec<String>, Vec<String>)> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--offline", "--format-version=1"]).current_dir(env!("CARGO_MANIFEST_DIR"));

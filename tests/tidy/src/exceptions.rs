@@ -1,4 +1,4 @@
-//! Lists of exceptions: groups of lines with a reason above them.
+//! Lists of exceptions: groups of entries with a reason above each group.
 //!
 //! ```text
 //! # The reason, in one or more lines.
@@ -9,16 +9,17 @@
 //! a folder/
 //! ```
 //!
-//! An entry allows the finding with the same key; one that ends with `/` allows every finding whose key begins with it.
+//! An entry allows the finding with the same key. An entry that ends with `/` allows every finding whose key begins
+//! with it.
 
 use crate::finding::Finding;
 
-/// Entries that are allowed for one reason.
+/// Entries that are allowed for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What.
+    /// The entries.
     pub entries: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ pub fn parse(text: &str) -> Result<Vec<Group>, String> {
     Ok(groups)
 }
 
-/// The parts of a text between empty lines, each with the number of its first line.
+/// The paragraphs of a text, each with the number of its first line.
 fn paragraphs(text: &str) -> Vec<(usize, Vec<&str>)> {
     let mut found: Vec<(usize, Vec<&str>)> = Vec::new();
     let mut is_open = false;
@@ -60,7 +61,7 @@ fn paragraphs(text: &str) -> Vec<(usize, Vec<&str>)> {
     found
 }
 
-/// The text that [`parse`] reads.
+/// Prints groups in the form that [`parse`] reads.
 pub fn print(groups: &[Group]) -> String {
     let groups = groups.iter().map(|group| format!("{}\n{}\n", group.reason, group.entries.join("\n")));
     groups.collect::<Vec<_>>().join("\n")
@@ -70,7 +71,7 @@ fn allows(entry: &str, key: &str) -> bool {
     entry == key || entry.ends_with('/') && key.starts_with(entry)
 }
 
-/// What is wrong: findings that no entry allows, and entries that allow no finding.
+/// The problems: findings that no entry allows, and entries that allow no finding.
 pub fn problems(findings: &[Finding], groups: &[Group]) -> Vec<String> {
     let mut wrong = Vec::new();
     for finding in findings {
@@ -86,7 +87,7 @@ pub fn problems(findings: &[Finding], groups: &[Group]) -> Vec<String> {
     wrong
 }
 
-/// The groups without the entries that allow no finding.
+/// The groups without entries that allow no finding.
 pub fn needed(findings: &[Finding], groups: &[Group]) -> Vec<Group> {
     let mut needed = Vec::new();
     for group in groups {

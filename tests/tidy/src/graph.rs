@@ -6,10 +6,10 @@ use crate::modules::{FileId, Modules};
 use crate::uses::{self, Leads, Use};
 use crate::workspace::Workspace;
 
-/// A path in the code, as a reason for an edge.
+/// A path in the code that is a reason for an edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reason {
-    /// The line it is in, from 1.
+    /// The path's line, from 1.
     pub line: usize,
     /// The path as it is written.
     pub path: String,
@@ -17,13 +17,13 @@ pub struct Reason {
 
 /// The graph.
 pub struct Graph {
-    /// The modules that it was made from.
+    /// The modules from which it was made.
     pub modules: Modules,
-    /// From file to file, with the paths that make the edge.
+    /// The edges from file to file, each with its paths.
     pub edges: BTreeMap<(FileId, FileId), Vec<Reason>>,
-    /// Paths out of the workspace: file, reason, full path.
+    /// Paths that lead out of the workspace: file, reason, full path.
     pub outside: Vec<(FileId, Reason, Vec<String>)>,
-    /// Paths from `crate`, `self` or `super` that lead to nothing known.
+    /// Paths from `crate`, `self` or `super` that cannot be resolved.
     pub unresolved: Vec<(FileId, Reason)>,
 }
 
@@ -57,7 +57,7 @@ impl Graph {
         &self.modules.files[file].path
     }
 
-    /// The file at a path that ends with `name`, if there is exactly one, or the one with exactly this path.
+    /// The file with exactly the path `name`, or the only file whose path ends with it.
     pub fn file(&self, name: &str) -> Option<FileId> {
         let files = 0..self.modules.files.len();
         let exact = files.clone().find(|&file| self.path(file) == name);
@@ -80,7 +80,7 @@ impl Graph {
         to
     }
 
-    /// The strongly connected components of a package's files with more than one file, each in the order of paths.
+    /// The strongly connected components of more than one file of a package, each in the order of paths.
     pub fn cycles(&self, package: &str) -> Vec<Vec<FileId>> {
         let files = self.files_of(package);
         let mut search = Search { graph: self, among: files.iter().copied().collect(), ..Search::default_of(self) };
@@ -97,7 +97,7 @@ impl Graph {
         found
     }
 
-    /// A shortest way of at least one edge from `from` to `to` by edges among `files`: all its files, both ends included.
+    /// A shortest path of at least one edge from `from` to `to` along edges among `files`: all its files, including both ends.
     pub fn way(&self, from: FileId, to: FileId, files: &[FileId]) -> Option<Vec<FileId>> {
         let mut came_from: BTreeMap<FileId, FileId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
@@ -124,13 +124,13 @@ impl Graph {
         None
     }
 
-    /// A shortest cycle in a strongly connected component, its first file again at the end.
+    /// A shortest cycle in a strongly connected component; its first file is repeated at the end.
     pub fn shortest_cycle(&self, component: &[FileId]) -> Vec<FileId> {
         let cycles = component.iter().filter_map(|&file| self.way(file, file, component));
         cycles.min_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// `file:line path`, for the first reason of an edge.
+    /// The first reason of an edge, as `file:line path`.
     pub fn example(&self, from: FileId, to: FileId) -> String {
         let reasons = self.edges.get(&(from, to)).map_or(&[][..], Vec::as_slice);
         let first = reasons.first().map_or(String::new(), |reason| format!(":{}  {}", reason.line, reason.path));

@@ -12,13 +12,13 @@ use crate::workspace::{self, Files, Package, Workspace};
 
 /// The layers, from the bottom to the top.
 pub const LAYERS: &[Layer] = &[
-    // Bytes to modules; knows nothing of execution.
+    // From bytes to modules; it knows nothing of execution.
     Layer { name: "bytecode", places: &["bytecode/src/"], uses: &[] },
-    // What interpreter, compiled code and runtime assume of each other.
+    // The interface between interpreter, compiled code and runtime.
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
-    // The compiler; knows nothing of the virtual machine.
+    // The compiler; it knows nothing of the virtual machine.
     Layer { name: "jit::containers", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs"], uses: &[] },
-    // Knows neither SSA nor machine code.
+    // It knows neither SSA nor machine code.
     Layer { name: "jit::graph", places: &["jit/src/graph/"], uses: &[] },
     Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::containers"] },
     Layer {
@@ -41,9 +41,9 @@ pub const LAYERS: &[Layer] = &[
         places: &["jit/src/opt/"],
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
-    // Knows no opcodes.
+    // It knows no opcodes.
     Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::containers", "jit::graph"] },
-    // Knows no machine.
+    // It knows no processor.
     Layer {
         name: "jit::mir",
         places: &["jit/src/mir/"],
@@ -77,7 +77,7 @@ pub const LAYERS: &[Layer] = &[
         places: &["jit/src/cranelift/"],
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
-    // Bytecode to machine code in one pass; what it has no code of its own for, it selects through construction.
+    // Bytecode to machine code in one pass. Instructions for which it has no code go through construction.
     Layer {
         name: "jit::baseline",
         places: &["jit/src/baseline/"],
@@ -122,7 +122,7 @@ pub const LAYERS: &[Layer] = &[
         places: &["vm/src/interp/"],
         uses: &["bytecode", "contract", "vm::sys", "vm::records", "vm::code"],
     },
-    // The compiler's options and the account of its work, which the tier and the evaluator of SSA share.
+    // The compiler's options and statistics, which the tiers and the evaluator of SSA share.
     Layer {
         name: "vm::compilation",
         places: &["vm/src/compilation/"],
@@ -133,7 +133,7 @@ pub const LAYERS: &[Layer] = &[
         places: &["vm/src/tier/"],
         uses: &["bytecode", "contract", "jit", "vm::sys", "vm::records", "vm::code", "vm::compilation"],
     },
-    // The evaluator of SSA is an engine of its own.
+    // The evaluator of SSA is a separate engine.
     Layer {
         name: "vm::ssa",
         places: &["vm/src/exec/ssa/"],
@@ -160,8 +160,8 @@ pub const LAYERS: &[Layer] = &[
             "vm::exec",
         ],
     },
-    // Clients: they see the public interfaces only. Of the records those are the handles, settings and errors that the crate's
-    // root exports; all modules of weir-vm are private.
+    // Clients, which see only the public interfaces. In the layer of records these are the handles, settings and errors that
+    // the crate's root exports; all modules of weir-vm are private.
     Layer { name: "wasi", places: &["vm/wasi/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
     Layer { name: "wast", places: &["vm/wast/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
     Layer {
@@ -174,7 +174,7 @@ pub const LAYERS: &[Layer] = &[
         places: &["programs/bench/src/"],
         uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli"],
     },
-    // The specification suite, which builds without a compiler run, too.
+    // The specification suite, which builds without a compiler also run.
     Layer { name: "spec", places: &["tests/spec/src/"], uses: &["vm::records", "vm::api", "wast"] },
     Layer {
         name: "tests",
@@ -189,14 +189,14 @@ pub const LAYERS: &[Layer] = &[
     },
 ];
 
-/// The compiler's analyses, each of which has a client in a compilation.
+/// The folders of analyses, each of which must have a client in a compilation.
 const ANALYSES: &[&str] = &["jit/src/graph/", "jit/src/analysis/"];
 
 /// The clients of analyses.
 const PHASES: &[&str] =
     &["jit/src/pipeline.rs", "jit/src/construct/", "jit/src/opt/", "jit/src/mir/", "jit/src/regalloc/", "jit/src/x64/"];
 
-/// Folders that are not searched: what builds leave, and what is not ours.
+/// Folders that are not searched: build output and files of other projects.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 
 /// This repository.
@@ -208,7 +208,7 @@ pub struct House {
     texts: BTreeMap<String, String>,
 }
 
-/// A rule that finds places, the file in `exceptions/` that lists those that are allowed, and what it found.
+/// The findings of a rule, with the file in `exceptions/` that lists those that are allowed.
 type Found = (&'static str, Vec<Finding>);
 
 impl House {
@@ -216,7 +216,7 @@ impl House {
     ///
     /// # Errors
     ///
-    /// A message, if it is not on a disk or a file cannot be read or parsed.
+    /// A message, if the workspace is not on disk or a file cannot be read or parsed.
     pub fn open(workspace: Workspace) -> Result<House, String> {
         let Files::Disk(root) = &workspace.files else { return Err("the repository is not on a disk".to_owned()) };
         let (root, graph) = (root.clone(), Graph::read(&workspace)?);
@@ -225,7 +225,7 @@ impl House {
         Ok(House { root, packages: workspace.packages, graph, texts })
     }
 
-    /// Everything that breaks a rule.
+    /// All problems: everything that breaks a rule.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl House {
         Ok(wrong)
     }
 
-    /// Removes the exceptions that are no longer needed from their lists; returns the lists that it has written.
+    /// Removes exceptions that are no longer needed from their lists. Returns the names of the lists that were written.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ impl House {
     }
 }
 
-/// Reads the Rust files and the documents below a folder.
+/// Reads the Rust files and the documents in a folder and below.
 fn read_texts(root: &Path, folder: &str, texts: &mut BTreeMap<String, String>) -> Result<(), String> {
     let entries = std::fs::read_dir(root.join(folder)).map_err(|error| format!("{folder}: {error}"))?;
     for entry in entries {

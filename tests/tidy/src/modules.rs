@@ -1,4 +1,4 @@
-//! The modules of every crate: which file each is in, which names it defines, imports and takes by glob.
+//! The modules of every crate: the file of each, and the names that it defines, imports and takes by glob.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -24,7 +24,7 @@ pub const MACROS: Spaces = 4;
 /// All of them.
 pub const ANY: Spaces = TYPES | VALUES | MACROS;
 
-/// A path as it is written, `$crate` as `crate`; generic arguments left out.
+/// A path as it is written, without generic arguments; `$crate` is `crate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Whether it begins with `::`.
@@ -39,51 +39,51 @@ impl std::fmt::Display for Path {
     }
 }
 
-/// What a name in a module is.
+/// The meaning of a name in a module.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// A module.
     Module(ModuleId),
-    /// An item of the module's own file.
+    /// An item in the module's own file.
     Item {
         /// The names of its variants if it is an enum.
         variants: Vec<String>,
     },
-    /// An import of something else.
+    /// An import of another item.
     Import(Path),
 }
 
 /// One definition of a name.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// What it is.
+    /// Its meaning.
     pub kind: Kind,
     /// The namespaces it can be in.
     pub spaces: Spaces,
-    /// Whether only the module and those inside it see it.
+    /// Whether only the module and its descendants see it.
     pub private: bool,
-    /// Whether it is a trait, which works without being named.
+    /// Whether it is a trait, whose methods can be used without naming it.
     pub is_trait: bool,
 }
 
 /// A module, or a block with items of its own.
 #[derive(Default)]
 pub struct Module {
-    /// The crate it belongs to.
+    /// The crate that contains it.
     pub in_crate: CrateId,
-    /// The file that its items are in.
+    /// The file that contains its items.
     pub file: FileId,
-    /// The module around it; of a block, the module or block around it.
+    /// The enclosing module; for a block, the enclosing module or block.
     pub parent: Option<ModuleId>,
     /// Whether it is a block of statements.
     pub is_block: bool,
     /// Its path from the crate's root.
     pub path: Vec<String>,
-    /// Its items, tests excluded.
+    /// Its items, without tests.
     pub items: Vec<syn::Item>,
     /// The names it defines and imports.
     pub names: BTreeMap<String, Vec<Definition>>,
-    /// Its glob imports, with whether only this module sees what they bring.
+    /// Its glob imports, each with whether they are private to this module.
     pub globs: Vec<(Path, bool)>,
     /// Identifiers that macros called at the level of items may define here.
     pub generated: HashSet<String>,
@@ -92,13 +92,13 @@ pub struct Module {
 /// A crate.
 #[derive(Debug)]
 pub struct Crate {
-    /// The package it belongs to.
+    /// The package that contains it.
     pub package: String,
     /// Its root module.
     pub root: ModuleId,
-    /// Crates of this workspace by the name that this crate knows them by.
+    /// Crates of this workspace, by the names that this crate uses for them.
     pub externs: HashMap<String, CrateId>,
-    /// The names of crates from elsewhere.
+    /// The names of crates from other workspaces.
     pub outside: HashSet<String>,
 }
 
@@ -160,8 +160,8 @@ impl Modules {
         Ok(modules)
     }
 
-    /// A macro called at the level of items may define whatever is in its arguments, in its definition and in the
-    /// definitions of macros that it is given.
+    /// A macro that is called at the level of items may define any name in its arguments, in its definition and in the
+    /// definitions of macros that are passed to it.
     fn expand_generated(&mut self) {
         for module in &mut self.modules {
             let called = module.generated.iter().filter_map(|name| self.macros.get(name));
@@ -170,7 +170,7 @@ impl Modules {
         }
     }
 
-    /// The module, not block, that `module` is or is in.
+    /// The module that `module` is or, if it is a block, that contains it.
     pub fn module_of(&self, mut module: ModuleId) -> ModuleId {
         while self.modules[module].is_block {
             module = self.modules[module].parent.expect("a block is in a module");
@@ -217,7 +217,7 @@ impl Modules {
         Ok(id)
     }
 
-    /// Adds a block of statements with items of its own, inside `parent`.
+    /// Adds a block of statements that has items, inside `parent`.
     pub fn add_block<'a>(&mut self, parent: ModuleId, items: impl Iterator<Item = &'a syn::Item>) -> ModuleId {
         let id = self.modules.len();
         let Module { in_crate, file, path, .. } = &self.modules[parent];
@@ -261,7 +261,7 @@ impl Modules {
         let here = self.files[of_parent.file].path.clone();
         let (folder, stem) = here.rsplit_once('/').map_or(("", here.as_str()), |(folder, file)| (folder, file));
         let stem = stem.trim_end_matches(".rs");
-        // The names of the modules between the file's own module and this one are folders.
+        // Modules between the file's module and this one are folders.
         let mut inline = Vec::new();
         let mut module = parent;
         while let Some(above) = self.modules[module].parent {
@@ -298,7 +298,7 @@ impl Modules {
         self.load(reader.workspace, &found.clone(), reader.package)
     }
 
-    /// Enters what an item defines into its module's names.
+    /// Adds the names that an item defines to its module.
     fn collect(&mut self, id: ModuleId, item: &syn::Item) {
         let module = &mut self.modules[id];
         let mut plain = |name: &syn::Ident, vis: &syn::Visibility, spaces| {
@@ -355,7 +355,7 @@ impl Modules {
         }
     }
 
-    /// A `macro_rules!` defines its name, in the crate's root if it is exported; any other macro may define names.
+    /// A `macro_rules!` defines its name, in the crate's root if it is exported. Any other macro may define names.
     fn collect_macro(&mut self, id: ModuleId, item: &syn::ItemMacro) {
         let mut found = BTreeSet::new();
         identifiers(item.mac.tokens.clone(), &mut found);
@@ -377,7 +377,7 @@ impl Modules {
     }
 }
 
-/// The first segment of the path of a macro that is visible outside its module: the file's index and the name follow.
+/// The first segment of the path of a macro that is visible outside its module; the file's index and the name follow.
 pub const EXPORTED: &str = "<exported>";
 
 fn exported(file: FileId, name: String) -> Path {
@@ -399,7 +399,7 @@ fn is_private(vis: &syn::Visibility) -> bool {
     matches!(vis, syn::Visibility::Inherited)
 }
 
-/// The value of `#[path = ".."]`, on any condition.
+/// The value of `#[path = ".."]`, under any condition.
 fn path_attribute(attributes: &[syn::Attribute]) -> Option<String> {
     attributes.iter().find_map(|attribute| match &attribute.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
@@ -423,12 +423,12 @@ pub(crate) fn normal(path: &str) -> String {
     parts.join("/")
 }
 
-/// What a branch of a `use` ends with.
+/// The end of a branch of a `use`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseEnd {
     /// `*`.
     Glob,
-    /// A name for what the path leads to.
+    /// The name under which the path is imported.
     Name(String),
     /// `as _`.
     Hidden,
@@ -459,7 +459,7 @@ fn add_use_paths(tree: &syn::UseTree, path: &mut Path, found: &mut Vec<(Path, Us
     }
 }
 
-/// `self` at the end of a path means the path before it.
+/// `self` at the end of a path stands for the path before it.
 fn end_of_use(path: &Path, ident: &syn::Ident, rename: Option<&syn::Ident>) -> (Path, UseEnd) {
     let mut path = path.clone();
     if ident != "self" || path.segments.is_empty() {

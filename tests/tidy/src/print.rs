@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::graph::Graph;
 use crate::modules::FileId;
 
-/// Every file of a package with the files it has edges to, an example for each, and then the cycles.
+/// Every file of a package with its edges, an example of each, and the package's cycles.
 pub fn package(graph: &Graph, package: &str) -> String {
     let mut text = String::new();
     for file in graph.files_of(package) {
@@ -48,7 +48,7 @@ fn edge(graph: &Graph, from: FileId, to: FileId, shown: &str) -> String {
     format!("    {shown}: {}\n", reasons.collect::<Vec<_>>().join(", "))
 }
 
-/// The cycles of a package: the files of each, a shortest example, and all edges inside.
+/// The cycles of a package: the files of each, a shortest example, and all edges in it.
 pub fn cycles(graph: &Graph, package: &str) -> String {
     let cycles = graph.cycles(package);
     let mut text = format!("{package}: {} cycles\n", cycles.len());
@@ -78,7 +78,7 @@ pub fn cycle(graph: &Graph, files: &[FileId]) -> String {
     text
 }
 
-/// A way from one file to another.
+/// A path from one file to another.
 pub fn way(graph: &Graph, from: FileId, to: FileId) -> String {
     let all: Vec<FileId> = (0..graph.modules.files.len()).collect();
     let Some(way) = graph.way(from, to, &all) else {
@@ -88,7 +88,7 @@ pub fn way(graph: &Graph, from: FileId, to: FileId) -> String {
     steps.collect()
 }
 
-/// The edges between folders of a package: a folder is a file's path below `src`, cut after its first part.
+/// The edges between folders of a package. A folder is the first part of a file's path below `src`.
 pub fn folders(graph: &Graph, package: &str) -> String {
     let mut counts: std::collections::BTreeMap<(String, String), (usize, String)> = std::collections::BTreeMap::new();
     for (&(from, to), reasons) in &graph.edges {

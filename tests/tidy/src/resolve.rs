@@ -2,25 +2,25 @@
 
 use crate::modules::{ANY, EXPORTED, FileId, Kind, MACROS, ModuleId, Modules, Path, Spaces, TYPES};
 
-/// What a path leads to.
+/// The item or module to which a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// An item of this file.
     Item(FileId),
     /// A module.
     Module(ModuleId),
-    /// Something of a crate outside the workspace, by its full path.
+    /// An item of a crate outside the workspace, by its full path.
     Outside(Vec<String>),
 }
 
-/// Crates that every crate knows.
+/// Crates that are known in every crate.
 const STANDARD: [&str; 4] = ["std", "core", "alloc", "proc_macro"];
 
-/// Lookups under way, so that globs and imports that lead back to themselves end.
+/// The current lookups, so that cyclic globs and imports end.
 type Trail = Vec<(ModuleId, String, Spaces)>;
 
 impl Modules {
-    /// Everything that `path`, written in `scope`, can mean in `spaces`; nothing if it is a local name or unknown.
+    /// All meanings of `path`, written in `scope`, in `spaces`; none if it is a local name or unknown.
     pub fn resolve(&self, scope: ModuleId, path: &Path, spaces: Spaces) -> Vec<Found> {
         self.resolve_path(scope, path, spaces, &mut Vec::new())
     }
@@ -68,7 +68,7 @@ impl Modules {
         found
     }
 
-    /// A name by itself: in the blocks around it, in its module, in the macros above it, among the crates.
+    /// Looks up a single name: in the enclosing blocks, in the module, among macros, among crates.
     fn look_up_from(&self, scope: ModuleId, name: &str, spaces: Spaces, trail: &mut Trail) -> Vec<Found> {
         let mut module = scope;
         loop {
@@ -95,7 +95,8 @@ impl Modules {
         }
     }
 
-    /// A name in a module, as `from` sees it: what it defines, then what its globs bring, then what its macros may make.
+    /// Looks up a name in a module, as seen from `from`: first the module's definitions, then its globs, then names that its
+    /// macros may define.
     pub fn look_up(&self, module: ModuleId, name: &str, spaces: Spaces, from: ModuleId, trail: &mut Trail) -> Vec<Found> {
         let key = (module, name.to_owned(), spaces);
         if trail.contains(&key) {
@@ -142,7 +143,7 @@ impl Modules {
         found
     }
 
-    /// Whether the enum at the end of `path`, defined in `file`, has a variant of this name.
+    /// Whether the enum at the end of `path`, which is defined in `file`, has this variant.
     fn is_variant(&self, file: FileId, path: &Path, name: &str) -> bool {
         let Some(of) = path.segments.last() else { return false };
         let modules = self.modules.iter().filter(|module| module.file == file);
@@ -152,7 +153,7 @@ impl Modules {
         })
     }
 
-    /// Whether the file defines items that a glob of this module, in this file, brings to `from`.
+    /// Whether this module's file defines items that a glob of the module imports to `from`.
     pub fn has_items(&self, id: ModuleId, from: ModuleId) -> bool {
         let module = &self.modules[id];
         let sees_private = self.is_inside(from, id);
@@ -164,7 +165,7 @@ impl Modules {
             })
     }
 
-    /// The files of the traits that a glob of this module re-exports: a trait works without being named.
+    /// The files of the traits that a glob of this module re-exports, whose methods can be used without naming them.
     pub fn traits_of_glob(&self, id: ModuleId, from: ModuleId) -> Vec<FileId> {
         let module = &self.modules[id];
         let sees_private = self.is_inside(from, id);
@@ -190,7 +191,7 @@ impl Modules {
         modules.flat_map(|module| module.names.get(name)).flatten().any(|definition| definition.is_trait)
     }
 
-    /// Everything of any namespace.
+    /// All meanings in any namespace.
     pub fn resolve_any(&self, scope: ModuleId, path: &Path) -> Vec<Found> {
         self.resolve(scope, path, ANY)
     }

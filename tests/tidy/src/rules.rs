@@ -1,4 +1,4 @@
-//! The rules. Each returns what it finds; exceptions are applied afterwards.
+//! The rules. Each returns its findings; exceptions are applied afterwards.
 
 pub mod arrows;
 pub mod clients;

@@ -1,9 +1,9 @@
-//! A file's syntax tree without the code that only tests see.
+//! A file's syntax tree without code for tests.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit_mut::{self, VisitMut};
 
-/// A file as the rules see it.
+/// A source file.
 pub struct Source {
     /// Its path, relative to the workspace.
     pub path: String,
@@ -17,7 +17,7 @@ pub struct Source {
 ///
 /// # Errors
 ///
-/// A message with the place, if it is not Rust.
+/// A message with the position, if it is not Rust.
 pub fn parse(path: &str, text: &str) -> Result<Source, String> {
     let mut tree = syn::parse_file(text).map_err(|error| format!("{path}:{}: {error}", error.span().start().line))?;
     if is_test(&tree.attrs) {
@@ -36,7 +36,7 @@ pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Whether the condition of a `cfg` holds in tests only.
+/// Whether the condition of a `cfg` can only be true in tests.
 pub fn needs_test(condition: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = condition.into_iter().collect();
     match tokens.as_slice() {
@@ -53,7 +53,7 @@ pub fn needs_test(condition: TokenStream) -> bool {
     }
 }
 
-/// The parts of a list between its commas.
+/// The parts of a list that are separated by commas.
 pub fn split_at_commas(tokens: TokenStream) -> Vec<TokenStream> {
     let mut parts = vec![TokenStream::new()];
     for token in tokens {
@@ -165,7 +165,8 @@ fn retain<T, P: Default>(list: &mut syn::punctuated::Punctuated<T, P>, keep: imp
     *list = std::mem::take(list).into_iter().filter(keep).collect();
 }
 
-/// Tokens without what an attribute `#[cfg(test)]` among them is on: everything up to the next `;` or `{ .. }`.
+/// Removes the tokens to which an attribute `#[cfg(test)]` among them applies: everything up to the next `;` or `{ ..
+/// }`.
 fn strip_tokens(tokens: TokenStream) -> TokenStream {
     let mut tokens = tokens.into_iter().peekable();
     let mut kept = Vec::new();
@@ -191,7 +192,7 @@ fn strip_tokens(tokens: TokenStream) -> TokenStream {
     kept.into_iter().collect()
 }
 
-/// Whether this is the `[..]` of an attribute of a test.
+/// Whether this is the `[..]` of an attribute for tests.
 fn is_test_group(group: &proc_macro2::Group) -> bool {
     let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
     group.delimiter() == Delimiter::Bracket
@@ -224,7 +225,7 @@ pub fn attributes_of(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// The attributes of the expressions that are statements by themselves.
+/// The attributes of an expression that is a statement.
 fn attributes_of_expression(value: &syn::Expr) -> &[syn::Attribute] {
     match value {
         syn::Expr::Assign(value) => &value.attrs,

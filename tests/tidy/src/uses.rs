@@ -1,4 +1,4 @@
-//! Every path in the code of a file, with what it leads to.
+//! Every path in the code of a file, with its target.
 
 use std::collections::HashSet;
 
@@ -9,31 +9,31 @@ use syn::visit::{self, Visit};
 use crate::modules::{ANY, FileId, MACROS, ModuleId, Modules, Path, Spaces, TYPES, UseEnd, VALUES, use_paths};
 use crate::resolve::Found;
 
-/// What a path leads to, as far as it concerns the rules.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leads {
-    /// To an item of another file.
+    /// An item of another file.
     File(FileId),
-    /// Out of the workspace: the full path.
+    /// An item outside the workspace, by its full path.
     Outside(Vec<String>),
-    /// Nowhere that is known, though it begins with `crate`, `self` or `super`.
+    /// Unknown, though the path begins with `crate`, `self` or `super`.
     Nowhere,
 }
 
-/// One path.
+/// A path in the code.
 #[derive(Clone, Debug)]
 pub struct Use {
-    /// The file it is in.
+    /// The file that contains it.
     pub file: FileId,
-    /// The line, from 1.
+    /// Its line, from 1.
     pub line: usize,
-    /// As it is written.
+    /// The path as it is written.
     pub path: String,
-    /// Where it leads.
+    /// Its target.
     pub leads: Leads,
 }
 
-/// The paths of all modules, re-exports excluded.
+/// All paths of all modules, without re-exports.
 pub fn find(modules: &mut Modules) -> Vec<Use> {
     let mut uses = Vec::new();
     for id in 0..modules.modules.len() {
@@ -49,9 +49,9 @@ pub fn find(modules: &mut Modules) -> Vec<Use> {
 
 struct Finder<'a> {
     modules: &'a mut Modules,
-    /// The module or block whose names are visible.
+    /// The module or block in which names are looked up.
     scope: ModuleId,
-    /// The names that the functions around bind.
+    /// The names that the enclosing functions bind.
     locals: Vec<HashSet<String>>,
     uses: &'a mut Vec<Use>,
 }
@@ -68,7 +68,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A path that names something.
+    /// Records a path that names something.
     fn named(&mut self, path: &Path, line: usize, spaces: Spaces) {
         let found = self.modules.resolve(self.scope, path, spaces);
         let rooted = path.segments.len() > 1 && matches!(path.segments[0].as_str(), "crate" | "self" | "super");
@@ -84,8 +84,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A glob: it leads to the file of the items it brings, and to the traits it brings from elsewhere. What else comes
-    /// through it counts where it is used.
+    /// Records a glob: its targets are the file of the items that it imports, and the traits that it re-exports. Other names
+    /// count where they are used.
     fn glob(&mut self, path: &Path, line: usize) {
         let shown = Path { global: path.global, segments: path.segments.iter().cloned().chain(["*".to_owned()]).collect() };
         let found = self.modules.resolve(self.scope, path, TYPES);
@@ -125,14 +125,14 @@ impl Finder<'_> {
         self.arguments(path);
     }
 
-    /// The types among the generic arguments.
+    /// Visits the types among the generic arguments.
     fn arguments(&mut self, path: &syn::Path) {
         for segment in &path.segments {
             self.visit_path_arguments(&segment.arguments);
         }
     }
 
-    /// A path after `<T>` or `<T as Trait>`.
+    /// Visits a path after `<T>` or `<T as Trait>`.
     fn qualified(&mut self, of: &syn::QSelf, path: &syn::Path) {
         self.visit_type(&of.ty);
         if of.position > 0 { self.syntax_path(path, TYPES) } else { self.arguments(path) }
@@ -149,7 +149,7 @@ impl Finder<'_> {
         self.locals.pop();
     }
 
-    /// The paths among the tokens of a macro.
+    /// Visits the paths among the tokens of a macro.
     fn tokens(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -165,7 +165,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The path whose first identifier is at `at`; returns the index after it.
+    /// Visits the path whose first identifier is at `at`; returns the index after it.
     fn path_of_tokens(&mut self, tokens: &[TokenTree], at: usize) -> usize {
         let before = at.checked_sub(1).and_then(|index| mark(tokens, index));
         let is_field = before == Some('.') && at.checked_sub(2).and_then(|index| mark(tokens, index)) != Some('.');
@@ -189,7 +189,7 @@ impl Finder<'_> {
             }
             end += 3;
         }
-        // `$name`, `'name` and `.name` name nothing; neither does what follows `::` after another `$name` or `>`.
+        // `$name`, `'name` and `.name` are not paths, nor is the part after `::` that follows another `$name` or a `>`.
         let is_parameter = before == Some('$') && path.segments[0] != "crate";
         if is_parameter || is_field || before == Some('\'') || path.global && !begins_global(tokens, at) {
             return end;
@@ -222,7 +222,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The right-hand sides of a `macro_rules!`.
+    /// Visits the right-hand sides of a `macro_rules!`.
     fn rules(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for window in tokens.windows(3) {
@@ -247,7 +247,7 @@ fn is_joint(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(mark) if mark.spacing() == Spacing::Joint)
 }
 
-/// Whether the `::` before the identifier at `at` begins a path, and is not the middle of one.
+/// Whether the `::` before the identifier at `at` begins a path and is not inside one.
 fn begins_global(tokens: &[TokenTree], at: usize) -> bool {
     let is_pair = at >= 2 && mark(tokens, at - 2) == Some(':') && is_joint(&tokens[at - 2]);
     is_pair
@@ -260,7 +260,7 @@ fn begins_global(tokens: &[TokenTree], at: usize) -> bool {
 }
 
 impl<'a> Visit<'a> for Finder<'_> {
-    // The children of a module are modules of their own.
+    // Child modules are visited separately.
     fn visit_item_mod(&mut self, _: &'a syn::ItemMod) {}
     fn visit_attribute(&mut self, _: &'a syn::Attribute) {}
     fn visit_visibility(&mut self, _: &'a syn::Visibility) {}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// One crate: a library, a binary or an example.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The name by which other crates know it.
+    /// The name that other crates use.
     pub name: String,
     /// Whether other crates can name it.
     pub library: bool,
@@ -23,20 +23,20 @@ pub struct Package {
     pub folder: String,
     /// Its crates that are not tests.
     pub targets: Vec<Target>,
-    /// The packages it depends on, in the workspace or not, as (name in its code, package); what only tests and build
-    /// scripts depend on is not among them.
+    /// The packages on which it depends, inside or outside the workspace, as (name in its code, package), without those that
+    /// only tests and build scripts use.
     pub dependencies: Vec<(String, String)>,
-    /// Its features, `default` excluded.
+    /// Its features, without `default`.
     pub features: Vec<String>,
-    /// What cargo's options `--bin`, `--test`, `--example` and `--bench` can name: option and name.
+    /// The targets that cargo's options `--bin`, `--test`, `--example` and `--bench` can name: option and name.
     pub commands: Vec<(String, String)>,
 }
 
-/// Where the text of files comes from.
+/// The source of files.
 pub enum Files {
     /// The folder of the workspace.
     Disk(PathBuf),
-    /// Made-up files, by path.
+    /// Files in memory, by path, for tests.
     Memory(BTreeMap<String, String>),
 }
 
@@ -86,8 +86,8 @@ impl Workspace {
         Ok(Workspace { packages, files: Files::Disk(root) })
     }
 
-    /// A made-up workspace: each file of the name `PACKAGE/src/lib.rs` is the root of a package that depends on the
-    /// packages before it.
+    /// A workspace in memory, for tests: each file with the name `PACKAGE/src/lib.rs` is the root of a package that depends on
+    /// the packages before it.
     pub fn in_memory(files: &[(&str, &str)]) -> Workspace {
         let mut packages: Vec<Package> = Vec::new();
         for (path, _) in files {
@@ -106,18 +106,18 @@ impl Workspace {
         Workspace { packages, files: Files::Memory(files) }
     }
 
-    /// The package called `name`, `weir-name` or at the folder `name`.
+    /// The package with the name `name` or `weir-name`, or in the folder `name`.
     pub fn package(&self, name: &str) -> Option<&Package> {
         let full = format!("weir-{name}");
         self.packages.iter().find(|package| package.name == name || package.name == full || package.folder == name)
     }
 }
 
-/// What `cargo metadata` prints.
+/// The output of `cargo metadata`.
 ///
 /// # Errors
 ///
-/// A message, if it fails or prints something else.
+/// A message, if it fails or its output is not JSON.
 pub fn metadata(folder: &Path, options: &[&str]) -> Result<serde_json::Value, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = std::process::Command::new(cargo)
@@ -132,7 +132,7 @@ pub fn metadata(folder: &Path, options: &[&str]) -> Result<serde_json::Value, St
     serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// A dependency without another name gets an empty one, filled in when all libraries are known.
+/// A dependency that is not renamed gets an empty name, which is filled in when all libraries are known.
 fn read_package(package: &serde_json::Value, root: &Path) -> Package {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let relative = |value: &serde_json::Value| {

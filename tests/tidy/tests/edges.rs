@@ -1,9 +1,9 @@
-//! What is an edge between files, and what is not.
+//! Which paths are edges between files.
 
 use weir_tidy::graph::Graph;
 use weir_tidy::workspace::Workspace;
 
-/// The edges of a made-up workspace, as `file -> file`.
+/// The edges of a workspace in memory, as `file -> file`.
 fn edges(files: &[(&str, &str)]) -> Vec<String> {
     let graph = read(files);
     let mut edges: Vec<String> =
@@ -23,7 +23,8 @@ fn short(path: &str) -> &str {
     path.strip_prefix("p/src/").unwrap_or(path)
 }
 
-/// A package `p` with the modules `a` and `b`, which defines `Thing`, `make` and `Kind`, and this code in `a`.
+/// The edges of a package `p` with modules `a`, which contains this code, and `b`, which defines `Thing`, `make` and
+/// `Kind`.
 fn from_a(code: &str) -> Vec<String> {
     let b = "pub struct Thing; pub fn make() -> Thing { Thing } pub enum Kind { One, Two } pub const LIMIT: u32 = 1;";
     edges(&[("p/src/lib.rs", "pub mod a; pub mod b;"), ("p/src/a.rs", code), ("p/src/b.rs", b)])

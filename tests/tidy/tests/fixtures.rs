@@ -1,4 +1,4 @@
-//! Each rule fails where it is broken, and each list of exceptions where it says too much.
+//! Each rule fails where it is broken, and each list of exceptions fails where an entry is not needed.
 
 use weir_tidy::exceptions::{self, Group};
 use weir_tidy::finding::Finding;

@@ -1,4 +1,5 @@
-//! The cost of embedding Weir and wasmtime: calls in both directions and instances, in turn within each round.
+//! The cost of embedding Weir and wasmtime: calls in both directions, and instantiation. The two alternate in each
+//! round.
 //!
 //! ```text
 //! weir-embed-bench [FILTER…]            nanoseconds: the median of the rounds
@@ -24,14 +25,14 @@ mod theirs {
     pub mod works;
 }
 
-/// One operation on one side, repeated.
+/// One operation with one of the two crates, repeated.
 type Run = Box<dyn FnMut(u32)>;
 
 const SIDES: [&str; 2] = ["weir", "wasmtime"];
 const ROUNDS: usize = 25;
 const ROUND: Duration = Duration::from_millis(10);
-/// The repetitions of the two runs under callgrind, whose difference is reported. Start-up varies by some 20,000 instructions from
-/// run to run, which this many repetitions make 0.2 for each.
+/// The repetitions of the two runs under callgrind whose difference is reported. Start-up varies by some 20,000
+/// instructions between runs, which adds at most 0.2 to each result.
 const COUNTED: [u32; 2] = [1_000, 101_000];
 
 fn main() {
@@ -79,7 +80,7 @@ fn times(_index: usize, mut runs: [&mut Run; 2]) -> [f64; 2] {
     let repeats = [0, 1].map(|side| calibrate(runs[side]));
     let mut times = [(); 2].map(|()| Vec::with_capacity(ROUNDS));
     for round in 0..ROUNDS {
-        // The sides take turns to begin, so that neither always runs with the caches that the other left.
+        // The two take turns to run first, so that neither always runs with the other's caches.
         for side in [round % 2, 1 - round % 2] {
             let start = Instant::now();
             runs[side](repeats[side]);
@@ -92,7 +93,7 @@ fn times(_index: usize, mut runs: [&mut Run; 2]) -> [f64; 2] {
     })
 }
 
-/// The repetitions that fit into a round.
+/// The number of repetitions that fit into a round.
 fn calibrate(run: &mut Run) -> u32 {
     let mut n = 1;
     loop {

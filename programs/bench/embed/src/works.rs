@@ -173,7 +173,7 @@ fn host_calls(engine: &Engine, name: &'static str, export: &str) -> Result<Work>
     Ok(Work { name, run: Box::new(run) })
 }
 
-/// A store and an instance in it, from a module that has run, and both dropped.
+/// Creates and drops a store and an instance of a module that has run before.
 fn instances(engine: &Engine, name: &'static str, wat: &str, call: bool) -> Result<Work> {
     let pre = linker(engine)?.instantiate_pre(&Module::new(engine, wat)?)?;
     let engine = engine.clone();

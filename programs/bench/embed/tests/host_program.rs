@@ -1,5 +1,5 @@
-//! The host program of Weir's own tests, on the crate that it is written for. The assertions in it therefore say what wasmtime
-//! does, and `tests/tests/host_program` checks that Weir does the same.
+//! The host program of Weir's tests, run on wasmtime, for which it is written. The assertions in it therefore state
+//! wasmtime's behaviour, and `tests/tests/host_program` checks that Weir's is the same.
 
 extern crate wasmtime;
 

@@ -1,4 +1,4 @@
-//! Dependencies run one way: each layer names the layers that it may use.
+//! Dependencies run one way: each layer lists the layers that it may use.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ pub struct Layer {
     pub name: &'static str,
     /// The files and folders (`/` at the end) that it consists of.
     pub places: &'static [&'static str],
-    /// The layers that it may use, besides itself; `a` allows every `a::b`.
+    /// The layers that it may use besides itself; `a` allows every `a::b`.
     pub uses: &'static [&'static str],
 }
 
-/// The layer of a file; the longest place that fits decides.
+/// The layer of a file, which the longest matching place determines.
 fn layer_of<'a>(layers: &'a [Layer], path: &str) -> Option<&'a Layer> {
     let fits = |place: &str| if place.ends_with('/') { path.starts_with(place) } else { path == place };
     let place = |layer: &'a Layer| layer.places.iter().filter(|place| fits(place)).map(|place| place.len()).max();
@@ -26,7 +26,7 @@ fn is_named(layer: &Layer, name: &str) -> bool {
     layer.name == name || layer.name.strip_prefix(name).is_some_and(|rest| rest.starts_with("::"))
 }
 
-/// Files in no layer, and edges to a layer that may not be used. The key of an edge is `layer -> file`.
+/// Finds files in no layer, and edges to a layer that may not be used. The key of an edge is `layer -> file`.
 ///
 /// # Panics
 ///

@@ -1,11 +1,12 @@
-//! An analysis has a client outside tests.
+//! Each analysis has a client outside tests.
 
 use std::collections::BTreeSet;
 
 use crate::finding::Finding;
 use crate::graph::Graph;
 
-/// Files in `folders` that none of `clients` uses, directly or through other files in `folders`. The key is the file.
+/// Finds files in `folders` that are not used by any of `clients`, directly or through other files in `folders`. The
+/// key is the file.
 pub fn check(graph: &Graph, folders: &[&str], clients: &[&str]) -> Vec<Finding> {
     let is_in = |file: usize, places: &[&str]| places.iter().any(|place| graph.path(file).starts_with(place));
     let mut used = BTreeSet::new();

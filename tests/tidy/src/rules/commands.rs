@@ -3,11 +3,11 @@
 use crate::finding::Finding;
 use crate::workspace::Package;
 
-/// Subcommands of cargo that documents give.
+/// Subcommands of cargo that documents use.
 const SUBCOMMANDS: [&str; 9] = ["bench", "build", "check", "clippy", "doc", "install", "run", "test", "tree"];
 
-/// What the options of cargo's commands in a document name and no package has. The key is `document option name`. A folder into
-/// which a block of commands changes before is another workspace's, and its commands are passed over.
+/// Finds names in the options of a document's cargo commands that no package has. The key is `document option name`. If
+/// an earlier command of the block changes to a folder of another workspace, its commands are skipped.
 pub fn check(document: &str, text: &str, packages: &[Package], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut elsewhere = false;
@@ -48,7 +48,7 @@ pub fn check(document: &str, text: &str, packages: &[Package], exists: impl Fn(&
     findings
 }
 
-/// Whether a feature exists, in one of the packages or, as `package/feature`, in that one.
+/// Whether one of the packages has a feature; with `package/feature`, whether that package has it.
 fn has_feature(packages: &[Package], within: &[&Package], name: &str) -> bool {
     match name.split_once('/') {
         Some((package, feature)) => {

@@ -1,7 +1,7 @@
 //! No dependency cycle among the modules of a package.
 //!
-//! Exceptions are whole cycles: the exact set of files. A cycle that has become smaller, or has fallen apart, must be
-//! entered as what it is now, so that it cannot grow again.
+//! Exceptions are whole cycles: the exact set of files. A cycle that has become smaller, or has split, must be listed
+//! in its new form, so that it cannot grow again.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::exceptions::Group;
 use crate::graph::Graph;
 use crate::print;
 
-/// What is wrong: cycles that are not exactly a group of the list, and groups that are not cycles.
+/// The problems: cycles that are not exactly a group of the list, and groups that are not cycles.
 pub fn problems(graph: &Graph, packages: &[String], groups: &[Group]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut seen = vec![false; groups.len()];
@@ -31,7 +31,7 @@ pub fn problems(graph: &Graph, packages: &[String], groups: &[Group]) -> Vec<Str
     wrong
 }
 
-/// The groups as the cycles among their files are now.
+/// The groups, changed to the present cycles among their files.
 pub fn needed(graph: &Graph, packages: &[String], groups: &[Group]) -> Vec<Group> {
     let cycles: Vec<BTreeSet<&str>> = packages
         .iter()

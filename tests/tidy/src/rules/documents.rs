@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::modules::normal;
 
-/// Paths in a document, by its path and text, that lead nowhere: in links and in backquotes. The key is `document path`.
+/// Finds paths in a document, in links and in backquotes, that do not exist. The key is `document path`.
 pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut findings = Vec::new();
@@ -31,7 +31,7 @@ pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<F
     findings
 }
 
-/// The text without its code blocks, whose backquotes are no pairs.
+/// The text without its code blocks, whose backquotes are not pairs.
 fn without_blocks(text: &str) -> String {
     let mut inside = false;
     let mut prose = String::new();
@@ -46,8 +46,8 @@ fn without_blocks(text: &str) -> String {
     prose
 }
 
-/// Whether a word in backquotes is meant as a path of this repository: below one of its folders, or a file of a kind that
-/// it consists of.
+/// Whether a word in backquotes is a path of this repository: in one of its folders, or with one of its file
+/// extensions.
 fn is_path(word: &str) -> bool {
     const TOPS: [&str; 8] = ["bytecode/", "jit/", "vm/", "programs/", "tests/", "docs/", ".ci/", "./"];
     const KINDS: [&str; 3] = [".md", ".rs", ".toml"];

@@ -1,4 +1,4 @@
-//! What the repository depends on: under which licences, and in how many versions.
+//! Rules about dependencies on other projects: licences and duplicate versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use crate::finding::Finding;
 
-/// A package from elsewhere.
+/// A package of another project.
 #[derive(Clone, Debug)]
 pub struct Foreign {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The expression in its manifest.
+    /// The licence expression in its manifest.
     pub licence: String,
 }
 
-/// The packages from elsewhere in what `cargo metadata` prints.
+/// The packages of other projects in the output of `cargo metadata`.
 pub fn read(metadata: &Value) -> Vec<Foreign> {
     let used: BTreeSet<&str> =
         metadata["resolve"]["nodes"].as_array().into_iter().flatten().filter_map(|node| node["id"].as_str()).collect();
@@ -34,7 +34,7 @@ pub fn read(metadata: &Value) -> Vec<Foreign> {
         .collect()
 }
 
-/// Packages of which there are several incompatible versions. The key is the name with the versions.
+/// Finds packages with several incompatible versions. The key is the name with the versions.
 pub fn duplicates(packages: &[Foreign]) -> Vec<Finding> {
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for package in packages {
@@ -50,7 +50,7 @@ pub fn duplicates(packages: &[Foreign]) -> Vec<Finding> {
         .collect()
 }
 
-/// What two compatible versions have in common: the first number that is not zero, and those before it.
+/// The part that compatible versions have in common: the numbers up to the first that is not zero.
 fn compatible(version: &str) -> &str {
     let end = version
         .match_indices(['.', '-', '+'])
@@ -58,7 +58,7 @@ fn compatible(version: &str) -> &str {
     end.map_or(version, |(at, _)| &version[..at])
 }
 
-/// What is wrong with the licences: packages that no allowed licence covers, and licences that no package needs.
+/// The problems with licences: packages without an allowed licence, and allowed licences that no package needs.
 pub fn licences(packages: &[Foreign], allowed: &[String]) -> Vec<String> {
     let all: Vec<&str> = allowed.iter().map(String::as_str).collect();
     let uncovered = packages.iter().filter(|package| !is_allowed(&package.licence, &all));
@@ -74,7 +74,7 @@ pub fn licences(packages: &[Foreign], allowed: &[String]) -> Vec<String> {
     wrong
 }
 
-/// Whether an expression of SPDX, in which an old `/` is an `OR`, can be met with these licences.
+/// Whether these licences satisfy an SPDX expression, in which an old `/` is an `OR`.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

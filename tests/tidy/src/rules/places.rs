@@ -1,4 +1,4 @@
-//! `unsafe` and machine code are written in named places only.
+//! `unsafe` and machine code are written only in listed places.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -9,7 +9,7 @@ use crate::graph::Graph;
 /// The macros whose arguments are machine code.
 const MACHINE_CODE: [&str; 4] = ["dynasm", "naked_asm", "asm", "global_asm"];
 
-/// Files with `unsafe` outside tests. The key is the file.
+/// Finds files with `unsafe` outside tests. The key is the file.
 pub fn unsafe_code(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &graph.modules.files {
@@ -20,7 +20,7 @@ pub fn unsafe_code(graph: &Graph) -> Vec<Finding> {
     findings
 }
 
-/// Files with machine code outside tests. The key is `macro! file`.
+/// Finds files with machine code outside tests. The key is `macro! file`.
 pub fn machine_code(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &graph.modules.files {

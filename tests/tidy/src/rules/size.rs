@@ -1,11 +1,11 @@
-//! No file is longer than a reader can hold.
+//! Files have a limited length.
 
 use crate::finding::Finding;
 
-/// The most lines of a file.
+/// The maximum number of lines of a file.
 pub const LINES: usize = 800;
 
-/// Files, by path and text, that are longer.
+/// Finds files, given by path and text, that are longer.
 pub fn check<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
     let lengths = files.map(|(path, text)| (path, text.lines().count()));
     let long = lengths.filter(|(_, lines)| *lines > LINES);

@@ -3,19 +3,19 @@
 use crate::finding::Finding;
 use crate::graph::Graph;
 
-/// Crates that are the operating system.
+/// The crates that call the operating system.
 const CRATES: [&str; 3] = ["libc", "memmap2", "rustix"];
 
-/// Types of `std::thread` that start nothing.
+/// Types of `std::thread` that do not start a thread.
 const THREAD_TYPES: [&str; 5] = ["AccessError", "JoinHandle", "LocalKey", "Thread", "ThreadId"];
 
-/// The operating system's name in a path out of the workspace, if it is one.
+/// The name of the operating system's part to which a path leads, if it does.
 fn name_of(path: &[String]) -> Option<&str> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
         [name, ..] if CRATES.contains(name) => CRATES.iter().find(|known| *known == name).copied(),
         ["std", "fs", ..] => Some("std::fs"),
-        // Importing the module is nothing by itself.
+        // Importing the module alone has no effect.
         ["std", "thread"] => None,
         ["std", "thread", "current", ..] => None,
         ["std", "thread", name, ..] if THREAD_TYPES.contains(name) => None,
@@ -24,7 +24,7 @@ fn name_of(path: &[String]) -> Option<&str> {
     }
 }
 
-/// Files below `folder`, but not below one of `inside`, that name the operating system. The key is `file name`.
+/// Finds files in `folder`, but not in one of `inside`, that name the operating system. The key is `file name`.
 pub fn check(graph: &Graph, folder: &str, inside: &[&str]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for (file, reason, path) in &graph.outside {

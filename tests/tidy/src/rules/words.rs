@@ -1,11 +1,11 @@
-//! Nothing is left undone in the code.
+//! No work is left undone in the code.
 
 use crate::finding::Finding;
 
-/// What must not be in a source file, comments included.
+/// Words that must not be in a source file, not even in comments.
 const WORDS: [&str; 6] = ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "dbg!("];
 
-/// Files, by path and text, that contain one of the words.
+/// Finds files, given by path and text, that contain one of the words.
 pub fn check<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in files {
