@@ -9,7 +9,7 @@ use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Store, Store
 
 /// How far a module got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum ModuleOutcome {
     /// It is malformed or invalid.
     Refused,
     /// Its imports cannot be provided, or its memories, tables and segments cannot be made.
@@ -32,10 +32,10 @@ pub fn engine(tier: Tier) -> Engine {
 ///
 /// # Errors
 /// A panic, or an error without a message; neither must happen.
-pub fn attempt(engine: &Engine, bytes: &[u8]) -> Result<Fate, String> {
+pub fn attempt(engine: &Engine, bytes: &[u8]) -> Result<ModuleOutcome, String> {
     let attempt = catch_unwind(AssertUnwindSafe(|| run(engine, bytes)));
     match attempt {
-        Ok(fate) => fate,
+        Ok(outcome) => outcome,
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
@@ -50,11 +50,11 @@ const MEMORY: usize = 64 << 20;
 const ELEMENTS: usize = 1 << 20;
 const FUEL: u64 = 20_000;
 
-fn run(engine: &Engine, bytes: &[u8]) -> Result<Fate, String> {
+fn run(engine: &Engine, bytes: &[u8]) -> Result<ModuleOutcome, String> {
     let module = match Module::from_binary(engine, bytes) {
         Ok(module) => module,
         Err(error) if !error.is::<InvalidModule>() => return Err(format!("refused for another reason: {error:#}")),
-        Err(error) => return explained(&error, Fate::Refused),
+        Err(error) => return explained(&error, ModuleOutcome::Refused),
     };
     let limits = StoreLimitsBuilder::new().memory_size(MEMORY).table_elements(ELEMENTS).memories(8).tables(8);
     let mut store = Store::new(engine, limits.build());
@@ -68,7 +68,7 @@ fn run(engine: &Engine, bytes: &[u8]) -> Result<Fate, String> {
     };
     let instance = match instance {
         Ok(instance) => instance,
-        Err(error) => return explained(&error, Fate::Unlinked),
+        Err(error) => return explained(&error, ModuleOutcome::Unlinked),
     };
     let funcs: Vec<_> = instance.exports(&store).filter_map(|export| export.into_func()).take(16).collect();
     for func in funcs {
@@ -77,11 +77,11 @@ fn run(engine: &Engine, bytes: &[u8]) -> Result<Fate, String> {
         let Some(args) = ty.params().map(|ty| Val::default_for_ty(&ty)).collect::<Option<Vec<Val>>>() else { continue };
         let mut results = vec![Val::I32(0); ty.results().len()];
         if let Err(error) = func.call(&mut store, &args, &mut results) {
-            explained(&error, Fate::Ran)?;
+            explained(&error, ModuleOutcome::Ran)?;
         }
     }
     touch(&mut store, instance);
-    Ok(Fate::Ran)
+    Ok(ModuleOutcome::Ran)
 }
 
 /// Writes the last byte of every exported memory.
@@ -95,11 +95,11 @@ fn touch(store: &mut Store<StoreLimits>, instance: Instance) {
 }
 
 /// Checks that an error has a message, of one line.
-fn explained(error: &weir::Error, fate: Fate) -> Result<Fate, String> {
+fn explained(error: &weir::Error, outcome: ModuleOutcome) -> Result<ModuleOutcome, String> {
     let message = format!("{error:#}");
     match message.trim().is_empty() || error.downcast_ref::<Trap>().is_none() && message.contains('\n') {
         true => Err(format!("an unclear message: {message:?}")),
-        false => Ok(fate),
+        false => Ok(outcome),
     }
 }
 

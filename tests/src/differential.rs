@@ -105,7 +105,7 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Ended {
+pub enum CallEnd {
     /// It returned these values.
     Values(Vec<Value>),
     /// It trapped.
@@ -118,7 +118,7 @@ pub enum Ended {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How each call ended.
-    pub calls: Vec<Ended>,
+    pub calls: Vec<CallEnd>,
     /// The fuel that each call used, where it is counted.
     pub fuel: Option<Vec<u64>>,
     /// The exported globals at the end.
@@ -126,12 +126,12 @@ pub struct Outcome {
     /// The memory at the end.
     pub memory: Vec<u8>,
     /// The tiers that were used.
-    pub reached: Reached,
+    pub tiers_used: TierUse,
 }
 
 /// How much each tier did: a comparison in which nothing was compiled proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reached {
+pub struct TierUse {
     /// Functions compiled by Weir's native back end.
     pub native: u64,
     /// Functions compiled by Cranelift.
@@ -146,8 +146,8 @@ pub struct Reached {
     pub freed_bytes: u64,
 }
 
-impl std::ops::AddAssign for Reached {
-    fn add_assign(&mut self, other: Reached) {
+impl std::ops::AddAssign for TierUse {
+    fn add_assign(&mut self, other: TierUse) {
         self.native += other.native;
         self.cranelift += other.cranelift;
         self.osr_entries += other.osr_entries;
@@ -181,7 +181,7 @@ pub struct Agreement {
     /// Runs of the whole program, each compared with another.
     pub compared: usize,
     /// The tiers that were used.
-    pub reached: Reached,
+    pub tiers_used: TierUse,
 }
 
 impl std::ops::AddAssign for Agreement {
@@ -191,7 +191,7 @@ impl std::ops::AddAssign for Agreement {
         self.trapped += other.trapped;
         self.on_wasmi += other.on_wasmi;
         self.compared += other.compared;
-        self.reached += other.reached;
+        self.tiers_used += other.tiers_used;
     }
 }
 
@@ -207,8 +207,9 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     let (first, others) = tiers.split_first().ok_or_else(no_tier)?;
     side_tables::verify_binary(&program.wasm).map_err(Mismatch)?;
     let reference = outcome(program, first)?;
-    let trapped = reference.calls.iter().filter(|ended| matches!(ended, Ended::Trap(_))).count();
-    let mut agreement = Agreement { calls: reference.calls.len(), trapped, reached: reference.reached, ..Agreement::default() };
+    let trapped = reference.calls.iter().filter(|ended| matches!(ended, CallEnd::Trap(_))).count();
+    let mut agreement =
+        Agreement { calls: reference.calls.len(), trapped, tiers_used: reference.tiers_used, ..Agreement::default() };
     if !program.beyond_wasmi {
         let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi, profile: None };
         let judge = outcome(program, &wasmi)?;
@@ -219,7 +220,7 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     for tier in others {
         let outcome = outcome(program, tier)?;
         difference(program, (&first.name, &reference), (&tier.name, &outcome), exactly)?;
-        agreement.reached += outcome.reached;
+        agreement.tiers_used += outcome.tiers_used;
         agreement.compared += 1;
     }
     let metered = tiers.iter().map(|tier| Metered::load(program, tier)).collect::<Result<Vec<Metered>, Mismatch>>()?;
@@ -329,10 +330,10 @@ fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome), plain
 }
 
 /// Whether two calls ended alike, with their traps mapped by `plain`.
-fn same_end(a: &Ended, b: &Ended, plain: fn(Trap) -> Trap) -> bool {
+fn same_end(a: &CallEnd, b: &CallEnd, plain: fn(Trap) -> Trap) -> bool {
     match (a, b) {
-        (Ended::Values(a), Ended::Values(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(*b)),
-        (Ended::Trap(a), Ended::Trap(b)) => plain(*a) == plain(*b),
+        (CallEnd::Values(a), CallEnd::Values(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(*b)),
+        (CallEnd::Trap(a), CallEnd::Trap(b)) => plain(*a) == plain(*b),
         _ => false,
     }
 }
@@ -395,7 +396,7 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
         .collect::<weir::Result<_>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
     let stats = module.engine().stats();
-    let reached = Reached {
+    let tiers_used = TierUse {
         native: stats.functions.native,
         cranelift: stats.functions.cranelift,
         osr_entries: stats.osr_entries,
@@ -403,17 +404,17 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
         recompiled: stats.recompiled,
         freed_bytes: stats.freed_bytes,
     };
-    Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, reached })
+    Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, tiers_used })
 }
 
-fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> Ended {
+fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> CallEnd {
     let args: Vec<Val> = args.iter().map(|&arg| to_val(arg)).collect();
     let mut results = vec![Val::I32(0); results];
     match func.call(store, &args, &mut results) {
-        Ok(()) => Ended::Values(results.iter().map(from_val).collect()),
+        Ok(()) => CallEnd::Values(results.iter().map(from_val).collect()),
         Err(error) => match error.downcast_ref::<Trap>() {
-            Some(&trap) => Ended::Trap(trap),
-            None => Ended::Failed(format!("{error:#}")),
+            Some(&trap) => CallEnd::Trap(trap),
+            None => CallEnd::Failed(format!("{error:#}")),
         },
     }
 }
@@ -433,10 +434,10 @@ fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
         let args: Vec<wasmi::Val> = call.args.iter().map(|&arg| to_wasmi(arg)).collect();
         let mut results = vec![wasmi::Val::I32(0); program.funcs[call.func as usize].results.len()];
         calls.push(match func.call(&mut store, &args, &mut results) {
-            Ok(()) => Ended::Values(results.iter().map(from_wasmi).collect()),
+            Ok(()) => CallEnd::Values(results.iter().map(from_wasmi).collect()),
             Err(error) => match error.as_trap_code().and_then(wasmi_trap) {
-                Some(trap) => Ended::Trap(trap),
-                None => Ended::Failed(error.to_string()),
+                Some(trap) => CallEnd::Trap(trap),
+                None => CallEnd::Failed(error.to_string()),
             },
         });
     }
@@ -444,7 +445,7 @@ fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
         .map(|i| Ok(from_wasmi(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
         .collect::<Result<_, wasmi::Error>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
-    Ok(Outcome { calls, fuel: None, globals, memory, reached: Reached::default() })
+    Ok(Outcome { calls, fuel: None, globals, memory, tiers_used: TierUse::default() })
 }
 
 fn to_wasmi(value: Value) -> wasmi::Val {
@@ -491,10 +492,10 @@ mod tests {
     /// A failure without a trap code is accepted only from wasmi, and only in comparisons with it.
     #[test]
     fn tiers_agree_on_the_very_trap() {
-        let [undefined, out_of_bounds] = [Trap::UndefinedElement, Trap::TableOutOfBounds].map(Ended::Trap);
+        let [undefined, out_of_bounds] = [Trap::UndefinedElement, Trap::TableOutOfBounds].map(CallEnd::Trap);
         assert!(same_end(&undefined, &out_of_bounds, as_wasmi));
         assert!(!same_end(&undefined, &out_of_bounds, exactly));
-        assert!(!same_end(&undefined, &Ended::Trap(Trap::MemoryOutOfBounds), as_wasmi));
-        assert!(!same_end(&undefined, &Ended::Values(Vec::new()), as_wasmi));
+        assert!(!same_end(&undefined, &CallEnd::Trap(Trap::MemoryOutOfBounds), as_wasmi));
+        assert!(!same_end(&undefined, &CallEnd::Values(Vec::new()), as_wasmi));
     }
 }

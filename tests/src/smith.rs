@@ -72,16 +72,16 @@ enum Value {
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Debug)]
-enum Ended {
+enum CallEnd {
     Values(Vec<Value>),
     Trap(Trap),
     Failed(String),
 }
 
-impl Ended {
+impl CallEnd {
     /// Whether the module may have used up its [`TERMINATION_FUEL`], so that its instance cannot be used further.
     fn out_of_fuel(&self) -> bool {
-        *self == Ended::Trap(Trap::UnreachableCodeReached)
+        *self == CallEnd::Trap(Trap::UnreachableCodeReached)
     }
 }
 
@@ -90,7 +90,7 @@ impl Ended {
 /// module's fuel.
 #[derive(PartialEq, Debug, Default)]
 struct Outcome {
-    calls: Vec<Ended>,
+    calls: Vec<CallEnd>,
     globals: Vec<Value>,
     memories: Vec<Vec<u8>>,
 }
@@ -133,7 +133,7 @@ impl std::ops::AddAssign for Agreement {
 pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agreement, String> {
     side_tables::verify_binary(wasm)?;
     let expected = on_wasmi(wasm, seed).map_err(|error| format!("wasmi: {error}"))?;
-    let returned = expected.calls.iter().filter(|ended| matches!(ended, Ended::Values(_))).count();
+    let returned = expected.calls.iter().filter(|ended| matches!(ended, CallEnd::Values(_))).count();
     let mut agreement = Agreement { calls: expected.calls.len(), returned, ..Agreement::default() };
     for config in configs {
         let mut config = config.clone();
@@ -168,7 +168,7 @@ fn compare_outcomes(expected: &Outcome, found: &Outcome) -> Result<Agreement, St
             return Err(format!("call {i}: {a:x?} on wasmi, {b:x?} on Weir"));
         }
         agreement.compared += 1;
-        if let Ended::Values(values) = a {
+        if let CallEnd::Values(values) = a {
             agreement.both_returned += 1;
             agreement.values += values.len();
         }
@@ -217,7 +217,7 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     let names: BTreeSet<String> = module.exports().map(|export| export.name().to_string()).collect();
     for name in &names {
         let Some(Extern::Func(_)) = instance.get_export(&mut store, name) else { continue };
-        if outcome.calls.last().is_some_and(Ended::out_of_fuel) {
+        if outcome.calls.last().is_some_and(CallEnd::out_of_fuel) {
             weir_state(&mut store, instance, &names, &mut outcome);
             instance = weir::Instance::new(&mut store, &module, &[])?;
         }
@@ -226,7 +226,7 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
         let args: Vec<Val> = ty.params().map(|ty| to_weir(ty, argument(ty, &mut rng))).collect();
         let mut results = vec![Val::I32(0); ty.results().len()];
         outcome.calls.push(match func.call(&mut store, &args, &mut results) {
-            Ok(()) => Ended::Values(results.iter().map(from_weir).collect()),
+            Ok(()) => CallEnd::Values(results.iter().map(from_weir).collect()),
             Err(error) => weir_failure(&error),
         });
     }
@@ -246,12 +246,12 @@ fn weir_state(store: &mut Store<weir::StoreLimits>, instance: weir::Instance, na
     }
 }
 
-fn weir_failure(error: &weir::Error) -> Ended {
+fn weir_failure(error: &weir::Error) -> CallEnd {
     match error.downcast_ref::<Trap>() {
         // wasmi has one trap for all uses of indices past a table's end.
-        Some(Trap::UndefinedElement) => Ended::Trap(Trap::TableOutOfBounds),
-        Some(&trap) => Ended::Trap(trap),
-        None => Ended::Failed(format!("{error:#}")),
+        Some(Trap::UndefinedElement) => CallEnd::Trap(Trap::TableOutOfBounds),
+        Some(&trap) => CallEnd::Trap(trap),
+        None => CallEnd::Failed(format!("{error:#}")),
     }
 }
 
@@ -301,7 +301,7 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
         if instance.get_func(&store, name).is_none() {
             continue;
         }
-        if outcome.calls.last().is_some_and(Ended::out_of_fuel) {
+        if outcome.calls.last().is_some_and(CallEnd::out_of_fuel) {
             wasmi_state(&store, instance, &names, &mut outcome);
             instance = wasmi::Instance::new(&mut store, &module, &[])?;
         }
@@ -310,7 +310,7 @@ fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
         let args: Vec<wasmi::Val> = ty.params().iter().map(|&ty| to_wasmi(ty, argument(val_type(ty), &mut rng))).collect();
         let mut results = vec![wasmi::Val::I32(0); ty.results().len()];
         outcome.calls.push(match func.call(&mut store, &args, &mut results) {
-            Ok(()) => Ended::Values(results.iter().map(from_wasmi).collect()),
+            Ok(()) => CallEnd::Values(results.iter().map(from_wasmi).collect()),
             Err(error) => wasmi_failure(&error),
         });
     }
@@ -334,17 +334,17 @@ fn wasmi_state(
     }
 }
 
-fn wasmi_failure(error: &wasmi::Error) -> Ended {
+fn wasmi_failure(error: &wasmi::Error) -> CallEnd {
     use wasmi::errors::{ErrorKind, InstantiationError, TableError};
     match (error.as_trap_code().and_then(wasmi_trap), error.kind()) {
-        (Some(trap), _) => Ended::Trap(trap),
+        (Some(trap), _) => CallEnd::Trap(trap),
         // In the specification this is a trap during instantiation.
         (None, ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. })) => {
-            Ended::Trap(Trap::TableOutOfBounds)
+            CallEnd::Trap(Trap::TableOutOfBounds)
         }
         // wasmi has no code for this trap.
-        (None, ErrorKind::Table(TableError::CopyOutOfBounds)) => Ended::Trap(Trap::TableOutOfBounds),
-        (None, _) => Ended::Failed(error.to_string()),
+        (None, ErrorKind::Table(TableError::CopyOutOfBounds)) => CallEnd::Trap(Trap::TableOutOfBounds),
+        (None, _) => CallEnd::Failed(error.to_string()),
     }
 }
 
@@ -387,16 +387,17 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
 mod tests {
     use super::*;
 
-    fn outcome(calls: Vec<Ended>) -> Outcome {
+    fn outcome(calls: Vec<CallEnd>) -> Outcome {
         Outcome { calls, globals: vec![Value::Bits(1)], memories: vec![vec![0; 8]] }
     }
 
     /// A stack overflow on only one engine does not hide later differences, whichever engine it is.
     #[test]
     fn a_stack_overflow_on_one_side_is_a_difference() {
-        let overflow = || Ended::Trap(Trap::StackOverflow);
-        let returned = |bits| Ended::Values(vec![Value::Bits(bits)]);
-        for (a, b) in [(overflow(), returned(1)), (returned(1), overflow()), (overflow(), Ended::Trap(Trap::MemoryOutOfBounds))] {
+        let overflow = || CallEnd::Trap(Trap::StackOverflow);
+        let returned = |bits| CallEnd::Values(vec![Value::Bits(bits)]);
+        for (a, b) in [(overflow(), returned(1)), (returned(1), overflow()), (overflow(), CallEnd::Trap(Trap::MemoryOutOfBounds))]
+        {
             let error = compare_outcomes(&outcome(vec![a]), &outcome(vec![b])).unwrap_err();
             assert!(error.starts_with("call 0"), "{error}");
         }

@@ -2,7 +2,7 @@
 
 use weir::Tier;
 use weir_cli::peak_memory;
-use weir_tests::damaged::{Fate, attempt, damage, engine, hostile};
+use weir_tests::damaged::{ModuleOutcome, attempt, damage, engine, hostile};
 use weir_tests::generate::generate;
 use weir_tests::rng::Rng;
 
@@ -19,7 +19,7 @@ fn damaged_modules_end_in_a_result_or_a_message() {
             Err(message) => panic!("seed {seed}: {message}"),
         }
     }
-    assert!(fates[Fate::Refused as usize] > 1000 && fates[Fate::Ran as usize] > 100, "{fates:?}");
+    assert!(fates[ModuleOutcome::Refused as usize] > 1000 && fates[ModuleOutcome::Ran as usize] > 100, "{fates:?}");
 }
 
 #[test]

@@ -47,9 +47,9 @@ fn tiers_agree_on_random_programs() {
     assert!(total.on_wasmi * 2 > total.calls, "{total:?}");
     assert_eq!(runs.len(), differential::tiers(Some(0)).len());
     assert!(runs.values().all(|&programs| programs >= count / 10), "programs by tier: {runs:?}");
-    let reached = total.reached;
-    assert!(reached.native > count && reached.cranelift > count && reached.osr_entries > count, "{reached:?}");
-    assert!(reached.retired > count / 4 && reached.recompiled > 0 && reached.freed_bytes > 0, "{reached:?}");
+    let tiers_used = total.tiers_used;
+    assert!(tiers_used.native > count && tiers_used.cranelift > count && tiers_used.osr_entries > count, "{tiers_used:?}");
+    assert!(tiers_used.retired > count / 4 && tiers_used.recompiled > 0 && tiers_used.freed_bytes > 0, "{tiers_used:?}");
 }
 
 /// A program for a module with the exports of a generated one.

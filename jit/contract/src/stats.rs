@@ -7,7 +7,7 @@ use std::fmt;
 /// What a statistic is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declaration {
-    /// Its name in reports. A dot separates a group from a statistic in it; `[]` follows a list.
+    /// Its name in reports. A dot separates the name of a group from the name of a statistic in it; `[]` follows a list's name.
     pub name: String,
     /// What its number counts.
     pub unit: Unit,

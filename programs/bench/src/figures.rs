@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 pub struct Figure {
     pub claim: String,
     /// The sentences that state it.
-    pub stands_in: Vec<Place>,
+    pub stated_in: Vec<Place>,
     /// The last measured value.
     pub value: Option<f64>,
     /// Date and commit of the measurement.
@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn every_figure_stands_where_it_says() {
         for figure in figures() {
-            assert!(figure.value.is_some() || figure.stands_in.is_empty(), "{figure}");
-            for place in &figure.stands_in {
+            assert!(figure.value.is_some() || figure.stated_in.is_empty(), "{figure}");
+            for place in &figure.stated_in {
                 let document =
                     fs::read_to_string(root().join(&place.file)).unwrap_or_else(|error| panic!("{}: {error}", place.file));
                 place.check(&document, figure.value.unwrap()).unwrap_or_else(|wrong| panic!("{figure}: {wrong}"));

@@ -27,7 +27,7 @@ use document::{Document, Excluded, Machine};
 use options::{Bench, Calls, Compile, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
 use peers::Peer;
 use programs::Program;
-use run::{Effort, Job, Runner};
+use run::{Job, Runner, TableLimits};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -85,10 +85,10 @@ fn bench(options: &Bench) -> Done {
     let job = |program| Some(Job { program, work: program.work(options.size)?.clone() });
     let jobs: Vec<Job<'_>> = programs.iter().filter_map(job).collect();
     let timeout = options.selection.timeout();
-    let effort = Effort { rounds: options.rounds, until: None, metrics: options.metrics, timeout };
+    let limits = TableLimits { rounds: options.rounds, until: None, metrics: options.metrics, timeout };
     let mut runner = Runner::new()?;
     let mut document = Document::new(&peers, &programs);
-    document.tables.push(runner.table(&format!("{:?} work", options.size), &jobs, &peers, base, effort));
+    document.tables.push(runner.table(&format!("{:?} work", options.size), &jobs, &peers, base, limits));
     if options.metrics {
         document.compilers = programs.iter().flat_map(|program| compilers::measure(program, &peers, runner.scratch())).collect();
     }
@@ -142,17 +142,17 @@ fn full(options: &Full) -> Done {
     }
     let scaled = |program| Some(Job { program, work: Program::scaled(program, INTERPRETERS_SHARE)? });
     let small: Vec<Job<'_>> = programs.iter().filter_map(scaled).collect();
-    let effort = Effort { rounds: INTERPRETERS_ROUNDS, until: Some(until), metrics: false, timeout };
-    let mut slow = runner.table("Interpreters, small work", &small, &interpreters, 0, effort);
+    let limits = TableLimits { rounds: INTERPRETERS_ROUNDS, until: Some(until), metrics: false, timeout };
+    let mut slow = runner.table("Interpreters, small work", &small, &interpreters, 0, limits);
     let others = programs.iter().filter(|program| program.scaled(INTERPRETERS_SHARE).is_none());
     slow.excluded = others.map(|program| Excluded { program: program.name.clone(), why: NOT_LINEAR.into() }).collect();
     let large: Vec<Job<'_>> = programs.iter().map(|program| Job { program, work: program.large.clone() }).collect();
-    let effort = Effort { rounds: options.rounds, until: Some(until), metrics: true, timeout };
-    let compilers = runner.table("Compilers, large work", &large, &compiled, 0, effort);
+    let limits = TableLimits { rounds: options.rounds, until: Some(until), metrics: true, timeout };
+    let compilers = runner.table("Compilers, large work", &large, &compiled, 0, limits);
     // Peers that are named on the command line are in the other tables.
     let back_ends = if options.selection.peers.is_empty() { peers::present(peers::BACK_ENDS) } else { Vec::new() };
-    let effort = Effort { rounds: options.rounds.min(BACK_END_ROUNDS), until: None, ..effort };
-    document.tables = vec![compilers, slow, runner.table("Back ends, large work", &large, &back_ends, 0, effort)];
+    let limits = TableLimits { rounds: options.rounds.min(BACK_END_ROUNDS), until: None, ..limits };
+    document.tables = vec![compilers, slow, runner.table("Back ends, large work", &large, &back_ends, 0, limits)];
     document.tables.retain(|table| !table.peers.is_empty() && !table.rows.is_empty());
     // This is last, because it reads whole modules: Linux charges the peak memory of this process to child processes started
     // later.
@@ -250,7 +250,7 @@ fn figures(options: &Figures) -> Done {
             }
         } else {
             println!("{figure}");
-            met &= stands(figure, &options.root);
+            met &= is_stated(figure, &options.root);
         }
     }
     if options.update {
@@ -260,13 +260,13 @@ fn figures(options: &Figures) -> Done {
 }
 
 /// Whether each document that the figure names contains its value; prints an error otherwise.
-fn stands(figure: &figures::Figure, root: &Path) -> bool {
+fn is_stated(figure: &figures::Figure, root: &Path) -> bool {
     let check = |place: &figures::Place| {
         let path = root.join(&place.file);
         let document = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         place.check(&document, figure.value.ok_or_else(|| format!("{} states a figure without a value", place.file))?)
     };
-    let wrong: Vec<String> = figure.stands_in.iter().filter_map(|place| check(place).err()).collect();
+    let wrong: Vec<String> = figure.stated_in.iter().filter_map(|place| check(place).err()).collect();
     wrong.iter().for_each(|wrong| println!("  WRONG: {wrong}"));
     wrong.is_empty()
 }

@@ -82,7 +82,7 @@ pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> 
     }
     let used = child.wait4()?;
     let wall = start.elapsed();
-    let Ok(Drained { bytes: output, first }) = drained else { return Err(Refusal::Timeout(timeout)) };
+    let Ok(StreamContents { bytes: output, first }) = drained else { return Err(Refusal::Timeout(timeout)) };
     if !used.status.success() {
         return Err(Refusal::failed(used.status, &stderr.recv().unwrap_or_default().bytes));
     }
@@ -94,16 +94,16 @@ pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> 
 
 /// The contents of a stream, and the time of its first byte.
 #[derive(Default)]
-struct Drained {
+struct StreamContents {
     bytes: Vec<u8>,
     first: Option<Instant>,
 }
 
 /// Reads a stream to its end on a thread, so that neither stream blocks the other.
-fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Drained> {
+fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<StreamContents> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut drained = Drained::default();
+        let mut drained = StreamContents::default();
         if let Some(mut stream) = stream {
             let mut byte = [0];
             if stream.read(&mut byte).is_ok_and(|read| read == 1) {

@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 pub struct Peer {
     pub name: &'static str,
     pub binary: PathBuf,
-    how: How,
+    invocation: Invocation,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum Invocation {
     /// The flags, the module, its arguments.
     Flags(&'static [&'static str]),
     /// The same, with `--` before the arguments.
@@ -31,24 +31,24 @@ enum How {
 }
 
 /// Name, binary and way to run, in the order of the report.
-const PEERS: &[(&str, &str, How)] = &[
-    ("weir-auto", "weir", How::Flags(&["run"])),
-    ("weir-native", "weir", How::Flags(&["run", "--tier=native"])),
-    ("weir-regalloc2", "weir", How::Flags(&["run", "--tier=native", "--allocator=regalloc2"])),
-    ("weir-cranelift", "weir", How::Flags(&["run", "--tier=cranelift"])),
-    ("weir-interp", "weir", How::Flags(&["run", "--tier=interp"])),
-    ("wasmtime", "wasmtime", How::Flags(&["run", "-Ccache=n"])),
-    ("wasmtime-precompiled", "wasmtime", How::Precompiled),
-    ("wasmtime-cached", "wasmtime", How::Cached),
-    ("wasmtime-winch", "wasmtime", How::Flags(&["run", "-Ccache=n", "-Ccompiler=winch"])),
-    ("wasmtime-pulley", "wasmtime", How::Flags(&["run", "-Ccache=n", "--target=pulley64"])),
-    ("wasmi", "wasmi", How::Flags(&[])),
-    ("wasm3", "wasm3", How::Flags(&[])),
-    ("wasmer", "wasmer", How::FlagsAndDashes(&["run"])),
-    ("wasmedge", "wasmedge", How::Flags(&[])),
-    ("node", "node", How::Node(&[])),
-    ("node-no-liftoff", "node", How::Node(&["--no-liftoff", "--no-wasm-lazy-compilation"])),
-    ("native", "cc", How::Native),
+const PEERS: &[(&str, &str, Invocation)] = &[
+    ("weir-auto", "weir", Invocation::Flags(&["run"])),
+    ("weir-native", "weir", Invocation::Flags(&["run", "--tier=native"])),
+    ("weir-regalloc2", "weir", Invocation::Flags(&["run", "--tier=native", "--allocator=regalloc2"])),
+    ("weir-cranelift", "weir", Invocation::Flags(&["run", "--tier=cranelift"])),
+    ("weir-interp", "weir", Invocation::Flags(&["run", "--tier=interp"])),
+    ("wasmtime", "wasmtime", Invocation::Flags(&["run", "-Ccache=n"])),
+    ("wasmtime-precompiled", "wasmtime", Invocation::Precompiled),
+    ("wasmtime-cached", "wasmtime", Invocation::Cached),
+    ("wasmtime-winch", "wasmtime", Invocation::Flags(&["run", "-Ccache=n", "-Ccompiler=winch"])),
+    ("wasmtime-pulley", "wasmtime", Invocation::Flags(&["run", "-Ccache=n", "--target=pulley64"])),
+    ("wasmi", "wasmi", Invocation::Flags(&[])),
+    ("wasm3", "wasm3", Invocation::Flags(&[])),
+    ("wasmer", "wasmer", Invocation::FlagsAndDashes(&["run"])),
+    ("wasmedge", "wasmedge", Invocation::Flags(&[])),
+    ("node", "node", Invocation::Node(&[])),
+    ("node-no-liftoff", "node", Invocation::Node(&["--no-liftoff", "--no-wasm-lazy-compilation"])),
+    ("native", "cc", Invocation::Native),
 ];
 
 /// The runtimes with compilers, which are compared on the large work, and native code.
@@ -76,15 +76,17 @@ WebAssembly.instantiate(require('node:fs').readFileSync(file), wasi.getImportObj
 pub fn find(names: &[String]) -> Result<Vec<Peer>, String> {
     let mut peers = Vec::new();
     for name in names {
-        let Some((name, binary, how)) = PEERS.iter().find(|(known, ..)| known == name) else {
+        let Some((name, binary, invocation)) = PEERS.iter().find(|(known, ..)| known == name) else {
             let known: Vec<&str> = PEERS.iter().map(|(known, ..)| *known).collect();
             return Err(format!("unknown peer {name}; known are {}", known.join(", ")));
         };
         let missing = || format!("{name}: no `{binary}` found; name it in {}", variable(binary));
-        peers.push(Peer { name, binary: locate(binary).ok_or_else(missing)?, how: *how });
+        peers.push(Peer { name, binary: locate(binary).ok_or_else(missing)?, invocation: *invocation });
     }
     if names.is_empty() {
-        let found = PEERS.iter().filter_map(|(name, binary, how)| Some(Peer { name, binary: locate(binary)?, how: *how }));
+        let found = PEERS
+            .iter()
+            .filter_map(|(name, binary, invocation)| Some(Peer { name, binary: locate(binary)?, invocation: *invocation }));
         peers.extend(found);
     }
     if peers.is_empty() { Err("no peer found: build weir first".into()) } else { Ok(peers) }
@@ -117,16 +119,16 @@ impl Peer {
     /// A preparing command failed.
     pub fn command(&self, program: &Program, work: &Work, scratch: &Scratch) -> Result<Option<Command>, Refusal> {
         let mut command = Command::new(&self.binary);
-        match self.how {
-            How::Flags(flags) => command.args(flags).arg(&program.wasm),
-            How::FlagsAndDashes(flags) => command.args(flags).arg(&program.wasm).arg("--"),
-            How::Node(flags) => command.args(flags).args(["--no-warnings", "-e", NODE_SCRIPT]).arg(&program.wasm),
-            How::Precompiled => command.args(["run", "--allow-precompiled"]).arg(self.precompile(program, scratch)?),
-            How::Cached => {
+        match self.invocation {
+            Invocation::Flags(flags) => command.args(flags).arg(&program.wasm),
+            Invocation::FlagsAndDashes(flags) => command.args(flags).arg(&program.wasm).arg("--"),
+            Invocation::Node(flags) => command.args(flags).args(["--no-warnings", "-e", NODE_SCRIPT]).arg(&program.wasm),
+            Invocation::Precompiled => command.args(["run", "--allow-precompiled"]).arg(self.precompile(program, scratch)?),
+            Invocation::Cached => {
                 command.env("XDG_CACHE_HOME", scratch.path("cache"));
                 command.args(["run", "-Ccache=y"]).arg(&program.wasm)
             }
-            How::Native => {
+            Invocation::Native => {
                 let Some(source) = &program.source else { return Ok(None) };
                 let compiled = scratch.path(&program.name);
                 prepare(&compiled, || native(&self.binary, source, &compiled))?;
@@ -155,9 +157,9 @@ impl Peer {
     /// Its version; for native code, the versions of the compilers.
     pub fn version(&self) -> String {
         let own = version(Command::new(&self.binary).arg("--version"));
-        match self.how {
-            How::Node(_) => format!("node {own}"),
-            How::Native => {
+        match self.invocation {
+            Invocation::Node(_) => format!("node {own}"),
+            Invocation::Native => {
                 let rustc = version(Command::new("rustc").arg("--version"));
                 let zig = version(Command::new("python3").args(["-m", "ziglang", "version"]));
                 format!("{own}, {rustc}, zig {zig}")
@@ -171,15 +173,15 @@ impl Peer {
     pub fn commands(&self) -> Vec<String> {
         let binary = self.binary.file_name().unwrap_or_default().to_string_lossy();
         let run = |flags: &[&str]| vec![[&[&*binary][..], flags, &["MODULE", "ARGS"]].concat().join(" ")];
-        match self.how {
-            How::Flags(flags) => run(flags),
-            How::FlagsAndDashes(flags) => vec![format!("{binary} {} MODULE -- ARGS", flags.join(" "))],
-            How::Node(flags) => run(&[flags, &["--no-warnings", "-e", "SCRIPT"]].concat()),
-            How::Precompiled => {
+        match self.invocation {
+            Invocation::Flags(flags) => run(flags),
+            Invocation::FlagsAndDashes(flags) => vec![format!("{binary} {} MODULE -- ARGS", flags.join(" "))],
+            Invocation::Node(flags) => run(&[flags, &["--no-warnings", "-e", "SCRIPT"]].concat()),
+            Invocation::Precompiled => {
                 vec![format!("{binary} compile -o COMPILED MODULE"), format!("{binary} run --allow-precompiled COMPILED ARGS")]
             }
-            How::Cached => run(&["run", "-Ccache=y"]),
-            How::Native => ["c", "cpp", "rs", "zig"]
+            Invocation::Cached => run(&["run", "-Ccache=y"]),
+            Invocation::Native => ["c", "cpp", "rs", "zig"]
                 .iter()
                 .flat_map(|extension| native("cc".as_ref(), &Path::new("SOURCE").with_extension(extension), "COMPILED".as_ref()))
                 .map(|command| {
@@ -256,8 +258,8 @@ pub mod tests {
 
     /// The peer with this name, whether its binary exists or not.
     pub fn peer(name: &str) -> Peer {
-        let &(name, binary, how) = PEERS.iter().find(|(known, ..)| *known == name).unwrap();
-        Peer { name, binary: binary.into(), how }
+        let &(name, binary, invocation) = PEERS.iter().find(|(known, ..)| *known == name).unwrap();
+        Peer { name, binary: binary.into(), invocation }
     }
 
     /// The commands that a document states are those that run.
@@ -265,12 +267,12 @@ pub mod tests {
     fn commands_have_the_flags_that_are_used() {
         let scratch = Scratch::new().unwrap();
         let programs = crate::programs::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), Some("fib")).unwrap();
-        for &(name, binary, how) in PEERS {
-            let peer = Peer { name, binary: binary.into(), how };
+        for &(name, binary, invocation) in PEERS {
+            let peer = Peer { name, binary: binary.into(), invocation };
             let stated = peer.commands().join("\n");
-            let command = match how {
-                How::Precompiled => continue,
-                How::Native => native("cc".as_ref(), programs[0].source.as_ref().unwrap(), "COMPILED".as_ref()).remove(0),
+            let command = match invocation {
+                Invocation::Precompiled => continue,
+                Invocation::Native => native("cc".as_ref(), programs[0].source.as_ref().unwrap(), "COMPILED".as_ref()).remove(0),
                 _ => peer.command(&programs[0], &programs[0].small, &scratch).unwrap().unwrap(),
             };
             for flag in command.get_args().map(|arg| arg.to_string_lossy()).filter(|arg| arg.starts_with('-')) {

@@ -20,7 +20,7 @@ pub struct Job<'a> {
 
 /// Rounds, metrics and limits of one table.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct TableLimits {
     /// The maximum number of rounds.
     pub rounds: u32,
     /// No round begins that would end later than this if it took as long as the previous one.
@@ -76,7 +76,7 @@ impl Runner {
     }
 
     /// Runs all jobs on all peers.
-    pub fn table(&mut self, title: &str, jobs: &[Job<'_>], peers: &[Peer], base: usize, effort: Effort) -> Table {
+    pub fn table(&mut self, title: &str, jobs: &[Job<'_>], peers: &[Peer], base: usize, limits: TableLimits) -> Table {
         let row = |job: &Job<'_>| Row {
             program: job.program.name.clone(),
             args: job.work.args.clone(),
@@ -85,9 +85,9 @@ impl Runner {
         let mut rows: Vec<Row> = jobs.iter().map(row).collect();
         // Round 0 runs the small work: it warms caches, compiles programs beforehand, and checks their output.
         let mut round_took = Duration::ZERO;
-        for round in 0..=effort.rounds {
+        for round in 0..=limits.rounds {
             let start = Instant::now();
-            if round > 1 && effort.until.is_some_and(|until| start + round_took > until) {
+            if round > 1 && limits.until.is_some_and(|until| start + round_took > until) {
                 break;
             }
             for (job, row) in jobs.iter().zip(&mut rows) {
@@ -95,7 +95,7 @@ impl Runner {
                     if cell.left_out.is_some() {
                         continue;
                     }
-                    let step = if round == 0 { self.warm_up(job, peer, effort) } else { self.measure(job, peer, effort, cell) };
+                    let step = if round == 0 { self.warm_up(job, peer, limits) } else { self.measure(job, peer, limits, cell) };
                     if let Err(refusal) = step {
                         cell.leave_out(refusal.to_string(), refusal == Refusal::Impossible);
                     }
@@ -108,20 +108,20 @@ impl Runner {
         Table { title: title.into(), peers, base, rows, excluded: Vec::new() }
     }
 
-    fn warm_up(&mut self, job: &Job<'_>, peer: &Peer, effort: Effort) -> Result<(), Refusal> {
-        self.run(job.program, &job.program.small, peer, effort.timeout).map(drop)
+    fn warm_up(&mut self, job: &Job<'_>, peer: &Peer, limits: TableLimits) -> Result<(), Refusal> {
+        self.run(job.program, &job.program.small, peer, limits.timeout).map(drop)
     }
 
-    fn measure(&mut self, job: &Job<'_>, peer: &Peer, effort: Effort, cell: &mut Cell) -> Result<(), Refusal> {
-        let run = self.run(job.program, &job.work, peer, effort.timeout)?;
+    fn measure(&mut self, job: &Job<'_>, peer: &Peer, limits: TableLimits, cell: &mut Cell) -> Result<(), Refusal> {
+        let run = self.run(job.program, &job.work, peer, limits.timeout)?;
         cell.total.push(milliseconds(run.wall));
         let mib = run.peak_kib as f64 / 1024.0;
         cell.peak_mib = Some(cell.peak_mib.map_or(mib, |peak| peak.max(mib)));
-        if effort.metrics {
-            let small = self.run(job.program, &job.program.small, peer, effort.timeout)?;
+        if limits.metrics {
+            let small = self.run(job.program, &job.program.small, peer, limits.timeout)?;
             cell.first_output.extend(small.first_output.map(milliseconds));
             if let Some(half) = job.program.half.as_ref().filter(|_| job.work == job.program.large) {
-                cell.half.push(milliseconds(self.run(job.program, half, peer, effort.timeout)?.wall));
+                cell.half.push(milliseconds(self.run(job.program, half, peer, limits.timeout)?.wall));
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_tests::coverage::Coverage;
-use weir_tests::damaged::{self, Fate};
+use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::generate::generate;
 use weir_tests::rng::Rng;
@@ -179,7 +179,8 @@ fn damage(options: &Options) -> ExitCode {
         check(&format!("seed {seed}"), seed, &wasm, &engines[seed as usize % engines.len()]);
     }
     progress("");
-    let [refused, unlinked, ran] = [Fate::Refused, Fate::Unlinked, Fate::Ran].map(|fate| fates[fate as usize]);
+    let [refused, unlinked, ran] =
+        [ModuleOutcome::Refused, ModuleOutcome::Unlinked, ModuleOutcome::Ran].map(|fate| fates[fate as usize]);
     println!("{failures} failures; {refused} modules refused, {unlinked} not instantiated, {ran} run");
     match weir_cli::peak_memory() {
         Some(peak) => println!("{} MiB of memory at most", peak >> 20),
@@ -208,17 +209,17 @@ fn fuzz(compare: &Compare) -> ExitCode {
         }
     }
     progress("");
-    let Agreement { executed, calls, trapped, on_wasmi, compared, reached } = total;
+    let Agreement { executed, calls, trapped, on_wasmi, compared, tiers_used } = total;
     println!("{} programs, {differences} differences; {trapped} of {calls} calls trapped", options.count);
     println!("{on_wasmi} calls were made on wasmi too; {compared} runs of programs were compared");
     println!("{long} programs executed 1,000 instructions or more, all together {executed}");
     println!(
         "compiled {} functions native, {} with Cranelift; {} loops continued in compiled code",
-        reached.native, reached.cranelift, reached.osr_entries
+        tiers_used.native, tiers_used.cranelift, tiers_used.osr_entries
     );
     println!(
         "retired code {} times, freed {} bytes of it; compiled {} times again",
-        reached.retired, reached.freed_bytes, reached.recompiled
+        tiers_used.retired, tiers_used.freed_bytes, tiers_used.recompiled
     );
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

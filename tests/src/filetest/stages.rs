@@ -33,7 +33,7 @@ pub struct Output {
 pub fn run(head: &Head<'_>, request: Option<&Request<'_>>, form: Form<'_>) -> Result<Output, String> {
     let phases = phases(head, &form)?;
     check_effects(head, request, &form, &phases)?;
-    let mut seen = Seen { head, function: text_of(&form), wrong: None };
+    let mut seen = Recorder { head, function: text_of(&form), wrong: None };
     let mut unit = match (request, form) {
         (Some(request), form) => Unit::new(request, form, Default::default()),
         (None, Form::Ssa(func)) => Unit::without_module(func, &head.options),
@@ -85,13 +85,13 @@ fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>
 }
 
 /// Records the text of the function, and compares the profile with the branches.
-struct Seen<'h, 't> {
+struct Recorder<'h, 't> {
     head: &'h Head<'t>,
     function: Option<(TextForm, String)>,
     wrong: Option<String>,
 }
 
-impl Observer for Seen<'_, '_> {
+impl Observer for Recorder<'_, '_> {
     fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()> {
         if let Some(text) = text_of(form) {
             self.function = Some(text);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::modules::{FileId, Modules};
-use crate::uses::{self, Leads, Use};
+use crate::uses::{self, PathTarget, Use};
 use crate::workspace::Workspace;
 
 /// A path in the code that is a reason for an edge.
@@ -37,12 +37,12 @@ impl Graph {
         let mut modules = Modules::read(workspace)?;
         let mut edges: BTreeMap<(FileId, FileId), Vec<Reason>> = BTreeMap::new();
         let (mut outside, mut unresolved) = (Vec::new(), Vec::new());
-        for Use { file, line, path, leads } in uses::find(&mut modules) {
+        for Use { file, line, path, target } in uses::find(&mut modules) {
             let reason = Reason { line, path };
-            match leads {
-                Leads::File(to) => edges.entry((file, to)).or_default().push(reason),
-                Leads::Outside(path) => outside.push((file, reason, path)),
-                Leads::Nowhere => unresolved.push((file, reason)),
+            match target {
+                PathTarget::File(to) => edges.entry((file, to)).or_default().push(reason),
+                PathTarget::Outside(path) => outside.push((file, reason, path)),
+                PathTarget::Unknown => unresolved.push((file, reason)),
             }
         }
         for reasons in edges.values_mut() {
@@ -98,7 +98,7 @@ impl Graph {
     }
 
     /// A shortest path of at least one edge from `from` to `to` along edges among `files`: all its files, including both ends.
-    pub fn way(&self, from: FileId, to: FileId, files: &[FileId]) -> Option<Vec<FileId>> {
+    pub fn shortest_path(&self, from: FileId, to: FileId, files: &[FileId]) -> Option<Vec<FileId>> {
         let mut came_from: BTreeMap<FileId, FileId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
         while let Some(file) = queue.pop_front() {
@@ -126,7 +126,7 @@ impl Graph {
 
     /// A shortest cycle in a strongly connected component; its first file is repeated at the end.
     pub fn shortest_cycle(&self, component: &[FileId]) -> Vec<FileId> {
-        let cycles = component.iter().filter_map(|&file| self.way(file, file, component));
+        let cycles = component.iter().filter_map(|&file| self.shortest_path(file, file, component));
         cycles.min_by_key(Vec::len).unwrap_or_default()
     }
 

@@ -236,7 +236,7 @@ impl House {
             wrong.extend(exceptions::problems(&found, &self.list(list)?).into_iter().map(|problem| format!("{list}: {problem}")));
         }
         let allowed: Vec<String> = self.list("licences")?.into_iter().flat_map(|group| group.entries).collect();
-        wrong.extend(packages::licences(&self.foreign()?, &allowed));
+        wrong.extend(packages::licences(&self.external_packages()?, &allowed));
         let unresolved = &self.graph.unresolved;
         wrong.extend(
             unresolved
@@ -288,11 +288,11 @@ impl House {
             ("system", calls),
             ("documents", links),
             ("commands", commands),
-            ("duplicates", packages::duplicates(&self.foreign()?)),
+            ("duplicates", packages::duplicates(&self.external_packages()?)),
         ])
     }
 
-    fn foreign(&self) -> Result<Vec<packages::Foreign>, String> {
+    fn external_packages(&self) -> Result<Vec<packages::ExternalPackage>, String> {
         let metadata = workspace::metadata(&self.root, &["--filter-platform", "x86_64-unknown-linux-gnu"])?;
         Ok(packages::read(&metadata))
     }

@@ -68,7 +68,7 @@ fn run(arguments: &[&str]) -> Result<String, String> {
         ["cycles", rest @ ..] if rest.len() < 2 => each(rest.first(), print::cycles),
         ["folders", rest @ ..] if rest.len() < 2 => each(rest.first(), print::folders),
         ["file", name] => Ok(print::file(&graph, file(name)?)),
-        ["way", from, to] => Ok(print::way(&graph, file(from)?, file(to)?)),
+        ["way", from, to] => Ok(print::shortest_path(&graph, file(from)?, file(to)?)),
         ["unresolved"] => {
             let lines =
                 graph.unresolved.iter().map(|(file, reason)| format!("{}:{} {}\n", graph.path(*file), reason.line, reason.path));

@@ -79,9 +79,9 @@ pub fn cycle(graph: &Graph, files: &[FileId]) -> String {
 }
 
 /// A path from one file to another.
-pub fn way(graph: &Graph, from: FileId, to: FileId) -> String {
+pub fn shortest_path(graph: &Graph, from: FileId, to: FileId) -> String {
     let all: Vec<FileId> = (0..graph.modules.files.len()).collect();
-    let Some(way) = graph.way(from, to, &all) else {
+    let Some(way) = graph.shortest_path(from, to, &all) else {
         return format!("no way from {} to {}\n", graph.path(from), graph.path(to));
     };
     let steps = way.windows(2).map(|pair| format!("{}  -> {}\n", graph.example(pair[0], pair[1]), graph.path(pair[1])));

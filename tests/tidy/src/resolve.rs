@@ -17,7 +17,7 @@ pub enum Found {
 const STANDARD: [&str; 4] = ["std", "core", "alloc", "proc_macro"];
 
 /// The current lookups, so that cyclic globs and imports end.
-type Trail = Vec<(ModuleId, String, Spaces)>;
+type Lookups = Vec<(ModuleId, String, Spaces)>;
 
 impl Modules {
     /// All meanings of `path`, written in `scope`, in `spaces`; none if it is a local name or unknown.
@@ -25,7 +25,7 @@ impl Modules {
         self.resolve_path(scope, path, spaces, &mut Vec::new())
     }
 
-    fn resolve_path(&self, scope: ModuleId, path: &Path, spaces: Spaces, trail: &mut Trail) -> Vec<Found> {
+    fn resolve_path(&self, scope: ModuleId, path: &Path, spaces: Spaces, lookups: &mut Lookups) -> Vec<Found> {
         let Some(first) = path.segments.first() else { return Vec::new() };
         if first == EXPORTED {
             let file = path.segments[1].parse().expect("the index of a file");
@@ -46,7 +46,7 @@ impl Modules {
             }
             _ => {
                 let spaces = if path.segments.len() == 1 { spaces } else { TYPES };
-                self.look_up_from(scope, first, spaces, trail)
+                self.look_up_from(scope, first, spaces, lookups)
             }
         };
         for (index, segment) in path.segments.iter().enumerate().skip(at) {
@@ -54,7 +54,7 @@ impl Modules {
             let mut next = Vec::new();
             for found in found {
                 match found {
-                    Found::Module(module) => next.extend(self.look_up(module, segment, spaces, scope, trail)),
+                    Found::Module(module) => next.extend(self.look_up(module, segment, spaces, scope, lookups)),
                     Found::Item(file) => next.push(Found::Item(file)),
                     Found::Outside(mut path) => {
                         path.push(segment.clone());
@@ -69,10 +69,10 @@ impl Modules {
     }
 
     /// Looks up a single name: in the enclosing blocks, in the module, among macros, among crates.
-    fn look_up_from(&self, scope: ModuleId, name: &str, spaces: Spaces, trail: &mut Trail) -> Vec<Found> {
+    fn look_up_from(&self, scope: ModuleId, name: &str, spaces: Spaces, lookups: &mut Lookups) -> Vec<Found> {
         let mut module = scope;
         loop {
-            let found = self.look_up(module, name, spaces, scope, trail);
+            let found = self.look_up(module, name, spaces, scope, lookups);
             if !found.is_empty() {
                 return found;
             }
@@ -97,18 +97,18 @@ impl Modules {
 
     /// Looks up a name in a module, as seen from `from`: first the module's definitions, then its globs, then names that its
     /// macros may define.
-    pub fn look_up(&self, module: ModuleId, name: &str, spaces: Spaces, from: ModuleId, trail: &mut Trail) -> Vec<Found> {
+    pub fn look_up(&self, module: ModuleId, name: &str, spaces: Spaces, from: ModuleId, lookups: &mut Lookups) -> Vec<Found> {
         let key = (module, name.to_owned(), spaces);
-        if trail.contains(&key) {
+        if lookups.contains(&key) {
             return Vec::new();
         }
-        trail.push(key);
-        let found = self.look_up_new(module, name, spaces, from, trail);
-        trail.pop();
+        lookups.push(key);
+        let found = self.look_up_new(module, name, spaces, from, lookups);
+        lookups.pop();
         found
     }
 
-    fn look_up_new(&self, id: ModuleId, name: &str, spaces: Spaces, from: ModuleId, trail: &mut Trail) -> Vec<Found> {
+    fn look_up_new(&self, id: ModuleId, name: &str, spaces: Spaces, from: ModuleId, lookups: &mut Lookups) -> Vec<Found> {
         let module = &self.modules[id];
         let sees_private = self.is_inside(from, id);
         let mut found = Vec::new();
@@ -119,7 +119,7 @@ impl Modules {
             match &definition.kind {
                 Kind::Module(inner) => found.push(Found::Module(*inner)),
                 Kind::Item { .. } => found.push(Found::Item(module.file)),
-                Kind::Import(path) => found.extend(self.resolve_path(id, path, spaces, trail)),
+                Kind::Import(path) => found.extend(self.resolve_path(id, path, spaces, lookups)),
             }
         }
         if !found.is_empty() {
@@ -129,9 +129,9 @@ impl Modules {
             if *private && !sees_private {
                 continue;
             }
-            for target in self.resolve_path(id, path, TYPES, trail) {
+            for target in self.resolve_path(id, path, TYPES, lookups) {
                 match target {
-                    Found::Module(inner) => found.extend(self.look_up(inner, name, spaces, id, trail)),
+                    Found::Module(inner) => found.extend(self.look_up(inner, name, spaces, id, lookups)),
                     Found::Item(file) if self.is_variant(file, path, name) => found.push(Found::Item(file)),
                     Found::Item(_) | Found::Outside(_) => {}
                 }

@@ -11,13 +11,13 @@ use crate::resolve::Found;
 
 /// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Leads {
+pub enum PathTarget {
     /// An item of another file.
     File(FileId),
     /// An item outside the workspace, by its full path.
     Outside(Vec<String>),
     /// Unknown, though the path begins with `crate`, `self` or `super`.
-    Nowhere,
+    Unknown,
 }
 
 /// A path in the code.
@@ -30,7 +30,7 @@ pub struct Use {
     /// The path as it is written.
     pub path: String,
     /// Its target.
-    pub leads: Leads,
+    pub target: PathTarget,
 }
 
 /// All paths of all modules, without re-exports.
@@ -61,10 +61,10 @@ impl Finder<'_> {
         self.modules.modules[self.scope].file
     }
 
-    fn record(&mut self, path: &Path, line: usize, leads: Leads) {
+    fn record(&mut self, path: &Path, line: usize, target: PathTarget) {
         let file = self.file();
-        if leads != Leads::File(file) {
-            self.uses.push(Use { file, line, path: path.to_string(), leads });
+        if target != PathTarget::File(file) {
+            self.uses.push(Use { file, line, path: path.to_string(), target });
         }
     }
 
@@ -73,12 +73,12 @@ impl Finder<'_> {
         let found = self.modules.resolve(self.scope, path, spaces);
         let rooted = path.segments.len() > 1 && matches!(path.segments[0].as_str(), "crate" | "self" | "super");
         if found.is_empty() && rooted {
-            self.record(path, line, Leads::Nowhere);
+            self.record(path, line, PathTarget::Unknown);
         }
         for found in found {
             match found {
-                Found::Item(file) => self.record(path, line, Leads::File(file)),
-                Found::Outside(outside) => self.record(path, line, Leads::Outside(outside)),
+                Found::Item(file) => self.record(path, line, PathTarget::File(file)),
+                Found::Outside(outside) => self.record(path, line, PathTarget::Outside(outside)),
                 Found::Module(_) => {}
             }
         }
@@ -90,23 +90,23 @@ impl Finder<'_> {
         let shown = Path { global: path.global, segments: path.segments.iter().cloned().chain(["*".to_owned()]).collect() };
         let found = self.modules.resolve(self.scope, path, TYPES);
         if found.is_empty() {
-            self.record(&shown, line, Leads::Nowhere);
+            self.record(&shown, line, PathTarget::Unknown);
         }
         for found in found {
             match found {
                 Found::Module(module) => {
                     if self.modules.has_items(module, self.scope) {
                         let file = self.modules.modules[module].file;
-                        self.record(&shown, line, Leads::File(file));
+                        self.record(&shown, line, PathTarget::File(file));
                     }
                     for file in self.modules.traits_of_glob(module, self.scope) {
-                        self.record(&shown, line, Leads::File(file));
+                        self.record(&shown, line, PathTarget::File(file));
                     }
                 }
-                Found::Item(file) => self.record(&shown, line, Leads::File(file)),
+                Found::Item(file) => self.record(&shown, line, PathTarget::File(file)),
                 Found::Outside(mut outside) => {
                     outside.push("*".to_owned());
-                    self.record(&shown, line, Leads::Outside(outside));
+                    self.record(&shown, line, PathTarget::Outside(outside));
                 }
             }
         }

@@ -4,7 +4,7 @@ use weir_tidy::exceptions::{self, Group};
 use weir_tidy::finding::Finding;
 use weir_tidy::graph::Graph;
 use weir_tidy::rules::arrows::{self, Layer};
-use weir_tidy::rules::packages::{self, Foreign};
+use weir_tidy::rules::packages::{self, ExternalPackage};
 use weir_tidy::rules::{clients, commands, cycles, documents, places, size, system, words};
 use weir_tidy::workspace::{Package, Workspace};
 
@@ -202,7 +202,7 @@ fn commands_that_name_nothing_are_found() {
 
 #[test]
 fn licences_are_met_or_named() {
-    let package = |licence: &str| Foreign { name: "x".into(), version: "1.0.0".into(), licence: licence.into() };
+    let package = |licence: &str| ExternalPackage { name: "x".into(), version: "1.0.0".into(), licence: licence.into() };
     let problems = |licence: &str, allowed: &[&str]| {
         let allowed: Vec<String> = allowed.iter().map(|licence| (*licence).to_owned()).collect();
         packages::licences(&[package(licence)], &allowed)
@@ -218,7 +218,8 @@ fn licences_are_met_or_named() {
 
 #[test]
 fn incompatible_versions_are_found() {
-    let package = |name: &str, version: &str| Foreign { name: name.into(), version: version.into(), licence: "MIT".into() };
+    let package =
+        |name: &str, version: &str| ExternalPackage { name: name.into(), version: version.into(), licence: "MIT".into() };
     let found = packages::duplicates(&[
         package("a", "1.2.3"),
         package("a", "1.3.0"),

@@ -8,7 +8,7 @@ use crate::finding::Finding;
 
 /// A package of another project.
 #[derive(Clone, Debug)]
-pub struct Foreign {
+pub struct ExternalPackage {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -18,7 +18,7 @@ pub struct Foreign {
 }
 
 /// The packages of other projects in the output of `cargo metadata`.
-pub fn read(metadata: &Value) -> Vec<Foreign> {
+pub fn read(metadata: &Value) -> Vec<ExternalPackage> {
     let used: BTreeSet<&str> =
         metadata["resolve"]["nodes"].as_array().into_iter().flatten().filter_map(|node| node["id"].as_str()).collect();
     let packages = metadata["packages"].as_array().into_iter().flatten();
@@ -26,7 +26,7 @@ pub fn read(metadata: &Value) -> Vec<Foreign> {
     let foreign = foreign.filter(|package| package["id"].as_str().is_some_and(|id| used.contains(id)));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     foreign
-        .map(|package| Foreign {
+        .map(|package| ExternalPackage {
             name: text(&package["name"]),
             version: text(&package["version"]),
             licence: text(&package["license"]),
@@ -35,7 +35,7 @@ pub fn read(metadata: &Value) -> Vec<Foreign> {
 }
 
 /// Finds packages with several incompatible versions. The key is the name with the versions.
-pub fn duplicates(packages: &[Foreign]) -> Vec<Finding> {
+pub fn duplicates(packages: &[ExternalPackage]) -> Vec<Finding> {
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for package in packages {
         versions.entry(&package.name).or_default().insert(compatible(&package.version));
@@ -59,14 +59,14 @@ fn compatible(version: &str) -> &str {
 }
 
 /// The problems with licences: packages without an allowed licence, and allowed licences that no package needs.
-pub fn licences(packages: &[Foreign], allowed: &[String]) -> Vec<String> {
+pub fn licences(packages: &[ExternalPackage], allowed: &[String]) -> Vec<String> {
     let all: Vec<&str> = allowed.iter().map(String::as_str).collect();
     let uncovered = packages.iter().filter(|package| !is_allowed(&package.licence, &all));
     let mut wrong: Vec<String> =
         uncovered.map(|package| format!("{} {}: licence `{}`", package.name, package.version, package.licence)).collect();
     for licence in &all {
         let others: Vec<&str> = all.iter().filter(|other| *other != licence).copied().collect();
-        let is_needed = |package: &&Foreign| is_allowed(&package.licence, &all) && !is_allowed(&package.licence, &others);
+        let is_needed = |package: &&ExternalPackage| is_allowed(&package.licence, &all) && !is_allowed(&package.licence, &others);
         if !packages.iter().any(|package| is_needed(&package)) {
             wrong.push(format!("no package needs the licence {licence}"));
         }
