@@ -263,15 +263,15 @@ fn failing(function: &'static Function, folder: &Path) {
     println!("fired: {fired}");
 }
 
-/// Which calls of a function fail, first and last. The first pair is all of them.
+/// The calls of a function that fail, as pairs of the first and the last. The first pair is all calls.
 const CALLS: [(u64, u64); 9] = [(1, u64::MAX), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (8, 8), (16, 16), (40, 40)];
 
-/// What is called otherwise where there is a file of code.
+/// Functions that are only called if code memory is a file.
 const OF_CODE_FILES: [&str; 4] =
     ["weir::mapping::shared_file", "weir::mapping::keep_from_forks", "weir::file::in_memory", "weir::file::set_len"];
 
-/// Runs it while these calls fail, and on demand all that make a second view of anonymous memory: then there is a file of code.
-/// Returns how many calls of the function failed.
+/// Runs the program while these calls of `function` fail. Without `with_views`, all calls that map a second view of anonymous memory
+/// fail too, so that code memory is a file. Returns the number of failed calls of `function`.
 fn while_failing(function: &'static Function, calls: (u64, u64), with_views: bool, file: &Path, config: &Config) -> u64 {
     let mut faults = FaultInjection::begin();
     if !with_views {

@@ -73,15 +73,15 @@ const MODULES: &str = "\
 The modules are those in the repository. C and C++ are compiled by Zig's clang with `-O2`, Zig with `-OReleaseFast`, Rust with
 `-Copt-level=3 -Clto`, AssemblyScript with `-O3`, all for `mvp` with `bulk_memory`, `multivalue`, `mutable_globals`,
 `nontrapping_fptoint` and `sign_ext`, and with `simd128` where the name ends in `-simd`:
-[compile.py](programs/compile.py). So a row of `native` compares two C compilers as well.
+[compile.py](programs/compile.py). A row of `native` therefore also compares two C compilers.
 ";
 
 /// How the numbers are measured.
 const METHOD: &str = "\
-Each measurement is a whole process, from start to exit; every runtime runs in turn within each round. The output is compared
-with a file in the program's folder, or, where there is none, with the output of the first runtime: that of the interpreters'
-work, and of half of the work of the real programs. Steady state is the median time of all of the work less the median of half
-of it, so its noise is about twice that of the total. First output is the time to the first byte with the small arguments. Peak
+Each measurement is a whole process, from start to exit; the runtimes take turns within each round. The output is compared with
+a file in the program's folder. Where there is none (for the interpreters' work and half of the work of the real programs), it is
+compared with the output of the first runtime. Steady state is the median time of the whole work minus the median of half of it,
+so that its noise is about twice that of the total. First output is the time to the first byte with the small arguments. Peak
 memory is the largest resident set. Only ratios within one table are comparable.
 ";
 
