@@ -63,7 +63,7 @@ fn used_after(func: &Func<'_>, block: Block, value: Value) -> bool {
     false
 }
 
-/// What `block` does first with `value`, arguments of phis excluded: `true` if it uses it, `false` if it defines it.
+/// The first access of `block` to `value`, arguments of phis excluded: `true` for a use, `false` for the definition.
 fn first_mention(func: &Func<'_>, block: Block, value: Value) -> Option<bool> {
     func.block(block).insts.iter().find_map(|&inst| match () {
         () if func.op(inst) != Op::Phi && func.args(inst).contains(&value) => Some(true),

@@ -122,7 +122,7 @@ struct Visit {
     /// Number of predecessors to search, and number of those that have been.
     count: u32,
     searched: u32,
-    /// Where their results start.
+    /// The index of their first result.
     results: u32,
     /// The phi placed because of a cycle.
     phi: Option<Value>,

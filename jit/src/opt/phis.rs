@@ -99,7 +99,7 @@ struct Components {
 
 /// Scratch memory by value. `set` is cleared after each use.
 struct Graph<'s> {
-    /// Which phis belong to the current set.
+    /// The phis of the current set.
     set: &'s mut [bool],
     /// Tarjan's index: order of discovery, from 1; 0 for undiscovered phis, `DONE` for phis whose component is complete.
     index: &'s mut [u32],

@@ -12,7 +12,7 @@
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is wrong with an assignment.
+/// An error in an assignment.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CheckError {
     /// An operand's place does not satisfy its constraint.

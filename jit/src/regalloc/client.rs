@@ -187,7 +187,7 @@ pub enum Position {
     Late,
 }
 
-/// Where an operand must be.
+/// The places where an operand may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Constraint {
     /// In a register or a spill slot.
@@ -263,7 +263,7 @@ impl SlotWidth {
     }
 }
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In a physical register.

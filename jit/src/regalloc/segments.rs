@@ -4,7 +4,7 @@ use super::client::Reg;
 use super::intervals::Intervals;
 use super::point::{Point, Range};
 
-/// Where a segment is: a register, or the spill slot of its interval.
+/// The location of a segment: a register, or the spill slot of its interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
     /// Not decided yet.
@@ -24,7 +24,7 @@ pub struct Segment {
     pub start: Point,
     /// The first point after the segment.
     pub end: Point,
-    /// Where it is.
+    /// Its location.
     pub location: Location,
     /// The interval's next segment.
     pub next: Option<u32>,

@@ -116,7 +116,7 @@ pub struct Compiler {
     pub name: String,
     #[serde(default)]
     pub scope: Scope,
-    /// Of the function bodies that were compiled.
+    /// Bytes of the function bodies that were compiled.
     pub bytecode_bytes: u64,
     pub code_bytes: u64,
     /// On one thread.
@@ -454,7 +454,7 @@ pub mod tests {
         assert!(lines[2].ends_with("half of the work: z"), "{lines:?}");
     }
 
-    /// Of tables, compilers and curves.
+    /// Failures of tables, compilers and curves are all listed.
     #[test]
     fn a_document_lists_all_failures() {
         let compiler = Compiler { program: "x".into(), name: "a".into(), left_out: Some("no".into()), ..Compiler::default() };

@@ -1,27 +1,27 @@
-//! What selection needs to know of every value before it starts.
+//! The information about every value that selection needs before it starts.
 
 use crate::analysis::uses::count_uses;
 use crate::analysis::{Cfg, DefBlocks};
 use crate::ir::family::{Call, Convert, Family, Integer, Table, Terminator};
 use crate::ir::{Effect, Func, Op, Type, Value};
 
-/// ValueInfo about the values in reachable blocks, by value number.
+/// Information about the values in reachable blocks, indexed by value.
 #[derive(Debug)]
 pub struct ValueInfo {
-    /// The value whose register this one shares: see [`ValueInfo::find_aliases`]. Itself for most.
+    /// The value whose register this one shares, which for most is itself: see [`ValueInfo::find_aliases`].
     pub alias: Vec<Value>,
-    /// How often a value is used, counting the uses of its aliases.
+    /// Use counts, which include the uses of a value's aliases.
     pub uses: Vec<u32>,
-    /// i32 values whose register is read in its upper half.
+    /// Whether it is an i32 whose register is read in its upper half.
     pub upper: Vec<bool>,
-    /// The blocks of the values.
+    /// The definition blocks.
     pub def_blocks: DefBlocks,
-    /// How many instructions that may trap or write are before it in its block.
+    /// The number of instructions before it in its block that may trap or write.
     pub effects_before: Vec<u32>,
 }
 
 impl ValueInfo {
-    /// The info about `func`, whose reachable blocks are those of `cfg`.
+    /// Collects the information about `func`; `cfg` has its reachable blocks.
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> ValueInfo {
         let values = func.num_values();
         let mut info = ValueInfo {
@@ -67,8 +67,8 @@ impl ValueInfo {
         }
     }
 
-    /// `extend_u` shares its argument's register, which is zero-extended because `extend_u` requires it; `wrap` does
-    /// unless its upper half is read; and so does a phi with one argument.
+    /// Finds the values that share a register with another. `extend_u` shares its argument's register, which is zero-extended
+    /// because `extend_u` requires it. `wrap` shares it unless its upper half is read, and a phi with one argument always does.
     fn find_aliases(&mut self, func: &Func<'_>, cfg: &Cfg) {
         for &block in cfg.order() {
             for &value in &func.block(block).insts {
@@ -91,7 +91,7 @@ impl ValueInfo {
     }
 }
 
-/// The arguments of an operation whose registers are read in all 64 bits even where they are i32.
+/// The arguments of an operation whose registers are read in all 64 bits, even if they are i32.
 fn reads_upper<'f>(func: &Func<'_>, op: Op, args: &'f [Value]) -> &'f [Value] {
     let first = || &args[..1];
     let last = || &args[args.len() - 1..];
