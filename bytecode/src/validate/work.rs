@@ -1,12 +1,12 @@
 //! Estimates the work of a function: the bytes of bytecode that a call of it and an iteration of each of its loops
 //! execute.
 //!
-//! A block has a weight: how often it is executed for each time that the innermost loop around it, or the function,
-//! begins. `br` passes its weight to its label, a condition half of it, `br_table` with n labels, the default included,
-//! 1/n to each. The weight after an `end` is what was passed to the label and what falls through, and at most what it
-//! was at the beginning of the block. A loop begins with weight 1; control leaves it with the weight with which it
-//! entered. The work is the sum of the bytes, each times its weight. The bytes of a loop count for that loop alone,
-//! because each iteration is counted where it happens.
+//! A block has a weight: the number of its executions for each time that the innermost enclosing loop, or the function,
+//! begins. `br` passes its weight to its label, a conditional branch passes half of it, and `br_table` with n labels,
+//! including the default, passes 1/n to each. The weight after an `end` is the sum of what was passed to the label and
+//! what falls through, but at most the weight at the beginning of the block. A loop begins with weight 1; control
+//! leaves it with the weight with which it entered. The work is the sum of the bytes, each multiplied by its weight.
+//! The bytes of a loop count only for that loop, because each iteration is counted when it happens.
 //!
 //! Control flow is structured, so one pass finds this, with some instructions for each branch and none for any other.
 //! The builder of the side table keeps the blocks: a label has its [`Weights`], a loop its [`Around`]. Dead code has

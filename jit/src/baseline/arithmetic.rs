@@ -12,7 +12,7 @@ use crate::x64::insts::{Asm, Cond, Inst, Rm};
 use weir_bytecode::Opcode;
 
 impl Compiler<'_> {
-    /// A float as right operand: in memory if it is a constant or in its slot only.
+    /// A float as a right operand: in memory if it is a constant or only in its slot.
     fn float_rm(&mut self, popped: &mut Popped) -> Rm {
         match popped.at {
             At::Const(bits) if bits != 0 => Rm::Mem(self.float_constant(popped.kind, bits)),
@@ -42,7 +42,7 @@ impl Compiler<'_> {
 
     pub fn compare_floats(&mut self, op: FloatCompare, ty: Type) {
         let (mut b, mut a) = (self.pop(), self.pop());
-        // "Above" is false of unordered operands, "below" is not.
+        // "Above" is false for unordered operands; "below" is not.
         let (cond, swapped) = match op {
             FloatCompare::Feq => (Cond::FloatE, false),
             FloatCompare::Fne => (Cond::FloatNE, false),
@@ -83,9 +83,9 @@ impl Compiler<'_> {
         self.stencil(saturating, 0)
     }
 
-    /// Traps unless the float on top of the stack, without its fraction, is an integer of type `result`.
+    /// Traps unless the float on top of the stack, truncated, is an integer of type `result`.
     fn check_range(&mut self, signed: bool, operand: Type, result: Type) {
-        // The floats between which it is.
+        // The exclusive bounds of the float.
         let (least, most) = match (signed, result, operand) {
             (true, Type::I32, Type::F32) => (-2_147_483_904.0, 2_147_483_648.0),
             (true, Type::I32, _) => (-2_147_483_649.0, 2_147_483_648.0),
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         self.push_again(popped, reg);
     }
 
-    /// Pushes an operand again that was taken into `reg`.
+    /// Pushes an operand again that was popped into `reg`.
     fn push_again(&mut self, popped: Popped, reg: Reg) {
         match popped.at {
             At::Local(local) => self.push_copy(local),

@@ -16,10 +16,10 @@ use weir_bytecode::instrs::MemArg;
 use weir_contract::{Bounds, InstanceCtx, MemoryCtx, TrapSite};
 
 impl Compiler<'_> {
-    /// A load or a store of a value of this kind.
+    /// Compiles a load or a store of a value of this kind.
     ///
     /// # Errors
-    /// `op` is neither.
+    /// If `op` is neither.
     pub fn access(&mut self, op: Op, kind: Kind, arg: MemArg) -> Result<(), Refusal> {
         match op.family() {
             Family::Load(load) => self.load(load, kind, arg),
@@ -38,7 +38,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Loads a value of this kind; of a vector, `op` says how many bytes.
+    /// Loads a value of this kind; for a vector, `op` gives the number of bytes.
     pub fn load(&mut self, op: Load, kind: Kind, arg: MemArg) {
         let float = kind.class() == Class::Float;
         let (asm, width, bytes) = match op {
@@ -76,7 +76,7 @@ impl Compiler<'_> {
         self.store_popped_value(&mut value, &mut address, width, arg);
     }
 
-    /// Stores an operand, of which `width` says how much.
+    /// Stores as much of an operand as `width` says.
     pub fn store_popped_value(&mut self, value: &mut Popped, address: &mut Popped, width: Width, arg: MemArg) {
         let float = value.kind.class() == Class::Float;
         let immediate = self.immediate(*value).filter(|_| width != Width::X);
@@ -100,7 +100,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The place of an access of `bytes` bytes, after a bounds check if it needs one.
+    /// The address of an access of `bytes` bytes, after a bounds check if it needs one.
     pub fn address(&mut self, address: &mut Popped, arg: MemArg, bytes: u32) -> Mem {
         let ty = &self.module.memories[arg.memory as usize];
         match Bounds::of(ty, arg.offset, self.request.options.guard_regions) {
@@ -133,13 +133,13 @@ impl Compiler<'_> {
         SCRATCH
     }
 
-    /// `dst ← [base + offset]`, a pointer or a 64-bit number of the runtime's.
+    /// `dst ← [base + offset]`, a pointer or a 64-bit number of the runtime.
     pub fn load_field(&mut self, dst: Reg, base: Reg, offset: usize) {
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset as i32)));
     }
 
-    /// Computes `address + offset + bytes` in `r11`, traps if that exceeds the memory's length, and returns the place that is `bytes`
-    /// below it.
+    /// Computes `address + offset + bytes` in `r11`, traps if that exceeds the memory's length, and returns the memory operand
+    /// that is `bytes` lower.
     fn checked(&mut self, address: &mut Popped, arg: MemArg, bytes: u32, memory64: bool) -> Mem {
         let trap = Trap::MemoryOutOfBounds;
         let index = self.extended(address);
@@ -147,7 +147,7 @@ impl Compiler<'_> {
         self.load_field(record, abi::INSTANCE, self.layout.memory(arg.memory) as usize);
         match arg.offset.checked_add(bytes.into()) {
             None => {
-                // No address is low enough; the store's address, never null, makes the condition.
+                // Every address is out of bounds. The store's address, which is never null, makes the condition true.
                 let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
                 self.emit(&Inst::new(Asm::Cmp, Width::Q).mem(store).imm(0));
                 self.trap_if(Cond::NE, trap);
@@ -183,7 +183,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Bytes of an access of this width.
+/// The number of bytes of an access with this width.
 pub fn bytes_of(width: Width) -> u32 {
     match width {
         Width::B => 1,

@@ -1,9 +1,10 @@
 //! Pinned locals: registers that locals keep around an innermost loop.
 //!
-//! At the head of a loop every value is in its slot. Without pins a local that the loop writes would go through memory in each iteration,
-//! which takes four to five cycles. A pinned local is in its register whenever the head is reached, as a copy of its slot. Within the
-//! loop the register is taken for nothing else while another is free, and what is written to the local goes there. So the copies at the
-//! joins within the loop agree. Only the back edges have to be right for the code to be: they load what was moved elsewhere.
+//! At a loop header every value is in its slot. Without pins, a local that the loop writes would go through memory in
+//! each iteration, which takes four to five cycles. A pinned local is in its register whenever the header is reached,
+//! as a copy of its slot. Within the loop, the register is used for other values only if no other is free, and values
+//! written to the local go there, so that the copies at joins within the loop agree. Correctness depends only on the
+//! back edges, which load a pinned local again if it was moved elsewhere.
 
 use super::compiler::Compiler;
 use super::values::{At, Kind, PinnedLocals, Pins, Popped, Set};
@@ -13,28 +14,30 @@ use smallvec::SmallVec;
 use weir_bytecode::Opcode;
 use weir_bytecode::opcodes::{Control, Effect};
 
-/// Registers of pins, those that instructions and calls need least first. Loops with calls have only the first [`PRESERVED_PINS`].
+/// The registers of pins, in the order of least need by instructions and calls. Loops with calls use only the first
+/// [`PRESERVED_PINS`].
 const INT_PINS: [Reg; 6] = [Reg::int(12), Reg::int(13), Reg::int(10), Reg::int(9), Reg::int(8), Reg::int(6)];
 const FLOAT_PINS: [Reg; 6] = [Reg::float(14), Reg::float(13), Reg::float(12), Reg::float(11), Reg::float(10), Reg::float(9)];
-/// The pins that calls preserve.
+/// The number of pins that calls preserve.
 const PRESERVED_PINS: usize = 2;
 
-/// The most instructions of a loop with pins. In a longer one going through memory delays little, and looking for locals takes time.
+/// The maximum number of instructions of a loop with pins. In a longer loop, memory delays little, and searching for
+/// locals takes time.
 const LONGEST: usize = 512;
-/// The most locals that are considered.
+/// The maximum number of locals that are considered.
 const CONSIDERED: usize = 24;
 
-/// What a loop does with a local.
+/// The accesses of a loop to a local.
 struct Use {
     local: u32,
     count: u32,
     written: bool,
-    /// Whether the first access is a read, so that the value comes from before the loop or from the iteration before.
+    /// Whether the first access is a read, so that the value comes from before the loop or from the previous iteration.
     read_first: bool,
 }
 
 impl Compiler<'_> {
-    /// Chooses the pins of the loop whose body begins here, and loads them; everything is stored. Returns them.
+    /// Chooses the pins of the loop whose body begins here, loads and returns them. Everything must be stored.
     pub fn pin(&mut self, label: usize) {
         debug_assert!(self.pins.list.is_empty());
         let list = self.choose_pins();
@@ -61,15 +64,15 @@ impl Compiler<'_> {
         self.pins = Pins { label, list, set };
     }
 
-    /// The loop with this label ends.
+    /// Removes the pins at the end of the loop with this label.
     pub fn unpin(&mut self, label: usize) {
         if self.pins.label == label {
             self.pins = Pins::default();
         }
     }
 
-    /// Before a jump to the head of the loop with this label: puts pinned locals where the head expects them. Everything is stored. The
-    /// flags are kept.
+    /// Moves pinned locals to the registers in which the header expects them, before a jump to the header of the loop with this
+    /// label. Everything must be stored. Preserves the flags.
     pub fn settle(&mut self, label: usize) {
         if self.pins.label != label {
             return;
@@ -101,13 +104,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// The register that a local is pinned to.
+    /// The register of a pinned local.
     pub fn pin_of(&self, local: usize) -> Option<Reg> {
         self.pins.list.iter().find(|pin| pin.0 as usize == local).map(|pin| pin.1)
     }
 
-    /// The pinned register of the local that the next instruction writes, if nothing else needs its value: the place for the result of
-    /// the current instruction. The current instruction may read it.
+    /// The pinned register of the local that the next instruction writes, if the old value is no longer needed: the destination
+    /// for the result of the current instruction, which may still read it.
     pub fn destination(&self, class: Class) -> Option<Reg> {
         if self.pins.list.is_empty() {
             return None;
@@ -126,7 +129,7 @@ impl Compiler<'_> {
     fn choose_pins(&self) -> PinnedLocals {
         let mut pins = SmallVec::new();
         let Some((mut uses, calls)) = self.uses_in_loop() else { return pins };
-        // What goes through memory otherwise comes before what would only be loaded.
+        // Locals that would otherwise go through memory come before those that would only be loaded.
         uses.sort_by_key(|of| std::cmp::Reverse((of.written, of.count)));
         let count = if calls { PRESERVED_PINS } else { INT_PINS.len() };
         let (mut ints, mut floats) = (INT_PINS[..count].iter(), FLOAT_PINS[..if calls { 0 } else { FLOAT_PINS.len() }].iter());
@@ -140,7 +143,8 @@ impl Compiler<'_> {
         pins
     }
 
-    /// The locals that the loop whose body begins here uses, and whether it calls something; `None` if it contains loops or is long.
+    /// The locals that the loop whose body begins here uses, and whether the loop contains calls; `None` if it contains loops
+    /// or is too long.
     fn uses_in_loop(&self) -> Option<(SmallVec<[Use; CONSIDERED]>, bool)> {
         let (mut uses, mut calls): (SmallVec<[Use; CONSIDERED]>, bool) = (SmallVec::new(), false);
         let (mut reader, mut open) = (self.reader.clone(), 1);

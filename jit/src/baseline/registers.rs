@@ -1,4 +1,4 @@
-//! The locals and operands while code is written: taking operands into registers, giving results back, storing.
+//! The state of locals and operands while code is written: moving operands to registers, pushing results, storing.
 
 use super::compiler::Compiler;
 use super::frame::{FLOAT_SCRATCH, FLOATS, PRESERVED, SCRATCH, scratch_of};
@@ -6,7 +6,7 @@ use super::values::{At, Copies, Kind, Popped, Set, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::insts::{Asm, Inst, Mem, Width};
 
-/// How many operands are searched for copies of a local.
+/// The number of operands that are searched for copies of a local.
 const NEAR: usize = 64;
 
 impl Compiler<'_> {
@@ -39,7 +39,7 @@ impl Compiler<'_> {
         self.push_at(self.values[local as usize].kind, At::Local(local));
     }
 
-    /// Pushes an operand whose slot holds it.
+    /// Pushes an operand that is in its slot.
     pub fn push_stored(&mut self, kind: Kind) {
         self.values.push(Value { kind, at: At::Slot, stored: true });
         if self.unstored_from == self.values.len() - 1 {
@@ -47,7 +47,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Takes the top operand. A register that it was in stays locked for the current instruction.
+    /// Pops the top operand. Its register, if it has one, stays locked for the current instruction.
     pub fn pop(&mut self) -> Popped {
         let index = self.values.len() - 1;
         debug_assert!(index >= self.locals);
@@ -62,7 +62,7 @@ impl Compiler<'_> {
             At::Local(local) => {
                 self.copies[local as usize] -= 1;
                 self.unread -= 1;
-                // Until it is read, nothing else may take the local's register.
+                // Until the copy is read, the local's register must not be taken.
                 if let At::Reg(reg) = self.values[local as usize].at {
                     self.registers.locked.insert(reg);
                 }
@@ -72,7 +72,7 @@ impl Compiler<'_> {
         Popped { kind, at, index }
     }
 
-    /// Takes the top operand and forgets it.
+    /// Pops the top operand without using it.
     pub fn drop(&mut self) {
         let popped = self.pop();
         if let At::Reg(reg) = popped.at {
@@ -80,12 +80,12 @@ impl Compiler<'_> {
         }
     }
 
-    /// The end of an instruction.
+    /// Unlocks all registers at the end of an instruction.
     pub fn unlock(&mut self) {
         self.registers.locked = Set::EMPTY;
     }
 
-    /// The bits of an operand that is constant.
+    /// The bits of a constant operand.
     pub fn constant(&self, popped: Popped) -> Option<u64> {
         match popped.at {
             At::Const(bits) => Some(bits),
@@ -97,7 +97,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A constant operand as an immediate, if 32 bits can hold it.
+    /// A constant operand as an immediate, if it fits in 32 bits.
     pub fn immediate(&self, popped: Popped) -> Option<i64> {
         let bits = self.constant(popped)?;
         match popped.kind.width() {
@@ -121,7 +121,7 @@ impl Compiler<'_> {
         self.fresh_of(self.allocatable(class))
     }
 
-    /// One of `set`.
+    /// A register of `set`.
     pub fn fresh_of(&mut self, set: Set) -> Reg {
         // Pinned registers come last.
         let others = set.without(self.pins.set);
@@ -139,8 +139,8 @@ impl Compiler<'_> {
         reg
     }
 
-    /// Makes sure that `reg` holds nothing, and locks it. What an operand of the current instruction has there is moved elsewhere:
-    /// `operands` are told.
+    /// Frees `reg` and locks it. If an operand of the current instruction is there, it is moved elsewhere, and updated in
+    /// `operands`.
     pub fn claim(&mut self, reg: Reg, operands: &mut [&mut Popped]) {
         if self.registers.owned.contains(reg) {
             self.evict(reg);
@@ -164,7 +164,7 @@ impl Compiler<'_> {
         self.registers.unextended.remove(reg);
     }
 
-    /// Stores what is in `reg` if it is not stored, and forgets that it is there.
+    /// Stores the value in `reg` if it is not stored, and frees the register.
     pub fn evict(&mut self, reg: Reg) {
         let index = self.registers.owner(reg);
         if !self.values[index].stored {
@@ -174,7 +174,7 @@ impl Compiler<'_> {
         self.registers.owned.remove(reg);
     }
 
-    /// The operand in a register that is only to be read.
+    /// The operand in a register that is only read.
     pub fn reg(&mut self, popped: &mut Popped) -> Reg {
         let reg = match popped.at {
             At::Reg(reg) => return reg,
@@ -194,7 +194,7 @@ impl Compiler<'_> {
         reg
     }
 
-    /// The register of a local, which it keeps.
+    /// The register of a local, which stays the local's.
     fn local_reg(&mut self, popped: &mut Popped, local: usize) -> Reg {
         let Value { kind, at, stored } = self.values[local];
         let reg = match at {
@@ -259,7 +259,7 @@ impl Compiler<'_> {
         pin
     }
 
-    /// Copies a register with what is known of its upper half.
+    /// Copies a register, and what is known of its upper half.
     pub fn copy(&mut self, to: Reg, from: Reg) {
         if to == from {
             return;
@@ -282,7 +282,7 @@ impl Compiler<'_> {
         reg
     }
 
-    /// Lets a register go that the current instruction needs no more.
+    /// Releases a register that the current instruction no longer needs.
     pub fn release(&mut self, reg: Reg) {
         if !self.registers.owned.contains(reg) {
             self.registers.locked.remove(reg);
@@ -307,7 +307,7 @@ impl Compiler<'_> {
 
     // Moves
 
-    /// Puts a constant into a register; the flags are kept.
+    /// Loads a constant into a register and preserves the flags.
     pub fn load_constant(&mut self, reg: Reg, kind: Kind, bits: u64) {
         match kind {
             Kind::I32 | Kind::I64 | Kind::Ref => {
@@ -348,7 +348,7 @@ impl Compiler<'_> {
         self.values[index].stored = true;
     }
 
-    /// Stores a constant to the slot with this index; the flags are kept.
+    /// Stores a constant to the slot with this index and preserves the flags.
     fn store_constant(&mut self, kind: Kind, bits: u64, index: usize) {
         let mem = self.slots.mem(index);
         let immediate = match kind.width() {
@@ -370,7 +370,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Puts an operand into a register of its class, whatever that held.
+    /// Moves an operand to a register of its class, whose old value is lost.
     pub fn move_to(&mut self, popped: Popped, to: Reg) {
         match popped.at {
             At::Reg(reg) => self.copy(to, reg),
@@ -388,7 +388,7 @@ impl Compiler<'_> {
 
     // Storing
 
-    /// Stores every local, and the operands below `height`. The flags are kept.
+    /// Stores every local, and the operands below `height`. Preserves the flags.
     pub fn flush_below(&mut self, height: usize) {
         for local in std::mem::take(&mut self.unstored_locals) {
             self.store(local as usize);
@@ -399,7 +399,7 @@ impl Compiler<'_> {
         self.unstored_from = self.unstored_from.max(height.min(self.values.len()));
     }
 
-    /// Stores everything. The flags are kept.
+    /// Stores everything. Preserves the flags.
     pub fn flush(&mut self) {
         self.flush_below(self.values.len());
     }
@@ -439,10 +439,10 @@ impl Compiler<'_> {
         self.unread -= 1;
     }
 
-    /// Stores the operands that are unread copies of locals: before code that may or may not write the locals.
+    /// Stores the operands that are unread copies of locals, before code that may or may not write the locals.
     pub fn store_copies(&mut self) {
-        // Only down to the lowest copy: what is above it was pushed after the last time, so that the time is proportional to that of
-        // pushing.
+        // The search ends at the lowest copy. All operands above it were pushed since the last search, so that its time is
+        // proportional to that of pushing.
         let (mut lowest, mut left) = (self.values.len(), self.unread);
         while left > 0 {
             lowest -= 1;
@@ -458,12 +458,12 @@ impl Compiler<'_> {
 
     // Locals
 
-    /// Gives the operands that are unread copies of `local` values of their own, because it is about to be written.
+    /// Gives the operands that are unread copies of `local` values of their own, before the local is written.
     fn detach_copies(&mut self, local: usize) {
         let mut index = self.values.len();
         while self.copies[local] > 0 {
             index -= 1;
-            // Far down: looking at all of them for each local would take quadratic time.
+            // Too far down: searching all operands for each local would take quadratic time.
             if self.values.len() - index > NEAR {
                 return self.store_copies();
             }
@@ -478,7 +478,7 @@ impl Compiler<'_> {
                 At::Reg(reg)
                     if self.copies[local] == 0 && !self.registers.locked.contains(reg) && !self.pins.set.contains(reg) =>
                 {
-                    // The local's value is gone with its register: it is being replaced.
+                    // The local's value is lost with its register, because it is being replaced.
                     (self.values[local].at, self.values[local].stored) = (At::Slot, true);
                     self.registers.give(reg, index);
                     At::Reg(reg)
@@ -531,7 +531,7 @@ impl Compiler<'_> {
 
     // Joins
 
-    /// Forgets what registers hold of `set`: all of it is stored.
+    /// Frees the registers of `set`, all of whose values are stored.
     pub fn forget(&mut self, set: Set) {
         for reg in self.registers.owned.and(set).iter() {
             let index = self.registers.owner(reg);
@@ -541,12 +541,12 @@ impl Compiler<'_> {
         }
     }
 
-    /// Forgets what a call destroys.
+    /// Frees the registers that a call clobbers.
     pub fn forget_clobbered(&mut self) {
         self.forget(self.registers.owned.without(PRESERVED));
     }
 
-    /// The state where nothing is reached: there are `height` values, all in their slots.
+    /// The state in unreachable code: `height` values, all in their slots.
     pub fn forget_all(&mut self, height: usize) {
         for reg in self.registers.owned.iter() {
             let index = self.registers.owner(reg);
@@ -569,7 +569,7 @@ impl Compiler<'_> {
         self.unstored_from = self.values.len();
     }
 
-    /// The registers hold these copies and nothing else; everything is stored.
+    /// Sets the registers to these copies; everything is stored.
     pub fn restore(&mut self, copies: &Copies) {
         debug_assert!(self.registers.owned.is_empty());
         for (reg, index) in copies.iter() {

@@ -1,8 +1,8 @@
-//! What the compiler knows of the locals and operands of the frame while it goes through a body: where each is, besides its slot.
+//! The state of the frame's locals and operands during compilation: the place of each besides its slot.
 //!
-//! Every local and operand has its slot in the interpreter's frame. A value is *stored* if its slot holds it; a register that holds a
-//! stored value is a copy and may be forgotten at any time. Constants and unread copies of locals take neither register nor slot until
-//! something asks for them; such a value is never stored.
+//! Every local and operand has its slot in the interpreter's frame. A value is *stored* if its slot holds it. A
+//! register that holds a stored value is a copy and may be reused at any time. Constants and unread copies of locals
+//! take neither a register nor a slot until they are needed; such a value is not stored.
 
 use crate::ir::Type;
 use crate::regalloc::{Class, Reg};
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// How much of a register and of a slot it takes.
+    /// The number of bits that it takes in a register and in a slot.
     pub fn width(self) -> Width {
         match self {
             Kind::I32 | Kind::F32 => Width::D,
@@ -64,16 +64,16 @@ impl Kind {
     }
 }
 
-/// Where a value is, besides its slot.
+/// The place of a value besides its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At {
-    /// Nowhere else.
+    /// In its slot only.
     Slot,
-    /// Nowhere: these are its bits.
+    /// In no place: it is a constant with these bits.
     Const(u64),
     /// In this register.
     Reg(Reg),
-    /// Where this local is, whose value it has; of operands only.
+    /// In the place of this local, whose value it has. Only for operands.
     Local(u32),
 }
 
@@ -86,12 +86,12 @@ pub struct Value {
     pub stored: bool,
 }
 
-/// An operand that has been taken off the stack.
+/// An operand that was popped.
 #[derive(Clone, Copy, Debug)]
 pub struct Popped {
     pub kind: Kind,
     pub at: At,
-    /// The index that it had among the values, whose slot holds it if `at` says so.
+    /// The index that it had among the values. Its slot holds it if `at` says so.
     pub index: usize,
 }
 
@@ -155,15 +155,15 @@ impl Set {
 /// The registers, and what they hold.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    /// By number, the index of the value that the register holds, if it is in `owned`.
+    /// By number, the index of the value in the register, if the register is in `owned`.
     owner: [u32; 48],
     /// Registers that hold a value.
     pub owned: Set,
-    /// Registers in use by the current instruction: not to be taken for anything else.
+    /// Registers in use by the current instruction, which must not be taken.
     pub locked: Set,
     /// General-purpose registers that hold an i32 and whose upper half is unspecified.
     pub unextended: Set,
-    /// Where the search for a register to free goes on.
+    /// Where the search for a register to free continues.
     clock: u32,
 }
 
@@ -189,7 +189,7 @@ impl Registers {
         set.without(self.owned).without(self.locked).first()
     }
 
-    /// The register of `set` to free next, all of which hold something: each in turn.
+    /// The next register of `set` to free; all of them hold values, and each has its turn.
     pub fn victim(&mut self, set: Set) -> Reg {
         let candidates = set.without(self.locked);
         debug_assert!(!candidates.is_empty(), "an instruction uses few registers");
@@ -214,7 +214,7 @@ pub struct Pins {
     pub set: Set,
 }
 
-/// What registers hold where a label is reached: copies of stored values.
+/// The contents of registers at a label: copies of stored values.
 #[derive(Clone, Debug)]
 pub struct Copies {
     owner: [u32; 48],
@@ -223,7 +223,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// The copies that there are of locals and of the operands below `height`.
+    /// The copies of locals and of the operands below `height`.
     pub fn of(registers: &Registers, height: usize) -> Copies {
         let mut owned = registers.owned;
         for reg in registers.owned.iter().filter(|&reg| registers.owner(reg) >= height) {
@@ -232,7 +232,7 @@ impl Copies {
         Copies { owner: registers.owner, owned, unextended: registers.unextended }
     }
 
-    /// Keeps what both ways have.
+    /// Keeps the copies that both states have.
     pub fn meet(&mut self, other: &Copies) {
         let mut owned = self.owned.and(other.owned);
         for reg in owned.iter() {
@@ -244,7 +244,7 @@ impl Copies {
         self.unextended = self.unextended.or(other.unextended);
     }
 
-    /// The registers with what they hold.
+    /// The registers with their contents.
     pub fn iter(&self) -> impl Iterator<Item = (Reg, usize)> {
         self.owned.iter().map(|reg| (reg, self.owner[reg.number()] as usize))
     }
@@ -254,7 +254,7 @@ impl Copies {
         self.unextended
     }
 
-    /// Without a register.
+    /// Removes a register.
     pub fn forget(&mut self, reg: Reg) {
         self.owned.remove(reg);
     }

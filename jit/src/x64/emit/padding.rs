@@ -1,32 +1,34 @@
-//! Where blocks begin: padding that keeps what [layout](crate::mir::layout) calls packed within few cache lines, and padding that
-//! is requested by [`Padding`].
+//! Padding before blocks: it keeps blocks that [layout](crate::mir::layout) has packed within few cache lines, and
+//! implements the padding that [`Padding`] requests.
 //!
-//! Padding comes before the blocks whose length decides about it. So these blocks are emitted twice, first into a second buffer.
-//! There a jump back to a block outside of them takes the long form: the length may be too large by some bytes, never too small.
+//! Padding depends on the length of the blocks after it. These blocks are therefore emitted twice, first into a second
+//! buffer. There, a jump back to another block takes the long form, so that the length may be a few bytes too large but
+//! is never too small.
 
 use super::Emitter;
 use crate::mir::{Layout, Packed};
 use crate::request::{PadAt, Padding};
 
-/// Bytes of a cache line.
+/// The number of bytes in a cache line.
 const LINE: usize = 64;
-/// A loop is padded with at most this many bytes.
+/// The maximum padding before a loop.
 const MAX_LOOP_PADDING: usize = 31;
 /// A longer loop begins at a multiple of `LARGE_LOOP_ALIGNMENT`, whatever lines it needs.
 const LARGE_LOOP: usize = 256;
 const LARGE_LOOP_ALIGNMENT: usize = 16;
 
-/// A seed shifts return points by fewer bytes than this, which are executed, and functions and arms by fewer than the other.
+/// With a seed, return points are shifted by fewer bytes than this, because the padding is executed; functions and arms
+/// by fewer than the other limit.
 const MAX_RETURN_SHIFT: usize = 8;
 const MAX_SHIFT: usize = 64;
 
-/// Padding at `offset` before `size` bytes that are in one line then. None if they are longer.
+/// The padding at `offset` that puts `size` bytes into one line. It is 0 if they are longer.
 fn in_one_line(offset: usize, size: usize) -> usize {
     let begin = offset % LINE;
     if size > LINE || begin + size <= LINE { 0 } else { LINE - begin }
 }
 
-/// Padding at `offset` before a loop of `size` bytes.
+/// The padding at `offset` before a loop of `size` bytes.
 fn before_loop(offset: usize, size: usize) -> usize {
     if size > LARGE_LOOP {
         return offset.wrapping_neg() % LARGE_LOOP_ALIGNMENT;
@@ -37,7 +39,7 @@ fn before_loop(offset: usize, size: usize) -> usize {
 }
 
 impl<'c> Emitter<'c> {
-    /// About how many bytes are put before such blocks.
+    /// The approximate padding before such blocks.
     pub(super) fn expected_padding(packed: Packed) -> u32 {
         match packed {
             Packed::Dispatch(_) => LINE as u32 / 2,
@@ -69,7 +71,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// About how many bytes the blocks at `position` and after it take, `blocks` together.
+    /// The approximate total size of `blocks` blocks from `position` on.
     fn size(&mut self, position: usize, blocks: u32) -> usize {
         let end = position + blocks as usize;
         let expected = |position: usize| self.expected?.get(*self.layout.blocks.get(position)? as usize);
@@ -94,7 +96,7 @@ impl<'c> Emitter<'c> {
         size
     }
 
-    /// The padding that is requested at such places.
+    /// Adds the padding that is requested for such a place.
     pub(super) fn pad_at(&mut self, place: PadAt) {
         if let Some((_, bytes)) = self.padding.after.filter(|after| after.0 == place) {
             self.nops(bytes as usize);
@@ -107,7 +109,7 @@ impl<'c> Emitter<'c> {
         self.pad_at(PadAt::Function);
     }
 
-    /// Whether the block at this position is reached by an indirect jump and not from the block before it.
+    /// Whether the block at this position is reached by an indirect jump, but not from the block before it.
     fn is_arm(&self, position: usize) -> bool {
         let Layout { blocks, targets, .. } = self.layout;
         let goes_to =
@@ -118,7 +120,8 @@ impl<'c> Emitter<'c> {
             && blocks.iter().any(|&from| dispatches_to(from))
     }
 
-    /// Shifts what follows by fewer than `limit` bytes, if there is a seed. `place` distinguishes the places of a function.
+    /// If there is a seed, shifts the following code by fewer than `limit` bytes. `place` distinguishes the places in a
+    /// function.
     fn shift(&mut self, place: u32, limit: usize) {
         let Some(seed) = self.padding.seed else { return };
         // The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -128,7 +131,7 @@ impl<'c> Emitter<'c> {
         self.nops((hash >> 32) as usize % limit);
     }
 
-    /// Instructions of `bytes` bytes that do nothing.
+    /// Emits `bytes` bytes of instructions without effect.
     pub(super) fn nops(&mut self, mut bytes: usize) {
         // The recommended ones of 1 to 9 bytes.
         const NOPS: [&[u8]; 9] = [
@@ -214,7 +217,7 @@ mod tests {
         code
     }
 
-    /// Offset of the latch, of the end of the indirect jump, and of its targets.
+    /// The offsets of the latch, of the end of the indirect jump, and of its targets.
     fn places(code: &Code, padding: Padding) -> (usize, usize, Vec<usize>) {
         let frame = Frame::of(code).unwrap();
         let (needed, expected) = (flags_needed(code), expected_offsets(code, &frame));
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(with(PadAt::Head).0, latch + 3);
         assert_eq!(with(PadAt::Jump).1 - with(PadAt::Jump).0, end - latch + 3);
         assert_eq!(with(PadAt::Function).0, latch + 3);
-        // The latch is an arm, too, and so the first one to be moved.
+        // The latch is an arm too, and therefore the first one to be moved.
         let moved: Vec<usize> = with(PadAt::Arms).2.iter().zip(&arms).map(|(with, without)| with - without).collect();
         assert_eq!(moved, [15, 12, 9, 6, 3, 18]);
     }
