@@ -11,6 +11,7 @@ pub mod construct;
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
 pub mod explore;
+pub mod form;
 pub mod graph;
 mod hash_table;
 pub mod ir;

@@ -3,12 +3,12 @@
 //! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
 //! `build`, the passes of the optimiser in their order, and those of a back end; the baseline compiler is one phase.
 //! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests use this driver: they differ in the
-//! [`Form`] that they begin with, the phases that they name and the [`Observer`]. There is one exception: a stencil of the baseline
-//! compiler, which is made within a phase, calls construction and the native back end itself, and may end after `lower`. It verifies
-//! the results with the same functions.
+//! [`Form`] that they begin with, the phases that they name and the [`Observer`]. A stencil of the baseline compiler is a function of
+//! its own, which the driver compiles within the phase `baseline`; the time of that phase includes it.
 
 use crate::baseline::{self, Stencils};
 use crate::construct::{BuildStats, build};
+pub use crate::form::{Form, Observer};
 use crate::ir::Func;
 use crate::mir::{allocate, layout, verify};
 use crate::opt::{self, Changed, Pass, passes};
@@ -17,19 +17,6 @@ use crate::x64;
 use bumpalo::Bump;
 use std::ops::ControlFlow;
 use std::time::Instant;
-
-/// What a function is while it is compiled.
-#[derive(Debug)]
-pub enum Form<'a> {
-    /// Bytecode of the request's module, whose SSA is built in this arena.
-    Bytecode(&'a Bump),
-    /// SSA.
-    Ssa(Func<'a>),
-    /// Instructions of the native back end.
-    Machine(x64::Code),
-    /// Bytes.
-    Bytes(Compiled),
-}
 
 /// A function on its way through the phases.
 pub struct Unit<'r, 'a> {
@@ -163,19 +150,6 @@ pub fn back(backend: Backend) -> &'static [Phase] {
     }
 }
 
-/// Sees a function after each phase.
-pub trait Observer {
-    /// After a phase ran, and changed the function if it is a pass. Breaking stops the compilation there.
-    fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()>;
-}
-
-/// Nothing is observed.
-impl Observer for () {
-    fn after(&mut self, _: &'static str, _: &Form<'_>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
 /// The phases between a form and the end of a compilation by this back end; for SSA, those of the back end alone.
 pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + use<> {
     let (front, back) = match form {
@@ -199,7 +173,7 @@ pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + 
 pub fn run(
     unit: &mut Unit<'_, '_>,
     phases: impl IntoIterator<Item = Phase>,
-    observer: &mut impl Observer,
+    observer: &mut (impl Observer + ?Sized),
 ) -> Result<ControlFlow<()>, Refusal> {
     for phase in phases {
         let start = Instant::now();
@@ -248,8 +222,22 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
 fn run_baseline(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     let Form::Bytecode(_) = unit.form else { panic!("the baseline compiler takes bytecode, not {:?}", unit.form) };
-    unit.form = Form::Bytes(baseline::compile(request, &mut unit.stencils)?);
+    unit.form = Form::Bytes(baseline::compile(request, &mut unit.stencils, run_native)?);
     Ok(())
+}
+
+/// Compiles by the native back end, without passes, as far as `observer` lets it.
+pub(crate) fn run_native(request: &Request<'_>, observer: &mut dyn Observer) -> Result<Option<Compiled>, Refusal> {
+    let arena = Bump::new();
+    let mut unit = Unit::new(request, Form::Bytecode(&arena), Bump::new());
+    let phases = std::iter::once(BUILD).chain(NATIVE.iter().copied());
+    if run(&mut unit, phases, observer)?.is_break() {
+        return Ok(None);
+    }
+    match unit.form {
+        Form::Bytes(compiled) => Ok(Some(compiled)),
+        form => unreachable!("the native back end ends with bytes, not with {form:?}"),
+    }
 }
 
 fn verify_ssa(unit: &Unit<'_, '_>) -> Result<(), String> {

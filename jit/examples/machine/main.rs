@@ -46,7 +46,7 @@ fn load(file: &str) -> Result<Module, String> {
 fn hashes(name: &str, module: &Module) -> Result<(), String> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut cx = Context::default();
-    for configuration in requests::configurations(false) {
+    for configuration in requests::configurations(false).into_iter().chain(requests::of_baseline()) {
         let funcs = module.imported_funcs..module.imported_funcs + module.bodies.len() as u32;
         let mut written = Ok(());
         requests::each(module, funcs, &configuration, |request| {

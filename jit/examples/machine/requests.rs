@@ -1,4 +1,5 @@
-//! Every compilation of a module: each function by call and from each of its loops, under each configuration.
+//! Every compilation of a module: each function by call and, unless the baseline compiler is asked, from each of its loops, under
+//! each configuration.
 
 use bumpalo::Bump;
 use weir_bytecode::Module;
@@ -11,21 +12,35 @@ use weir_jit::{Backend, Options, Request};
 pub struct Configuration {
     /// Its name in listings.
     pub name: &'static str,
+    /// The compiler.
+    pub backend: Backend,
     /// The options.
     pub options: Options,
     /// Whether branches have probabilities, made up from their pcs.
     pub profiled: bool,
 }
 
-/// Configurations that give different machine code; `verify` as given.
+/// Configurations that give different machine code of the native back end; `verify` as given.
 pub fn configurations(verify: bool) -> Vec<Configuration> {
     let options = || Options { verify, ..Options::default() };
-    let configuration = |name, options, profiled| Configuration { name, options, profiled };
+    let backend = Backend::Native;
+    let configuration = |name, options, profiled| Configuration { name, backend, options, profiled };
     vec![
         configuration("default", options(), false),
         configuration("profile", options(), true),
         configuration("metered", Options { fuel: true, poll: true, lines: true, ..options() }, false),
         configuration("no-signals", Options { signals: false, guard_regions: false, ..options() }, true),
+    ]
+}
+
+/// Configurations that give different machine code of the baseline compiler.
+pub fn of_baseline() -> Vec<Configuration> {
+    let configuration = |name, options| Configuration { name, backend: Backend::Baseline, options, profiled: false };
+    let options = Options::default;
+    vec![
+        configuration("baseline", options()),
+        configuration("baseline metered", Options { fuel: true, poll: true, canonical_nans: true, ..options() }),
+        configuration("baseline no-signals", Options { signals: false, guard_regions: false, ..options() }),
     ]
 }
 
@@ -36,10 +51,11 @@ pub fn each(module: &Module, funcs: impl Iterator<Item = u32>, configuration: &C
     let mut arena = Bump::new();
     for func in funcs {
         let loops = module.body(func).into_iter().flat_map(|body| body.loops.iter().map(|info| Entry::Osr(info.pc)));
+        let loops = loops.filter(|_| configuration.backend != Backend::Baseline);
         let entries: Vec<Entry> = std::iter::once(Entry::Call).chain(loops).collect();
         let profile = configuration.profiled.then(|| made_up(module, func, options, &mut arena));
         for entry in entries {
-            let (backend, profile) = (Backend::Native, profile.as_ref());
+            let (backend, profile) = (configuration.backend, profile.as_ref());
             f(&Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options });
         }
     }

@@ -5,6 +5,7 @@ use super::label::Label;
 use super::parts::{Cold, Head, JumpTable};
 use super::stencil::{Stencils, Subroutine};
 use super::values::{Pins, Registers, Set, Value};
+use crate::form::Compile;
 use crate::mir::pool::Pool;
 use crate::request::{Reloc, Request, TrapEntry};
 use crate::x64::encode::Bytes;
@@ -21,6 +22,8 @@ pub struct Compiler<'c> {
     pub layout: Layout,
     pub slots: Slots,
     pub stencils: &'c mut Stencils,
+    /// Compiles the function of a stencil.
+    pub native: Compile,
     pub reader: Reader<'c>,
     /// Offset of the instruction being compiled.
     pub pc: u32,
@@ -59,7 +62,7 @@ pub struct Compiler<'c> {
 
 impl<'c> Compiler<'c> {
     /// Before the first instruction.
-    pub fn new(request: &'c Request<'c>, body: &'c FuncBody, stencils: &'c mut Stencils) -> Compiler<'c> {
+    pub fn new(request: &'c Request<'c>, body: &'c FuncBody, stencils: &'c mut Stencils, native: Compile) -> Compiler<'c> {
         let locals = body.locals.len();
         let bytes = body.len() as usize;
         let reader = Reader { bytes: &request.module.bytes, at: body.entry as usize };
@@ -70,6 +73,7 @@ impl<'c> Compiler<'c> {
             layout: Layout::of(request.module),
             slots: Slots::new(body.wide, locals),
             stencils,
+            native,
             reader,
             pc: body.entry,
             segment: 0,

@@ -16,7 +16,7 @@ impl Compiler<'_> {
     /// Compiles an instruction by its stencil.
     pub fn stencil(&mut self, op: Opcode, imm: u128) -> Result<(), Refusal> {
         let key = Key { op, imm, canonical: self.request.options.canonical_nans };
-        let stencil = self.stencils.get(key, self.request.options)?;
+        let stencil = self.stencils.get(key, self.request.options, self.native)?;
         let operands = self.pop_list(stencil.operands.len());
         match &stencil.form {
             Form::Inline(inline) => self.write_inline(inline, operands, stencil.results),

@@ -32,16 +32,17 @@ mod vector;
 
 pub use stencil::Stencils;
 
+use crate::form::Compile;
 use crate::request::{Backend, Compiled, Refusal, Request};
 use crate::x64;
 use compiler::Compiler;
 
-/// Compiles the function of `request`, to be entered by a call.
+/// Compiles the function of `request`, to be entered by a call. `native` compiles the stencils that are missing.
 ///
 /// # Errors
 /// [`Refusal::Unsupported`] on a processor that lacks instructions, or for an entry at a loop; [`Refusal::Budget`] if the code is too
 /// long for the bytecode.
-pub fn compile(request: &Request<'_>, stencils: &mut Stencils) -> Result<Compiled, Refusal> {
+pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile) -> Result<Compiled, Refusal> {
     x64::check_processor()?;
     let unsupported = |what: &str| Refusal::Unsupported { backend: Backend::Baseline, what: what.into() };
     if request.entry != weir_contract::Entry::Call {
@@ -51,7 +52,7 @@ pub fn compile(request: &Request<'_>, stencils: &mut Stencils) -> Result<Compile
     if body.wide && !x64::has_avx2() {
         return Err(unsupported("v128 on a processor without AVX2"));
     }
-    let mut compiler = Compiler::new(request, body, stencils);
+    let mut compiler = Compiler::new(request, body, stencils, native);
     compiler.function()?;
     compiler.finish()
 }

@@ -5,14 +5,14 @@
 //! chosen where it is used; otherwise it becomes a subroutine of the function, with parameters and results where a call has them.
 
 use super::values::Set;
-use crate::construct::{BuildStats, build};
-use crate::mir::{allocate, layout, verify};
+use crate::form::{self, Compile, Observer};
+use crate::mir::Stage;
 use crate::regalloc::{Constraint, Place, Position, Reg, Role};
 use crate::request::{Backend, Options, Refusal, Request};
 use crate::x64::insts::{Asm, Encoding, Inst, Sequence};
 use crate::x64::{self, abi};
-use bumpalo::Bump;
 use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use weir_bytecode::module::{Body, FuncBody};
 use weir_bytecode::opcodes::{Effect, Immediates};
@@ -72,21 +72,21 @@ pub struct Subroutine {
 }
 
 impl Stencils {
-    /// The stencil of an instruction.
+    /// The stencil of an instruction. If it is not known yet, `native` compiles it.
     ///
     /// # Errors
     /// A [`Refusal`] of the baseline compiler if construction or the native back end has no code for the instruction.
     ///
     /// # Panics
-    /// If [`Options::verify`] is on and the SSA or the machine code of the stencil is malformed.
-    pub fn get(&mut self, key: Key, options: &Options) -> Result<Rc<Stencil>, Refusal> {
+    /// If [`Options::verify`] is on and the result of a phase is malformed.
+    pub fn get(&mut self, key: Key, options: &Options, native: Compile) -> Result<Rc<Stencil>, Refusal> {
         if let Some(stencil) = self.known.get(&key) {
             return Ok(stencil.clone());
         }
         if self.known.len() >= KEPT {
             self.known.clear();
         }
-        let stencil = Rc::new(make(key, options)?);
+        let stencil = Rc::new(make(key, options, native)?);
         self.known.insert(key, stencil.clone());
         Ok(stencil)
     }
@@ -107,14 +107,6 @@ fn of_stage(refusal: Refusal) -> Refusal {
         Refusal::Unsupported { what, .. } => refused(what),
         Refusal::Untranslated { what } => refused(what),
         Refusal::Budget { what, limit, .. } => Refusal::Budget { backend: Some(Backend::Baseline), what, limit },
-    }
-}
-
-fn verify_machine(op: Opcode, code: &x64::Code, options: &Options) {
-    if options.verify
-        && let Err(error) = verify::verify(code)
-    {
-        panic!("the stencil of {} is malformed: {error}\n{code}", op.mnemonic());
     }
 }
 
@@ -154,7 +146,7 @@ fn module_of(key: Key, operands: &[ValType], results: &[ValType]) -> Module {
     }
 }
 
-fn make(key: Key, options: &Options) -> Result<Stencil, Refusal> {
+fn make(key: Key, options: &Options, native: Compile) -> Result<Stencil, Refusal> {
     let Effect::Fixed { operands, results } = key.op.effect() else { return Err(unsupported(key.op)) };
     let module = module_of(key, operands, results);
     let options = Options { canonical_nans: key.canonical, signals: true, verify: options.verify, ..Options::default() };
@@ -167,20 +159,34 @@ fn make(key: Key, options: &Options) -> Result<Stencil, Refusal> {
         profile: None,
         options: &options,
     };
-    let arena = Bump::new();
-    let func = build(&arena, &module, 0, Entry::Call, &options, &mut BuildStats::default()).map_err(of_stage)?;
-    if options.verify
-        && let Err(error) = crate::analysis::verify(&func, Some(&module))
-    {
-        panic!("the stencil of {} is malformed: {error}\n{func}", key.op.mnemonic());
-    }
-    let code = x64::lower(&func, &request).map_err(of_stage)?;
-    verify_machine(key.op, &code, &options);
-    let form = match inline(&code, operands) {
-        Some(inline) => Form::Inline(inline),
-        None => subroutine(key.op, code, &options)?,
+    let mut seen = Seen { operands, inline: None, clobbers: Set::EMPTY };
+    let compiled = native(&request, &mut seen).map_err(of_stage)?;
+    let form = match (seen.inline, compiled) {
+        (Some(inline), _) => Form::Inline(inline),
+        (None, Some(compiled)) => Form::Subroutine { code: compiled.code, clobbers: seen.clobbers },
+        (None, None) => return Err(unsupported(key.op)),
     };
     Ok(Stencil { operands, results, form })
+}
+
+/// What a stencil takes from its machine code. The compilation stops after `lower` if the code can be written in place.
+struct Seen {
+    operands: &'static [ValType],
+    inline: Option<Inline>,
+    clobbers: Set,
+}
+
+impl Observer for Seen {
+    fn after(&mut self, _: &'static str, form: &form::Form<'_>) -> ControlFlow<()> {
+        if let form::Form::Machine(code) = form {
+            match code.stage() {
+                Stage::Lowered => self.inline = inline(code, self.operands),
+                Stage::Allocated => self.clobbers = clobbers(code),
+                Stage::LaidOut => {}
+            }
+        }
+        if self.inline.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 /// A sequence that can be written in place.
@@ -256,17 +262,13 @@ fn inline(code: &x64::Code, operands: &[ValType]) -> Option<Inline> {
     Some(Inline { insts: inside, params, results, last_use, pool: code.pool.bytes().to_vec() })
 }
 
-/// Compiles code to a subroutine.
-fn subroutine(op: Opcode, mut code: x64::Code, options: &Options) -> Result<Form, Refusal> {
-    let allocated = allocate::allocate(&mut code, options.allocator, options.verify);
-    allocated.map_err(|error| refused(error.to_string()))?;
-    verify_machine(op, &code, options);
+/// The registers that allocated code destroys.
+fn clobbers(code: &x64::Code) -> Set {
     let mut clobbers = Set::EMPTY;
-    let mut insts = code.insts.clone();
+    let (mut insts, mut lists) = (code.insts.clone(), code.lists.clone());
     for inst in &mut insts {
-        let lists = &mut code.lists;
-        inst.clobbers(lists).iter().for_each(|reg| clobbers.insert(reg));
-        inst.visit_all(lists, |field, _, role, _| {
+        inst.clobbers(&lists).iter().for_each(|reg| clobbers.insert(reg));
+        inst.visit_all(&mut lists, |field, _, role, _| {
             if role == Role::Def && field.get().is_physical() {
                 clobbers.insert(field.get());
             }
@@ -281,16 +283,14 @@ fn subroutine(op: Opcode, mut code: x64::Code, options: &Options) -> Result<Form
     for &reg in &weir_contract::PRESERVED_REGS {
         clobbers.remove(Reg::int(reg));
     }
-    code.layout = Some(layout::of(&code, |_| false, &mut 0));
-    verify_machine(op, &code, options);
-    let code = x64::emit(&code, options).map_err(of_stage)?.code;
-    Ok(Form::Subroutine { code, clobbers })
+    clobbers
 }
 
 #[cfg(test)]
 #[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
+    use crate::pipeline::run_native;
 
     /// Each instruction that takes operands and nothing else, with and without canonical NaNs, and what verifies it.
     #[test]
@@ -307,7 +307,7 @@ mod tests {
                 continue;
             }
             for canonical in [false, true] {
-                let stencil = stencils.get(Key { op, imm: 0, canonical }, &options).unwrap();
+                let stencil = stencils.get(Key { op, imm: 0, canonical }, &options, run_native).unwrap();
                 assert_eq!((stencil.operands, stencil.results), (operands, results), "{op:?}");
                 match &stencil.form {
                     Form::Inline(inline) => {
@@ -337,7 +337,8 @@ mod tests {
             assert_eq!(refusal, Refusal::Budget { backend: Some(baseline), what: "a size", limit: 7 });
         }
         // Its operand has no fixed type.
-        let error = Stencils::default().get(Key { op: Opcode::Drop, imm: 0, canonical: false }, &Options::default()).unwrap_err();
+        let key = Key { op: Opcode::Drop, imm: 0, canonical: false };
+        let error = Stencils::default().get(key, &Options::default(), run_native).unwrap_err();
         assert_eq!(error.backend(), Some(baseline));
     }
 }

@@ -77,21 +77,22 @@ pub const LAYERS: &[Layer] = &[
         places: &["jit/src/cranelift/"],
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
-    // Bytecode to machine code in one pass. Instructions for which it has no code go through construction.
+    // What a function is from phase to phase.
+    Layer { name: "jit::form", places: &["jit/src/form.rs"], uses: &["jit::ir", "jit::request", "jit::mir", "jit::x64"] },
+    // Bytecode to machine code in one pass. The pipeline compiles the code of stencils for it.
     Layer {
         name: "jit::baseline",
         places: &["jit/src/baseline/"],
         uses: &[
             "bytecode",
             "contract",
-            "jit::containers",
             "jit::ir",
-            "jit::analysis",
             "jit::request",
             "jit::construct",
             "jit::regalloc",
             "jit::mir",
             "jit::x64",
+            "jit::form",
         ],
     },
     Layer {
@@ -109,6 +110,7 @@ pub const LAYERS: &[Layer] = &[
             "jit::regalloc",
             "jit::mir",
             "jit::x64",
+            "jit::form",
             "jit::cranelift",
             "jit::baseline",
         ],

@@ -1,0 +1,37 @@
+//! What the phases of a compilation make of a function, and who sees it after each of them.
+
+use crate::ir::Func;
+use crate::request::{Compiled, Refusal, Request};
+use crate::x64;
+use bumpalo::Bump;
+use std::ops::ControlFlow;
+
+/// What a function is while it is compiled.
+#[derive(Debug)]
+pub enum Form<'a> {
+    /// Bytecode of the request's module, whose SSA is built in this arena.
+    Bytecode(&'a Bump),
+    /// SSA.
+    Ssa(Func<'a>),
+    /// Instructions of the native back end.
+    Machine(x64::Code),
+    /// Bytes.
+    Bytes(Compiled),
+}
+
+/// Sees a function after each phase.
+pub trait Observer {
+    /// After a phase ran, and changed the function if it is a pass. Breaking stops the compilation there.
+    fn after(&mut self, phase: &'static str, form: &Form<'_>) -> ControlFlow<()>;
+}
+
+/// Nothing is observed.
+impl Observer for () {
+    fn after(&mut self, _: &'static str, _: &Form<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A compilation within a phase: runs the phases from bytecode to the bytes of the native back end, without passes, as far as the
+/// observer lets them. Returns the bytes, or `None` if the observer stopped it before.
+pub type Compile = fn(&Request<'_>, &mut dyn Observer) -> Result<Option<Compiled>, Refusal>;
