@@ -1,7 +1,8 @@
 //! Shows every stage of a function's compilation as text, in the format of filetests, so that any section can be pasted
 //! into one. `@` and a number at the end of a line give the offset of the line's bytecode.
 
-use crate::analysis::gates;
+pub mod gates;
+
 use crate::pipeline::{self, Form, Observer, Phase, Unit};
 use crate::request::{Compiled, Options, Reloc, RelocTarget, Request};
 use crate::x64;

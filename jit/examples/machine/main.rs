@@ -12,11 +12,13 @@
 mod requests;
 mod roundtrip;
 
+use requests::Configuration;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::process::ExitCode;
 use weir_bytecode::{Module, validate};
 use weir_jit::compile::{Compiled, Context, compile};
+use weir_jit::{Backend, Options};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -46,7 +48,7 @@ fn load(file: &str) -> Result<Module, String> {
 fn hashes(name: &str, module: &Module) -> Result<(), String> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut cx = Context::default();
-    for configuration in requests::configurations(false).into_iter().chain(requests::of_baseline()) {
+    for configuration in requests::configurations(false).into_iter().chain(of_baseline()) {
         let funcs = module.imported_funcs..module.imported_funcs + module.bodies.len() as u32;
         let mut written = Ok(());
         requests::each(module, funcs, &configuration, |request| {
@@ -60,6 +62,17 @@ fn hashes(name: &str, module: &Module) -> Result<(), String> {
         written.map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Configurations that give different machine code of the baseline compiler.
+fn of_baseline() -> Vec<Configuration> {
+    let configuration = |name, options| Configuration { name, backend: Backend::Baseline, options, profiled: false };
+    let options = Options::default;
+    vec![
+        configuration("baseline", options()),
+        configuration("baseline metered", Options { fuel: true, poll: true, canonical_nans: true, ..options() }),
+        configuration("baseline no-signals", Options { signals: false, guard_regions: false, ..options() }),
+    ]
 }
 
 fn roundtrip(file: &str, module: &Module) -> Result<(), String> {

@@ -33,17 +33,6 @@ pub fn configurations(verify: bool) -> Vec<Configuration> {
     ]
 }
 
-/// Configurations that give different machine code of the baseline compiler.
-pub fn of_baseline() -> Vec<Configuration> {
-    let configuration = |name, options| Configuration { name, backend: Backend::Baseline, options, profiled: false };
-    let options = Options::default;
-    vec![
-        configuration("baseline", options()),
-        configuration("baseline metered", Options { fuel: true, poll: true, canonical_nans: true, ..options() }),
-        configuration("baseline no-signals", Options { signals: false, guard_regions: false, ..options() }),
-    ]
-}
-
 /// Calls `f` with each request for a function defined in `module`.
 pub fn each(module: &Module, funcs: impl Iterator<Item = u32>, configuration: &Configuration, mut f: impl FnMut(&Request<'_>)) {
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();

@@ -102,6 +102,7 @@ pub const LAYERS: &[Layer] = &[
             "bytecode",
             "contract",
             "jit::containers",
+            "jit::graph",
             "jit::ir",
             "jit::analysis",
             "jit::request",
@@ -198,6 +199,21 @@ const ANALYSES: &[&str] = &["jit/src/graph/", "jit/src/analysis/"];
 const PHASES: &[&str] =
     &["jit/src/pipeline.rs", "jit/src/construct/", "jit/src/opt/", "jit/src/mir/", "jit/src/regalloc/", "jit/src/x64/"];
 
+/// What is no client, although it is among the phases or the analyses, because the code of a default run does not depend on it.
+const CHECKERS: &[&str] = &[
+    // These check what phases make, if the options ask for it.
+    "jit/src/analysis/verify.rs",
+    "jit/src/regalloc/checker.rs",
+    "jit/src/mir/verify.rs",
+    "jit/src/mir/verify/",
+    // The text.
+    "jit/src/mir/print.rs",
+    "jit/src/mir/parse.rs",
+    "jit/src/mir/text.rs",
+    // Another allocator, to compare with.
+    "jit/src/regalloc/regalloc2.rs",
+];
+
 /// Folders that are not searched: build output and files of other projects.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 
@@ -282,7 +298,7 @@ impl House {
         let links = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
         Ok(vec![
             ("arrows", arrows::check(&self.graph, LAYERS)),
-            ("clients", clients::check(&self.graph, ANALYSES, PHASES)),
+            ("clients", clients::check(&self.graph, ANALYSES, PHASES, CHECKERS)),
             ("size", size::check(sources())),
             ("words", words::check(sources())),
             ("unsafe", places::unsafe_code(&self.graph)),

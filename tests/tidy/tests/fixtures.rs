@@ -116,8 +116,27 @@ fn an_analysis_without_a_client_is_found() {
         ("p/src/analysis/live.rs", "pub struct Live;"),
         ("p/src/opt.rs", "use crate::analysis::dom::Dom; #[cfg(test)] mod tests { use crate::analysis::live::Live; }"),
     ];
-    let findings = clients::check(&read(&files), &["p/src/analysis/"], &["p/src/opt.rs"]);
+    let findings = clients::check(&read(&files), &["p/src/analysis/"], &["p/src/opt.rs"], &[]);
     assert_eq!(keys(&findings), ["p/src/analysis/loops.rs", "p/src/analysis/live.rs"]);
+}
+
+#[test]
+fn a_checker_is_no_client_of_an_analysis() {
+    let files = [
+        ("p/src/lib.rs", "mod analysis; mod opt;"),
+        ("p/src/analysis/mod.rs", "pub mod dom; pub mod loops; pub mod live; pub mod verify;"),
+        ("p/src/analysis/dom.rs", "pub struct Dom;"),
+        ("p/src/analysis/loops.rs", "pub struct Loops;"),
+        ("p/src/analysis/live.rs", "pub struct Live;"),
+        ("p/src/analysis/verify.rs", "use super::loops::Loops; pub fn verify() {}"),
+        ("p/src/opt/mod.rs", "mod pass; mod check;"),
+        ("p/src/opt/pass.rs", "use crate::analysis::dom::Dom; fn run() { crate::analysis::verify::verify() }"),
+        ("p/src/opt/check.rs", "use crate::analysis::live::Live;"),
+    ];
+    let found = |checkers| clients::check(&read(&files), &["p/src/analysis/"], &["p/src/opt/"], checkers);
+    assert_eq!(keys(&found(&[])), [""; 0]);
+    let checkers = &["p/src/analysis/verify.rs", "p/src/opt/check.rs"];
+    assert_eq!(keys(&found(checkers)), ["p/src/analysis/loops.rs", "p/src/analysis/live.rs"]);
 }
 
 #[test]
