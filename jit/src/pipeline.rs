@@ -18,27 +18,27 @@ use bumpalo::Bump;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// A function on its way through the phases.
+/// A function during its compilation.
 pub struct Unit<'r, 'a> {
-    /// What it is now.
+    /// Its current form.
     pub form: Form<'a>,
     /// Counts and times so far.
     pub stats: CompileStats,
-    /// The stencils that the baseline compiler has made.
+    /// The stencils that the baseline compiler has made so far.
     pub stencils: Stencils,
     request: Option<&'r Request<'r>>,
     passes: opt::Context<'r>,
 }
 
-/// What is left of a [`Unit`].
+/// The result of a [`Unit`].
 pub struct Finished<'a> {
-    /// What the function became.
+    /// The final form of the function.
     pub form: Form<'a>,
     /// Counts and times.
     pub stats: CompileStats,
-    /// Rewrites that the passes could still have made; `None` for any number.
+    /// The number of rewrites that the passes could still have made; `None` for no limit.
     pub rewrites_left: Option<u64>,
-    /// The memory of the passes, empty.
+    /// The memory of the passes, which is empty.
     pub scratch: Bump,
     /// The stencils of the baseline compiler.
     pub stencils: Stencils,
@@ -51,7 +51,7 @@ impl<'r, 'a> Unit<'r, 'a> {
         Unit { form, stats: CompileStats::default(), stencils: Stencils::default(), request: Some(request), passes }
     }
 
-    /// A function in SSA that belongs to no module. Passes run on it; a back end does not.
+    /// A function in SSA that belongs to no module. Passes can run on it, but a back end cannot.
     pub fn without_module(func: Func<'a>, options: &'r Options) -> Unit<'r, 'a> {
         Unit {
             form: Form::Ssa(func),
@@ -62,14 +62,14 @@ impl<'r, 'a> Unit<'r, 'a> {
         }
     }
 
-    /// Ends the way through the phases.
+    /// Ends the compilation.
     pub fn finish(mut self) -> Finished<'a> {
         self.count_ssa();
         let Unit { form, stats, stencils, passes: opt::Context { fuel, scratch, .. }, .. } = self;
         Finished { form, stats, rewrites_left: fuel.get(), scratch, stencils }
     }
 
-    /// Counts the SSA as it is now, and adds what the passes counted since the last time.
+    /// Counts the SSA in its current state, and adds what the passes counted since the last time.
     fn count_ssa(&mut self) {
         if let Form::Ssa(func) = &self.form {
             self.stats.counters.values = func.blocks().map(|block| func.block(block).insts.len() as u64).sum();
@@ -99,7 +99,7 @@ impl<'r, 'a> Unit<'r, 'a> {
 /// A step of the compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
-    /// Its name in flags, dumps and statistics.
+    /// Its name in options, dumps and statistics.
     pub name: &'static str,
     run: Run,
     /// Checks the result.
@@ -136,7 +136,7 @@ pub const CRANELIFT: &[Phase] = &[Phase { name: "cranelift", run: Run::Step(run_
 /// Bytecode to bytes by the baseline compiler.
 pub const BASELINE: &[Phase] = &[Phase { name: "baseline", run: Run::Step(run_baseline), verify: verify_bytes }];
 
-/// What comes before a back end that begins with SSA.
+/// The phases before a back end that begins with SSA.
 pub fn front() -> impl Iterator<Item = Phase> {
     std::iter::once(BUILD).chain(passes::ORDER.iter().copied().map(Phase::of))
 }
@@ -150,7 +150,7 @@ pub fn back(backend: Backend) -> &'static [Phase] {
     }
 }
 
-/// The phases between a form and the end of a compilation by this back end; for SSA, those of the back end alone.
+/// The phases from a form to the end of a compilation by this back end; for SSA, the phases of the back end alone.
 pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + use<> {
     let (front, back) = match form {
         Form::Bytecode(_) if backend == Backend::Baseline => (None, BASELINE),
@@ -162,14 +162,14 @@ pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + 
     front.into_iter().flatten().chain(back.iter().copied())
 }
 
-/// Runs `phases`, one after the other, as far as `observer` lets them.
+/// Runs `phases`, one after the other, unless `observer` stops them.
 ///
 /// # Errors
-/// A [`Refusal`] when a phase cannot or will not compile the function.
+/// A [`Refusal`] if a phase cannot or will not compile the function.
 ///
 /// # Panics
-/// If [`Options::verify`] is on and the result of a phase is malformed; if a phase is not of the form that the function has, or is
-/// one of a module and the function has none.
+/// If [`Options::verify`] is on and the result of a phase is malformed; if a phase does not apply to the function's
+/// form; or if a phase needs a module and the function has none.
 pub fn run(
     unit: &mut Unit<'_, '_>,
     phases: impl IntoIterator<Item = Phase>,
@@ -296,7 +296,7 @@ fn run_cranelift(_: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     Err(Refusal::Unsupported { backend: Backend::Cranelift, what: "anything: it is not built in".into() })
 }
 
-/// Tables are sorted and inside the code.
+/// Checks that the tables are sorted and within the code.
 fn verify_bytes(unit: &Unit<'_, '_>) -> Result<(), String> {
     let Form::Bytes(compiled) = &unit.form else { return Err(format!("bytes are expected, not {:?}", unit.form)) };
     let end = compiled.code.len() as u32;

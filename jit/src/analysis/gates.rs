@@ -14,52 +14,53 @@
 //! ```
 //!
 //! A gate is a statement about the *latest* values of its conditions when control reaches J. The back edge of a loop
-//! between U and J is therefore ⊤: the last iteration does not take it. The statement would be wrong if conditions were
-//! evaluated again before control has passed from U to J. That requires a cycle without a header; a join inside one is
-//! left without a gate, as are joins that exceed the budget.
+//! between U and J is therefore ⊤, because the last iteration does not take it. The statement would be wrong if
+//! conditions could be evaluated again after control has passed from U to J. This requires a cycle without a header; a
+//! join in such a cycle gets no gate, nor does a join that exceeds the budget.
 //!
-//! Cost: O(blocks between U and J), which are at most [`MAX_BLOCKS`].
+//! Cost: O(blocks between U and J), of which there are at most [`MAX_BLOCKS`].
 //!
 //! Constant propagation uses gates. Their text, and the tests of both, are in [`explore`](crate::explore::gates).
 
 use super::{Cfg, Dominators};
 use crate::ir::{Block, Func, Op, Value};
 
-/// Blocks between a join and its immediate dominator, beyond which it stays ungated.
+/// With more blocks between a join and its immediate dominator, the join gets no gates.
 pub const MAX_BLOCKS: usize = 32;
-/// Gates of one join, beyond which it stays ungated.
+/// With more gates, a join gets none.
 pub const MAX_GATES: usize = 8;
-/// Edges into a block, or out of a `br_table`, beyond which no join near it is gated.
+/// With more edges into a block, or out of a `br_table`, joins near it get no gates.
 const MAX_EDGES: usize = 64;
 
 /// A node of the gates of a join. Nodes are named by their index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Gate {
-    /// ⊤: control does not come to the join this way.
+    /// ⊤: the join is not reached on this path.
     Never,
-    /// Control comes along the edge with this index in the join's predecessors.
+    /// Control arrives by the edge with this index in the join's predecessors.
     Edge(u32),
-    /// The branch that ends `block` decides.
+    /// The branch at the end of `block` decides.
     If {
         /// The block of the branch.
         block: Block,
         /// Its condition.
         condition: Value,
-        /// If it is non-zero, and if it is zero.
+        /// The node if the condition is non-zero, and the node if it is zero.
         arms: [u32; 2],
     },
-    /// The `br_table` that ends `block` decides.
+    /// The `br_table` at the end of `block` decides.
     Table {
         /// Its block.
         block: Block,
         /// Its index.
         index: Value,
-        /// By the value of the index; the last is the default.
+        /// The nodes by the value of the index; the last is the default.
         arms: Vec<u32>,
     },
 }
 
-/// The gates over the forward edges into one join: each node after those it refers to, the root last.
+/// The gates over the forward edges into one join. Each node comes after those to which it refers, and the root is
+/// last.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gating {
     /// The nodes.
@@ -69,18 +70,18 @@ pub struct Gating {
 /// Scratch memory for finding gates in one function.
 #[derive(Debug)]
 pub struct Gates {
-    /// Node of a block of the current region, and the region that wrote it.
+    /// The node of a block of the current region, and the region in which it was written.
     node: Vec<(u32, u32)>,
     regions: u32,
-    /// Nodes of the successors of the current block.
+    /// The nodes of the current block's successors.
     arms: Vec<u32>,
     /// The blocks of the current region.
     region: Vec<Block>,
 }
 
-/// Node of a block whose gates are not known yet.
+/// The node of a block whose gates are not known yet.
 const PENDING: u32 = u32::MAX;
-/// The node that every gating starts with.
+/// The first node of all gates.
 const NEVER: u32 = 0;
 
 impl Gates {
@@ -89,11 +90,11 @@ impl Gates {
         Gates { node: vec![(0, 0); num_blocks], regions: 0, arms: Vec::new(), region: Vec::new() }
     }
 
-    /// The gates of `join` over those edges that do not come from blocks it dominates; `None` if it stays ungated.
+    /// The gates of `join` over the edges that do not come from blocks it dominates, or `None` if it gets none.
     pub fn of(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, join: Block) -> Option<Gating> {
         let top = dom.idom(join)?;
         self.find_region(func, cfg, dom, join, top)?;
-        // Postorder: what a block leads to comes before it, except along the back edges of loops in the region.
+        // Postorder: the successors of a block come before it, except along the back edges of loops in the region.
         self.region.sort_unstable_by_key(|&block| std::cmp::Reverse(cfg.position(block)));
         self.region.push(top);
         let mut gating = Gating { nodes: Vec::with_capacity(2 * self.region.len() + 2) };
@@ -115,7 +116,7 @@ impl Gates {
         Some(gating)
     }
 
-    /// Finds the blocks on the ways from `top` to `join`, both excluded, and marks them as pending.
+    /// Finds the blocks on paths from `top` to `join`, both excluded, and marks them as pending.
     fn find_region(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, join: Block, top: Block) -> Option<()> {
         self.regions += 1;
         self.region.clear();
@@ -195,7 +196,7 @@ impl Gating {
         self.nodes.len() as u32 - 1
     }
 
-    /// The node that all others belong to.
+    /// The node to which all others belong.
     pub fn root(&self) -> u32 {
         self.nodes.len() as u32 - 1
     }

@@ -1,8 +1,9 @@
-//! The instructions that the native back end compiles.
+//! Stencils: code of single instructions, compiled by the native back end.
 //!
-//! A stencil is the code that instruction selection gives for a function of one instruction, made once for each instruction and
-//! immediate. If it is straight-line code of single machine instructions over virtual registers, it is written in place, its registers
-//! chosen where it is used; otherwise it becomes a subroutine of the function, with parameters and results where a call has them.
+//! A stencil is the code that instruction selection makes of a function with one instruction. It is made once for each
+//! instruction and immediate. If it is straight-line code of single machine instructions over virtual registers, it is
+//! written in place, with registers chosen at the place of use. Otherwise it becomes a subroutine of the function, with
+//! parameters and results as in a call.
 
 use super::values::Set;
 use crate::form::{self, Compile, Observer};
@@ -25,10 +26,11 @@ pub struct Stencils {
     known: FxHashMap<Key, Rc<Stencil>>,
 }
 
-/// The most stencils that are kept: without a limit, shuffles with distinct lanes would take memory without end.
+/// The maximum number of stencils that are kept. Without a limit, shuffles with distinct lanes would take unbounded
+/// memory.
 const KEPT: usize = 4096;
 
-/// What a stencil depends on: the instruction, its immediate, and whether NaNs are made canonical.
+/// The key of a stencil: the instruction, its immediate, and whether NaNs are canonicalised.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
     pub op: Opcode,
@@ -47,7 +49,7 @@ pub struct Stencil {
 pub enum Form {
     /// Instructions to be written in place.
     Inline(Inline),
-    /// A subroutine: its bytes, and the registers that it destroys.
+    /// A subroutine: its bytes, and the registers that it clobbers.
     Subroutine { code: Vec<u8>, clobbers: Set },
 }
 
@@ -63,7 +65,7 @@ pub struct Inline {
     pub pool: Vec<u8>,
 }
 
-/// A subroutine that the function has, and the calls of it.
+/// A subroutine of the function, and the calls of it.
 #[derive(Debug)]
 pub struct Subroutine {
     pub stencil: Rc<Stencil>,
@@ -92,7 +94,7 @@ impl Stencils {
     }
 }
 
-/// The baseline compiler has no code for this instruction.
+/// The refusal of an instruction for which the baseline compiler has no code.
 pub fn unsupported(op: Opcode) -> Refusal {
     refused(op.mnemonic())
 }
@@ -101,7 +103,7 @@ fn refused(what: impl Into<String>) -> Refusal {
     Refusal::Unsupported { backend: Backend::Baseline, what: what.into() }
 }
 
-/// The refusal of a stage that the stencil goes through, as the refusal of the baseline compiler with the same reason.
+/// Turns the refusal of a stage into a refusal of the baseline compiler with the same reason.
 fn of_stage(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Unsupported { what, .. } => refused(what),
@@ -203,7 +205,7 @@ pub enum SimpleSequence {
 }
 
 impl SimpleSequence {
-    /// `None` for a sequence that jumps, or has labels or fixed registers.
+    /// `None` for a sequence with jumps, labels or fixed registers.
     pub fn of(sequence: Sequence) -> Option<SimpleSequence> {
         match sequence {
             Sequence::Constant => Some(SimpleSequence::Constant),
@@ -279,7 +281,7 @@ fn clobbers(code: &x64::Code) -> Set {
             clobbers.insert(reg);
         }
     }
-    // Preserved registers are saved by the subroutine itself.
+    // The subroutine saves callee-saved registers itself.
     for &reg in &weir_contract::PRESERVED_REGS {
         clobbers.remove(Reg::int(reg));
     }
@@ -292,7 +294,7 @@ mod tests {
     use super::*;
     use crate::pipeline::run_native;
 
-    /// Each instruction that takes operands and nothing else, with and without canonical NaNs, and what verifies it.
+    /// Each instruction that has only operands, with and without canonical NaNs, is compiled and verified.
     #[test]
     fn the_stencil_of_each_instruction_without_memory_is_verified() {
         if x64::check_processor().is_err() || !x64::has_avx2() {
