@@ -219,9 +219,9 @@ impl<'a> Reader<'a> {
             Immediates::HeapType => Imm::Heap(self.heap_type()),
             Immediates::I32 => Imm::I32(self.i64() as i32),
             Immediates::I64 => Imm::I64(self.i64()),
-            Immediates::F32 => Imm::F32(u32::from_le_bytes(self.array())),
-            Immediates::F64 => Imm::F64(u64::from_le_bytes(self.array())),
-            Immediates::V128 => Imm::V128(u128::from_le_bytes(self.array())),
+            Immediates::F32 => Imm::F32(self.f32()),
+            Immediates::F64 => Imm::F64(self.f64()),
+            Immediates::V128 => Imm::V128(self.v128()),
             Immediates::Lane => Imm::Lane(self.byte()),
             Immediates::Shuffle => Imm::Shuffle(self.array()),
             Immediates::MemArgLane => {
@@ -284,6 +284,24 @@ impl<'a> Reader<'a> {
             self.u32();
         }
         Labels { bytes: &self.bytes[start..self.at], len }
+    }
+
+    /// The bits of an f32.
+    #[inline]
+    pub fn f32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    /// The bits of an f64.
+    #[inline]
+    pub fn f64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    /// The bits of a v128, or the lanes of a shuffle as its bytes, the first lowest.
+    #[inline]
+    pub fn v128(&mut self) -> u128 {
+        u128::from_le_bytes(self.array())
     }
 
     fn array<const N: usize>(&mut self) -> [u8; N] {

@@ -2,6 +2,9 @@
 //! such NaN is replaced by the canonical one: positive, quiet, all other payload bits zero.
 
 use crate::Opcode;
+use crate::lanes::{self, LaneOp, Lanes, Shape};
+use crate::opcodes::{Effect, StackType};
+use crate::types::ValType;
 
 /// The floats in an instruction's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,23 +26,110 @@ pub const F64: u64 = 0x7FF8_0000_0000_0000;
 
 /// Returns the floats in the result of an instruction whose NaNs the specification leaves open. `None` for instructions
 /// that move bits or never produce NaN.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most operations give no NaN, and the others are listed")]
 pub const fn open(op: Opcode) -> Option<Floats> {
+    match op.lanes() {
+        Some(lanes) => of_lanes(lanes),
+        None => of_number(op),
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "those that are not listed have no float as result, which is checked below")]
+const fn of_number(op: Opcode) -> Option<Floats> {
     use Opcode as O;
     match op {
         O::F32Add | O::F32Sub | O::F32Mul | O::F32Div | O::F32Min | O::F32Max => Some(Floats::F32),
         O::F32Ceil | O::F32Floor | O::F32Trunc | O::F32Nearest | O::F32Sqrt | O::F32DemoteF64 => Some(Floats::F32),
         O::F64Add | O::F64Sub | O::F64Mul | O::F64Div | O::F64Min | O::F64Max => Some(Floats::F64),
         O::F64Ceil | O::F64Floor | O::F64Trunc | O::F64Nearest | O::F64Sqrt | O::F64PromoteF32 => Some(Floats::F64),
-        O::F32x4Add | O::F32x4Sub | O::F32x4Mul | O::F32x4Div | O::F32x4Min | O::F32x4Max => Some(Floats::F32x4),
-        O::F32x4Ceil | O::F32x4Floor | O::F32x4Trunc | O::F32x4Nearest | O::F32x4Sqrt => Some(Floats::F32x4),
-        O::F32x4DemoteF64x2Zero => Some(Floats::F32x4),
-        O::F32x4RelaxedMadd | O::F32x4RelaxedNmadd | O::F32x4RelaxedMin | O::F32x4RelaxedMax => Some(Floats::F32x4),
-        O::F64x2Add | O::F64x2Sub | O::F64x2Mul | O::F64x2Div | O::F64x2Min | O::F64x2Max => Some(Floats::F64x2),
-        O::F64x2Ceil | O::F64x2Floor | O::F64x2Trunc | O::F64x2Nearest | O::F64x2Sqrt => Some(Floats::F64x2),
-        O::F64x2PromoteLowF32x4 => Some(Floats::F64x2),
-        O::F64x2RelaxedMadd | O::F64x2RelaxedNmadd | O::F64x2RelaxedMin | O::F64x2RelaxedMax => Some(Floats::F64x2),
         _ => None,
+    }
+}
+
+/// Returns whether the instruction gives a float that is moved, has another sign, or is that of an integer.
+const fn makes_no_nan(op: Opcode) -> bool {
+    use Opcode as O;
+    let of_f32 = matches!(
+        op,
+        O::F32Const | O::F32Load | O::F32ReinterpretI32 | O::F32Abs | O::F32Neg | O::F32Copysign | O::F32x4ExtractLane
+    );
+    let of_f64 = matches!(
+        op,
+        O::F64Const | O::F64Load | O::F64ReinterpretI64 | O::F64Abs | O::F64Neg | O::F64Copysign | O::F64x2ExtractLane
+    );
+    let to_f32 = matches!(op, O::F32ConvertI32S | O::F32ConvertI32U | O::F32ConvertI64S | O::F32ConvertI64U);
+    let to_f64 = matches!(op, O::F64ConvertI32S | O::F64ConvertI32U | O::F64ConvertI64S | O::F64ConvertI64U);
+    of_f32 || of_f64 || to_f32 || to_f64
+}
+
+/// Returns whether a result is a float whatever the immediates are.
+const fn gives_float(op: Opcode) -> bool {
+    let mut i = 0;
+    match op.effect() {
+        Effect::Fixed { results, .. } => {
+            while i < results.len() {
+                if matches!(results[i], ValType::F32 | ValType::F64) {
+                    return true;
+                }
+                i += 1;
+            }
+        }
+        Effect::Typed { results, .. } => {
+            while i < results.len() {
+                if matches!(results[i], StackType::Val(ValType::F32 | ValType::F64)) {
+                    return true;
+                }
+                i += 1;
+            }
+        }
+        Effect::Control(_) => {}
+    }
+    false
+}
+
+// An instruction whose result is a float is in one of the two lists above.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let op = Opcode::ALL[i];
+        let listed = of_number(op).is_some() as u32 + makes_no_nan(op) as u32;
+        assert!(listed == gives_float(op) as u32, "an instruction that gives a float is listed once");
+        i += 1;
+    }
+};
+
+const fn of_lanes(lanes: Lanes) -> Option<Floats> {
+    use lanes::{Convert, Float, FloatUnary, Ternary};
+    let computes = match lanes.op {
+        LaneOp::Float(op) => match op {
+            Float::Add | Float::Sub | Float::Mul | Float::Div => true,
+            Float::Min | Float::Max | Float::RelaxedMin | Float::RelaxedMax => true,
+            // They are selections.
+            Float::Pmin | Float::Pmax => false,
+        },
+        LaneOp::FloatUnary(op) => match op {
+            FloatUnary::Sqrt | FloatUnary::Ceil | FloatUnary::Floor | FloatUnary::Trunc | FloatUnary::Nearest => true,
+            FloatUnary::Abs | FloatUnary::Neg => false,
+        },
+        LaneOp::Convert(op) => match op {
+            Convert::DemoteZero | Convert::PromoteLow => true,
+            Convert::ConvertS | Convert::ConvertU | Convert::ConvertLowS | Convert::ConvertLowU => false,
+            Convert::TruncSatS | Convert::TruncSatU | Convert::TruncSatSZero | Convert::TruncSatUZero => false,
+            Convert::RelaxedTruncS | Convert::RelaxedTruncU => false,
+            Convert::RelaxedTruncSZero | Convert::RelaxedTruncUZero => false,
+        },
+        LaneOp::Ternary(op) => match op {
+            Ternary::RelaxedMadd | Ternary::RelaxedNmadd => true,
+            Ternary::RelaxedLaneselect | Ternary::RelaxedDotAddS => false,
+        },
+        LaneOp::Whole(_) | LaneOp::Permute(_) | LaneOp::Lane(_) | LaneOp::Shift(_) | LaneOp::Test(_) => false,
+        LaneOp::IntegerUnary(_) | LaneOp::Integer(_) | LaneOp::Compare(_) | LaneOp::Widen(_) | LaneOp::Product(_) => false,
+        LaneOp::FloatCompare(_) => false,
+    };
+    match lanes.shape {
+        Shape::F32x4 if computes => Some(Floats::F32x4),
+        Shape::F64x2 if computes => Some(Floats::F64x2),
+        Shape::F32x4 | Shape::F64x2 => None,
+        Shape::V128 | Shape::I8x16 | Shape::I16x8 | Shape::I32x4 | Shape::I64x2 => None,
     }
 }
 

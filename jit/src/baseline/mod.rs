@@ -16,6 +16,7 @@ mod calls;
 mod cold;
 mod compiler;
 mod control;
+mod dispatch;
 mod finish;
 mod frame;
 mod inline;

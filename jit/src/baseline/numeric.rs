@@ -1,15 +1,15 @@
-//! Instructions one by one: the dispatch, variables, and operations on integers.
+//! Globals, conditions, and operations on integers.
 
 use super::compiler::Compiler;
 use super::frame::SCRATCH;
-use super::values::{At, Kind, Popped, Set, Value};
+use super::values::{At, Kind, Popped, Set};
 use crate::ir::family::{Bits, Compare, Convert, Family, Integer};
 use crate::ir::{Op, Type};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
-use weir_bytecode::{Imm, Opcode, Trap, ValType};
+use weir_bytecode::{Opcode, Trap, ValType};
 use weir_contract::TrapSite;
 
 /// The width of an operation at this type.
@@ -18,124 +18,6 @@ pub fn width(ty: Type) -> Width {
 }
 
 impl Compiler<'_> {
-    /// Compiles the instruction whose opcode has been read.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are in TABLE 2 or have their arms in `other`")]
-    pub fn instruction(&mut self, op: Opcode) -> Result<(), Refusal> {
-        self.check_code_budget(0)?;
-        match op {
-            Opcode::LocalGet => {
-                let local = self.reader.u32();
-                self.local_get(local);
-            }
-            Opcode::LocalSet => {
-                let local = self.reader.u32() as usize;
-                let popped = self.pop();
-                self.set_local(local, popped);
-            }
-            Opcode::LocalTee => {
-                let local = self.reader.u32();
-                let popped = self.pop();
-                self.set_local(local as usize, popped);
-                self.local_get(local);
-            }
-            Opcode::I32Const => {
-                let value = self.reader.i64() as u32;
-                self.push_at(Kind::I32, At::Const(value.into()));
-            }
-            Opcode::I64Const => {
-                let value = self.reader.i64() as u64;
-                self.push_at(Kind::I64, At::Const(value));
-            }
-            Opcode::Block => {
-                let ty = self.reader.block_type();
-                self.block(ty);
-            }
-            Opcode::Loop => {
-                let ty = self.reader.block_type();
-                self.loop_(ty);
-            }
-            Opcode::If => {
-                let ty = self.reader.block_type();
-                self.test_condition();
-                self.if_(ty, Cond::NE);
-            }
-            Opcode::Else => self.else_(),
-            Opcode::End => self.end(),
-            Opcode::Br => {
-                let depth = self.reader.u32();
-                self.branch(depth);
-            }
-            Opcode::BrIf => {
-                let depth = self.reader.u32();
-                self.test_condition();
-                self.branch_if(depth, Cond::NE);
-            }
-            Opcode::Call => {
-                let func = self.reader.u32();
-                self.call(func);
-            }
-            // Their rows in TABLE 2 are not all of their meaning.
-            Opcode::I64MulWideS | Opcode::I64MulWideU => self.stencil(op, 0)?,
-            _ => match Op::from_opcode(op) {
-                Some((ssa, ty, _)) if ssa.access_width(ty).is_some() && ty != Type::V128 => {
-                    let arg = self.reader.mem_arg();
-                    self.access(ssa, Kind::of_ssa(ty), arg)?;
-                }
-                Some((ssa, operand, result)) if operand != Type::V128 => self.numeric(op, ssa.family(), operand, result)?,
-                _ => {
-                    let imm = self.reader.immediates(op);
-                    return self.other(op, imm);
-                }
-            },
-        }
-        Ok(())
-    }
-
-    /// One of the less frequent instructions.
-    fn other(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
-        match (op, imm) {
-            (Opcode::Nop, _) => {}
-            (Opcode::Unreachable, _) => {
-                self.trap(Trap::UnreachableCodeReached);
-                self.stop();
-            }
-            (Opcode::Drop, _) => self.drop(),
-            (Opcode::Select | Opcode::SelectT, _) => {
-                self.test_condition();
-                self.select(Cond::NE);
-            }
-            (Opcode::Return, _) => self.branch(self.labels.len() as u32 - 1),
-            (Opcode::BrTable, Imm::Labels(labels)) => self.branch_table(labels)?,
-            (Opcode::BrOnNull, Imm::Label(depth)) => self.branch_on_null(depth),
-            (Opcode::BrOnNonNull, Imm::Label(depth)) => self.branch_on_non_null(depth),
-            (Opcode::GlobalGet, Imm::Index(global)) => self.global_get(global),
-            (Opcode::GlobalSet, Imm::Index(global)) => self.global_set(global),
-
-            (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
-            (Opcode::CallRef, Imm::Index(ty)) => self.call_ref(ty),
-            (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
-            (Opcode::ReturnCallIndirect, Imm::CallIndirect { ty, table }) => self.return_call_indirect(ty, table),
-            (Opcode::ReturnCallRef, Imm::Index(ty)) => self.return_call_ref(ty),
-
-            (Opcode::F32Const, Imm::F32(bits)) => self.push_at(Kind::F32, At::Const(bits.into())),
-            (Opcode::F64Const, Imm::F64(bits)) => self.push_at(Kind::F64, At::Const(bits)),
-            (Opcode::I64Add128 | Opcode::I64Sub128, _) => self.stencil(op, 0)?,
-
-            (op, imm) if op.is_vector() => self.vector(op, imm)?,
-            (op, imm) if self.table_or_memory(op, imm) => {}
-            (op, _) => return Err(Refusal::Unsupported { backend: Backend::Baseline, what: op.mnemonic().into() }),
-        }
-        Ok(())
-    }
-
-    fn local_get(&mut self, local: u32) {
-        let Value { kind, at, .. } = self.values[local as usize];
-        match at {
-            At::Const(_) => self.push_at(kind, at),
-            At::Slot | At::Reg(_) | At::Local(_) => self.push_copy(local),
-        }
-    }
-
     /// The slot of a global.
     fn global(&mut self, global: u32) -> Mem {
         let offset = self.layout.global(global) as i32;
@@ -146,7 +28,7 @@ impl Compiler<'_> {
         Mem::at(SCRATCH, 0)
     }
 
-    fn global_get(&mut self, global: u32) {
+    pub fn global_get(&mut self, global: u32) {
         let kind = Kind::of(self.module.globals[global as usize].value);
         let reg = self.result(kind.class());
         let mem = self.global(global);
@@ -155,7 +37,7 @@ impl Compiler<'_> {
         self.push(kind, reg);
     }
 
-    fn global_set(&mut self, global: u32) {
+    pub fn global_set(&mut self, global: u32) {
         let mut popped = self.pop();
         let immediate = self.immediate(popped).filter(|_| popped.kind.class() == Class::Int);
         let reg = immediate.is_none().then(|| self.reg(&mut popped));
@@ -169,7 +51,7 @@ impl Compiler<'_> {
     }
 
     /// Takes a condition and sets the flags: NE if it holds.
-    fn test_condition(&mut self) {
+    pub fn test_condition(&mut self) {
         let mut popped = self.pop();
         if let At::Slot = popped.at {
             let mem = self.slots.mem(popped.index);
@@ -233,7 +115,7 @@ impl Compiler<'_> {
     }
 
     /// `select` on the flags, which hold where the first operand is taken.
-    fn select(&mut self, cond: Cond) {
+    pub fn select(&mut self, cond: Cond) {
         let mut second = self.pop();
         let mut first = self.pop();
         let other = self.reg(&mut second);
@@ -532,7 +414,7 @@ impl Compiler<'_> {
     }
 
     /// A numeric instruction of TABLE 2.
-    fn numeric(&mut self, op: Opcode, family: Family, operand: Type, result: Type) -> Result<(), Refusal> {
+    pub fn numeric(&mut self, op: Opcode, family: Family, operand: Type, result: Type) -> Result<(), Refusal> {
         match family {
             Family::Integer(op) => self.integer(op, operand)?,
             Family::Compare(op) => self.compare(op, operand),

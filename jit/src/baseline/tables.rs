@@ -3,12 +3,12 @@
 use super::calls::Arg;
 use super::compiler::Compiler;
 use super::numeric::index_kind;
-use super::values::{At, Kind, Popped};
+use super::values::{Kind, Popped};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
-use weir_bytecode::{Imm, Opcode, Trap};
+use weir_bytecode::Trap;
 use weir_contract::{Helper, TableCtx, TableEntry};
 
 /// Two indices as a helper takes them.
@@ -17,52 +17,52 @@ fn pair(low: u32, high: u32) -> i64 {
 }
 
 impl Compiler<'_> {
-    /// Compiles an instruction on tables, references or whole memories; returns whether `op` is one.
-    pub fn table_or_memory(&mut self, op: Opcode, imm: Imm<'_>) -> bool {
-        match (op, imm) {
-            (Opcode::RefNull, _) => self.push_at(Kind::Ref, At::Const(0)),
-            (Opcode::RefIsNull, _) => self.ref_is_null(),
-            (Opcode::RefFunc, Imm::Index(func)) => {
-                self.call_helper(Helper::RefFunc, &[Arg::Const(func.into())]);
-                self.push(Kind::Ref, abi::RAX);
-            }
-            (Opcode::RefAsNonNull, _) => {
-                let mut popped = self.pop();
-                let reg = self.writable(&mut popped);
-                self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));
-                self.trap_if(Cond::E, Trap::NullReference);
-                self.push(Kind::Ref, reg);
-            }
-            (Opcode::TableGet, Imm::Index(table)) => {
-                let mut index = self.pop();
-                let entry = self.table_entry(table, &mut index, Trap::TableOutOfBounds);
-                self.load_field(entry, entry, offset_of!(TableEntry, reference));
-                self.push(Kind::Ref, entry);
-            }
-            (Opcode::TableSet, Imm::Index(table)) => self.checked_helper(Helper::TableSet, table.into(), 2),
-            (Opcode::TableSize, Imm::Index(table)) => self.table_size(table),
-            (Opcode::TableGrow, Imm::Index(table)) => {
-                let kind = index_kind(self.module.tables[table as usize].ty.table64);
-                self.growing_helper(Helper::TableGrow, table, 2, kind);
-            }
-            (Opcode::TableFill, Imm::Index(table)) => self.checked_helper(Helper::TableFill, table.into(), 3),
-            (Opcode::TableCopy, Imm::Index2(to, from)) => self.checked_helper(Helper::TableCopy, pair(to, from), 3),
-            (Opcode::TableInit, Imm::Index2(segment, table)) => self.checked_helper(Helper::TableInit, pair(table, segment), 3),
-            (Opcode::ElemDrop, Imm::Index(segment)) => self.checked_helper(Helper::ElemDrop, segment.into(), 0),
-            (Opcode::MemorySize, Imm::Index(memory)) => self.memory_size(memory),
-            (Opcode::MemoryGrow, Imm::Index(memory)) => {
-                let kind = index_kind(self.module.memories[memory as usize].memory64);
-                self.growing_helper(Helper::MemoryGrow, memory, 1, kind);
-            }
-            (Opcode::MemoryFill, Imm::Index(memory)) => self.checked_helper(Helper::MemoryFill, memory.into(), 3),
-            (Opcode::MemoryCopy, Imm::Index2(to, from)) => self.checked_helper(Helper::MemoryCopy, pair(to, from), 3),
-            (Opcode::MemoryInit, Imm::Index2(segment, memory)) => {
-                self.checked_helper(Helper::MemoryInit, pair(memory, segment), 3)
-            }
-            (Opcode::DataDrop, Imm::Index(segment)) => self.checked_helper(Helper::DataDrop, segment.into(), 0),
-            _ => return false,
-        }
-        true
+    pub fn ref_func(&mut self, func: u32) {
+        self.call_helper(Helper::RefFunc, &[Arg::Const(func.into())]);
+        self.push(Kind::Ref, abi::RAX);
+    }
+
+    pub fn ref_as_non_null(&mut self) {
+        let mut popped = self.pop();
+        let reg = self.writable(&mut popped);
+        self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));
+        self.trap_if(Cond::E, Trap::NullReference);
+        self.push(Kind::Ref, reg);
+    }
+
+    pub fn table_get(&mut self, table: u32) {
+        let mut index = self.pop();
+        let entry = self.table_entry(table, &mut index, Trap::TableOutOfBounds);
+        self.load_field(entry, entry, offset_of!(TableEntry, reference));
+        self.push(Kind::Ref, entry);
+    }
+
+    pub fn table_grow(&mut self, table: u32) {
+        let kind = index_kind(self.module.tables[table as usize].ty.table64);
+        self.growing_helper(Helper::TableGrow, table, 2, kind);
+    }
+
+    pub fn memory_grow(&mut self, memory: u32) {
+        let kind = index_kind(self.module.memories[memory as usize].memory64);
+        self.growing_helper(Helper::MemoryGrow, memory, 1, kind);
+    }
+
+    /// An instruction with an index as immediate and `count` operands, which a helper executes.
+    pub fn helper_with_index(&mut self, helper: Helper, count: usize) {
+        let index = self.reader.u32();
+        self.checked_helper(helper, index.into(), count);
+    }
+
+    /// A copy of three operands, whose immediates are where to and where from.
+    pub fn helper_to_from(&mut self, helper: Helper) {
+        let (to, from) = (self.reader.u32(), self.reader.u32());
+        self.checked_helper(helper, pair(to, from), 3);
+    }
+
+    /// An initialisation of three operands, whose immediates are a segment and where to.
+    pub fn helper_with_segment(&mut self, helper: Helper) {
+        let (segment, to) = (self.reader.u32(), self.reader.u32());
+        self.checked_helper(helper, pair(to, segment), 3);
     }
 
     /// The arguments of a helper: `selector`, then the top `count` operands.
@@ -99,7 +99,7 @@ impl Compiler<'_> {
         index
     }
 
-    fn table_size(&mut self, table: u32) {
+    pub fn table_size(&mut self, table: u32) {
         let kind = index_kind(self.module.tables[table as usize].ty.table64);
         let reg = self.fresh(Class::Int);
         self.load_field(reg, abi::INSTANCE, self.layout.table(table) as usize);
@@ -107,7 +107,7 @@ impl Compiler<'_> {
         self.push(kind, reg);
     }
 
-    fn ref_is_null(&mut self) {
+    pub fn ref_is_null(&mut self) {
         let mut popped = self.pop();
         let reg = self.reg(&mut popped);
         self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));

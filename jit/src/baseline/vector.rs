@@ -1,32 +1,16 @@
 //! Instructions on vectors: accesses to memory here, the others by stencils.
 
 use super::compiler::Compiler;
+use super::stencil::unsupported;
 use super::values::Kind;
 use crate::construct::{VectorAccess, vector_access_of};
 use crate::regalloc::Class;
 use crate::request::Refusal;
 use crate::x64::insts::{Asm, Inst, Mem, Width};
-use weir_bytecode::instrs::MemArg;
-use weir_bytecode::{Imm, Opcode};
+use weir_bytecode::Opcode;
 
 impl Compiler<'_> {
-    pub fn vector(&mut self, op: Opcode, imm: Imm<'_>) -> Result<(), Refusal> {
-        // Only instructions that do nothing with lanes access memory.
-        let access = if op.lanes().is_none() { vector_access_of(op) } else { None };
-        match (access, imm) {
-            (Some(access), Imm::Mem(arg)) => self.vector_access(access, arg, 0),
-            (Some(access), Imm::MemLane(arg, lane)) => self.vector_access(access, arg, lane),
-            (_, Imm::V128(bits)) => {
-                self.vector_constant(bits);
-                Ok(())
-            }
-            (_, Imm::Shuffle(lanes)) => self.stencil(op, u128::from_le_bytes(lanes)),
-            (_, Imm::Lane(lane)) => self.stencil(op, lane.into()),
-            _ => self.stencil(op, 0),
-        }
-    }
-
-    fn vector_constant(&mut self, bits: u128) {
+    pub fn vector_constant(&mut self, bits: u128) {
         let reg = self.fresh(Class::Float);
         match bits {
             0 => self.out.clear(reg),
@@ -38,8 +22,11 @@ impl Compiler<'_> {
         self.push(Kind::V128, reg);
     }
 
-    fn vector_access(&mut self, access: VectorAccess, arg: MemArg, lane: u8) -> Result<(), Refusal> {
-        match access {
+    /// An access to memory, of the whole vector or, `of_lane`, of one lane.
+    pub fn vector_access(&mut self, op: Opcode, of_lane: bool) -> Result<(), Refusal> {
+        let arg = self.reader.mem_arg();
+        let lane = if of_lane { self.reader.byte() } else { 0 };
+        match vector_access_of(op).ok_or_else(|| unsupported(op))? {
             VectorAccess::Store => {
                 let (mut value, mut address) = (self.pop(), self.pop());
                 self.store_popped_value(&mut value, &mut address, Width::X, arg);

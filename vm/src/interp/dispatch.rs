@@ -1,4 +1,5 @@
-//! The interpreter's loop, with one arm per opcode of TABLE 1.
+//! The interpreter's loop, with one arm per opcode of TABLE 1. The compiler checks that none is missing: the matches have
+//! no wildcard, and [`code`](super::code) asserts that the codes left over are none of TABLE 1.
 //!
 //! It is compiled for slots of one word and of two, each plain, with profiling, and with profiling and metering. The
 //! plain form, which `--tier interp` runs, has no code for the other two. The hot part of the state is in registers. So
@@ -563,14 +564,14 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                     | code::TableCopy
                                     | code::TableSize
                                     | code::TableFill) => bulk!(code, at),
-                                    code => invalid!(code),
+                                    code @ code::unassigned_after_prefix!() => invalid!(code),
                                 }
                             }
                             code::VectorPrefix if WORDS == 2 => {
                                 let view = View { base: state.base, len: state.len, address_mask: (*state.scope).address_mask };
                                 (state.pc, state.sp) = check!(vector::execute(at, state.sp, view, (*state.scope).ctx));
                             }
-                            code => invalid!(code),
+                            code @ (code::VectorPrefix | code::unassigned!()) => invalid!(code),
                         }
                         if METERED && meter.canonical_nans {
                             numeric::canonicalise_nans(at.sub(1), state.sp, WORDS);
