@@ -19,6 +19,7 @@
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::alias::{Access, Changes, changes, globals_may_be_one};
 use crate::analysis::dataflow::BlockEndFacts;
+use crate::ir::family::{Family, Load};
 use crate::ir::{Effect, Fields, Func, Op, Type, Value};
 use weir_bytecode::Module;
 
@@ -284,18 +285,28 @@ enum Extraction {
 
 /// How to do `op`, which loads `width` bytes as a `ty`, on a value of type `from`, if one operation suffices.
 fn extraction(op: Op, ty: Type, from: Type, width: u32) -> Option<Extraction> {
-    use Extraction::{Mask, Same, Unary};
-    Some(match (op, ty, from) {
-        (Op::Load, ty, from) if ty == from => Same,
-        (Op::Load, Type::I32, Type::I64) => Unary(Op::Wrap),
-        (Op::Load, Type::I32, Type::F32) | (Op::Load, Type::F32, Type::I32) => Unary(Op::Reinterpret),
-        (Op::Load, Type::I64, Type::F64) | (Op::Load, Type::F64, Type::I64) => Unary(Op::Reinterpret),
-        (Op::Load32U, Type::I64, Type::I32) => Unary(Op::ExtendU),
-        (Op::Load32S, Type::I64, Type::I32) => Unary(Op::ExtendS),
-        (Op::Load8U | Op::Load16U | Op::Load32U, Type::I32 | Type::I64, from) if ty == from => Mask((1 << (8 * width)) - 1),
-        (Op::Load8S, Type::I32 | Type::I64, from) if ty == from => Unary(Op::Sext8),
-        (Op::Load16S, Type::I32 | Type::I64, from) if ty == from => Unary(Op::Sext16),
-        (Op::Load32S, Type::I64, Type::I64) => Unary(Op::Sext32),
-        _ => return None,
-    })
+    let same_integers = ty == from && matches!(ty, Type::I32 | Type::I64);
+    match op.family() {
+        Family::Load(load) => match load {
+            Load::Load if ty == from => Some(Extraction::Same),
+            Load::Load => match (ty, from) {
+                (Type::I32, Type::I64) => Some(Extraction::Unary(Op::Wrap)),
+                (Type::I32, Type::F32) | (Type::F32, Type::I32) => Some(Extraction::Unary(Op::Reinterpret)),
+                (Type::I64, Type::F64) | (Type::F64, Type::I64) => Some(Extraction::Unary(Op::Reinterpret)),
+                _ => None,
+            },
+            Load::Load32U if (ty, from) == (Type::I64, Type::I32) => Some(Extraction::Unary(Op::ExtendU)),
+            Load::Load32S if (ty, from) == (Type::I64, Type::I32) => Some(Extraction::Unary(Op::ExtendS)),
+            Load::Load8U | Load::Load16U | Load::Load32U => same_integers.then_some(Extraction::Mask((1 << (8 * width)) - 1)),
+            Load::Load8S => same_integers.then_some(Extraction::Unary(Op::Sext8)),
+            Load::Load16S => same_integers.then_some(Extraction::Unary(Op::Sext16)),
+            Load::Load32S => (same_integers && ty == Type::I64).then_some(Extraction::Unary(Op::Sext32)),
+            // It loads half a vector.
+            Load::Load64U => None,
+        },
+        Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
+        Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
+        Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
+        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+    }
 }

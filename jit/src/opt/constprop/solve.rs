@@ -6,6 +6,7 @@ use super::predicates::Predicates;
 use super::tree::{Forest, Leaf, Tree, Var};
 use crate::analysis::gates::{Gate, Gates, Gating};
 use crate::analysis::{Cfg, DefBlocks, Dominators};
+use crate::ir::family::{Family, Integer};
 use crate::ir::fold::fold_opcode;
 use crate::ir::rules::absorbs;
 use crate::ir::{Block, Effect, Func, Op, Value};
@@ -665,10 +666,9 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 })
             }
             [a, b] => {
-                let logic = matches!(op, Op::And | Op::Or | Op::Xor);
                 if (self.known.tree(a), self.known.tree(b)) == (Tree::BOTTOM, Tree::BOTTOM) {
                     let truths = self.func.op(a).is_boolean() && self.func.op(b).is_boolean();
-                    if !logic || !truths {
+                    if !is_logic(op) || !truths {
                         return Tree::BOTTOM;
                     }
                 }
@@ -678,10 +678,26 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                     (Leaf::Top, _) | (_, Leaf::Top) => Leaf::Top,
                     (Leaf::Const(a), Leaf::Const(b)) => fold_opcode(opcode, ty, &[a, b]).map_or(Leaf::Bottom, Leaf::Const),
                     (Leaf::Const(c), Leaf::Bottom) | (Leaf::Bottom, Leaf::Const(c)) if absorbs(op, ty, c) => Leaf::Const(c),
-                    _ => Leaf::Bottom,
+                    (Leaf::Const(_) | Leaf::Bottom, Leaf::Bottom) | (Leaf::Bottom, Leaf::Const(_)) => Leaf::Bottom,
                 })
             }
             _ => Tree::BOTTOM,
         }
+    }
+}
+
+/// Whether the operation on two truth values is one that predicates can express.
+fn is_logic(op: Op) -> bool {
+    match op.family() {
+        Family::Integer(op) => match op {
+            Integer::And | Integer::Or | Integer::Xor => true,
+            Integer::Add | Integer::Sub | Integer::Mul | Integer::MulHigh => false,
+            Integer::DivS | Integer::DivU | Integer::RemS | Integer::RemU => false,
+            Integer::Shl | Integer::ShrS | Integer::ShrU | Integer::Rotl | Integer::Rotr => false,
+        },
+        Family::Leaf(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) | Family::Float(_) => false,
+        Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
+        Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => false,
+        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
     }
 }
