@@ -1,5 +1,5 @@
 //! What the verifier of machine code refuses about flags: by the columns of TABLE 3, an instruction that reads them comes after one
-//! of its block that sets those it reads, and nothing between changes them.
+//! of its block that sets those it reads, and nothing between changes them. And calls without a callee.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -78,4 +78,20 @@ fn a_condition_fits_the_comparison() {
         assert!(error.contains("reads flags of b0 that"), "{insts:?}: {error}");
     }
     assert_eq!(refusal(&["vucomi.q f2, f2", "v3 = set_b.d"]), Ok(()));
+}
+
+#[test]
+fn a_call_has_a_target_and_a_tail_call_a_function() {
+    let error = refusal(&["call"]).unwrap_err();
+    assert!(error.ends_with("a call without a target"), "{error}");
+    for (end, expected) in [("func1", None), ("reference v1:r11", None), ("", Some(())), ("Poll", Some(()))] {
+        let text = format!("machine lowered pc 0x21 regs 2\nb0:\n    v0:rdi v1:rsi = args\n    tail_call {end}\n");
+        let code: Code = parse::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let refused = verify::verify(&code).err();
+        assert_eq!(
+            refused.as_ref().map(|error| assert!(error.ends_with("a tail call of no function"), "{error}")),
+            expected,
+            "{end}"
+        );
+    }
 }

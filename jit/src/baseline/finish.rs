@@ -51,7 +51,7 @@ impl Compiler<'_> {
     /// The code with its tables.
     ///
     /// # Errors
-    /// A function of more than 2 GB.
+    /// A function of more than 2 GB, or an instruction without bytes.
     pub fn finish(mut self) -> Result<Compiled, Refusal> {
         self.write_subroutines();
         let too_long =
@@ -63,6 +63,9 @@ impl Compiler<'_> {
             (reloc, frame::jump_if_negative(&mut prologue))
         });
         let overflows = frame::prologue(&mut prologue, self.needs, bytes);
+        if let Some(what) = self.out.refused.or(prologue.refused) {
+            return Err(Refusal::Unsupported { backend: Backend::Baseline, what: what.into() });
+        }
         let mut code = prologue.asm.finalize().map_err(too_long)?;
         // The trap of the prologue's checks is after the body.
         let overflow = self.offset();

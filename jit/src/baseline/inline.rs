@@ -127,7 +127,7 @@ impl Compiler<'_> {
                 Rm::Reg(src) => self.out.float_bits(inst.dst, src, inst.width),
                 Rm::None | Rm::Mem(_) | Rm::Slot(_) => self.emit(&Inst::new(Asm::Mov, inst.width).dst(inst.dst).rm(inst.rm)),
             },
-            // It is not simple: `encode` panics.
+            // It is not simple: `encode` refuses it.
             None => self.emit(inst),
         }
     }

@@ -79,6 +79,9 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// Whether it is a call that returns here.
     fn is_call(&self) -> bool;
 
+    /// Whether it is a call that does not return here, but to this function's caller.
+    fn is_tail_call(&self) -> bool;
+
     /// Calls `f` with each of its virtual registers, without changing them. [`Inst::assign`] visits them in the same order.
     fn operands(&mut self, lists: &mut [RegList], f: impl FnMut(Operand));
 

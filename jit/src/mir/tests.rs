@@ -42,6 +42,10 @@ impl Inst for Jump {
         false
     }
 
+    fn is_tail_call(&self) -> bool {
+        false
+    }
+
     fn operands(&mut self, _: &mut [RegList], _: impl FnMut(Operand)) {}
 
     fn assign(&mut self, _: &mut [RegList], _: impl FnMut() -> Place) {}

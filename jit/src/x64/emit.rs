@@ -61,7 +61,8 @@ macro_rules! conditional_jump {
 /// Emits code that is laid out. Of the options, those on padding and lines matter.
 ///
 /// # Errors
-/// [`Refusal::Budget`] if the frame is too large, or a displacement exceeds its field.
+/// [`Refusal::Budget`] if the frame is too large, or a displacement exceeds its field. [`Refusal::Unsupported`] if an instruction
+/// has operands that the verifier refuses.
 pub fn emit(code: &Code, options: &Options) -> Result<Compiled, Refusal> {
     let frame = Frame::of(code)?;
     emit_expecting(&expected_offsets(code, &frame), code, &frame, options)
@@ -77,11 +78,8 @@ fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, options: &Option
         emitter.run();
         emitter.finish()
     };
-    run(Some(expected)).or_else(|_| run(None)).map_err(|_| Refusal::Budget {
-        backend: Some(Backend::Native),
-        what: "the distance of a jump",
-        limit: i32::MAX as usize,
-    })
+    let (backend, what) = (Some(Backend::Native), "the distance of a jump");
+    run(Some(expected)).or_else(|_| run(None)).unwrap_or(Err(Refusal::Budget { backend, what, limit: i32::MAX as usize }))
 }
 
 /// About where each emitted block begins, by number; further on rather than less far.
@@ -316,7 +314,7 @@ impl<'c> Emitter<'c> {
                 let op = if dst.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
                 self.out.encode(&inst(op, self.frame.slot_width(slot, dst.class())).dst(dst).mem(self.frame.slot(slot)));
             }
-            (Place::Slot(_), Place::Slot(_)) => unreachable!("the allocator has no such copies"),
+            (Place::Slot(_), Place::Slot(_)) => self.out.refuse("a copy from slot to slot"),
         }
     }
 
@@ -339,8 +337,8 @@ impl<'c> Emitter<'c> {
         if inst.op == Asm::Test && self.is_tested(inst, flags_needed) {
             return;
         }
-        if inst.op == Asm::Lea {
-            let inst = shorten_lea(inst, flags_needed);
+        if let (Asm::Lea, Rm::Mem(mem)) = (inst.op, inst.rm) {
+            let inst = shorten_lea(inst, mem, flags_needed);
             return self.plain(&inst, |out| out.encode(&inst));
         }
         if inst.op == Asm::Cmov && inst.cond == Cond::FloatNE {
@@ -546,7 +544,7 @@ impl<'c> Emitter<'c> {
                 ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
                 ; call QWORD [rax + 8 * helper as i32]
             ),
-            Target::None => unreachable!("a call has a target"),
+            Target::None => self.out.refuse("a call without a target"),
         }
         self.calls.push((self.offset() as u32, inst.pc));
         self.shift_return(inst.pc);
@@ -571,7 +569,7 @@ impl<'c> Emitter<'c> {
                 self.load_instance();
                 dynasm!(self.out.asm; .arch x64; jmp QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
             }
-            Target::Helper(_) | Target::None => unreachable!("a tail call has a function as target"),
+            Target::Helper(_) | Target::None => self.out.refuse("a tail call of no function"),
         }
     }
 
@@ -625,8 +623,11 @@ impl<'c> Emitter<'c> {
         (entry, back)
     }
 
-    /// Appends pool and jump tables and fills in what refers to them.
-    fn finish(mut self) -> Result<Compiled, dynasmrt::DynasmError> {
+    /// Appends pool and jump tables and fills in what refers to them. The outer error is a jump that is too short.
+    fn finish(mut self) -> Result<Result<Compiled, Refusal>, dynasmrt::DynasmError> {
+        if let Some(what) = self.out.refused {
+            return Ok(Err(Refusal::Unsupported { backend: Backend::Native, what: what.into() }));
+        }
         let mut code = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize()?;
         let patch = |field: usize, code: &mut Vec<u8>, value: usize| {
             code[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
@@ -654,7 +655,7 @@ impl<'c> Emitter<'c> {
         let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, CompileStats::default());
         let lines = self.lines.unwrap_or_default();
         let (headers, inlining) = (Vec::new(), Inlining::default());
-        Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, headers, inlining, lines, stats })
+        Ok(Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, headers, inlining, lines, stats }))
     }
 }
 
@@ -687,9 +688,8 @@ fn flags_needed(code: &Code) -> Vec<Needed> {
     all
 }
 
-/// `lea`, or a shorter instruction with the same result if it may write flags.
-fn shorten_lea(inst: &Inst, flags_needed: Needed) -> Inst {
-    let Rm::Mem(mem) = inst.rm else { unreachable!("lea computes an address") };
+/// `lea` of this address, or a shorter instruction with the same result if it may write flags.
+fn shorten_lea(inst: &Inst, mem: Mem, flags_needed: Needed) -> Inst {
     let dst = inst.dst;
     let with = |op| Inst { rm: Rm::None, ..Inst::new(op, inst.width).dst(dst).src(dst) };
     match mem {
@@ -706,94 +706,4 @@ fn shorten_lea(inst: &Inst, flags_needed: Needed) -> Inst {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::lower;
-    use super::*;
-    use crate::construct::{self, BuildStats};
-    use crate::ir::Entry;
-    use crate::mir::{allocate, layout};
-    use crate::request::{Options, Request};
-    use bumpalo::Bump;
-    use weir_bytecode::validate;
-
-    /// The code of a function with a jump over this many stores, its blocks expected where `expectation` says.
-    fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &Frame) -> Vec<u32>) -> Vec<u8> {
-        let stores = "(i32.store (i32.const 8) (local.get 0))".repeat(stores);
-        let text = format!("(module (memory 1) (func (param i32) (if (local.get 0) (then {stores}))))");
-        let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
-        let options = Options { passes_off: vec!["load_forwarding".into()], ..Options::default() };
-        let entry = Entry::Call;
-        let request = Request {
-            module: &module,
-            func: 0,
-            entry,
-            sig_ids: &[0],
-            backend: Backend::Native,
-            profile: None,
-            options: &options,
-        };
-        let arena = Bump::new();
-        let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
-        let mut code = lower::lower(&func, &request).unwrap();
-        allocate::allocate(&mut code, options.allocator, true).unwrap();
-        code.layout = Some(layout::of(&code, |_| false, &mut 0));
-        let frame = Frame::of(&code).unwrap();
-        emit_expecting(&expectation(&code, &frame), &code, &frame, &options).unwrap().code
-    }
-
-    fn near(code: &Code, _: &Frame) -> Vec<u32> {
-        vec![0; code.blocks.len()]
-    }
-
-    fn far(code: &Code, frame: &Frame) -> Vec<u32> {
-        let mut expected = near(code, frame);
-        (0..).zip(&code.laid_out().blocks).for_each(|(i, &block)| expected[block as usize] = 1000 * i);
-        expected
-    }
-
-    #[test]
-    fn jumps_forward_are_as_short_as_expected() {
-        let short = with_jump_over(5, expected_offsets);
-        assert_eq!(short, with_jump_over(5, near));
-        assert!(short.len() < with_jump_over(5, far).len());
-    }
-
-    /// A jump on each condition in both forms: taken exactly when the condition holds, as the processor's conditions say.
-    #[test]
-    fn a_jump_is_taken_on_each_condition() {
-        use iced_x86::{ConditionCode, Decoder, DecoderOptions};
-        for cond in Cond::ALL {
-            for short in [true, false] {
-                let mut asm = dynasmrt::VecAssembler::<dynasmrt::x64::X64Relocation>::new(0);
-                let label = asm.new_dynamic_label();
-                if short {
-                    conditional_jump!(asm, cond, BYTE label);
-                } else {
-                    conditional_jump!(asm, cond, DWORD label);
-                }
-                let end = asm.offset().0 as u64;
-                dynasm!(asm; .arch x64; nop; =>label);
-                let code = asm.finalize().unwrap();
-                let jumps: Vec<(ConditionCode, u64)> = Decoder::new(64, &code[..end as usize], DecoderOptions::NONE)
-                    .iter()
-                    .map(|inst| (inst.condition_code(), inst.near_branch_target()))
-                    .collect();
-                use ConditionCode::{a, ae, b, be, e, g, ge, l, le, ne, no, np, ns, o, p, s};
-                let simple = [o, no, b, ae, e, ne, be, a, s, ns, p, np, l, ge, le, g];
-                let expected = match cond.float_equality() {
-                    None => vec![(simple[cond as usize], end + 1)],
-                    Some(FloatEquality::Equal) => vec![(p, end), (e, end + 1)],
-                    Some(FloatEquality::Unequal) => vec![(p, end + 1), (ne, end + 1)],
-                };
-                assert_eq!(jumps, expected, "{cond:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn jumps_that_are_expected_too_short_become_long() {
-        let long = with_jump_over(60, far);
-        assert_eq!(long, with_jump_over(60, near));
-        assert!(with_jump_over(60, expected_offsets).len() < long.len(), "one of two is short");
-    }
-}
+mod tests;

@@ -29,6 +29,8 @@ pub struct Bytes {
     pub fields: Vec<PoolField>,
     /// The offset of the last instruction.
     pub last: usize,
+    /// What is wrong with an instruction that has no bytes: it was left out, so that the others are of no use.
+    pub refused: Option<&'static str>,
 }
 
 /// An instruction without a VEX prefix.
@@ -62,7 +64,12 @@ struct Vex<'r> {
 impl Bytes {
     /// No bytes, with room for about this many bytes and labels.
     pub fn with_capacity(bytes: usize, labels: usize) -> Bytes {
-        Bytes { asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels), fields: Vec::new(), last: 0 }
+        Bytes {
+            asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels),
+            fields: Vec::new(),
+            last: 0,
+            refused: None,
+        }
     }
 
     /// The offset of the next byte.
@@ -98,6 +105,12 @@ impl Bytes {
     pub fn float_bits(&mut self, dst: Reg, src: Reg, width: Width) {
         let (reg, rm) = (src.encoding(), Rm::Reg(dst));
         self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate: 0 });
+    }
+
+    /// Notes that an instruction has no bytes, and why.
+    #[cold]
+    pub fn refuse(&mut self, what: &'static str) {
+        self.refused.get_or_insert(what);
     }
 
     fn put(&mut self, byte: u8) {
@@ -149,8 +162,8 @@ impl Bytes {
         let mem = match rm {
             Rm::Reg(rm) => return self.put(0xC0 | reg | rm.encoding() & 7),
             Rm::Mem(mem) => mem,
-            Rm::None => unreachable!("the instruction has an r/m operand"),
-            Rm::Slot(_) => unreachable!("spill slots have their addresses"),
+            Rm::None => return self.refuse("an instruction without one of its operands"),
+            Rm::Slot(_) => return self.refuse("a spill slot without address"),
         };
         if mem.pooled {
             self.put(reg | 5);
@@ -180,13 +193,12 @@ impl Bytes {
         self.put_imm(mem.disp.into(), size);
     }
 
-    /// Encodes `inst`, which must have physical registers and must not be an [`Encoding::Sequence`].
-    ///
-    /// # Panics
-    /// If it is a sequence.
+    /// Encodes `inst`, which must have physical registers. An [`Encoding::Sequence`] is refused.
     pub fn encode(&mut self, inst: &Inst) {
-        let Encoding::Opcode(opcode) = inst.op.encoding() else { panic!("{:?} is a sequence", inst.op) };
-        self.encode_as(opcode, inst);
+        match inst.op.encoding() {
+            Encoding::Opcode(opcode) => self.encode_as(opcode, inst),
+            Encoding::Sequence(_) => self.refuse("a sequence in the place of one instruction"),
+        }
     }
 
     /// Encodes `inst`, whose row has this encoding.
@@ -532,6 +544,20 @@ mod tests {
         if has_immediate(inst.op.shape()) {
             assert_eq!(i64::from(decoded.immediate8()), inst.imm, "{inst:?}: {decoded}");
         }
+    }
+
+    #[test]
+    fn what_has_no_bytes_is_refused() {
+        let refused = |inst: Inst| {
+            let mut bytes = Bytes::with_capacity(16, 0);
+            bytes.encode(&inst);
+            bytes.refused
+        };
+        let popcnt = Inst::new(Asm::Popcnt, Width::D).dst(Reg::int(0));
+        assert_eq!(refused(popcnt), Some("an instruction without one of its operands"));
+        assert_eq!(refused(popcnt.rm(Rm::Slot(3))), Some("a spill slot without address"));
+        assert_eq!(refused(Inst::new(Asm::Call, Width::Q)), Some("a sequence in the place of one instruction"));
+        assert_eq!(refused(popcnt.reg(Reg::int(1))), None);
     }
 
     /// A disassembler reads what was written: the instruction for the lanes, and each register, including those from 8 on.

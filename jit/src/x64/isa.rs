@@ -40,6 +40,10 @@ impl isa::Inst for Inst {
         self.op == Asm::Call
     }
 
+    fn is_tail_call(&self) -> bool {
+        self.op == Asm::TailCall
+    }
+
     fn operands(&mut self, lists: &mut [RegList], mut f: impl FnMut(Operand)) {
         self.visit(lists, |field, constraint, role, position| f(Operand { reg: field.get(), constraint, role, position }));
     }

@@ -115,6 +115,9 @@ fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
                 if inst.is_call() && list.target == Target::None {
                     return Err(format!("{inst:?}: a call without a target"));
                 }
+                if inst.is_tail_call() && matches!(list.target, Target::None | Target::Helper(_)) {
+                    return Err(format!("{inst:?}: a tail call of no function"));
+                }
                 let destroyed = if inst.is_call() { I::CALLER_SAVED } else { RegSet::EMPTY };
                 if list.clobbers != list.defs.iter().fold(destroyed, |set, &(_, place)| set.without(place)) {
                     return Err(format!("{inst:?} destroys {:?}", list.clobbers));
