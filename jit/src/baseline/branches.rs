@@ -287,9 +287,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn jump_by_table(&mut self, index: Reg, targets: &[Landing], pads: &mut [Pad]) {
-        // lea r11, [rip + table]
-        self.out.raw(&[0x4C, 0x8D, 0x1D, 0, 0, 0, 0]);
-        let field = self.offset() - 4;
+        let field = self.out.address(SCRATCH);
         let table = self.jump_tables.len();
         self.jump_tables.push(JumpTable { field, targets: vec![0; targets.len()] });
         self.emit(&Inst::new(Asm::Movsxd, Width::Q).dst(index).mem(Mem::indexed(SCRATCH, index, 2, 0)));

@@ -6,6 +6,7 @@ use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget};
 use crate::x64::abi::{self, ArgLocation};
+use crate::x64::forms::Field;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
@@ -104,8 +105,8 @@ impl<'c> Compiler<'c> {
         self.forget_clobbered();
         match callee {
             Callee::Cell(func) => {
-                self.out.raw(&[0xFF, 0x15]);
-                self.relocate(func);
+                let field = self.out.call_through();
+                self.relocate(field, func);
             }
             Callee::Reference(_) => {
                 self.load_callee_instance();
@@ -130,8 +131,8 @@ impl<'c> Compiler<'c> {
         frame::epilogue(&mut self.out, self.needs.saved, abi::RAX);
         match callee {
             Callee::Cell(func) => {
-                self.out.raw(&[0xFF, 0x25]);
-                self.relocate(func);
+                let field = self.out.jump_through();
+                self.relocate(field, func);
             }
             Callee::Reference(_) => {
                 self.load_callee_instance();
@@ -153,9 +154,8 @@ impl<'c> Compiler<'c> {
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(instance));
     }
 
-    fn relocate(&mut self, func: u32) {
-        self.relocs.push(Reloc { offset: self.offset() as u32, target: RelocTarget::Cell, func, addend: -4 });
-        self.out.raw(&[0; 4]);
+    fn relocate(&mut self, field: Field, func: u32) {
+        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
     }
 
     /// Puts arguments where the callee expects them, and its reference into `r11`. What else registers hold is stored.

@@ -2,11 +2,12 @@
 
 use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
-use super::parts::{Case, Cold, Field, Head};
+use super::parts::{Case, Cold, Head};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, TrapEntry};
 use crate::x64::abi;
 use crate::x64::encode::Bytes;
+use crate::x64::forms::Field;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
@@ -14,12 +15,8 @@ use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSit
 
 /// Subtracts work from a function's ticks; the sign flag is set if none are left.
 pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
-    // sub dword [rip + ticks], work
-    let offset = out.offset() as u32 + 2;
-    let (short, work) = (i8::try_from(work).is_ok(), work.min(i32::MAX as u32));
-    out.raw(&[if short { 0x83 } else { 0x81 }, 0x2D, 0, 0, 0, 0]);
-    out.raw(&work.to_le_bytes()[..if short { 1 } else { 4 }]);
-    Reloc { offset, target: RelocTarget::Ticks, func, addend: if short { -5 } else { -8 } }
+    let (field, after) = out.subtract_from(work.min(i32::MAX as u32));
+    Reloc { offset: field as u32, target: RelocTarget::Ticks, func, addend: -(4 + after as i32) }
 }
 
 /// The offset of the helper table's entry.
@@ -30,15 +27,12 @@ fn helper_at(helper: Helper) -> i32 {
 impl Compiler<'_> {
     /// Writes a jump on a condition of the processor. Returns the field for its distance.
     pub fn jump_if(&mut self, cond: Cond) -> Field {
-        debug_assert!(cond.float_equality().is_none());
-        self.out.raw(&[0x0F, 0x80 | cond as u8, 0, 0, 0, 0]);
-        self.offset() - 4
+        self.out.jump_if(cond)
     }
 
     /// Writes a jump. Returns the field for its distance.
     pub fn jump(&mut self) -> Field {
-        self.out.raw(&[0xE9, 0, 0, 0, 0]);
-        self.offset() - 4
+        self.out.jump()
     }
 
     /// Makes the jump with this field lead to here.
@@ -57,7 +51,7 @@ impl Compiler<'_> {
     pub fn jump_back(&mut self, target: usize) {
         let distance = target as i64 - (self.offset() as i64 + 2);
         match i8::try_from(distance) {
-            Ok(short) => self.out.raw(&[0xEB, short as u8]),
+            Ok(short) => self.out.jump_short(short),
             Err(_) => {
                 let field = self.jump();
                 self.link(field, target);
@@ -69,7 +63,7 @@ impl Compiler<'_> {
     pub fn jump_back_if(&mut self, cond: Cond, target: usize) {
         let distance = target as i64 - (self.offset() as i64 + 2);
         match i8::try_from(distance) {
-            Ok(short) => self.out.raw(&[0x70 | cond as u8, short as u8]),
+            Ok(short) => self.out.jump_short_if(cond, short),
             Err(_) => {
                 let field = self.jump_if(cond);
                 self.link(field, target);
@@ -106,7 +100,7 @@ impl Compiler<'_> {
     fn raise(&mut self, site: TrapSite, pc: u32) {
         if self.request.options.signals {
             self.note_trap(site, pc);
-            return self.out.raw(&[0x0F, 0x0B]);
+            return self.out.ud2();
         }
         self.load_helpers();
         self.call_mem(Mem::at(abi::RAX, helper_at(Helper::Raise)));
@@ -269,14 +263,13 @@ impl Compiler<'_> {
 
     /// The helper preserves all registers but `rax`.
     fn poll_host(&mut self, back: usize, pc: u32) {
-        self.out.raw(&[0x50]);
+        self.out.push(abi::RAX);
         self.load_helpers();
         self.call_mem(Mem::at(abi::RAX, helper_at(Helper::Poll)));
         let offset = self.offset() as u32;
         self.calls.push((offset, pc));
         self.emit(&Inst::new(Asm::Test, Width::D).src(abi::RAX).reg(abi::RAX));
-        // pop rax keeps the flags.
-        self.out.raw(&[0x58]);
+        self.out.pop(abi::RAX);
         self.jump_back_if(Cond::E, back);
         self.raise(TrapSite::Stored, pc);
     }

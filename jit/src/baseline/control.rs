@@ -292,7 +292,7 @@ impl<'c> Compiler<'c> {
             self.load_results(results);
         }
         frame::epilogue(&mut self.out, self.needs.saved, frame::SCRATCH);
-        self.out.raw(&[0xC3]);
+        self.out.ret();
     }
 
     /// Puts the function's results, which are on top of the stack, where its end expects them: the only one in its register, several in

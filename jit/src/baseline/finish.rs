@@ -3,9 +3,10 @@
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;
 use super::frame;
-use super::parts::{Field, Head};
+use super::parts::Head;
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal};
 use crate::x64::abi;
+use crate::x64::forms::Field;
 use crate::x64::insts::Cond;
 use weir_contract::NO_LOOP;
 
@@ -39,9 +40,8 @@ impl Compiler<'_> {
                 self.jump_back(at);
             }
             let entry = self.offset() as u32;
-            // lea rax, [rip + where to go on]
-            self.out.raw(&[0x48, 0x8D, 0x05, 0, 0, 0, 0]);
-            self.link(self.offset() - 4, if pins.is_empty() { at } else { loads });
+            let field = self.out.address(abi::RAX);
+            self.link(field, if pins.is_empty() { at } else { loads });
             self.jump_back(shared);
             (index, entry)
         };
@@ -60,20 +60,20 @@ impl Compiler<'_> {
         let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
         let tick = self.request.options.ticks.then(|| {
             let reloc = subtract_ticks(&mut prologue, self.request.func, self.body.work);
-            (reloc, frame::jump_if_negative(&mut prologue))
+            (reloc, prologue.jump_if(Cond::S))
         });
         let overflows = frame::prologue(&mut prologue, self.needs, bytes);
-        if let Some(what) = self.out.refused.or(prologue.refused) {
-            return Err(Refusal::Unsupported { backend: Backend::Baseline, what: what.into() });
-        }
-        let mut code = prologue.asm.finalize().map_err(too_long)?;
+        let mut code = prologue.take_code().map_err(too_long)?;
         // The trap of the prologue's checks is after the body.
         let overflow = self.offset();
         self.stack_overflow();
         let tick = tick.map(|(reloc, field)| (reloc, field, self.ask_at_entry()));
         let mut headers = self.write_headers(bytes, overflow);
+        if let Some(what) = self.out.refused.or(prologue.refused) {
+            return Err(Refusal::Unsupported { backend: Backend::Baseline, what: what.into() });
+        }
         let shift = code.len();
-        let body = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize().map_err(too_long)?;
+        let body = self.out.take_code().map_err(too_long)?;
         code.extend_from_slice(&body);
         let patch = |code: &mut Vec<u8>, field: usize, target: usize| {
             let distance = (target as i64 - (field as i64 + 4)) as i32;

@@ -131,7 +131,7 @@ pub fn prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
         // cmp limit, fp: below if the frame ends beyond it.
         out.encode(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH_LIMIT).mem(limit));
         out.encode(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH_LIMIT).reg(fp));
-        overflows.fields.push(jump_if_below(out));
+        overflows.fields.push(out.jump_if(Cond::B));
         if needs.calls {
             store(out, fp, stack, VALUE_SP);
         }
@@ -161,14 +161,14 @@ pub fn header_prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
 fn begin(out: &mut Bytes, needs: Needs, fp: Reg, value_sp: Reg) -> Overflows {
     let stack = SCRATCH;
     let mut overflows = Overflows { fields: Vec::new() };
-    push(out, RBP);
+    out.push(RBP);
     out.copy(RBP, RSP);
     out.encode(&Inst::new(Asm::Sub, Width::Q).dst(RSP).src(RSP).imm(needs.bytes().into()));
     load(out, stack, abi::INSTANCE, STACK);
     load(out, value_sp, stack, VALUE_SP);
     if needs.calls {
         out.encode(&Inst::new(Asm::Cmp, Width::Q).src(RSP).mem(Mem::at(stack, offset_of!(StackCtx, native_limit) as i32)));
-        overflows.fields.push(jump_if_below(out));
+        overflows.fields.push(out.jump_if(Cond::B));
     }
     store(out, fp, RBP, -8);
     store(out, value_sp, RBP, SAVED_VALUE_SP);
@@ -190,23 +190,6 @@ fn load_base(out: &mut Bytes, needs: Needs) {
 /// No argument is here, and what the caller has in it is not needed.
 const SCRATCH_LIMIT: Reg = abi::RAX;
 
-/// `jb` with a distance to be filled in; where its field is.
-fn jump_if_below(out: &mut Bytes) -> usize {
-    out.raw(&[0x0F, 0x82, 0, 0, 0, 0]);
-    out.offset() - 4
-}
-
-/// `js` with a distance to be filled in; where its field is.
-pub fn jump_if_negative(out: &mut Bytes) -> usize {
-    out.raw(&[0x0F, 0x88, 0, 0, 0, 0]);
-    out.offset() - 4
-}
-
-fn push(out: &mut Bytes, reg: Reg) {
-    debug_assert!(reg.encoding() < 8);
-    out.raw(&[0x50 | reg.encoding()]);
-}
-
 /// Restores the caller's frame and `value_sp`, and `saved` registers. Spares argument and result registers, and all others but `scratch`.
 pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
     load(out, scratch, abi::INSTANCE, STACK);
@@ -216,8 +199,7 @@ pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
     for &(reg, at) in SAVED.iter().filter(|of| saved.contains(of.0)) {
         load(out, reg, RBP, at);
     }
-    // leave
-    out.raw(&[0xC9]);
+    out.leave();
 }
 
 /// Puts the function's own instance back after a call that may return with another.

@@ -153,8 +153,7 @@ impl Compiler<'_> {
         for (popped, to) in loads {
             self.move_to(popped, to);
         }
-        self.out.raw(&[0xE8, 0, 0, 0, 0]);
-        let field = self.offset() - 4;
+        let field = self.out.call();
         match self.subroutines.iter_mut().find(|subroutine| subroutine.key == key) {
             Some(subroutine) => subroutine.calls.push(field),
             None => self.subroutines.push(Subroutine { stencil: stencil.clone(), key, calls: vec![field] }),
@@ -172,11 +171,11 @@ impl Compiler<'_> {
             let Form::Subroutine { code, .. } = &stencil.form else { continue };
             // Their constants are aligned relative to their beginning.
             while !self.offset().is_multiple_of(16) {
-                self.out.raw(&[0xCC]);
+                self.out.int3();
             }
             let start = self.offset();
             calls.into_iter().for_each(|field| self.link(field, start));
-            self.out.raw(code);
+            self.out.machine_code(code);
         }
     }
 }

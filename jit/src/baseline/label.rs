@@ -1,9 +1,9 @@
 //! Open blocks, and what jumps to their ends have in common.
 
-use super::parts::Field;
 use super::values::{Copies, Kind};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
+use crate::x64::forms::Field;
 use smallvec::SmallVec;
 use weir_bytecode::ValType;
 

@@ -93,9 +93,6 @@ impl Compiler<'_> {
     /// A condition as 0 or 1 in a new register.
     fn set(&mut self, cond: Cond) -> Reg {
         let reg = self.fresh(Class::Int);
-        let set = |compiler: &mut Self, cond: Cond, reg: Reg| {
-            compiler.out.raw(&[0x40 | reg.encoding() >> 3, 0x0F, 0x90 | cond as u8, 0xC0 | reg.encoding() & 7]);
-        };
         match cond {
             Cond::FloatE | Cond::FloatNE => {
                 let other = self.fresh(Class::Int);
@@ -103,12 +100,12 @@ impl Compiler<'_> {
                     true => (Cond::NP, Cond::E, Asm::And),
                     false => (Cond::P, Cond::NE, Asm::Or),
                 };
-                set(self, ordered, other);
-                set(self, equal, reg);
+                self.out.set(ordered, other);
+                self.out.set(equal, reg);
                 self.emit(&Inst::new(op, Width::D).dst(reg).src(reg).reg(other));
             }
-            Cond::O | Cond::NO | Cond::B | Cond::AE | Cond::E | Cond::NE | Cond::BE | Cond::A => set(self, cond, reg),
-            Cond::S | Cond::NS | Cond::P | Cond::NP | Cond::L | Cond::GE | Cond::LE | Cond::G => set(self, cond, reg),
+            Cond::O | Cond::NO | Cond::B | Cond::AE | Cond::E | Cond::NE | Cond::BE | Cond::A => self.out.set(cond, reg),
+            Cond::S | Cond::NS | Cond::P | Cond::NP | Cond::L | Cond::GE | Cond::LE | Cond::G => self.out.set(cond, reg),
         }
         self.emit(&Inst::new(Asm::Movzx8, Width::D).dst(reg).reg(reg));
         reg
@@ -284,20 +281,17 @@ impl Compiler<'_> {
             self.emit(&Inst::new(Asm::Test, width).src(divisor).reg(divisor));
             self.trap_if(Cond::E, Trap::IntegerDivisionByZero);
         }
-        let wide = width == Width::Q;
         if signed {
             self.emit(&Inst::new(Asm::Cmp, width).reg(divisor).imm(-1));
             self.divide_by_minus_one(quotient, width);
-            self.out.raw(if wide { &[0x48, 0x99] } else { &[0x99] });
+            self.out.extend_sign(width);
         } else {
             self.out.clear(abi::RDX);
         }
         if self.request.options.signals {
             self.note_trap(TrapSite::Trap(Trap::IntegerDivisionByZero), self.pc);
         }
-        let extension = if signed { 7 } else { 6 };
-        let rex = 0x40 | u8::from(wide) << 3 | divisor.encoding() >> 3;
-        self.out.raw(&[rex, 0xF7, 0xC0 | extension << 3 | divisor.encoding() & 7]);
+        self.out.divide(divisor, width, signed);
         if signed {
             self.end_division();
         }

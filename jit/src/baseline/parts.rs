@@ -2,11 +2,9 @@
 
 use super::values::PinnedLocals;
 use crate::regalloc::Reg;
+use crate::x64::forms::Field;
 use crate::x64::insts::Width;
 use weir_contract::TrapSite;
-
-/// The distance to a label that is not placed yet: a 32-bit field that ends its instruction.
-pub type Field = usize;
 
 /// A jump to code after the function.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@
 use super::abi;
 use super::code::Code;
 use super::encode::Bytes;
+use super::forms::Field;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
 use crate::mir::{FlagSet, Inst as _, Layout, Target};
@@ -509,9 +510,8 @@ impl<'c> Emitter<'c> {
         self.jump_if(Cond::AE, default);
         let (table, entry, index) = (inst.dst.encoding(), inst.src.encoding(), index.encoding());
         // lea table, [rip + …]
-        self.out.asm.extend([0x48 | table >> 3 << 2, 0x8D, 5 | (table & 7) << 3]);
-        self.table_fields.push(TableField { field: self.offset(), table: inst.imm as usize, block });
-        self.out.asm.push_i32(0);
+        let field = self.out.address(inst.dst);
+        self.table_fields.push(TableField { field, table: inst.imm as usize, block });
         dynasm!(self.out.asm
             ; .arch x64
             ; movsxd Rq(entry), DWORD [Rq(table) + Rq(index) * 4]
@@ -525,14 +525,12 @@ impl<'c> Emitter<'c> {
         let list = &self.code.lists[inst.imm as usize];
         match list.target {
             Target::Itself => {
-                // The function begins at offset 0.
-                let distance = -(self.offset() as i32 + 5);
-                self.out.asm.push(0xE8);
-                self.out.asm.push_i32(distance);
+                let field = self.out.call();
+                self.begin_at(field);
             }
             Target::Cell(func) => {
-                self.out.asm.extend([0xFF, 0x15]);
-                self.reloc(func);
+                let field = self.out.call_through();
+                self.reloc(field, func);
             }
             Target::Reference => {
                 self.load_instance();
@@ -557,13 +555,12 @@ impl<'c> Emitter<'c> {
         self.epilogue();
         match self.code.lists[inst.imm as usize].target {
             Target::Itself => {
-                let distance = -(self.offset() as i32 + 5);
-                self.out.asm.push(0xE9);
-                self.out.asm.push_i32(distance);
+                let field = self.out.jump();
+                self.begin_at(field);
             }
             Target::Cell(func) => {
-                self.out.asm.extend([0xFF, 0x25]);
-                self.reloc(func);
+                let field = self.out.jump_through();
+                self.reloc(field, func);
             }
             Target::Reference => {
                 self.load_instance();
@@ -571,6 +568,11 @@ impl<'c> Emitter<'c> {
             }
             Target::Helper(_) | Target::None => self.out.refuse("a tail call of no function"),
         }
+    }
+
+    /// Makes a call or jump lead to the function, which begins at offset 0.
+    fn begin_at(&mut self, field: Field) {
+        self.out.patch(field, -(field as i32 + 4));
     }
 
     /// A `FuncRef` has the fields of a `TableEntry` that matter in the same places.
@@ -582,9 +584,8 @@ impl<'c> Emitter<'c> {
         dynasm!(self.out.asm; .arch x64; mov r15, [r11 + offset_of!(TableEntry, instance) as i32]);
     }
 
-    fn reloc(&mut self, func: u32) {
-        self.relocs.push(Reloc { offset: self.offset() as u32, target: RelocTarget::Cell, func, addend: -4 });
-        self.out.asm.push_i32(0);
+    fn reloc(&mut self, field: Field, func: u32) {
+        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
     }
 
     /// Notes that the next instruction may fault.
@@ -628,7 +629,7 @@ impl<'c> Emitter<'c> {
         if let Some(what) = self.out.refused {
             return Ok(Err(Refusal::Unsupported { backend: Backend::Native, what: what.into() }));
         }
-        let mut code = std::mem::replace(&mut self.out.asm, dynasmrt::VecAssembler::new(0)).finalize()?;
+        let mut code = self.out.take_code()?;
         let patch = |field: usize, code: &mut Vec<u8>, value: usize| {
             code[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
         };

@@ -24,7 +24,7 @@ pub struct PoolField {
 #[derive(Debug)]
 pub struct Bytes {
     /// The bytes.
-    pub asm: VecAssembler<X64Relocation>,
+    pub(super) asm: VecAssembler<X64Relocation>,
     /// References to the pool.
     pub fields: Vec<PoolField>,
     /// The offset of the last instruction.
@@ -77,9 +77,17 @@ impl Bytes {
         self.asm.offset().0
     }
 
-    /// Appends bytes.
-    pub fn raw(&mut self, bytes: &[u8]) {
+    /// Appends machine code. Only the files in which `tests/tidy` allows it call this method, as nothing checks the bytes here.
+    pub fn machine_code(&mut self, bytes: &[u8]) {
         self.asm.extend(bytes);
+    }
+
+    /// The bytes, of which none are left.
+    ///
+    /// # Errors
+    /// A jump of dynasm's is too short for its distance.
+    pub fn take_code(&mut self) -> Result<Vec<u8>, dynasmrt::DynasmError> {
+        std::mem::replace(&mut self.asm, VecAssembler::new(0)).finalize()
     }
 
     /// Writes a 32-bit field in code that is already written.
@@ -526,7 +534,7 @@ mod tests {
     fn check(inst: &Inst, suffix: &str) {
         let mut bytes = Bytes::with_capacity(16, 0);
         bytes.encode(inst);
-        let bytes = bytes.asm.finalize().expect("no labels");
+        let bytes = bytes.take_code().expect("no labels");
         let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
         let name = format!("{:?}", decoded.mnemonic()).to_lowercase();
         // The names of rows that differ only in their operands have a suffix.

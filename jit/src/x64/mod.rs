@@ -14,6 +14,7 @@ mod disassemble;
 mod effects;
 mod emit;
 pub(crate) mod encode;
+pub(crate) mod forms;
 mod frame;
 pub(crate) mod insts;
 mod isa;

@@ -170,6 +170,11 @@ fn machine_code_is_found() {
     let found =
         places::machine_code(&read(&[("p/src/lib.rs", "#[cfg(test)] mod t; fn f() { core::arch::naked_asm!(\"ret\") }")]));
     assert_eq!(keys(&found), ["naked_asm! p/src/lib.rs"]);
+    // The encoder takes bytes too.
+    let found = places::machine_code(&read(&[("p/src/lib.rs", "fn f() { if x { self.out.machine_code(&[0xC3]) } }")]));
+    assert_eq!(keys(&found), [".machine_code() p/src/lib.rs"]);
+    let found = places::machine_code(&read(&[("p/src/lib.rs", "pub fn machine_code(x: &[u8]) { places::machine_code(x) }")]));
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]

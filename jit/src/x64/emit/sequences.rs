@@ -186,8 +186,7 @@ impl Emitter<'_> {
     }
 
     fn set(&mut self, inst: &Inst) {
-        let n = inst.dst.encoding();
-        self.out.asm.extend([0x40 | n >> 3, 0x0F, 0x90 | inst.cond as u8, 0xC0 | n & 7]);
+        self.out.set(inst.cond, inst.dst);
         self.out.encode(&Inst::new(Asm::Movzx8, Width::D).dst(inst.dst).reg(inst.dst));
     }
 
@@ -211,11 +210,9 @@ impl Emitter<'_> {
     }
 
     fn move_from_float(&mut self, inst: &Inst) {
-        let dst = inst.dst.encoding();
-        match (inst.rm, inst.width) {
-            (Rm::Reg(src), Width::Q) => dynasm!(self.out.asm; .arch x64; vmovq Rq(dst), Rx(src.encoding())),
-            (Rm::Reg(src), _) => dynasm!(self.out.asm; .arch x64; vmovd Rd(dst), Rx(src.encoding())),
-            (slot, width) => self.out.encode(&Inst::new(Asm::Mov, width).dst(inst.dst).rm(slot)),
+        match inst.rm {
+            Rm::Reg(src) => self.out.float_bits(inst.dst, src, inst.width),
+            Rm::None | Rm::Mem(_) | Rm::Slot(_) => self.out.encode(&Inst::new(Asm::Mov, inst.width).dst(inst.dst).rm(inst.rm)),
         }
     }
 
