@@ -10,7 +10,7 @@ use crate::x64;
 use bumpalo::Bump;
 
 pub use crate::request::{
-    Backend, CompileStats, Compiled, FunctionText, Inlining, Options, Refusal, Reloc, Request, TextForm, TrapEntry, add_to,
+    Backend, CompileStats, Compiled, FunctionText, Inlining, Options, Refusal, Reloc, Request, TextForm, TrapEntry,
 };
 
 /// Memory and results that are reused for the next function: scratch memory, and the stencils of the baseline compiler.

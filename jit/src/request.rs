@@ -147,14 +147,6 @@ pub struct CompileStats {
     pub phases: Vec<(&'static str, u64)>,
 }
 
-/// Adds to the number named `name` in `sums`, which keeps the order in which names were first added.
-pub fn add_to(sums: &mut Vec<(&'static str, u64)>, name: &'static str, more: u64) {
-    match sums.iter_mut().find(|sum| sum.0 == name) {
-        Some(sum) => sum.1 += more,
-        None => sums.push((name, more)),
-    }
-}
-
 /// Why a function was not compiled. It stays in the interpreter, or is compiled by the other back end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {

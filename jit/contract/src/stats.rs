@@ -40,6 +40,20 @@ impl fmt::Display for Unit {
     }
 }
 
+/// Returns the number named `name` in `sums`, which keeps the order in which names first came. A new one is zero.
+pub fn sum_of<'s, 'n, K, N>(sums: &'s mut Vec<(K, N)>, name: &'n str) -> &'s mut N
+where
+    K: AsRef<str> + From<&'n str>,
+    N: Default,
+{
+    let known = sums.iter().position(|(known, _)| known.as_ref() == name);
+    let at = known.unwrap_or_else(|| {
+        sums.push((name.into(), N::default()));
+        sums.len() - 1
+    });
+    &mut sums[at].1
+}
+
 macro_rules! counters {
     ($($(#[doc = $about:literal])+ $name:ident: $path:literal;)*) => {
         /// Counts of a compilation, or sums over compilations.

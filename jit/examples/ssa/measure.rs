@@ -17,9 +17,16 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
 
 /// How building one function ends, and the most memory that takes on the way, its arena included.
 pub fn peak_of(module: &Module, func: u32, options: &Options) -> (Result<BuildStats, Refusal>, usize) {
+    peak_during(|| {
+        let (arena, mut stats) = (Bump::new(), BuildStats::default());
+        build(&arena, module, func, Entry::Call, options, &mut stats).map(|_| stats)
+    })
+}
+
+/// The result of `run`, and the most memory that it takes at once, its result included.
+pub fn peak_during<R>(run: impl FnOnce() -> R) -> (R, usize) {
     PEAK.start();
-    let (arena, mut stats) = (Bump::new(), BuildStats::default());
-    let result = build(&arena, module, func, Entry::Call, options, &mut stats).map(|_| stats);
+    let result = run();
     (result, PEAK.read())
 }
 

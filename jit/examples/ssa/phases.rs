@@ -3,8 +3,8 @@
 use crate::measure::median;
 use crate::whole::{RUNS, compile_all};
 use weir_bytecode::Module;
+use weir_contract::stats::sum_of;
 use weir_jit::Options;
-use weir_jit::compile::add_to;
 
 /// Prints it for one module, and how fast the native back end compiles it on one thread.
 pub fn phases(name: &str, module: &Module) {
@@ -12,13 +12,13 @@ pub fn phases(name: &str, module: &Module) {
     let (mut bytes, mut code, mut refused) = (0u64, 0u64, 0u32);
     let runs: Vec<Vec<(&'static str, u64)>> = (0..RUNS)
         .map(|_| {
-            let mut nanos = Vec::new();
+            let mut nanos: Vec<(&'static str, u64)> = Vec::new();
             (bytes, code, refused) = (0, 0, 0);
             compile_all(module, &options, |func, compiled| match compiled {
                 Ok(compiled) => {
                     bytes += u64::from(module.body(func).expect("it is defined").len());
                     code += compiled.code.len() as u64;
-                    compiled.stats.phases.iter().for_each(|&(phase, taken)| add_to(&mut nanos, phase, taken));
+                    compiled.stats.phases.iter().for_each(|&(phase, taken)| *sum_of(&mut nanos, phase) += taken);
                 }
                 Err(_) => refused += 1,
             });

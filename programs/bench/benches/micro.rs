@@ -6,7 +6,8 @@ use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_grou
 use std::hint::black_box;
 use std::time::Duration;
 use weir::{Config, Engine, Extern, Func, Instance, Module, Store, Tier, Val};
-use weir_jit::compile::{Context, add_to};
+use weir_contract::stats::sum_of;
+use weir_jit::compile::Context;
 use weir_jit::ir::Entry;
 use weir_jit::{Backend, Options, Request, compile};
 
@@ -111,7 +112,7 @@ fn compiler(criterion: &mut Criterion) {
                 options: &options,
             };
             let compiled = compile(cx, black_box(&request)).expect("the own back end has code for it");
-            compiled.stats.phases.iter().for_each(|&(name, nanos)| add_to(&mut sums, name, nanos));
+            compiled.stats.phases.iter().for_each(|&(name, nanos)| *sum_of(&mut sums, name) += nanos);
         }
         sums
     };

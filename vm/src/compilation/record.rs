@@ -1,11 +1,12 @@
 //! Statistics of compilations.
 
 use crate::records::module::ModuleRecord;
-use crate::records::statistic::{Accumulate, add_to};
+use crate::records::statistic::Accumulate;
 use crate::records::stats::{Fallback, Stats, TierUp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_contract::Entry;
+use weir_contract::stats::sum_of;
 use weir_jit::compile::CompileStats;
 use weir_jit::{Backend, Compiled};
 
@@ -52,7 +53,7 @@ impl Record {
 
     /// Adds the time of attempts that failed.
     pub fn add_refused(&mut self, time: Duration) {
-        add_to(&mut self.sums.compile_ms, "refused", time.as_secs_f64() * 1e3);
+        sum_of(&mut self.sums.compile_ms, "refused").add(&(time.as_secs_f64() * 1e3));
     }
 
     /// Adds panics of the compiler.
@@ -84,10 +85,10 @@ impl Record {
 
     fn sum(&mut self, stats: &CompileStats) {
         for &(phase, nanoseconds) in &stats.phases {
-            add_to(&mut self.sums.compile_ms, phase, nanoseconds as f64 / 1e6);
+            sum_of(&mut self.sums.compile_ms, phase).add(&(nanoseconds as f64 / 1e6));
         }
         for &(pass, changes) in &stats.changes {
-            add_to(&mut self.sums.opt, pass, changes.into());
+            sum_of(&mut self.sums.opt, pass).add(&changes.into());
         }
         self.sums.compiler += stats.counters;
     }

@@ -2,7 +2,7 @@
 //! reports and its documentation.
 
 use std::fmt::Debug;
-use weir_contract::stats::{Counters, Declaration};
+use weir_contract::stats::{Counters, Declaration, sum_of};
 
 /// The value of a statistic.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,17 +94,9 @@ impl<N: Statistic> Statistic for Vec<(String, N)> {
     }
 }
 
-impl<N: Accumulate + Copy> Accumulate for Vec<(String, N)> {
+impl<N: Accumulate + Default> Accumulate for Vec<(String, N)> {
     fn add(&mut self, more: &Vec<(String, N)>) {
-        more.iter().for_each(|(name, number)| add_to(self, name, *number));
-    }
-}
-
-/// Adds to the number with the name.
-pub(crate) fn add_to<N: Accumulate>(sums: &mut Vec<(String, N)>, name: &str, more: N) {
-    match sums.iter_mut().find(|(known, _)| known == name) {
-        Some((_, sum)) => sum.add(&more),
-        None => sums.push((name.to_owned(), more)),
+        more.iter().for_each(|(name, number)| sum_of(self, name).add(number));
     }
 }
 
