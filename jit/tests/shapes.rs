@@ -62,6 +62,35 @@ fn the_baseline_compiler_is_linear() {
     assert!(over.is_empty(), "{}", over.join("\n"));
 }
 
+/// Tables of 120 labels of distinct depths, alternately of blocks and of loops, all of which take two values that are not in their
+/// places. One of the two tables is at the height of its labels, so that it needs no moves.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn tables_to_loops_that_take_two_values_are_linear() {
+    const PER_BYTE: usize = 24;
+    let labels: String = (0..120).map(|depth| format!(" {depth}")).collect();
+    let table = |below: &str| format!("block (type $two) {below} local.get 0 local.get 1 local.get 0 br_table {labels} end ");
+    let tables = |count: usize| {
+        let nest = "block (type $two) loop (type $two) ".repeat(60);
+        let text = format!(
+            "(module (type $two (func (param i32 i32) (result i32 i32)))
+                (func (type $two) local.get 0 local.get 1 {nest} {} {} {}))",
+            table("drop drop").repeat(count),
+            table("i32.const 7").repeat(count),
+            "end ".repeat(120)
+        );
+        validate::parse(wat::parse_str(text).unwrap().into()).unwrap()
+    };
+    let (options, mut cx) = (Options::default(), Context::default());
+    for count in [20, 2000] {
+        let module = tables(count);
+        let sig_ids = vec![0; module.types.len()];
+        let compiled = compile(&mut cx, &request(&module, &sig_ids, Backend::Baseline, &options)).unwrap();
+        let bytes = module.bodies[0].len() as usize;
+        assert!(bytes > count * 250 && compiled.code.len() < PER_BYTE * bytes, "{} bytes for {bytes}", compiled.code.len());
+    }
+}
+
 /// Branches that each move 1000 values, with `branch` as the instruction, of which there are `count`.
 #[cfg(target_arch = "x86_64")]
 fn moves(branch: &str, count: usize) -> Result<usize, Refusal> {

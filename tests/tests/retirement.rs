@@ -11,6 +11,11 @@ fn figures(stats: &Stats) -> [u64; 5] {
     [stats.retired, stats.recompiled, stats.code_bytes, stats.retired_bytes, stats.freed_bytes]
 }
 
+/// How many functions have had code, of whichever compiler.
+fn compiled(stats: &Stats) -> u64 {
+    stats.functions.native + stats.functions.baseline
+}
+
 /// The number of functions in [`many`], and the bytes of code that they may have: stubs for all of them and bodies for
 /// some.
 const FUNCTIONS: i32 = 120;
@@ -46,7 +51,7 @@ fn expected(i: i32, mut x: i32) -> i32 {
 
 #[test]
 fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
-    for tier in [Tier::Native, Tier::Auto] {
+    for tier in [Tier::Native, Tier::Baseline, Tier::Auto] {
         let mut config = Config::new();
         config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(3)).max_code_size(BUDGET);
         let engine = engine(&config).unwrap();
@@ -65,7 +70,9 @@ fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
         assert!(stats.retired > 20 && stats.recompiled > 20, "{tier:?}: {:?}", figures(&stats));
         assert!(stats.freed_bytes > 0 && stats.freed_bytes <= stats.retired_bytes, "{tier:?}: {:?}", figures(&stats));
         assert!(stats.code_bytes - stats.freed_bytes <= BUDGET as u64, "{tier:?}: {:?}", figures(&stats));
-        assert_eq!(stats.functions.native, FUNCTIONS as u64 + 1, "{tier:?}: each has had code: {:?}", figures(&stats));
+        let functions = [stats.functions.native, stats.functions.baseline];
+        assert_eq!(compiled(&stats), FUNCTIONS as u64 + 1, "{tier:?}: each has had code: {:?}", figures(&stats));
+        assert_eq!(functions.map(|count| count > 0), [tier != Tier::Baseline, tier == Tier::Baseline], "{tier:?}");
         drop((store, instance, module));
         // The first module leaves nothing that hinders a second one.
         let module = Module::new(&engine, many()).unwrap();
@@ -75,7 +82,7 @@ fn a_program_that_needs_more_code_than_it_may_have_goes_on() {
         for x in 0..10 {
             assert_eq!(first.call(&mut store, x).unwrap(), expected(0, x));
         }
-        assert_eq!((module.stats().functions.native, module.stats().retired), (1, 0), "{tier:?}: there is room");
+        assert_eq!((compiled(&module.stats()), module.stats().retired), (1, 0), "{tier:?}: there is room");
     }
 }
 
@@ -106,10 +113,19 @@ fn threads_share_a_module_whose_code_comes_and_goes() {
     }
 }
 
-/// `outer` calls the host, which calls everything else, so that the code of `outer` is evicted while `outer` is
-/// suspended; then `outer` continues or traps.
 #[test]
 fn code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
+    code_under_a_suspended_frame_stays(Tier::Native);
+}
+
+#[test]
+fn baseline_code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
+    code_under_a_suspended_frame_stays(Tier::Baseline);
+}
+
+/// `outer` calls the host, which calls everything else, so that the code of `outer` is evicted while `outer` is
+/// suspended; then `outer` continues or traps.
+fn code_under_a_suspended_frame_stays(tier: Tier) {
     let text = many().replacen(
         "(module",
         r#"(module (import "host" "call" (func $host (param i32) (result i32))) (memory 1)
@@ -120,7 +136,7 @@ fn code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
     let retired = Arc::new(Mutex::new(Vec::new()));
     let log = retired.clone();
     let mut config = Config::new();
-    config.tier(Tier::Native).tier_up_threshold(Some(3)).max_code_size(BUDGET);
+    config.tier(tier).tier_up_threshold(Some(3)).max_code_size(BUDGET);
     let engine = engine_with_events(&config, move |event| {
         if let TierEventKind::Retired { .. } = event.kind {
             log.lock().unwrap().push(event.name());
