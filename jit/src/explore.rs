@@ -112,7 +112,11 @@ fn bytes(compiled: &Compiled) -> String {
         text.push('\n');
     }
     for Reloc { offset, target, func, addend } in &compiled.relocs {
-        let of = if *target == RelocTarget::Ticks { " ticks" } else { "" };
+        let of = match target {
+            RelocTarget::Cell => "",
+            RelocTarget::Ticks => " ticks",
+            RelocTarget::Counters => " counters",
+        };
         let _ = writeln!(text, "reloc {offset:#x} f{func}{of} {addend:+}");
     }
     text

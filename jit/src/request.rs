@@ -50,6 +50,8 @@ pub struct Options {
     pub peel_limit: u32,
     /// Whether baseline code counts ticks and is left for optimised code.
     pub ticks: bool,
+    /// Baseline code counts the directions of branches.
+    pub counts: bool,
     /// The padding. Only the native back end uses it.
     pub padding: Padding,
     /// Whether to fill in [`Compiled::lines`].
@@ -77,6 +79,7 @@ impl Default for Options {
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
             ticks: false,
+            counts: false,
             padding: Padding::default(),
             lines: false,
             texts: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Linker, Module, Stats, Store, Tier};
+use weir::{BranchProfile, Config, Linker, Module, Stats, Store, Tier};
 use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
@@ -31,6 +31,8 @@ struct Run {
     output: String,
     stats: Stats,
     fuel: Option<u64>,
+    /// By function, its branches as far as they were counted.
+    branches: Vec<Option<Box<[BranchProfile]>>>,
 }
 
 /// Runs the program with its small arguments.
@@ -49,7 +51,11 @@ fn run(folder: &Path, config: &Config) -> weir::Result<Run> {
     let instance = linker.instantiate(&mut store, &module)?;
     instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
     let output = String::from_utf8_lossy(&output.contents()).into_owned();
-    Ok(Run { output, stats: module.stats(), fuel: store.get_fuel().ok().map(|left| FUEL - left) })
+    let stats = module.stats();
+    let imports = module.imports().len();
+    let branches =
+        (0..imports + stats.functions.total as usize).map(|func| Some(module.profile(func as u32)?.branches)).collect();
+    Ok(Run { output, stats, fuel: store.get_fuel().ok().map(|left| FUEL - left), branches })
 }
 
 /// More than any program needs.
@@ -101,12 +107,20 @@ fn cranelift() {
     }
 }
 
+/// Baseline code counts the same directions of branches as the interpreter.
 #[test]
 fn baseline() {
-    for (name, run) in all_programs_with(Config::new().tier(Tier::Baseline)) {
+    let run = |tier| all_programs_with(Config::new().tier(tier).profile(true));
+    let mut counted = 0;
+    for ((name, run), (_, interpreted)) in run(Tier::Baseline).into_iter().zip(run(Tier::Interpreter)) {
         let functions = run.stats.functions;
         assert!(functions.baseline > 0 && functions.native == 0 && functions.interpreted == 0, "{name}: {functions:?}");
+        for (func, counts) in run.branches.iter().enumerate() {
+            assert_eq!(*counts, interpreted.branches[func], "{name}: defined function {func}");
+            counted += counts.iter().flatten().flat_map(|branch| &branch.ways).filter(|&&count| count > 0).count();
+        }
     }
+    assert!(counted > 5000, "{counted} directions were taken");
 }
 
 #[test]

@@ -86,6 +86,13 @@
 //! better code: for the function, which the code jumps to with its arguments in place, or an OSR body for the loop, which it jumps to
 //! after it has removed its native frame. At a header all locals and operands are in their slots.
 //!
+//! # Counters of baseline code
+//!
+//! With `Options::counts`, code of the baseline compiler counts the directions of its branches, as the interpreter does. Each entry of the
+//! function's side table has two 32-bit counters, of the times that its branch was taken and was not taken. A pointer to those of entry 0
+//! is near the function's cell, and valid before the code is entered. The counters wrap around, and increments of several threads may be
+//! lost.
+//!
 //! # Traps
 //!
 //! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and is in the trap table of its

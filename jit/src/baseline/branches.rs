@@ -3,7 +3,7 @@
 use super::compiler::Compiler;
 use super::frame::{FLOAT_SCRATCH, SCRATCH, scratch_of};
 use super::label::{Jump, Types, merge_register};
-use super::parts::JumpTable;
+use super::parts::{Direction, JumpTable};
 use super::values::{At, Kind, Popped};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
@@ -118,6 +118,7 @@ impl<'c> Compiler<'c> {
 
     /// A branch on the flags.
     pub fn branch_if(&mut self, depth: u32, cond: Cond) {
+        let entry = self.take_entry();
         let (takes, height, head) = self.target(depth);
         let count = takes.len();
         if count == 1 && head.is_none() {
@@ -130,8 +131,7 @@ impl<'c> Compiler<'c> {
                 self.claim(reg, &mut []);
                 self.move_to(popped, reg);
             }
-            let field = self.jump_if(cond);
-            self.record(depth, Jump::Field(field));
+            self.jump_counted(depth, None, cond, entry);
             self.push(popped.kind, reg);
             return;
         }
@@ -141,23 +141,17 @@ impl<'c> Compiler<'c> {
             if count > 0 || !self.is_function(depth) {
                 self.flush_below(stored);
             }
-            match head {
-                Some(head) => {
-                    self.settle(self.labels.len() - 1 - depth as usize);
-                    self.jump_back_if(cond, head);
-                }
-                None => {
-                    let field = self.jump_if(cond);
-                    self.record(depth, Jump::Field(field));
-                }
+            if head.is_some() {
+                self.settle(self.labels.len() - 1 - depth as usize);
             }
-            return;
+            return self.jump_counted(depth, head, cond, entry);
         }
         self.flush();
         if head.is_some() {
             self.settle(self.labels.len() - 1 - depth as usize);
         }
         let passed = self.jump_if(cond.inverted());
+        self.count(entry, Direction::Taken);
         self.move_slots(takes, height);
         match head {
             Some(head) => self.jump_back(head),
@@ -167,6 +161,32 @@ impl<'c> Compiler<'c> {
             }
         }
         self.bind(passed);
+        self.count(entry, Direction::Passed);
+    }
+
+    /// Jumps to the label at `depth`, or to its head, on a condition, and counts both directions.
+    fn jump_counted(&mut self, depth: u32, head: Option<usize>, cond: Cond, entry: u32) {
+        if !self.request.options.counts {
+            match head {
+                Some(head) => self.jump_back_if(cond, head),
+                None => {
+                    let field = self.jump_if(cond);
+                    self.record(depth, Jump::Field(field));
+                }
+            }
+            return;
+        }
+        let passed = self.jump_if(cond.inverted());
+        self.count(entry, Direction::Taken);
+        match head {
+            Some(head) => self.jump_back(head),
+            None => {
+                let field = self.jump();
+                self.record(depth, Jump::Field(field));
+            }
+        }
+        self.bind(passed);
+        self.count(entry, Direction::Passed);
     }
 
     /// Copies the top values, which are stored, to the slots from `height` on; nothing else changes.
@@ -194,6 +214,8 @@ impl<'c> Compiler<'c> {
     pub fn branch_table(&mut self, labels: Labels<'_>) -> Result<(), Refusal> {
         let depths: SmallVec<[u32; 32]> = labels.iter().collect();
         let Some((&default, others)) = depths.split_last() else { return Ok(()) };
+        let entry = self.entry;
+        self.entry += depths.len() as u32;
         let mut index = self.pop();
         let (takes, ..) = self.target(default);
         let mut single = None;
@@ -220,6 +242,7 @@ impl<'c> Compiler<'c> {
         for &depth in &depths {
             self.settle(self.labels.len() - 1 - depth as usize);
         }
+        self.count_table(entry, depths.len(), index);
         let (targets, mut pads) = self.landings(&depths, takes, single.is_some());
         self.check_code_budget(pads.len() * takes.len() * MOVE_BYTES)?;
         if others.len() <= COMPARED {

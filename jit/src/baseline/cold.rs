@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
-use super::parts::{Case, Cold, Head};
+use super::parts::{Case, Cold, Direction, Head};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, TrapEntry};
 use crate::x64::abi;
@@ -22,6 +22,11 @@ pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
 /// The offset of the helper table's entry.
 fn helper_at(helper: Helper) -> i32 {
     8 * helper as i32
+}
+
+/// The offset of an entry's counters.
+fn counter_at(entry: u32) -> i32 {
+    8 * entry as i32
 }
 
 impl Compiler<'_> {
@@ -163,6 +168,42 @@ impl Compiler<'_> {
         self.out.constant(SCRATCH, argument as i64);
         self.call_mem(Mem::at(abi::RAX, helper_at(Helper::Tick)));
         self.emit(&Inst::new(Asm::Test, Width::Q).src(abi::RAX).reg(abi::RAX));
+    }
+
+    /// Passes an entry of the side table, that of the current instruction; returns it.
+    pub fn take_entry(&mut self) -> u32 {
+        self.entry += 1;
+        self.entry - 1
+    }
+
+    /// Counts a direction of the branch with this entry in the side table. Flags and `r11` are destroyed.
+    pub fn count(&mut self, entry: u32, direction: Direction) {
+        if self.request.options.counts {
+            self.load_counters();
+            let counter = Mem::at(SCRATCH, counter_at(entry) + if direction == Direction::Taken { 0 } else { 4 });
+            self.emit(&Inst::new(Asm::SubTo, Width::D).mem(counter).imm(-1));
+        }
+    }
+
+    /// Counts a direction of a `br_table` with `count` entries from this one on, by the index in `index`. Flags and `r11` are destroyed.
+    pub fn count_table(&mut self, entry: u32, count: usize, index: Reg) {
+        if !self.request.options.counts {
+            return;
+        }
+        self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(count as i64 - 1));
+        let default = self.jump_if(Cond::AE);
+        self.load_counters();
+        self.emit(&Inst::new(Asm::SubTo, Width::D).mem(Mem::indexed(SCRATCH, index, 3, counter_at(entry))).imm(-1));
+        let counted = self.jump();
+        self.bind(default);
+        self.count(entry + count as u32 - 1, Direction::Taken);
+        self.bind(counted);
+    }
+
+    /// The address of the function's counters in `r11`.
+    fn load_counters(&mut self) {
+        let offset = self.out.load_through(SCRATCH) as u32;
+        self.relocs.push(Reloc { offset, target: RelocTarget::Counters, func: self.request.func, addend: -4 });
     }
 
     /// Compares the epoch with the deadline.

@@ -27,6 +27,8 @@ pub struct Compiler<'c> {
     pub reader: Reader<'c>,
     /// Offset of the instruction being compiled.
     pub pc: u32,
+    /// The next entry of the side table.
+    pub entry: u32,
     /// The next fuel segment.
     pub segment: usize,
     pub out: Bytes,
@@ -76,6 +78,7 @@ impl<'c> Compiler<'c> {
             native,
             reader,
             pc: body.entry,
+            entry: 0,
             segment: 0,
             out: Bytes::with_capacity(5 * bytes + 256, 0),
             pool: Pool::default(),

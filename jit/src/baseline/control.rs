@@ -3,6 +3,7 @@
 use super::compiler::Compiler;
 use super::frame;
 use super::label::{Jump, Label, LabelKind, Types, merge_register};
+use super::parts::Direction;
 use super::values::{At, Copies, Kind, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
@@ -11,7 +12,7 @@ use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 use weir_bytecode::instrs::BlockType;
-use weir_bytecode::{Opcode, ValType};
+use weir_bytecode::{Instr, Opcode, ValType};
 use weir_contract::{InstanceCtx, StackCtx};
 
 impl<'c> Compiler<'c> {
@@ -105,17 +106,23 @@ impl<'c> Compiler<'c> {
             if op == Opcode::End {
                 self.end()
             } else {
-                self.else_()
+                self.else_instruction()
             }
             debug_assert!(self.labels.len() >= label);
             self.unlock();
             return;
         }
-        self.reader.immediates(op);
+        self.skip_instruction(op);
         if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
             self.skip_block();
         }
         // Segments are of live code only.
+    }
+
+    /// Passes over the rest of an instruction, whose entries in the side table are passed too.
+    fn skip_instruction(&mut self, op: Opcode) {
+        let imm = self.reader.immediates(op);
+        self.entry += Instr { pc: self.pc, op, imm }.branch_entries() as u32;
     }
 
     /// Passes over the rest of a block that cannot be reached.
@@ -124,7 +131,7 @@ impl<'c> Compiler<'c> {
         let mut open = 1;
         while open > 0 {
             let op = self.reader.opcode();
-            self.reader.immediates(op);
+            self.skip_instruction(op);
             match op {
                 Opcode::Block | Opcode::Loop | Opcode::If => open += 1,
                 Opcode::End => open -= 1,
@@ -157,6 +164,11 @@ impl<'c> Compiler<'c> {
     }
 
     pub fn loop_(&mut self, ty: BlockType) {
+        let entry = self.take_entry();
+        debug_assert!(
+            self.body.loop_at(self.pc).is_none_or(|info| info.stp == entry),
+            "entries of the side table are passed in order"
+        );
         self.flush();
         self.pin(self.labels.len());
         let head = self.offset();
@@ -170,13 +182,21 @@ impl<'c> Compiler<'c> {
 
     /// An `if` on the flags.
     pub fn if_(&mut self, ty: BlockType, cond: Cond) {
+        let entry = self.take_entry();
         self.flush();
         let field = self.jump_if(cond.inverted());
         let copies = Box::new(Copies::of(&self.registers, self.values.len()));
-        self.open(LabelKind::If(field, copies), ty);
+        self.open(LabelKind::If { field, copies, entry }, ty);
+        self.count(entry, Direction::Passed);
     }
 
-    pub fn else_(&mut self) {
+    /// `else`, which has an entry of its own.
+    pub fn else_instruction(&mut self) {
+        self.take_entry();
+        self.else_();
+    }
+
+    fn else_(&mut self) {
         if self.live {
             self.branch(0);
         }
@@ -186,9 +206,10 @@ impl<'c> Compiler<'c> {
     /// The state at the head of the second arm of the innermost `if`, whose first arm has ended.
     fn begin_second_arm(&mut self) {
         let label = self.labels.last_mut().expect("an `if` is open");
-        let LabelKind::If(field, copies) = std::mem::replace(&mut label.kind, LabelKind::Block) else { return };
+        let LabelKind::If { field, copies, entry } = std::mem::replace(&mut label.kind, LabelKind::Block) else { return };
         let (height, params) = (label.height, label.params);
         self.bind(field);
+        self.count(entry, Direction::Taken);
         self.forget_all(height);
         params.kinds().for_each(|kind| self.push_stored(kind));
         self.restore(&copies);
@@ -196,7 +217,7 @@ impl<'c> Compiler<'c> {
     }
 
     pub fn end(&mut self) {
-        if let Some(Label { kind: LabelKind::If(..), .. }) = self.labels.last() {
+        if let Some(Label { kind: LabelKind::If { .. }, .. }) = self.labels.last() {
             // The second arm does nothing.
             self.else_();
         }
@@ -207,7 +228,7 @@ impl<'c> Compiler<'c> {
                 return self.forget_if_dead();
             }
             LabelKind::Function => return self.end_function(&label),
-            LabelKind::Block | LabelKind::If(..) => {}
+            LabelKind::Block | LabelKind::If { .. } => {}
         }
         if label.jumps.is_empty() {
             return self.forget_if_dead();

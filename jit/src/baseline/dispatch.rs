@@ -79,9 +79,12 @@ impl Compiler<'_> {
                 self.test_condition();
                 self.if_(ty, Cond::NE);
             }
-            Opcode::Else => self.else_(),
+            Opcode::Else => self.else_instruction(),
             Opcode::End => self.end(),
-            Opcode::Br => with!(branch, u32),
+            Opcode::Br => {
+                self.take_entry();
+                with!(branch, u32)
+            }
             Opcode::BrIf => {
                 let depth = self.reader.u32();
                 self.test_condition();

@@ -69,8 +69,15 @@ pub enum LabelKind {
     Block,
     /// The head is here.
     Loop(usize),
-    /// The first arm of an `if`, with the jump to the second one and the copies that there are then.
-    If(Field, Box<Copies>),
+    /// The first arm of an `if`.
+    If {
+        /// The jump to the second arm.
+        field: Field,
+        /// The copies that there are then.
+        copies: Box<Copies>,
+        /// The entry in the side table.
+        entry: u32,
+    },
 }
 
 impl<'c> Label<'c> {
@@ -78,7 +85,7 @@ impl<'c> Label<'c> {
     pub fn takes(&self) -> Types<'c> {
         match self.kind {
             LabelKind::Loop(_) => self.params,
-            LabelKind::Function | LabelKind::Block | LabelKind::If(..) => self.results,
+            LabelKind::Function | LabelKind::Block | LabelKind::If { .. } => self.results,
         }
     }
 
@@ -94,7 +101,7 @@ impl<'c> Label<'c> {
     pub fn head(&self) -> Option<usize> {
         match self.kind {
             LabelKind::Loop(head) => Some(head),
-            LabelKind::Function | LabelKind::Block | LabelKind::If(..) => None,
+            LabelKind::Function | LabelKind::Block | LabelKind::If { .. } => None,
         }
     }
 }

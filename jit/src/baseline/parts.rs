@@ -47,6 +47,13 @@ pub struct Head {
     pub pins: PinnedLocals,
 }
 
+/// A direction of a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    Taken,
+    Passed,
+}
+
 /// A jump table.
 #[derive(Debug)]
 pub struct JumpTable {

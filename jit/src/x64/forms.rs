@@ -58,6 +58,12 @@ impl Bytes {
         self.with_field(&[0x48 | dst >> 3 << 2, 0x8D, 5 | (dst & 7) << 3, 0, 0, 0, 0])
     }
 
+    /// `mov` of 64 bits of memory at a distance.
+    pub fn load_through(&mut self, dst: Reg) -> Field {
+        let dst = dst.encoding();
+        self.with_field(&[0x48 | dst >> 3 << 2, 0x8B, 5 | (dst & 7) << 3, 0, 0, 0, 0])
+    }
+
     /// `sub` of a number below 2³¹ from 32 bits of memory at a distance. Returns where the field is, and how many bytes of the
     /// instruction are after it.
     pub fn subtract_from(&mut self, value: u32) -> (Field, usize) {
@@ -208,6 +214,8 @@ mod tests {
         rows.extend([
             ("address", (|out| Some(out.address(Reg::int(11)))) as fn(&mut Bytes) -> Option<Field>, "lea r11,[rel 107h]"),
             ("address", |out| Some(out.address(Reg::int(6))), "lea rsi,[rel 107h]"),
+            ("load_through", |out| Some(out.load_through(Reg::int(11))), "mov r11,[rel 107h]"),
+            ("load_through", |out| Some(out.load_through(Reg::int(2))), "mov rdx,[rel 107h]"),
             (
                 "set",
                 |out| {

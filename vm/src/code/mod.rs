@@ -27,6 +27,11 @@ use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
 /// A line's worth of cells, between a module's cells and its counters.
 const CELLS_PER_LINE: usize = 64 / size_of::<Cell>();
 
+/// Returns the number of cells that the ticks and counters of `count` functions take.
+fn counter_cells(count: usize) -> usize {
+    2 * count + CELLS_PER_LINE
+}
+
 /// An engine's native code.
 #[derive(Debug)]
 pub(crate) struct CodeSpace {
@@ -166,7 +171,7 @@ impl CodeSpace {
         }
 
         let cells = self.arena.alloc_cells(count)?;
-        let ticks = match self.arena.alloc_cells(count + CELLS_PER_LINE) {
+        let ticks = match self.arena.alloc_cells(counter_cells(count)) {
             Ok(ticks) => ticks,
             Err(error) => {
                 // SAFETY: nothing refers to them.
@@ -189,7 +194,7 @@ impl CodeSpace {
                 // SAFETY: nothing refers to them.
                 unsafe {
                     self.arena.free_cells(cells, count);
-                    self.arena.free_cells(ticks, count + CELLS_PER_LINE);
+                    self.arena.free_cells(ticks, counter_cells(count));
                 }
                 return Err(error);
             }
@@ -281,7 +286,8 @@ pub(crate) struct ModuleCode {
     first: u32,
     count: usize,
     cells: NonNull<Cell>,
-    /// The tick counters of baseline code, in memory like that of cells but in other cache lines: one cell for each function.
+    /// For baseline code, in memory like that of cells but in other cache lines, two for each function: the ticks, and the pointer to the
+    /// branch counters.
     ticks: NonNull<Cell>,
     stubs: NonNull<u8>,
     /// Published functions by address of their code.
@@ -351,9 +357,15 @@ impl ModuleCode {
     /// Returns the counter of ticks that the baseline code of `func` has left.
     pub fn ticks(&self, func: u32) -> &AtomicI32 {
         const { assert!(align_of::<AtomicI32>() <= align_of::<Cell>()) };
-        // SAFETY: `index` is below the number of cells after the first line, which are this module's until it is dropped, and are used
-        // for nothing else.
-        unsafe { self.ticks.add(CELLS_PER_LINE + self.index(func)).cast::<AtomicI32>().as_ref() }
+        // SAFETY: `index` is below the number of pairs of cells after the first line, which are this module's until it is dropped; the
+        // first of each is used for nothing else.
+        unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func)).cast::<AtomicI32>().as_ref() }
+    }
+
+    /// Returns the pointer through which the baseline code of `func` reaches its branch counters.
+    pub fn counters(&self, func: u32) -> &AtomicPtr<u8> {
+        // SAFETY: as for the ticks, with the second of each pair.
+        unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func) + 1).as_ref() }
     }
 
     /// Places the code of an entry in memory and returns its address. No cell and no table holds that address yet.
@@ -381,6 +393,7 @@ impl ModuleCode {
                 let target = match reloc.target {
                     RelocTarget::Cell => self.cell(reloc.func).as_ptr() as usize,
                     RelocTarget::Ticks => self.ticks(reloc.func).as_ptr() as usize,
+                    RelocTarget::Counters => self.counters(reloc.func).as_ptr() as usize,
                 };
                 let value = target.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
                 bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
@@ -451,7 +464,7 @@ impl Drop for ModuleCode {
         unsafe {
             arena.free(self.stubs, self.count * FUNC_STUBS);
             arena.free_cells(self.cells, self.count);
-            arena.free_cells(self.ticks, self.count + CELLS_PER_LINE);
+            arena.free_cells(self.ticks, counter_cells(self.count));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Compiler options from the settings of an engine.
 
-use crate::records::config::{Allocator, Config};
+use crate::records::config::{Allocator, Config, Tier};
 use weir_jit::Options;
 use weir_jit::request;
 
@@ -22,6 +22,7 @@ pub(crate) fn options(config: &Config) -> Options {
         rewrite_fuel: config.rewrite_fuel,
         padding: config.padding,
         ticks: config.has_baseline(),
+        counts: config.profiles() && (config.has_baseline() || config.tier == Tier::Baseline),
         // Odd stress seeds disable peeling, so that small loops are entered like big ones.
         peel_limit: if config.stress.is_some_and(|seed| seed % 2 == 1) { 0 } else { defaults.peel_limit },
         ..defaults

@@ -12,6 +12,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
@@ -40,6 +41,13 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
+    if backend == Backend::Baseline && engine.options.counts {
+        let body = module.bytecode.body(func)?;
+        let counted = module.func_code(func);
+        counted.begin_profile(&module.bytecode, body);
+        let counters = counted.directions.load(Ordering::Acquire);
+        native.code.counters(func).store(counters.cast(), Ordering::Release);
+    }
     let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, func, entry, backend, &engine.options);
     let slot = state.entries().get(key);
     // An entry that does not fit is reported only the first time.
