@@ -144,9 +144,9 @@ pub(crate) struct EngineFlags {
     /// jumps, after layout
     #[arg(long, value_name = "PLACE=BYTES", value_parser = layout_pad)]
     pub layout_pad: Option<(PadAt, u32)>,
-    /// With --tier auto: compile functions with the baseline compiler before the optimiser compiles them
+    /// With --tier auto: interpret functions until the optimiser compiles them, without baseline code
     #[arg(long)]
-    pub baseline: bool,
+    pub no_baseline: bool,
     /// Debugging: shift functions, arms of switches and return points by random numbers of bytes from this seed, before layout
     #[arg(long, value_name = "SEED")]
     pub layout_seed: Option<u64>,
@@ -307,7 +307,7 @@ impl EngineFlags {
         config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));
         let passes_off: Vec<&str> = self.passes_off.iter().map(String::as_str).collect();
         config.passes_off(&passes_off).rewrite_fuel(self.rewrite_fuel);
-        config.padding(Padding { after: self.layout_pad, seed: self.layout_seed }).baseline(self.baseline);
+        config.padding(Padding { after: self.layout_pad, seed: self.layout_seed }).baseline(!self.no_baseline);
         config
     }
 }

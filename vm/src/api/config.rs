@@ -155,7 +155,7 @@ impl Config {
         self
     }
 
-    /// With [`Tier::Auto`]: functions get code of the baseline compiler before the optimiser compiles them. Default: off.
+    /// With [`Tier::Auto`]: functions get code of the baseline compiler before the optimiser compiles them. Default: on.
     pub fn baseline(&mut self, baseline: bool) -> &mut Config {
         self.baseline = baseline;
         self

@@ -133,7 +133,7 @@ impl Default for Config {
             passes_off: Vec::new(),
             rewrite_fuel: None,
             padding: Padding::default(),
-            baseline: false,
+            baseline: true,
             profile: None,
             keep_profiles: false,
             deterministic: false,
