@@ -151,7 +151,7 @@ fn the_stats_of_an_engine_are_the_sums_over_its_modules_dropped_ones_included() 
 
 #[test]
 fn bytecode_counts_once_for_a_function_and_its_loops_and_ticks_are_measured() {
-    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100))).unwrap();
+    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100)).baseline(false)).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -185,19 +185,24 @@ fn a_function_is_compiled_after_the_bytes_that_it_executes_and_not_after_its_cal
         (func $left (export "left") return {nops})
         (func $short (export "short")))"#
     );
-    let engine = Engine::new(Config::new().synchronous_compilation(true)).unwrap();
-    let module = Module::new(&engine, text).unwrap();
-    let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &module, &[]).unwrap();
-    for name in ["long", "left", "short"] {
-        let func = instance.get_typed_func::<(), ()>(&mut store, name).unwrap();
-        for _ in 0..2000 {
-            func.call(&mut store, ()).unwrap();
+    for baseline in [false, true] {
+        let engine = Engine::new(Config::new().synchronous_compilation(true).baseline(baseline)).unwrap();
+        let module = Module::new(&engine, &text).unwrap();
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        for name in ["long", "left", "short"] {
+            let func = instance.get_typed_func::<(), ()>(&mut store, name).unwrap();
+            for _ in 0..2000 {
+                func.call(&mut store, ()).unwrap();
+            }
         }
+        let stats = module.stats();
+        let compiled: Vec<u32> = stats.tier_up.iter().map(|up| up.func).collect();
+        assert_eq!(compiled, [0], "baseline: {baseline}");
+        // Its ticks are a multiple of its length: each call counts all of it.
+        let work = u64::from(module.bytecode().body(0).unwrap().work);
+        assert_eq!((work, stats.tier_up[0].ticks % work), (8193, 0), "baseline: {baseline}");
+        // Those that were interpreted throughout had no baseline code either.
+        assert_eq!((stats.functions.native, stats.functions.interpreted), (1, 2), "baseline: {baseline}");
     }
-    let compiled: Vec<u32> = module.stats().tier_up.iter().map(|up| up.func).collect();
-    assert_eq!(compiled, [0]);
-    // Its ticks are a multiple of its length: each call counts all of it.
-    let work = u64::from(module.bytecode().body(0).unwrap().work);
-    assert_eq!((work, module.stats().tier_up[0].ticks % work), (8193, 0));
 }

@@ -102,7 +102,7 @@ fn a_profile_is_found_by_pc() {
 #[test]
 fn functions_that_are_compiled_are_profiled_before() {
     let mut config = Config::new();
-    let engine = Engine::new(config.synchronous_compilation(true).tier_up_threshold(Some(100))).unwrap();
+    let engine = Engine::new(config.synchronous_compilation(true).tier_up_threshold(Some(100)).baseline(false)).unwrap();
     let (mut store, instance, module) = linked(&engine);
     run(&mut store, instance, 10);
     assert_eq!(module.profile(RUN), None, "11 ticks of 100");

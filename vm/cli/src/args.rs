@@ -266,6 +266,9 @@ pub(crate) struct Explore {
     /// Compile the OSR body of this loop instead of the function. LOOP is its number in the function or, such as 0x1e0, its offset
     #[arg(long, value_name = "LOOP", requires = "func")]
     pub osr: Option<String>,
+    /// Compile the baseline code that --tier auto runs before the optimiser's
+    #[arg(long, conflicts_with_all = ["osr", "no_baseline"])]
+    pub baseline: bool,
     #[command(flatten)]
     pub code: CodeFlags,
 }

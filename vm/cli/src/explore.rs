@@ -25,7 +25,8 @@ pub(crate) fn run(args: &Explore) -> Done {
     let mut found = false;
     for func in funcs {
         let osr = args.osr.as_ref().map(|wanted| find_loop(wanted, bytecode, func)).transpose()?;
-        let sections = module.explore(func, osr).map_err(Failure::of_engine)?;
+        let sections = if args.baseline { module.explore_baseline(func) } else { module.explore(func, osr) };
+        let sections = sections.map_err(Failure::of_engine)?;
         if let Some(file) = &args.html {
             write_page(file, args, bytecode, func, &sections)?;
             continue;
@@ -53,6 +54,7 @@ fn write_page(file: &Path, args: &Explore, module: &Bytecode, func: u32, section
     let back_end = match args.code.engine.tier {
         Tier::Cranelift => ", compiled by Cranelift",
         Tier::Baseline => ", compiled by the baseline compiler",
+        Tier::Auto if args.baseline => ", compiled by the baseline compiler",
         Tier::Auto | Tier::Interp | Tier::Native | Tier::Ssa => "",
     };
     let bytes = module.body(func).map_or(0, |body| body.len());

@@ -82,12 +82,19 @@ fn explored(test: &str, (world, module, args): (&[&str], &str, &[&str]), options
     assert!(ran.status.success(), "{options:?}: {ran:?}");
     let (mut calls, mut loops) = (0, 0);
     for (name, code) in jitdump(&fs::read(dump).expect("the code")) {
-        let (func, osr) = match name.split_once(" loop ") {
-            Some((func, pc)) => (func.to_string(), Some(pc)),
-            None => (name.clone(), None),
+        let (func, baseline) = match name.strip_suffix(" baseline") {
+            Some(func) => (func, true),
+            None => (&*name, false),
         };
-        let func = func.strip_prefix("function ").unwrap_or(&func);
-        let at = osr.map_or(vec![], |pc| vec!["--osr", pc]);
+        let (func, osr) = match func.split_once(" loop ") {
+            Some((func, pc)) => (func, Some(pc)),
+            None => (func, None),
+        };
+        let func = func.strip_prefix("function ").unwrap_or(func);
+        let mut at = osr.map_or(vec![], |pc| vec!["--osr", pc]);
+        if baseline {
+            at.push("--baseline");
+        }
         let profile = ["--profile-use", path(&profile), "--func", func, "--stage", "bytes"];
         let shown = weir([&["explore"][..], options, &profile, &at, &[module]].concat());
         assert!(shown.status.success(), "{options:?}, {name}: {}", text(&shown.stderr));

@@ -29,11 +29,31 @@ impl Module {
     /// # Ok::<(), weir::Error>(())
     /// ```
     pub fn explore(&self, func: u32, osr: Option<u32>) -> Result<Vec<Section>> {
-        let record = self.record();
         let config = self.engine().config();
         if config.tier == Tier::Interpreter {
             return Err(Error::new(Unavailable("an engine that only interprets compiles nothing")));
         }
+        match back_end(config) {
+            Some(first) => self.explore_with(func, osr, back_ends(first)),
+            None => self.explore_with(func, osr, &[]),
+        }
+    }
+
+    /// The same for the baseline code of function `func`, which [`Tier::Auto`] runs before the optimiser's.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if functions get no baseline code ([`Config::baseline`](crate::Config::baseline)); the function is imported or
+    /// invalid.
+    pub fn explore_baseline(&self, func: u32) -> Result<Vec<Section>> {
+        if !self.engine().config().has_baseline() {
+            return Err(Error::new(Unavailable("functions get no baseline code with these settings")));
+        }
+        self.explore_with(func, None, back_ends(Backend::Baseline))
+    }
+
+    /// Compiles with the first of `back_ends` that does not refuse; with none, to SSA.
+    fn explore_with(&self, func: u32, osr: Option<u32>, back_ends: &[Backend]) -> Result<Vec<Section>> {
+        let (record, config) = (self.record(), self.engine().config());
         let body = match func < record.bytecode.funcs.len() as u32 {
             true => record.bytecode.validated_body(func),
             false => None,
@@ -47,9 +67,9 @@ impl Module {
         };
         let (options, profile) = (options(config), counts(record, func, entry));
         let request = |backend| request(record, func, entry, backend, profile.as_deref(), &options);
-        let Some(first) = back_end(config) else { return Ok(explore_ssa(&request(Backend::Native))) };
+        let Some((&first, others)) = back_ends.split_first() else { return Ok(explore_ssa(&request(Backend::Native))) };
         let mut sections = explore(&request(first));
-        for &next in &back_ends(first)[1..] {
+        for &next in others {
             if sections.last().is_none_or(|last| last.stage != "refusal") {
                 break;
             }

@@ -39,7 +39,9 @@ impl Record {
         if self.compiled.insert((module.id, func), compiled.backend).is_none() {
             self.sums.bytecode_bytes_compiled += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));
         }
-        if entry == Entry::Call && !again {
+        // Baseline code that the optimiser's replaces is not counted with it.
+        let first = compiled.backend == Backend::Baseline && module.engine.config().has_baseline();
+        if entry == Entry::Call && !again && !first {
             self.sums.tier_up.push(TierUp::new(
                 func,
                 module.bytecode.func_name(func).map(String::from),

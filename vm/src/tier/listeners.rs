@@ -51,7 +51,10 @@ impl Listeners {
         // SAFETY: the caller's promise; code is immutable.
         let code = unsafe { std::slice::from_raw_parts(address, compiled.code.len()) };
         if let Some(perf) = &self.perf {
-            let name = events::name(&module.bytecode, func, osr(entry));
+            let mut name = events::name(&module.bytecode, func, osr(entry));
+            if compiled.backend == Backend::Baseline {
+                name.push_str(" baseline");
+            }
             // A profile in which some code has no name is better than none.
             let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
         }

@@ -56,10 +56,23 @@ fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, En
 }
 
 #[test]
+fn a_panic_of_the_baseline_compiler_is_told_and_ends_nothing() {
+    let (told, module, engine) = run(Config::new().tier(Tier::Baseline), ["panics", "works"]);
+    assert!(told.contains(&(0, "panicked: a seeded fault".to_owned())), "{told:?}");
+    let refused = (0, "interpreted: the baseline compiler: the compiler panicked: a seeded fault".to_owned());
+    assert!(told.contains(&refused), "{told:?}");
+    for stats in [module.stats(), engine.stats()] {
+        let functions = &stats.functions;
+        assert_eq!((stats.compiler_panics, functions.baseline, functions.interpreted), (1, 1, 1), "{functions:?}");
+    }
+}
+
+#[test]
 fn a_panic_of_the_compiler_is_told_and_ends_nothing() {
-    let mut native = Config::new();
+    let (mut auto, mut native) = (Config::new(), Config::new());
+    auto.baseline(false);
     native.tier(Tier::Native);
-    for (mut config, place) in [(Config::new(), "in the background"), (native, "on the thread that runs")] {
+    for (mut config, place) in [(auto, "in the background"), (native, "on the thread that runs")] {
         let (told, module, engine) = run(&mut config, ["panics", "works"]);
         let attempts = if cfg!(feature = "cranelift") { 2 } else { 1 };
         let panicked = told.iter().filter(|(func, what)| (*func, what.as_str()) == (0, "panicked: a seeded fault")).count();
