@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use weir::{Allocator, Config, Engine, Linker, Module, Store, Tier, TierEventKind};
+use weir::{Allocator, CompiledBy, Config, Engine, Linker, Module, Store, Tier, TierEventKind};
 use weir_tests::engines::{engine, engine_with_events};
 use weir_tests::profiles::{same_code, shown_bytes, use_random};
 use weir_tests::rng::Rng;
@@ -65,16 +65,16 @@ impl Program {
     }
 }
 
-/// Installed code by function and loop; if code was installed more than once, the last.
-type Installed = BTreeMap<(u32, Option<u32>), Vec<u8>>;
+/// Installed code by function, loop, and whether it is baseline code; if code was installed more than once, the last.
+type Installed = BTreeMap<(u32, Option<u32>, bool), Vec<u8>>;
 
 /// Runs the program. Returns the installed code and the saved profile.
 fn record(program: &Program, config: &Config) -> (Installed, String) {
     let installed: Arc<Mutex<Installed>> = Arc::default();
     let (seen, mut config) = (installed.clone(), config.clone());
     let engine = engine_with_events(config.keep_profiles(true), move |event| {
-        if let TierEventKind::Compiled { code, .. } = &event.kind {
-            seen.lock().unwrap().insert((event.func, event.osr), code.to_vec());
+        if let TierEventKind::Compiled { code, by, .. } = &event.kind {
+            seen.lock().unwrap().insert((event.func, event.osr, *by == CompiledBy::Baseline), code.to_vec());
         }
     });
     let (module, _) = program.run(&engine.expect("an engine"), |_| ());
@@ -96,6 +96,8 @@ fn explored(program: &Program, config: &Config, profile: &str) -> Module {
 struct Compared {
     calls: usize,
     loops: usize,
+    /// The number of functions whose baseline code ran.
+    baseline: usize,
     /// The number of entries whose code differs without the profile.
     guided: usize,
 }
@@ -105,7 +107,13 @@ fn check(program: &Program, config: &Config) -> Compared {
     let with = explored(program, config, &profile);
     let without = Module::from_file(with.engine(), &program.path).expect("a module");
     let mut compared = Compared::default();
-    for (&(func, osr), code) in &installed {
+    for (&(func, osr, baseline), code) in &installed {
+        if baseline {
+            let shown = shown_bytes(&with.explore_baseline(func).expect("code"));
+            assert!(same_code(&shown, code), "{}: function {func}: other baseline code is shown than ran", program.name);
+            compared.baseline += 1;
+            continue;
+        }
         let shown = shown_bytes(&with.explore(func, osr).expect("code"));
         assert!(same_code(&shown, code), "{}: function {func}, loop {osr:x?}: other code is shown than ran", program.name);
         *if osr.is_some() { &mut compared.loops } else { &mut compared.calls } += 1;
@@ -128,11 +136,12 @@ const PROGRAMS: [&str; 8] = ["json", "indirect", "switch", "regex", "lz", "tailc
 fn the_code_shown_is_the_code_that_ran() {
     let mut total = Compared::default();
     for name in PROGRAMS {
-        let Compared { calls, loops, guided } = check(&Program::small(name), &eager());
+        let Compared { calls, loops, baseline, guided } = check(&Program::small(name), &eager());
         assert!(calls + loops > 0, "{name}: nothing was compiled");
-        (total.calls, total.loops, total.guided) = (total.calls + calls, total.loops + loops, total.guided + guided);
+        (total.calls, total.loops) = (total.calls + calls, total.loops + loops);
+        (total.baseline, total.guided) = (total.baseline + baseline, total.guided + guided);
     }
-    assert!(total.calls > 20 && total.loops > 10 && total.guided > 5, "{total:?}");
+    assert!(total.calls > 20 && total.loops > 10 && total.baseline > 20 && total.guided > 5, "{total:?}");
 }
 
 #[test]
@@ -236,22 +245,26 @@ fn quickjs() {
         config.max_wasm_stack(STACK).value_stack_size(64 << 20);
         let (installed, profile) = record(&program, &config);
         let module = explored(&program, &config, &profile);
-        let shown = |func, osr| shown_bytes(&module.explore(func, osr).expect("code"));
-        let same = |(&(func, osr), code): (&(u32, Option<u32>), &Vec<u8>)| same_code(&shown(func, osr), code);
+        let same = |(&(func, osr, baseline), code): (&(u32, Option<u32>, bool), &Vec<u8>)| {
+            let shown = if baseline { module.explore_baseline(func) } else { module.explore(func, osr) };
+            same_code(&shown_bytes(&shown.expect("code")), code)
+        };
         for (rank, (func, count)) in hottest(&program).into_iter().take(20).enumerate() {
-            let entries: Vec<_> = installed.range((func, None)..=(func, Some(u32::MAX))).collect();
+            let entries: Vec<_> = installed.range((func, None, false)..=(func, Some(u32::MAX), true)).collect();
             let name = module.bytecode().func_name(func).unwrap_or_default();
             let bytes: Vec<String> = entries
                 .iter()
-                .map(|&((_, osr), code)| {
-                    osr.map_or("call".into(), |pc| format!("loop {pc:#x}")) + &format!(" {} bytes", code.len())
+                .map(|&((_, osr, baseline), code)| {
+                    let entry =
+                        osr.map_or(if *baseline { "baseline".into() } else { "call".into() }, |pc| format!("loop {pc:#x}"));
+                    format!("{entry} {} bytes", code.len())
                 })
                 .collect();
             println!("{:2}. function {func} {name}, {count} branches: {}", rank + 1, bytes.join(", "));
             assert!(!entries.is_empty(), "function {func} was not compiled");
         }
         let wrong: Vec<_> = installed.iter().filter(|&entry| !same(entry)).map(|(entry, _)| entry).collect();
-        let loops = installed.keys().filter(|(_, osr)| osr.is_some()).count();
+        let loops = installed.keys().filter(|(_, osr, _)| osr.is_some()).count();
         println!("of {} installed bodies, {loops} of them OSR bodies, {} differ", installed.len(), wrong.len());
         assert!(wrong.is_empty() && loops > 0, "{wrong:?}");
     };

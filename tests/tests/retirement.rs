@@ -183,7 +183,7 @@ fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
     let retired = Arc::new(AtomicU64::new(0));
     let count = retired.clone();
     let mut config = Config::new();
-    config.tier_up_threshold(Some(200)).compiler_threads(1);
+    config.tier_up_threshold(Some(200)).compiler_threads(1).baseline(false);
     let engine = engine_with_events(&config, move |event| {
         if let TierEventKind::Retired { bytes, .. } = event.kind {
             assert!(event.osr.is_some() && bytes > 0, "only code of loops");
