@@ -1,4 +1,4 @@
-//! What the Rust kernels share.
+//! Code that the Rust kernels share.
 
 /// The first command line argument as a number, or `fallback` without one.
 pub fn argument(fallback: u32) -> u32 {

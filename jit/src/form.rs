@@ -1,4 +1,4 @@
-//! What the phases of a compilation make of a function, and who sees it after each of them.
+//! The forms of a function between the phases of a compilation, and the observer of each.
 
 use crate::ir::Func;
 use crate::request::{Compiled, Refusal, Request};
@@ -6,7 +6,7 @@ use crate::x64;
 use bumpalo::Bump;
 use std::ops::ControlFlow;
 
-/// What a function is while it is compiled.
+/// The form of a function during its compilation.
 #[derive(Debug)]
 pub enum Form<'a> {
     /// Bytecode of the request's module, whose SSA is built in this arena.

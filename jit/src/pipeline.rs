@@ -150,7 +150,8 @@ pub fn back(backend: Backend) -> &'static [Phase] {
     }
 }
 
-/// The phases from a form to the end of a compilation by this back end; for SSA, the phases of the back end alone.
+/// The phases from a form to the end of a compilation by this back end: for SSA, all phases of the back end; for machine code, those of
+/// the native back end after its stage; for bytes, none.
 pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + use<> {
     let (front, back) = match form {
         Form::Bytecode(_) if backend == Backend::Baseline => (None, BASELINE),

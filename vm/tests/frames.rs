@@ -11,7 +11,7 @@ use weir::{
 
 /// Every way of running, all of which compile synchronously.
 fn configs() -> Vec<Config> {
-    let tiers = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto];
+    let tiers = [Tier::Interpreter, Tier::Baseline, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto];
     let mut configs: Vec<Config> = Vec::new();
     for tier in tiers {
         let mut config = Config::new();

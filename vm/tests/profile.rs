@@ -97,7 +97,7 @@ fn a_profile_is_found_by_pc() {
     assert_eq!(profile.call(pcs(Opcode::BrIf).next().unwrap()), None);
 }
 
-/// Cold functions have no counters, and compiled code counts nothing.
+/// Cold functions have no counters, and optimised code counts nothing.
 #[cfg(feature = "jit")]
 #[test]
 fn functions_that_are_compiled_are_profiled_before() {

@@ -1,9 +1,9 @@
-//! What the compiler returns and the vm places in memory: machine code with its relocations, its trap and call tables and the
-//! chains of inlined calls.
+//! The result of the compiler, which the vm places in memory: machine code with its relocations, its trap and call tables and
+//! the chains of inlined calls.
 
 use crate::{Entry, TrapSite};
 
-/// Which back end turns SSA into machine code.
+/// The part of the compiler that makes machine code: from SSA or, the baseline compiler, from bytecode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Backend {
     /// The native back end, for x86-64.
@@ -41,7 +41,7 @@ pub enum PadAt {
 pub struct UnplacedCode<'a> {
     /// The back end that made it.
     pub backend: Backend,
-    /// The code, entered at its first byte; 16-byte alignment is assumed.
+    /// The code, entered by calls at its first byte and at loops by [`UnplacedCode::headers`]; 16-byte alignment is assumed.
     pub code: &'a [u8],
     /// Fields to patch, ascending.
     pub relocs: &'a [Reloc],

@@ -1,5 +1,6 @@
-//! The interface between compiled code and the runtime. Both engines obey this crate. The vm proves its side with
-//! compile-time `offset_of!` equalities; both back ends and every stub take their numbers from here.
+//! The interface between compiled code and the runtime. Compiled code of every back end, and the
+//! runtime, obey this crate. The vm proves its side with compile-time `offset_of!` equalities; every back end and every
+//! stub take their numbers from here.
 //!
 //! # The three contexts
 //!
@@ -74,10 +75,11 @@
 //!
 //! # OSR entry
 //!
-//! An OSR body is code for (function, loop header). It is entered with `rdi` = the interpreter frame's `fp` and
-//! `r15` as usual, reads its live locals and operands from the frame in its entry block before anything that
-//! traps, calls or charges, and returns the function's results like any call. The instruction it starts with is the
-//! `loop` opcode: the header's fuel has *not* been charged and its poll has not been done when it is entered.
+//! An OSR body is the optimiser's code for (function, loop header). Baseline code of a function has an entry for each loop
+//! header, in the same convention ([`code::UnplacedCode::headers`]). Both are entered with `rdi` = the interpreter frame's `fp` and
+//! `r15` as usual, and return the function's results like any call. An OSR body reads its live locals and operands from
+//! the frame in its entry block before anything that traps, calls or charges; baseline code continues to use the frame.
+//! The first instruction is the `loop` opcode: the header's fuel has *not* been charged and its poll has not been done.
 //!
 //! # Ticks of baseline code
 //!
@@ -116,7 +118,8 @@
 //!
 //! # Polls
 //!
-//! With polls on, function entry (first thing) and every `loop` opcode (before its fuel charge) call [`Helper::Poll`]
+//! With polls on, function entry (before anything but the ticks and the stack checks of baseline code) and every `loop` opcode
+//! (before its fuel charge) call [`Helper::Poll`]
 //! if `*epoch >= deadline`. The helper decides whether the code continues or traps. The host may use the store meanwhile, so a poll
 //! writes everything that a call may write.
 

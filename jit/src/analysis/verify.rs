@@ -126,7 +126,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             (Some(edge), None) | (None, Some(edge)) => edge,
         };
         self.block = edge.0;
-        self.check(3, false, || format!("the edge {} → {} stands at one of its ends only", edge.0, edge.1))
+        self.check(3, false, || format!("the edge {} → {} is recorded at one of its ends only", edge.0, edge.1))
     }
 
     /// Rules 2 and 4.
@@ -148,9 +148,9 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.inst = Some(value);
                 self.check(4, !func.is_replaced(value), || format!("{value} has been replaced"))?;
                 let last = position + 1 == data.insts.len();
-                self.check(2, last || !func.op(value).is_terminator(), || "a terminator stands inside the block".into())?;
+                self.check(2, last || !func.op(value).is_terminator(), || "a terminator is inside the block".into())?;
                 let former = self.places[value.index()].replace(Place { block, position });
-                self.check(4, former.is_none(), || format!("{value} stands in two places"))?;
+                self.check(4, former.is_none(), || format!("{value} is in two places"))?;
             }
         }
         self.inst = None;
@@ -193,14 +193,14 @@ impl<'f, 'a> Verifier<'f, 'a> {
         };
         match leaf {
             Leaf::Phi => {
-                self.check(5, before.is_none_or(|op| op == Op::Phi), || "a phi stands behind another instruction".into())?;
+                self.check(5, before.is_none_or(|op| op == Op::Phi), || "a phi comes after another instruction".into())?;
                 let (args, preds) = (inst.args.len(), data.preds.len());
                 self.check(5, args == preds, || format!("{args} arguments for {preds} predecessors"))?;
             }
             Leaf::Param => {
                 let first = self.block == Block::ENTRY && before.is_none_or(|op| op == Op::Param);
                 self.check(9, first && func.entry == Entry::Call, || {
-                    "parameters stand first in the entry, unless it is OSR's".into()
+                    "parameters come first in the entry block, and an OSR body has none".into()
                 })?;
             }
             Leaf::OsrSlot => {
@@ -211,8 +211,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
             }
             Leaf::Result => {
                 let call = inst.args[0];
-                let behind = data.insts[..position].iter().rev().find(|&&other| func.op(other) != Op::Result);
-                self.check(10, behind == Some(&call), || "a result must stand directly behind its call".into())?;
+                let previous = data.insts[..position].iter().rev().find(|&&other| func.op(other) != Op::Result);
+                self.check(10, previous == Some(&call), || "a result must come directly after its call".into())?;
                 let earlier = data.insts[..position].iter().rev().take_while(|&&other| func.op(other) == Op::Result);
                 let unique = earlier.map(|&other| func.inst(other).imm).all(|imm| imm != inst.imm);
                 self.check(10, unique, || "the same result twice".into())?;
@@ -582,7 +582,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             });
             self.check(11, available, || match place {
                 Some(def) => format!("{arg}, defined in {}, does not dominate this use", def.block),
-                None => format!("{arg} stands in no block"),
+                None => format!("{arg} is in no block"),
             })?;
         }
         Ok(())

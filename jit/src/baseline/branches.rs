@@ -13,10 +13,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use weir_bytecode::instrs::Labels;
 
-/// Where an entry of a table jumps to.
+/// The target of a table entry.
 #[derive(Clone, Copy, Debug)]
 enum Landing {
-    /// The head of a loop.
+    /// The header of a loop.
     Head(usize),
     /// The pad with this index.
     Pad(usize),
@@ -31,18 +31,18 @@ struct Pad {
     jumps: SmallVec<[Jump; 4]>,
 }
 
-/// Tables with at most this number of labels before the default become comparisons.
+/// Tables with at most this number of labels besides the default become comparisons.
 const COMPARED: usize = 3;
 
-/// Bytes of code that a function may take: this number, and this number for each byte of bytecode. A branch that moves many values takes
-/// code for each; other instructions take less than half of this.
+/// The code budget of a function: this many bytes, plus this many for each byte of bytecode. A branch that moves many
+/// values takes code for each of them; other instructions take less than half of this.
 const CODE: usize = 1 << 20;
 const CODE_PER_BYTE: usize = 128;
-/// The most bytes that moving a value from slot to slot takes.
+/// The maximum size of a move from slot to slot in bytes.
 const MOVE_BYTES: usize = 32;
 
 impl<'c> Compiler<'c> {
-    /// What the label at `depth` takes, the index of its first value, and the head if it is a loop's.
+    /// The types that the label at `depth` takes, the index of its first value, and the header if it is a loop's.
     fn target(&self, depth: u32) -> (Types<'c>, usize, Option<usize>) {
         let label = &self.labels[self.labels.len() - 1 - depth as usize];
         (label.takes(), label.height, label.head())
@@ -52,14 +52,14 @@ impl<'c> Compiler<'c> {
         depth as usize + 1 == self.labels.len()
     }
 
-    /// The next instruction cannot be reached.
+    /// Marks the following instruction as unreachable.
     pub fn stop(&mut self) {
         let height = self.labels.last().map_or(self.locals, |label| label.height);
         self.forget_all(height.min(self.values.len()));
         self.live = false;
     }
 
-    /// `br`, and the end of an `if`'s first arm.
+    /// Compiles `br`, and the end of an `if`'s first arm.
     pub fn branch(&mut self, depth: u32) {
         let (takes, height, head) = self.target(depth);
         if self.is_function(depth) {
@@ -87,7 +87,7 @@ impl<'c> Compiler<'c> {
         self.stop();
     }
 
-    /// Notes a jump to the end of the block at `depth`.
+    /// Records a jump to the end of the block at `depth`.
     fn record(&mut self, depth: u32, jump: Jump) {
         let index = self.labels.len() - 1 - depth as usize;
         if !self.is_function(depth) {
@@ -96,9 +96,9 @@ impl<'c> Compiler<'c> {
         self.labels[index].jumps.push(jump);
     }
 
-    /// Stores operands that have been taken to the slots from `height` on.
+    /// Stores popped operands to the slots from `height` on.
     pub fn store_from(&mut self, operands: &[Popped], height: usize) {
-        // Each goes to its own slot or to one below, which held none that is still to be moved.
+        // Each goes to its own slot or to a lower one, whose value has been moved already.
         for (i, &popped) in operands.iter().enumerate() {
             self.store_popped(popped, height + i);
         }
@@ -116,7 +116,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// A branch on the flags.
+    /// Compiles a branch on the flags.
     pub fn branch_if(&mut self, depth: u32, cond: Cond) {
         let entry = self.take_entry();
         let (takes, height, head) = self.target(depth);
@@ -189,7 +189,7 @@ impl<'c> Compiler<'c> {
         self.count(entry, Direction::Passed);
     }
 
-    /// Copies the top values, which are stored, to the slots from `height` on; nothing else changes.
+    /// Copies the top values, which are stored, to the slots from `height` on, without other effects.
     fn move_slots(&mut self, takes: Types<'_>, height: usize) {
         let from = self.values.len() - takes.len();
         for (i, kind) in takes.kinds().enumerate() {
@@ -202,7 +202,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// # Errors
-    /// `more` bytes after the present ones exceed the budget.
+    /// If `more` additional bytes exceed the budget.
     pub fn check_code_budget(&self, more: usize) -> Result<(), Refusal> {
         let limit = CODE + CODE_PER_BYTE * self.body.len() as usize;
         if self.offset() + more > limit {
@@ -261,7 +261,7 @@ impl<'c> Compiler<'c> {
         Ok(())
     }
 
-    /// For each label of a table, where to jump. `single`: the value that the labels take is in its register.
+    /// For each label of a table, the target of its jump. `single`: the value that the labels take is in its register.
     fn landings(&self, depths: &[u32], takes: Types<'_>, single: bool) -> (Vec<Landing>, Vec<Pad>) {
         let mut pads: Vec<Pad> = Vec::new();
         let mut known = FxHashMap::default();
@@ -300,7 +300,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Notes a jump to a label or pad.
+    /// Records a jump to a label or pad.
     fn land(&mut self, target: Landing, jump: Jump, pads: &mut [Pad]) {
         match target {
             Landing::Head(_) => {}
@@ -324,7 +324,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Writes the code between a table and those of its labels that want the values elsewhere.
+    /// Writes the code between a table and those of its labels that expect the values elsewhere.
     fn write_pads(&mut self, pads: Vec<Pad>, takes: Types<'_>, single: Option<Reg>) {
         for Pad { depth, jumps } in pads {
             self.bind_all(&jumps);
@@ -343,10 +343,10 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Loads the function's results from the first slots of the operands to where a caller expects them.
+    /// Loads the function's results from the first slots of the operands to where the caller expects them.
     pub fn load_results(&mut self, results: Types<'_>) {
         let Types::Many(types) = results else { return };
-        // Those without a register first: the address of their area is in a register of the others.
+        // Results without a register come first, because the address of their area is in one of the result registers.
         let overflow = abi::results(types).any(|location| location.reg().is_none());
         if overflow {
             self.load_overflow_area(abi::RAX);

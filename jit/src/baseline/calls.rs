@@ -16,7 +16,7 @@ use weir_contract::{Helper, TableEntry, TrapSite};
 /// The target of a call.
 #[derive(Clone, Copy, Debug)]
 enum Callee {
-    /// A function of this module, through its cell.
+    /// A function of this module, called through its cell.
     Cell(u32),
     /// The function whose `FuncRef` or `TableEntry` is at the address in this register.
     Reference(Reg),
@@ -73,7 +73,7 @@ impl<'c> Compiler<'c> {
         (ty, Callee::Reference(reg))
     }
 
-    /// Takes the index, and checks the element and its type.
+    /// Pops the index, and checks the element and its type.
     fn indirect(&mut self, ty: u32, table: u32) -> (&'c FuncType, Callee) {
         let mut index = self.pop();
         let entry = self.table_entry(table, &mut index, Trap::UndefinedElement);
@@ -81,7 +81,7 @@ impl<'c> Compiler<'c> {
         (&self.module.types[ty as usize], Callee::Reference(entry))
     }
 
-    /// Takes a reference, which must not be null.
+    /// Pops a reference, and checks that it is not null.
     fn reference(&mut self) -> Callee {
         let mut popped = self.pop();
         let reg = self.writable(&mut popped);
@@ -125,7 +125,7 @@ impl<'c> Compiler<'c> {
     fn tail_call_of(&mut self, ty: &FuncType, callee: Callee) {
         self.needs.calls = true;
         let args = self.pop_list(ty.params.len());
-        // Locals and operands are gone; but an argument may be a copy of one.
+        // Locals and operands are no longer tracked, but an argument may be a copy of one.
         let args: Operands = args.into_iter().map(|arg| self.resolved(arg)).collect();
         self.place_arguments(ty, &args, callee);
         frame::epilogue(&mut self.out, self.needs.saved, abi::RAX);
@@ -142,13 +142,13 @@ impl<'c> Compiler<'c> {
         self.stop();
     }
 
-    /// The operand, or the local that it is a copy of.
+    /// The operand, or the local of which it is a copy.
     pub fn resolved(&self, popped: Popped) -> Popped {
         let At::Local(local) = popped.at else { return popped };
         Popped { at: self.values[local as usize].at, index: local as usize, ..popped }
     }
 
-    /// A `FuncRef` has the fields of a `TableEntry` that matter in the same places.
+    /// A `FuncRef` has the needed fields of a `TableEntry` at the same offsets.
     fn load_callee_instance(&mut self) {
         let instance = Mem::at(SCRATCH, offset_of!(TableEntry, instance) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(instance));
@@ -158,7 +158,7 @@ impl<'c> Compiler<'c> {
         self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
     }
 
-    /// Puts arguments where the callee expects them, and its reference into `r11`. What else registers hold is stored.
+    /// Puts arguments where the callee expects them, and its reference into `r11`. Other values in registers are stored.
     fn place_arguments(&mut self, ty: &FuncType, args: &[Popped], callee: Callee) {
         let args: Operands = args.iter().map(|&arg| self.resolved(arg)).collect();
         let mut moves = Moves::new();
@@ -187,7 +187,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Stores an argument at an offset from `r11`, through no general-purpose register.
+    /// Stores an argument at an offset from `r11`, without using a general-purpose register.
     fn store_overflow(&mut self, arg: Popped, offset: i32) {
         let (mem, width) = (Mem::at(SCRATCH, offset), arg.kind.width());
         match arg.at {
@@ -215,13 +215,13 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Pushes what a call gives.
+    /// Pushes the results of a call.
     fn take_results(&mut self, ty: &FuncType) {
         let mut area = None;
         let base = self.values.len();
         for (i, location) in abi::results(&ty.results).enumerate() {
             let ArgLocation::Overflow(slot) = location else { continue };
-            // The registers of results are not free; `r11` is.
+            // The registers of results are not free, but `r11` is.
             if area.is_none() {
                 self.load_overflow_area(SCRATCH);
                 area = Some(SCRATCH);
@@ -239,15 +239,15 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Copies a value from memory to a slot through registers of no value.
+    /// Copies a value from memory to a slot, through registers that hold no value.
     fn copy_to_slot(&mut self, kind: Kind, from: Mem, index: usize) {
-        // A float register takes the bits of any kind.
+        // A float register can hold the bits of any kind.
         let to = self.slots.mem(index);
         self.emit(&Inst::new(Asm::Vmov, kind.width()).dst(FLOAT_SCRATCH).mem(from));
         self.emit(&Inst::new(Asm::VmovTo, kind.width()).src(FLOAT_SCRATCH).mem(to));
     }
 
-    /// Moves between registers, all at once.
+    /// Executes moves between registers in parallel.
     pub fn parallel_move(&mut self, moves: Moves) {
         let (ints, floats): (Moves, Moves) = moves.into_iter().partition(|(from, _)| from.class() == Class::Int);
         self.parallel_move_of_class(ints);
@@ -265,7 +265,7 @@ impl<'c> Compiler<'c> {
                         false => self.copy(to, from),
                     }
                 }
-                // Only cycles are left: a register is parked, so that one of them ends before the next is opened.
+                // Only cycles are left: one register is parked, so that its cycle ends before the next one is broken.
                 None => {
                     let parked = moves[0].0;
                     match parked.class() {
@@ -278,7 +278,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Calls a helper of the runtime, with everything stored; its result is in `rax`.
+    /// Calls a helper of the runtime after storing everything; its result is in `rax`.
     pub fn call_helper(&mut self, helper: Helper, args: &[Arg]) {
         self.needs.calls = true;
         self.flush();
@@ -307,7 +307,7 @@ impl<'c> Compiler<'c> {
         self.unlock();
     }
 
-    /// An argument whose upper half, if it is an i32 in a register, is zero.
+    /// An argument; if it is an i32 in a register, its upper half is zero.
     fn extended_argument(&mut self, arg: Arg) -> Arg {
         let Arg::Operand(popped) = arg else { return arg };
         let mut popped = self.resolved(popped);
@@ -324,7 +324,7 @@ impl<'c> Compiler<'c> {
         self.trap_site_if(Cond::NE, TrapSite::Stored);
     }
 
-    /// Evicts the values in the registers that a subroutine destroys.
+    /// Evicts the values in the registers that a subroutine clobbers.
     pub fn evict_all(&mut self, clobbers: Set) {
         for reg in self.registers.owned.and(clobbers).iter() {
             self.evict(reg);

@@ -1,4 +1,4 @@
-//! Code after the function: traps, polls, and the rare halves of instructions.
+//! Code after the function: traps, polls, the requests of better code, and the rare parts of instructions.
 
 use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 
-/// Subtracts work from a function's ticks; the sign flag is set if none are left.
+/// Subtracts work from a function's ticks, and sets the sign flag if none are left.
 pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
     let (field, after) = out.subtract_from(work.min(i32::MAX as u32));
     Reloc { offset: field as u32, target: RelocTarget::Ticks, func, addend: -(4 + after as i32) }
@@ -40,7 +40,7 @@ impl Compiler<'_> {
         self.out.jump()
     }
 
-    /// Makes the jump with this field lead to here.
+    /// Makes the jump with this field lead to the current position.
     pub fn bind(&mut self, field: Field) {
         let here = self.offset();
         self.link(field, here);
@@ -52,7 +52,7 @@ impl Compiler<'_> {
         self.out.patch(field, distance);
     }
 
-    /// A jump back to code that has been written.
+    /// Writes a jump back to code that is already written.
     pub fn jump_back(&mut self, target: usize) {
         let distance = target as i64 - (self.offset() as i64 + 2);
         match i8::try_from(distance) {
@@ -86,7 +86,7 @@ impl Compiler<'_> {
         self.trap_site_if(cond, TrapSite::Trap(trap));
     }
 
-    /// The same for a trap that a helper may have stored.
+    /// The same for a trap whose code a helper may have stored.
     pub fn trap_site_if(&mut self, cond: Cond, site: TrapSite) {
         let field = self.jump_if(cond);
         self.push_cold(field, Case::Trap(site));
@@ -113,13 +113,13 @@ impl Compiler<'_> {
         self.traps.push(TrapEntry { offset, site, pc });
     }
 
-    /// Notes that the next instruction may fault.
+    /// Records that the next instruction may fault.
     pub fn note_trap(&mut self, site: TrapSite, pc: u32) {
         let offset = self.offset() as u32;
         self.traps.push(TrapEntry { offset, site, pc });
     }
 
-    /// The table of helpers in `rax`.
+    /// Loads the address of the helper table into `rax`.
     pub fn load_helpers(&mut self) {
         let helpers = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, helpers) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::RAX).mem(helpers));
@@ -138,7 +138,8 @@ impl Compiler<'_> {
         self.push_cold(field, Case::Signature(entry));
     }
 
-    /// Counts an iteration of the loop with this index, and leaves for better code if there is some.
+    /// Subtracts the work of an iteration of the loop with this index from the ticks. If none are left, [`Compiler::leave_loop`] follows.
+    /// The loop's header is an entry of the code.
     pub fn tick(&mut self, index: u32) {
         if !self.request.options.ticks {
             return;
@@ -151,7 +152,8 @@ impl Compiler<'_> {
         self.push_cold(field, Case::Tick(index));
     }
 
-    /// Everything is in its slot. The frame is that of a call, so that `value_sp` is where the frame begins.
+    /// Continues in better code for the loop, if there is some: every local and operand is in its slot. The epilogue restores `value_sp`,
+    /// which is then the beginning of the frame, as at a call.
     fn leave_loop(&mut self, index: u32, back: usize) {
         self.call_tick(index);
         self.jump_back_if(Cond::E, back);
@@ -161,7 +163,7 @@ impl Compiler<'_> {
         self.out.jump_register(abi::RAX);
     }
 
-    /// Calls the helper; the zero flag is set if there is no better code, which is otherwise in `rax`.
+    /// Calls the helper. The zero flag is set if there is no better code; otherwise the code's address is in `rax`.
     pub fn call_tick(&mut self, index: u32) {
         self.load_helpers();
         let argument = u64::from(self.request.func) | u64::from(index) << 32;
@@ -224,9 +226,9 @@ impl Compiler<'_> {
         self.unlock();
     }
 
-    /// Charges the segment that begins at the current instruction, if one does.
+    /// Charges the fuel segment that begins at the current instruction, if one does.
     pub fn charge(&mut self) {
-        // Segments of code that cannot be reached have been passed over.
+        // Segments of unreachable code have been skipped.
         while self.body.segments.get(self.segment).is_some_and(|segment| segment.pc < self.pc) {
             self.segment += 1;
         }
@@ -251,14 +253,14 @@ impl Compiler<'_> {
         self.trap_if(Cond::S, Trap::OutOfFuel);
     }
 
-    /// After a comparison of the divisor with -1: divides by it, and comes back to the code after the division, whose place
-    /// [`Compiler::end_division`] says.
+    /// After a comparison of the divisor with -1: divides by it, and returns to the code after the division, which
+    /// [`Compiler::end_division`] marks.
     pub fn divide_by_minus_one(&mut self, quotient: bool, width: Width) {
         let field = self.jump_if(Cond::E);
         self.push_cold(field, if quotient { Case::QuotientByMinusOne(width) } else { Case::RemainderByMinusOne });
     }
 
-    /// See [`Compiler::divide_by_minus_one`].
+    /// Marks the end of the division: see [`Compiler::divide_by_minus_one`].
     pub fn end_division(&mut self) {
         let here = self.offset();
         if let Some(cold) = self.cold.last_mut() {
@@ -266,13 +268,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// Traps on a condition because the float in `reg` is no integer of the result's type.
+    /// Traps on a condition because the float in `reg` is not in the range of the result's type.
     pub fn untruncated_if(&mut self, cond: Cond, reg: Reg, width: Width) {
         let field = self.jump_if(cond);
         self.push_cold(field, Case::Untruncated(reg, width));
     }
 
-    /// Writes the code that jumps lead to.
+    /// Writes the cold code to which jumps lead.
     pub fn cold_code(&mut self) {
         for Cold { field, back, pc, case } in std::mem::take(&mut self.cold) {
             self.bind(field);
@@ -282,7 +284,7 @@ impl Compiler<'_> {
                 Case::Tick(index) => self.leave_loop(index, back),
                 Case::Signature(entry) => self.refuse_signature(entry, pc),
                 Case::QuotientByMinusOne(width) => {
-                    // It overflows exactly when the negation does.
+                    // The division overflows exactly when the negation does.
                     self.emit(&Inst::new(Asm::Neg, width).dst(abi::RAX).src(abi::RAX));
                     self.jump_back_if(Cond::NO, back);
                     self.raise(TrapSite::Trap(Trap::IntegerOverflow), pc);
@@ -302,7 +304,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The helper preserves all registers but `rax`.
+    /// The helper preserves all registers except `rax`.
     fn poll_host(&mut self, back: usize, pc: u32) {
         self.out.push(abi::RAX);
         self.load_helpers();

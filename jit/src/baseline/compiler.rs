@@ -14,7 +14,7 @@ use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, Module};
 use weir_contract::Layout;
 
-/// A body on its way to machine code.
+/// The compilation of a body to machine code.
 pub struct Compiler<'c> {
     pub request: &'c Request<'c>,
     pub module: &'c Module,
@@ -25,7 +25,7 @@ pub struct Compiler<'c> {
     /// Compiles the function of a stencil.
     pub native: Compile,
     pub reader: Reader<'c>,
-    /// Offset of the instruction being compiled.
+    /// The offset of the current instruction.
     pub pc: u32,
     /// The next entry of the side table.
     pub entry: u32,
@@ -37,17 +37,17 @@ pub struct Compiler<'c> {
     /// Locals, then operands.
     pub values: Vec<Value>,
     pub locals: usize,
-    /// By local, how many operands are unread copies of it.
+    /// By local, the number of operands that are unread copies of it.
     pub copies: Vec<u32>,
-    /// How many operands are unread copies: the sum of `copies`.
+    /// The number of operands that are unread copies: the sum of `copies`.
     pub unread: usize,
     /// Locals that may not be stored.
     pub unstored_locals: Vec<u32>,
-    /// Values from here on may not be stored; the operands below are.
+    /// Values from this index on may not be stored; operands below it are.
     pub unstored_from: usize,
     pub registers: Registers,
     pub pins: Pins,
-    /// General-purpose registers that values may be in.
+    /// The general-purpose registers that may hold values.
     pub ints: Set,
     pub labels: Vec<Label<'c>>,
     /// Whether the next instruction can be reached.
@@ -63,7 +63,7 @@ pub struct Compiler<'c> {
 }
 
 impl<'c> Compiler<'c> {
-    /// Before the first instruction.
+    /// The state before the first instruction.
     pub fn new(request: &'c Request<'c>, body: &'c FuncBody, stencils: &'c mut Stencils, native: Compile) -> Compiler<'c> {
         let locals = body.locals.len();
         let bytes = body.len() as usize;

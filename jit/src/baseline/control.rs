@@ -1,4 +1,4 @@
-//! The body from its first instruction to its last: blocks, loops and what joins at their ends.
+//! The body from its first instruction to its last: blocks, loops, and joins at their ends.
 
 use super::compiler::Compiler;
 use super::frame;
@@ -16,7 +16,7 @@ use weir_bytecode::{Instr, Opcode, ValType};
 use weir_contract::{InstanceCtx, StackCtx};
 
 impl<'c> Compiler<'c> {
-    /// Compiles the body but for the prologue.
+    /// Compiles the body without the prologue.
     pub fn function(&mut self) -> Result<(), Refusal> {
         let ty = self.module.func_type(self.request.func);
         self.take_parameters(&ty.params);
@@ -62,7 +62,7 @@ impl<'c> Compiler<'c> {
         self.unstored_from = self.values.len();
     }
 
-    /// Parameters stay in the registers that they come in; those without one go to their slots at once.
+    /// Parameters stay in their registers; those without one are stored to their slots at once.
     fn take_parameters(&mut self, types: &[ValType]) {
         let mut area = false;
         for (index, location) in abi::params(types).enumerate() {
@@ -91,7 +91,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// The address of the overflow area in `reg`.
+    /// Loads the address of the overflow area into `reg`.
     pub fn load_overflow_area(&mut self, reg: Reg) {
         let stack = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, stack) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(reg).mem(stack));
@@ -99,7 +99,7 @@ impl<'c> Compiler<'c> {
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(reg).mem(overflow));
     }
 
-    /// Passes over an instruction that cannot be reached. `dead` labels count the blocks that open there.
+    /// Skips an unreachable instruction. `dead` labels count the blocks that open there.
     fn skip(&mut self, op: Opcode) {
         if op == Opcode::Else || op == Opcode::End {
             let label = self.labels.len() - 1;
@@ -116,7 +116,7 @@ impl<'c> Compiler<'c> {
         if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
             self.skip_block();
         }
-        // Segments are of live code only.
+        // Only live code has segments.
     }
 
     /// Passes over the rest of an instruction, whose entries in the side table are passed too.
@@ -125,7 +125,7 @@ impl<'c> Compiler<'c> {
         self.entry += Instr { pc: self.pc, op, imm }.branch_entries() as u32;
     }
 
-    /// Passes over the rest of a block that cannot be reached.
+    /// Skips the unreachable rest of a block.
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the nesting matters")]
     fn skip_block(&mut self) {
         let mut open = 1;
@@ -158,7 +158,7 @@ impl<'c> Compiler<'c> {
     }
 
     pub fn block(&mut self, ty: BlockType) {
-        // A path through the block may write the local, another may not.
+        // One path through the block may write the local while another does not.
         self.store_copies();
         self.open(LabelKind::Block, ty);
     }
@@ -180,7 +180,7 @@ impl<'c> Compiler<'c> {
         self.charge();
     }
 
-    /// An `if` on the flags.
+    /// Compiles an `if` on the flags.
     pub fn if_(&mut self, ty: BlockType, cond: Cond) {
         let entry = self.take_entry();
         self.flush();
@@ -203,7 +203,7 @@ impl<'c> Compiler<'c> {
         self.begin_second_arm();
     }
 
-    /// The state at the head of the second arm of the innermost `if`, whose first arm has ended.
+    /// Sets the state at the beginning of the second arm of the innermost `if`, whose first arm has ended.
     fn begin_second_arm(&mut self) {
         let label = self.labels.last_mut().expect("an `if` is open");
         let LabelKind::If { field, copies, entry } = std::mem::replace(&mut label.kind, LabelKind::Block) else { return };
@@ -253,7 +253,7 @@ impl<'c> Compiler<'c> {
         self.live = true;
     }
 
-    /// The state after a block whose end cannot be reached is that of the block around it.
+    /// After a block whose end is unreachable, sets the state to that of the enclosing block.
     fn forget_if_dead(&mut self) {
         if !self.live
             && let Some(label) = self.labels.last()
@@ -273,7 +273,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// Puts the results on top of the stack where the label's end expects them, and stores the rest.
+    /// Puts the results on top of the stack where the label's end expects them, and stores all other values.
     fn place_results(&mut self, results: Types<'_>) {
         if results.len() != 1 {
             return self.flush();
@@ -284,7 +284,7 @@ impl<'c> Compiler<'c> {
         self.move_to(popped, reg);
     }
 
-    /// The copies in registers that a jump to a label hands on.
+    /// The copies in registers at a jump to a label.
     fn copies_at(&self, label: &Label<'_>) -> Copies {
         let mut copies = Copies::of(&self.registers, label.height);
         let takes = label.takes();
@@ -294,7 +294,7 @@ impl<'c> Compiler<'c> {
         copies
     }
 
-    /// Adds the present state to what the jumps to a label have.
+    /// Intersects the state of the jumps to a label with the current state.
     pub fn meet(&mut self, label: usize) {
         let copies = self.copies_at(&self.labels[label]);
         self.labels[label].meet(copies);
@@ -316,8 +316,8 @@ impl<'c> Compiler<'c> {
         self.out.ret();
     }
 
-    /// Puts the function's results, which are on top of the stack, where its end expects them: the only one in its register, several in
-    /// the first slots of the operands.
+    /// Puts the function's results, which are on top of the stack, where its end expects them: a single one in its register,
+    /// several in the first slots of the operands.
     pub fn place_function_results(&mut self, results: Types<'_>) {
         match results.len() {
             0 => {}

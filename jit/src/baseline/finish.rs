@@ -1,4 +1,4 @@
-//! From the parts to code: prologue, body, what is after it, constants and jump tables.
+//! Assembles the code: prologue, body, cold code, constants and jump tables.
 
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;

@@ -7,11 +7,13 @@
 //! rbp - 16   `value_sp` as it was on entry
 //! rbp - 24   the caller's rbx
 //! rbp - 32   the instance
-//! rbp - 40   the caller's r14, r12, r13, as far as the function uses them
+//! rbp - 40   the caller's r14, if the function uses it
+//! rbp - 48   the caller's r12, if the function uses it
+//! rbp - 56   the caller's r13, if the function uses it
 //! ```
 //!
 //! `rbx` is fp + 128, so that 32 slots have displacements of one byte instead of 16. `r14` is memory 0's base in functions that access
-//! memory. The prologue is written last, when it is known what the function needs of it.
+//! memory. The prologue, and the one of the entries at loops, are written last, when the function's [`Needs`] are known.
 
 use super::values::Set;
 use crate::regalloc::{Class, Reg};
@@ -23,16 +25,16 @@ use weir_contract::{FRAME_HEADER, InstanceCtx, StackCtx};
 
 /// Holds fp + [`BIAS`].
 pub const FRAME: Reg = Reg::int(3);
-/// See [`FRAME`].
+/// The distance of [`FRAME`] from fp.
 pub const BIAS: i32 = 128;
-/// Memory 0's base.
+/// The base of memory 0.
 pub const BASE: Reg = abi::BASE;
-/// Free within an instruction: no value is ever here.
+/// A scratch register within an instruction: it never holds a value.
 pub const SCRATCH: Reg = abi::CALLEE;
 /// The same for floats and vectors.
 pub const FLOAT_SCRATCH: Reg = Reg::float(15);
 
-/// The register of a class that is free within an instruction.
+/// The scratch register of a class.
 pub fn scratch_of(class: Class) -> Reg {
     match class {
         Class::Int => SCRATCH,
@@ -44,14 +46,14 @@ const SAVED_VALUE_SP: i32 = -16;
 const SAVED_FRAME: i32 = -24;
 const SAVED_INSTANCE: i32 = -32;
 
-/// Preserved registers that a function may use, with where it saves them.
+/// Callee-saved registers that a function may use, and the offsets where it saves them.
 const SAVED: [(Reg, i32); 3] = [(BASE, -40), (Reg::int(12), -48), (Reg::int(13), -56)];
 
 /// Registers for values of each bank. `r12` and `r13` survive calls, but have to be saved: only functions with loops use them.
 pub const INTS: Set = set(&[0, 1, 2, 6, 7, 8, 9, 10], false);
 pub const MORE_INTS: Set = set(&[0, 1, 2, 6, 7, 8, 9, 10, 12, 13], false);
 pub const FLOATS: Set = set(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], true);
-/// Those that calls preserve.
+/// The registers that calls preserve.
 pub const PRESERVED: Set = set(&[12, 13], false);
 
 const fn set(encodings: &[u8], float: bool) -> Set {
@@ -63,24 +65,24 @@ const fn set(encodings: &[u8], float: bool) -> Set {
     set
 }
 
-/// What the function turned out to need of its prologue.
+/// The function's requirements of its prologue.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Needs {
-    /// It calls something, so that the stacks' limits matter and `value_sp` is above the frame.
+    /// Whether it calls something, so that the stacks' limits matter and `value_sp` is above the frame.
     pub calls: bool,
-    /// Preserved registers that it uses.
+    /// The callee-saved registers that it uses.
     pub saved: Set,
 }
 
 impl Needs {
-    /// Bytes of the native frame below `rbp`.
+    /// The size of the native frame below `rbp` in bytes.
     fn bytes(self) -> i32 {
         let last = SAVED.iter().filter(|saved| self.saved.contains(saved.0)).map(|saved| -saved.1).max();
         last.map_or(-SAVED_INSTANCE, |last| (last + 15) & !15)
     }
 }
 
-/// Words of a slot, and of what is before the operands.
+/// The number of words of a slot, and of the frame before the operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     words: i32,
@@ -98,7 +100,7 @@ impl Slots {
         Mem::at(FRAME, 8 * (self.words * index as i32 + header) - BIAS)
     }
 
-    /// Bytes of a frame with room for so many locals and operands.
+    /// The size in bytes of a frame with room for this many locals and operands.
     pub fn frame_bytes(self, values: usize) -> i32 {
         8 * (FRAME_HEADER as i32 + self.words * values as i32)
     }
@@ -115,7 +117,7 @@ fn store(out: &mut Bytes, src: Reg, base: Reg, offset: i32) {
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
 
-/// Where the prologue jumps when a stack overflows: fields of the jumps, to be filled in with the distance to the trap.
+/// The jumps of the prologue for a stack overflow: the fields to be filled in with the distance to the trap.
 pub struct Overflows {
     pub fields: Vec<usize>,
 }
@@ -187,10 +189,11 @@ fn load_base(out: &mut Bytes, needs: Needs) {
     }
 }
 
-/// No argument is here, and what the caller has in it is not needed.
+/// It holds no argument, and the caller's value in it is not needed.
 const SCRATCH_LIMIT: Reg = abi::RAX;
 
-/// Restores the caller's frame and `value_sp`, and `saved` registers. Spares argument and result registers, and all others but `scratch`.
+/// Restores the caller's frame, `value_sp` and the `saved` registers. Preserves argument and result registers, and all
+/// others except `scratch`.
 pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
     load(out, scratch, abi::INSTANCE, STACK);
     load(out, FRAME, RBP, SAVED_VALUE_SP);
@@ -202,7 +205,7 @@ pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
     out.leave();
 }
 
-/// Puts the function's own instance back after a call that may return with another.
+/// Restores the function's own instance after a call that may return with another.
 pub fn restore_instance(out: &mut Bytes) {
     load(out, abi::INSTANCE, RBP, SAVED_INSTANCE);
 }

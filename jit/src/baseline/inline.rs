@@ -1,4 +1,4 @@
-//! Instructions by their stencils: written in place, or called.
+//! Compiles instructions by their stencils: written in place, or called.
 
 use super::calls::{Moves, Operands};
 use super::compiler::Compiler;
@@ -58,7 +58,7 @@ impl Compiler<'_> {
 
     /// Replaces the virtual registers of instruction `i`.
     fn choose_registers(&mut self, inst: &mut Inst, i: usize, inline: &Inline, regs: &mut [Reg]) {
-        // Operands first: those that nothing reads later may be overwritten.
+        // Operands come first: those that are not read later may be overwritten.
         let (mut left, mut ended, mut result, mut reuses) = (Reg::NONE, SmallVec::<[Reg; 4]>::new(), None, false);
         inst.visit(&mut [], |mut field, constraint, role, _| {
             let virt = field.get();
@@ -105,7 +105,7 @@ impl Compiler<'_> {
         regs[result.index()] = dst;
     }
 
-    /// The place in the function's pool of what is at `offset` in a stencil's.
+    /// The offset in the function's pool of the constant at `offset` in a stencil's pool.
     fn pooled(&mut self, pool: &[u8], offset: usize) -> u32 {
         let aligned = |width: usize| offset.is_multiple_of(width) && offset + width <= pool.len();
         let width = [16, 8, 4].into_iter().find(|&width| aligned(width)).unwrap_or(4);
@@ -114,7 +114,7 @@ impl Compiler<'_> {
         self.pool.offset(u128::from_le_bytes(bits), width)
     }
 
-    /// Writes an instruction that is simple: see `stencil`.
+    /// Writes a simple instruction: see `stencil`.
     fn write(&mut self, inst: &Inst) {
         let Encoding::Sequence(sequence) = inst.op.encoding() else { return self.emit(inst) };
         match SimpleSequence::of(sequence) {
@@ -138,7 +138,7 @@ impl Compiler<'_> {
         params.iter().for_each(|&reg| destroyed.insert(reg));
         let results: SmallVec<[Reg; 2]> = abi::results(stencil.results).filter_map(ArgLocation::reg).collect();
         results.iter().for_each(|&reg| destroyed.insert(reg));
-        // Copies of locals that are arguments are read before the locals' registers go.
+        // Arguments that are copies of locals are read before the locals' registers are evicted.
         let mut moves = Moves::new();
         let mut loads: SmallVec<[(Popped, Reg); 4]> = SmallVec::new();
         for (to, &popped) in params.into_iter().zip(operands) {
@@ -180,7 +180,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether the bytes of the instruction begin with clearing its destination, which then is no operand.
+/// Whether the code of the instruction first clears its destination, which therefore is not an operand.
 fn cleared_first(inst: &Inst) -> bool {
     match inst.op.encoding() {
         Encoding::Opcode(insts::Opcode::FromInteger(_)) => true,

@@ -1,4 +1,4 @@
-//! Open blocks, and what jumps to their ends have in common.
+//! Open blocks, and the common state of the jumps to their ends.
 
 use super::values::{Copies, Kind};
 use crate::regalloc::{Class, Reg};
@@ -7,7 +7,7 @@ use crate::x64::forms::Field;
 use smallvec::SmallVec;
 use weir_bytecode::ValType;
 
-/// The types that a block takes or gives.
+/// The types that a block takes or returns.
 #[derive(Clone, Copy, Debug)]
 pub enum Types<'c> {
     One(ValType),
@@ -39,10 +39,10 @@ impl Types<'_> {
     }
 }
 
-/// Where a jump to a label that is not placed yet keeps its target.
+/// The place of the distance of a jump to a label that is not placed yet.
 #[derive(Clone, Copy, Debug)]
 pub enum Jump {
-    /// In its distance.
+    /// In the jump's field.
     Field(Field),
     /// In this entry of this jump table.
     Entry(usize, usize),
@@ -58,16 +58,16 @@ pub struct Label<'c> {
     pub results: Types<'c>,
     /// The jumps to its end.
     pub jumps: SmallVec<[Jump; 4]>,
-    /// The copies that all of them have.
+    /// The copies that all of them have in common.
     pub copies: Option<Box<Copies>>,
 }
 
-/// What a label is of.
+/// The kind of block that a label belongs to.
 #[derive(Debug)]
 pub enum LabelKind {
     Function,
     Block,
-    /// The head is here.
+    /// A loop, with the offset of its header.
     Loop(usize),
     /// The first arm of an `if`.
     If {
@@ -81,7 +81,7 @@ pub enum LabelKind {
 }
 
 impl<'c> Label<'c> {
-    /// What a branch to it takes.
+    /// The types that a branch to it takes.
     pub fn takes(&self) -> Types<'c> {
         match self.kind {
             LabelKind::Loop(_) => self.params,
@@ -89,7 +89,7 @@ impl<'c> Label<'c> {
         }
     }
 
-    /// Adds the copies that another jump has.
+    /// Intersects the copies with those of another jump.
     pub fn meet(&mut self, copies: Copies) {
         match &mut self.copies {
             Some(known) => known.meet(&copies),
@@ -97,7 +97,7 @@ impl<'c> Label<'c> {
         }
     }
 
-    /// The head of the loop that it is of.
+    /// The offset of the header, for a loop.
     pub fn head(&self) -> Option<usize> {
         match self.kind {
             LabelKind::Loop(head) => Some(head),
@@ -106,7 +106,7 @@ impl<'c> Label<'c> {
     }
 }
 
-/// The register in which a block's only result is at its end, and a function's when it returns.
+/// The register that holds a block's only result at its end, and a function's at its return.
 pub fn merge_register(kind: Kind) -> Reg {
     match kind.class() {
         Class::Int => abi::RAX,

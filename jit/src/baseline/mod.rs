@@ -1,12 +1,13 @@
 //! The baseline compiler: bytecode to x86-64 in one pass, without an intermediate representation.
 //!
-//! The code keeps the interpreter's frame: each local and operand has its slot there. Registers hold copies and what is not stored yet
-//! (`values`). Before a branch everything that its target may read is stored, so that the state at a label is a set of registers that
-//! hold copies, and joining two states is an intersection. Calls, traps, fuel and polls are those of [`weir_contract`], as in code of
-//! the other back ends.
+//! The code keeps the interpreter's frame, in which each local and operand has its slot. Registers hold copies and
+//! values that are not stored yet (`values`). Before a branch, everything that its target may read is stored, so that
+//! the state at a label is a set of registers that hold copies, and joining two states is an intersection. Calls,
+//! traps, fuel and polls follow [`weir_contract`], like the code of the other back ends.
 //!
-//! Instructions that are frequent in real programs are written here, each by one or two of TABLE 3. The others (`stencil`) are the
-//! code that the native back end selects for them: their meaning is not written again.
+//! Instructions that are frequent in real programs are compiled here, each to one or two instructions of TABLE 3. For
+//! the others, the code that the native back end selects is used (`stencil`), so that their meaning is not written
+//! again.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -38,7 +39,8 @@ use crate::request::{Backend, Compiled, Refusal, Request};
 use crate::x64;
 use compiler::Compiler;
 
-/// Compiles the function of `request`, to be entered by a call. `native` compiles the stencils that are missing.
+/// Compiles the function of `request`. Its code is entered by calls and, with `Options::ticks`, also at loop headers. `native` compiles the
+/// stencils that are missing.
 ///
 /// # Errors
 /// [`Refusal::Unsupported`] on a processor that lacks instructions, or for an entry at a loop; [`Refusal::Budget`] if the code is too

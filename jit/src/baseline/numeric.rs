@@ -50,7 +50,7 @@ impl Compiler<'_> {
         });
     }
 
-    /// Takes a condition and sets the flags: NE if it holds.
+    /// Pops a condition and sets the flags: NE if it is true.
     pub fn test_condition(&mut self) {
         let mut popped = self.pop();
         if let At::Slot = popped.at {
@@ -62,7 +62,7 @@ impl Compiler<'_> {
         self.release(reg);
     }
 
-    /// What to do with a condition that the flags hold: hand it to the next instruction, or make it a number.
+    /// Handles a condition in the flags: passes it to the next instruction, or makes it a number.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all but these four take a number")]
     pub fn condition(&mut self, mut cond: Cond) {
         loop {
@@ -111,7 +111,7 @@ impl Compiler<'_> {
         reg
     }
 
-    /// `select` on the flags, which hold where the first operand is taken.
+    /// Compiles `select` on the flags; the first operand is selected if the condition is true.
     pub fn select(&mut self, cond: Cond) {
         let mut second = self.pop();
         let mut first = self.pop();
@@ -123,7 +123,7 @@ impl Compiler<'_> {
                 let unextended = self.registers.unextended.contains(other) || self.registers.unextended.contains(reg);
                 let cmov = Inst::new(Asm::Cmov, kind.width()).cond(cond.inverted());
                 self.emit(&cmov.dst(reg).src(reg).reg(other));
-                // A conditional move of 32 bits clears the upper half either way.
+                // A conditional move of 32 bits clears the upper half in either case.
                 if unextended && kind.width() == Width::D {
                     self.registers.unextended.remove(reg);
                 }
@@ -139,7 +139,7 @@ impl Compiler<'_> {
 
     // Integers
 
-    /// The operand as a register, or as the slot that it is in and nowhere else.
+    /// The operand as a register, or as its slot if it is only there.
     pub fn rm(&mut self, popped: &mut Popped) -> Rm {
         match popped.at {
             At::Slot => Rm::Mem(self.slots.mem(popped.index)),
@@ -148,7 +148,7 @@ impl Compiler<'_> {
     }
 
     /// # Errors
-    /// The operation is part of others only: no instruction means it alone.
+    /// If the operation is only a part of instructions, and no instruction consists of it alone.
     fn integer(&mut self, op: Integer, ty: Type) -> Result<(), Refusal> {
         match op {
             Integer::Add => self.add(ty, false),
@@ -233,7 +233,7 @@ impl Compiler<'_> {
             let reg = self.overwritten(&mut a);
             let count = (count % bits) as i64;
             self.emit(&Inst::new(by_constant, width(ty)).dst(reg).src(reg).imm(count));
-            // A shift by 0 leaves the upper half as it is.
+            // A shift by 0 does not clear the upper half.
             if count != 0 {
                 self.registers.unextended.remove(reg);
             }
@@ -262,7 +262,7 @@ impl Compiler<'_> {
         }
         let reg = self.writable(&mut a);
         let op = if left { Asm::RolCl } else { Asm::RorCl };
-        // By 0 the upper half stays as it is.
+        // A shift by 0 does not clear the upper half.
         let reg = self.extended(&mut Popped { at: At::Reg(reg), ..a });
         self.emit(&Inst::new(op, width(ty)).dst(reg).src(reg).reg(abi::RCX));
         self.push(a.kind, reg);
@@ -360,7 +360,7 @@ impl Compiler<'_> {
         self.push(a.kind, dst);
     }
 
-    /// The conversions between integers; any other is left to do.
+    /// Compiles conversions between integers; returns false for any other.
     pub fn convert_integer(&mut self, op: Convert) -> bool {
         match op {
             Convert::Wrap => self.wrap(),
@@ -382,7 +382,7 @@ impl Compiler<'_> {
         let mut a = self.pop();
         match a.at {
             At::Const(bits) => self.push_at(Kind::I32, At::Const(u64::from(bits as u32))),
-            // The lower half of the slot is the result's.
+            // The lower half of the slot is the result.
             At::Slot => self.push_stored(Kind::I32),
             At::Reg(reg) if self.is_own(a) => self.push_unextended(reg),
             At::Reg(_) | At::Local(_) => {
@@ -407,7 +407,7 @@ impl Compiler<'_> {
         self.push(Kind::I64, dst);
     }
 
-    /// A numeric instruction of TABLE 2.
+    /// Compiles a numeric instruction of TABLE 2.
     pub fn numeric(&mut self, op: Opcode, family: Family, operand: Type, result: Type) -> Result<(), Refusal> {
         match family {
             Family::Integer(op) => self.integer(op, operand)?,
@@ -430,12 +430,12 @@ impl Compiler<'_> {
     }
 }
 
-/// The baseline compiler has no code for this operation.
+/// The refusal of an operation for which the baseline compiler has no code.
 pub fn unsupported(op: Op) -> Refusal {
     Refusal::Unsupported { backend: Backend::Baseline, what: op.name().into() }
 }
 
-/// The kind of an address in a memory or of an index in a table.
+/// The kind of a memory's addresses or of a table's indices.
 pub fn index_kind(is64: bool) -> Kind {
     Kind::of(if is64 { ValType::I64 } else { ValType::I32 })
 }

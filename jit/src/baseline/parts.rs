@@ -1,4 +1,4 @@
-//! What is written after the body, or filled in then.
+//! Code and data that are written, or filled in, after the body.
 
 use super::values::PinnedLocals;
 use crate::regalloc::Reg;
@@ -11,22 +11,22 @@ use weir_contract::TrapSite;
 pub struct Cold {
     /// The jump's distance.
     pub field: Field,
-    /// Where the code returns to, if it returns.
+    /// The position to which the code returns, if it returns.
     pub back: usize,
     pub pc: u32,
     pub case: Case,
 }
 
-/// What the code does.
+/// The effect of the code.
 #[derive(Clone, Copy, Debug)]
 pub enum Case {
     /// Traps.
     Trap(TrapSite),
-    /// Asks the host whether to go on.
+    /// Asks the host whether to continue.
     Poll,
-    /// Asks for better code for the loop with this index.
+    /// Requests better code for the loop with this index.
     Tick(u32),
-    /// Traps by the table entry in this register.
+    /// Traps because of the table entry in this register.
     Signature(Reg),
     /// Divides what is in `rax` by -1.
     QuotientByMinusOne(Width),
@@ -57,8 +57,8 @@ pub enum Direction {
 /// A jump table.
 #[derive(Debug)]
 pub struct JumpTable {
-    /// The field with the distance to it, at the end of its instruction.
+    /// The field for its distance, at the end of the instruction.
     pub field: usize,
-    /// Where each entry leads.
+    /// The target of each entry.
     pub targets: Vec<usize>,
 }

@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 use weir_bytecode::Opcode;
 use weir_bytecode::opcodes::{Control, Effect};
 
-/// The registers of pins, in the order of least need by instructions and calls. Loops with calls use only the first
-/// [`PRESERVED_PINS`].
+/// The registers of pins, those first that instructions and calls need least. Loops with calls use only the first
+/// [`PRESERVED_PINS`]. `rax` is none of them: at a header it holds addresses of code.
 const INT_PINS: [Reg; 6] = [Reg::int(12), Reg::int(13), Reg::int(10), Reg::int(9), Reg::int(8), Reg::int(6)];
 const FLOAT_PINS: [Reg; 6] = [Reg::float(14), Reg::float(13), Reg::float(12), Reg::float(11), Reg::float(10), Reg::float(9)];
 /// The number of pins that calls preserve.
@@ -72,7 +72,7 @@ impl Compiler<'_> {
     }
 
     /// Moves pinned locals to the registers in which the header expects them, before a jump to the header of the loop with this
-    /// label. Everything must be stored. Preserves the flags.
+    /// label. Every local and operand must be in its slot. Preserves the flags.
     pub fn settle(&mut self, label: usize) {
         if self.pins.label != label {
             return;
@@ -116,6 +116,7 @@ impl Compiler<'_> {
             return None;
         }
         let mut next = self.reader.clone();
+        // The byte is the instruction's opcode, since no superinstruction begins with one of these two.
         if !matches!(self.module.bytes[next.at], SET | TEE) {
             return None;
         }

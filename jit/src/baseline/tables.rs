@@ -1,4 +1,4 @@
-//! Tables, references, and what helpers of the runtime do.
+//! Tables, references, and operations of runtime helpers.
 
 use super::calls::Arg;
 use super::compiler::Compiler;
@@ -11,7 +11,7 @@ use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{Helper, TableCtx, TableEntry};
 
-/// Two indices as a helper takes them.
+/// Two indices in the form that a helper takes.
 fn pair(low: u32, high: u32) -> i64 {
     (u64::from(low) | u64::from(high) << 32) as i64
 }
@@ -82,7 +82,7 @@ impl Compiler<'_> {
         if kind == Kind::I32 { self.push_unextended(abi::RAX) } else { self.push(kind, abi::RAX) }
     }
 
-    /// The address of a table's element; traps with `trap` beyond the end.
+    /// The address of a table element. Traps with `trap` if the index is out of bounds.
     pub fn table_entry(&mut self, table: u32, index: &mut Popped, trap: Trap) -> Reg {
         self.extended(index);
         let index = self.writable(index);
@@ -118,14 +118,14 @@ impl Compiler<'_> {
     pub fn branch_on_null(&mut self, depth: u32) {
         let mut popped = self.pop();
         let reg = self.writable(&mut popped);
-        // What the label takes is below it; the reference is in no register that results travel in.
+        // The label's operands are below it; the reference must not be in a result register.
         let kept = self.park(reg);
         self.emit(&Inst::new(Asm::Test, Width::Q).src(kept).reg(kept));
         self.branch_if(depth, Cond::E);
         self.push(Kind::Ref, kept);
     }
 
-    /// The reference goes with the branch and is gone if that is not taken.
+    /// The reference is passed to the label, and dropped if the branch is not taken.
     pub fn branch_on_non_null(&mut self, depth: u32) {
         let mut popped = self.pop();
         let reg = self.writable(&mut popped);
@@ -135,7 +135,7 @@ impl Compiler<'_> {
         self.drop();
     }
 
-    /// The value of `reg`, which is locked, in a register other than `rax`, locked too.
+    /// Moves the value of `reg`, which is locked, to a register other than `rax`, which is locked too.
     fn park(&mut self, reg: Reg) -> Reg {
         if reg != abi::RAX {
             return reg;

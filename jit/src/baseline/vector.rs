@@ -1,4 +1,4 @@
-//! Instructions on vectors: accesses to memory here, the others by stencils.
+//! Vector instructions: accesses to memory are compiled here, the others by stencils.
 
 use super::compiler::Compiler;
 use super::stencil::unsupported;

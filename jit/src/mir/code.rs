@@ -20,7 +20,7 @@ pub struct CodeBlock {
     pub params: Regs,
     /// The arguments for its only successor.
     pub args: Regs,
-    /// Whether it is rarely executed: it leads to a trap, or the profile shows it.
+    /// Whether it is rarely executed: it leads only to traps, or branch probabilities show that it is rare.
     pub cold: bool,
     /// The probability of the first successor, if the profile has it.
     pub probability: Option<Probability>,

@@ -1,8 +1,9 @@
-//! From allocated instructions to bytes. The only place with `dynasm!`, which writes code of a fixed form: frames, calls,
-//! jumps, traps and the sequences of TABLE 3; the other instructions go through [`Bytes::encode`].
+//! Emits allocated instructions as bytes. `dynasm!` is used only here, for code of fixed form: frames, calls, jumps,
+//! traps and the sequences of TABLE 3. The other instructions go through [`Bytes::encode`].
 //!
-//! A jump backward knows its distance; one forward takes the short form if by an estimate of what lies between it can. The
-//! estimate errs to the high side but is no bound: where a jump turns out too short, all is emitted again with long jumps.
+//! The distance of a backward jump is known. A forward jump takes the short form if an estimate of the bytes in between
+//! allows it. The estimate is usually too high, but it is not a bound: if a jump turns out to be too short, the
+//! function is emitted again with long jumps.
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -25,12 +26,13 @@ use weir_contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite
 mod padding;
 mod sequences;
 
-/// Bytes of an average instruction, rounded up, for which room is reserved.
+/// The average size of an instruction, rounded up, by which memory is reserved.
 const BYTES: usize = 5;
-/// Jumps over fewer bytes are short. The form itself allows 127: the rest is for the code between a jump and its block's end.
+/// Jumps over fewer bytes are short. The form allows 127; the rest is for the code between a jump and the end of its
+/// block.
 const SHORT: u32 = 120;
 
-/// A jump in the form of the given size. On a condition that tests two flags it is two jumps.
+/// A jump with a distance of the given size. A condition on two flags takes two jumps.
 macro_rules! conditional_jump {
     ($asm:expr, $cond:expr, $size:ident $label:expr) => {
         match $cond {
@@ -59,7 +61,7 @@ macro_rules! conditional_jump {
     };
 }
 
-/// Emits code that is laid out. Of the options, those on padding and lines matter.
+/// Emits code after layout. Only the options on padding and lines matter.
 ///
 /// # Errors
 /// [`Refusal::Budget`] if the frame is too large, or a displacement exceeds its field. [`Refusal::Unsupported`] if an instruction
@@ -83,7 +85,7 @@ fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, options: &Option
     run(Some(expected)).or_else(|_| run(None)).unwrap_or(Err(Refusal::Budget { backend, what, limit: i32::MAX as usize }))
 }
 
-/// About where each emitted block begins, by number; further on rather than less far.
+/// The approximate offset of each emitted block, by number; too high rather than too low.
 fn expected_offsets(code: &Code, frame: &Frame) -> Vec<u32> {
     let (layout, moves) = (code.laid_out(), &code.allocated().moves);
     let mut expected = vec![0; code.blocks.len()];
@@ -100,8 +102,8 @@ fn expected_offsets(code: &Code, frame: &Frame) -> Vec<u32> {
     expected
 }
 
-/// Prefix, opcode and register operands take 5 bytes at most in nearly all instructions; displacements and immediates one or four
-/// more. Sequences as long as the common ones of TABLE 3.
+/// Prefix, opcode and register operands take at most 5 bytes in nearly all instructions; displacements and immediates
+/// take one or four more. Sequences have the length of the common ones in TABLE 3.
 fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
     let small = i8::try_from(inst.imm).is_ok();
     let address = |mem: &Mem| if mem.pooled || i8::try_from(mem.disp).is_err() { 5 } else { 2 };
@@ -146,41 +148,41 @@ struct Cold {
     inst: Inst,
 }
 
-/// What the cold code of an instruction does.
+/// The cold code of an instruction.
 #[derive(Clone, Copy)]
 enum Rare {
     /// Traps.
     Trap,
-    /// Asks the host whether to go on.
+    /// Asks the host whether to continue.
     Poll,
     /// Divides by -1.
     QuotientByMinusOne,
     /// Takes the remainder by -1.
     RemainderByMinusOne,
-    /// The minimum or maximum of equal or unordered floats.
+    /// Computes the minimum or maximum of equal or unordered floats.
     MinMax,
-    /// Converts an unsigned integer above the signed ones.
+    /// Converts an unsigned integer that exceeds the signed range.
     LargeUnsigned,
-    /// Truncates what the processor's conversion does not represent.
+    /// Truncates a float that the processor's conversion cannot represent.
     Truncation,
-    /// Traps by a null element or another signature.
+    /// Traps because of a null element or a different signature.
     Signature,
 }
 
-/// A 32-bit field at the end of its instruction, to hold the distance from there to a jump table.
+/// A 32-bit field at the end of its instruction, for the distance to a jump table.
 struct TableField {
     field: usize,
     table: usize,
-    /// Whose successors the table's entries are.
+    /// The block whose successors the table's entries are.
     block: usize,
 }
 
-/// See [`Emitter::tested`].
+/// The register and width of a result that the flags describe: see [`Emitter::tested`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Tested {
     reg: Reg,
     width: Width,
-    /// Carry and overflow are clear, too.
+    /// Whether the carry and overflow flags are clear too.
     logical: bool,
 }
 
@@ -190,15 +192,15 @@ struct Emitter<'c> {
     moves: &'c [Move],
     frame: &'c Frame,
     layout: &'c Layout,
-    /// Which flags are read after each instruction.
+    /// The flags that are read after each instruction.
     flags_needed: &'c [Needed],
-    /// The register to whose value the zero and sign flags belong, as after `test`.
+    /// The register whose value the zero and sign flags describe, as after `test`.
     tested: Option<Tested>,
-    /// By block, about where it will begin; without it, jumps forward take the long form.
+    /// By block, its approximate offset; if absent, forward jumps take the long form.
     expected: Option<&'c [u32]>,
-    /// About where the current block ends.
+    /// The approximate offset of the current block's end.
     expected_end: u32,
-    /// By block, where it begins, as far as they are emitted.
+    /// By block, its offset, if it has been emitted.
     offsets: Vec<Option<usize>>,
     labels: Vec<DynamicLabel>,
     cold: Vec<Cold>,
@@ -209,7 +211,7 @@ struct Emitter<'c> {
     /// See [`Compiled::lines`].
     lines: Option<Vec<(u32, u32)>>,
     padding: Padding,
-    /// Where blocks are emitted to learn their length.
+    /// An emitter in which blocks are emitted to learn their length.
     scratch: Option<Box<Emitter<'c>>>,
 }
 
@@ -256,7 +258,7 @@ impl<'c> Emitter<'c> {
         self.line(0);
     }
 
-    /// Notes that what follows is for the instruction at `pc`.
+    /// Records that the following code belongs to the instruction at `pc`.
     fn line(&mut self, pc: u32) {
         let offset = self.offset() as u32;
         if let Some(lines) = &mut self.lines {
@@ -268,7 +270,7 @@ impl<'c> Emitter<'c> {
         self.out.asm.offset().0
     }
 
-    /// The block at this position of the layout.
+    /// Emits the block at this position of the layout.
     fn block_at(&mut self, position: usize) {
         let block = self.layout.blocks[position] as usize;
         let next = self.layout.blocks.get(position + 1).copied();
@@ -299,7 +301,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// A copy of the allocator's.
+    /// Emits a copy of the allocator.
     fn copy(&mut self, from: Place, to: Place) {
         let inst = |op, width: Width| Inst::new(op, width);
         self.tested = self.tested.filter(|tested| to != Place::Reg(tested.reg));
@@ -333,7 +335,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// One instruction of the processor, or a shorter form with the same effect.
+    /// Emits one instruction of the processor, or a shorter form with the same effect.
     fn single(&mut self, opcode: Opcode, inst: &Inst, flags_needed: Needed, may_fault: bool) {
         if inst.op == Asm::Test && self.is_tested(inst, flags_needed) {
             return;
@@ -343,18 +345,18 @@ impl<'c> Emitter<'c> {
             return self.plain(&inst, |out| out.encode(&inst));
         }
         if inst.op == Asm::Cmov && inst.cond == Cond::FloatNE {
-            // A pair of conditions takes two; either may have the effect already.
+            // A condition on two flags takes two instructions. Either may have the effect already.
             self.plain(inst, |out| out.encode(&inst.cond(Cond::P)));
             return self.plain(inst, |out| out.encode(&inst.cond(Cond::NE)));
         }
         self.plain(inst, |out| out.encode_as(opcode, inst));
-        // Not always the first instruction written: the destination may be cleared before it.
+        // It is not always the first instruction written: the destination may be cleared before it.
         if may_fault && let Some(site) = self.traps.last_mut() {
             site.offset = self.out.last as u32;
         }
     }
 
-    /// Emits `inst` by `encode`, and keeps track of the meaning of the flags.
+    /// Emits `inst` with `encode`, and updates what the flags describe.
     fn plain(&mut self, inst: &Inst, encode: impl FnOnce(&mut Bytes)) {
         let tested = |logical| Some(Tested { reg: inst.dst, width: inst.width, logical });
         self.tested = match inst.op.flags() {
@@ -367,7 +369,7 @@ impl<'c> Emitter<'c> {
         encode(&mut self.out);
     }
 
-    /// Whether the flags that this `test` sets are there already, as far as they are needed.
+    /// Whether the flags that this `test` sets are already set, as far as they are needed.
     fn is_tested(&self, test: &Inst, flags_needed: Needed) -> bool {
         let of = |tested: Tested| (Rm::Reg(tested.reg), tested.reg, tested.width) == (test.rm, test.src, test.width);
         self.tested.is_some_and(|tested| of(tested) && (tested.logical || flags_needed <= Needed::Result))
@@ -400,7 +402,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Leaves `r11`, the argument and the result registers alone.
+    /// Preserves `r11`, the argument registers and the result registers.
     fn epilogue(&mut self) {
         if self.frame.absent {
             return;
@@ -429,8 +431,8 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Whether a jump at the end of the current block reaches `block` in the short form. A block without an offset is not emitted yet, so
-    /// it is later in the layout than the current one: no distance to it is negative.
+    /// Whether a jump at the end of the current block reaches `block` in the short form. A block without an offset is not
+    /// emitted yet; it is later in the layout than the current one, so that its distance is not negative.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
             (Some(to), _) => self.offset() - to < SHORT as usize,
@@ -449,7 +451,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// To a block on a condition.
+    /// Jumps to a block on a condition.
     fn jump_if(&mut self, cond: Cond, block: u32) {
         let label = self.labels[block as usize];
         match self.is_short(block) {
@@ -458,7 +460,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// On a condition, in the long form.
+    /// Jumps on a condition, in the long form.
     fn jump_cold(&mut self, cond: Cond, label: DynamicLabel) {
         conditional_jump!(self.out.asm, cond, DWORD label);
     }
@@ -575,7 +577,7 @@ impl<'c> Emitter<'c> {
         self.out.patch(field, -(field as i32 + 4));
     }
 
-    /// A `FuncRef` has the fields of a `TableEntry` that matter in the same places.
+    /// A `FuncRef` has the needed fields of a `TableEntry` at the same offsets.
     fn load_instance(&mut self) {
         const {
             assert!(offset_of!(FuncRef, entry) == offset_of!(TableEntry, entry));
@@ -588,12 +590,12 @@ impl<'c> Emitter<'c> {
         self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
     }
 
-    /// Notes that the next instruction may fault.
+    /// Records that the next instruction may fault.
     fn trap(&mut self, site: TrapSite, pc: u32) {
         self.traps.push(TrapEntry { offset: self.offset() as u32, site, pc });
     }
 
-    /// Traps, by the instruction that the method is named after or by calling the helper.
+    /// Traps, by `ud2` or by calling the helper.
     fn ud2(&mut self, trap: i64, pc: u32) {
         let site = match trap {
             STORED => TrapSite::Stored,
@@ -612,12 +614,12 @@ impl<'c> Emitter<'c> {
         dynasm!(self.out.asm; .arch x64; ud2);
     }
 
-    /// Code after the function that does not return; its label.
+    /// Adds code after the function that does not return; returns its label.
     fn push_cold(&mut self, case: Rare, inst: &Inst) -> DynamicLabel {
         self.push_cold_with_return(case, inst).0
     }
 
-    /// Code after the function; its label, and the one to which it returns.
+    /// Adds code after the function; returns its label and the label to which it returns.
     fn push_cold_with_return(&mut self, case: Rare, inst: &Inst) -> (DynamicLabel, DynamicLabel) {
         let (entry, back) = (self.out.asm.new_dynamic_label(), self.out.asm.new_dynamic_label());
         self.cold.push(Cold { entry, back, case, inst: *inst });

@@ -111,7 +111,7 @@ fn compiler(criterion: &mut Criterion) {
                 profile: None,
                 options: &options,
             };
-            let compiled = compile(cx, black_box(&request)).expect("the own back end has code for it");
+            let compiled = compile(cx, black_box(&request)).expect("the native back end has code for it");
             compiled.stats.phases.iter().for_each(|&(name, nanos)| *sum_of(&mut sums, name) += nanos);
         }
         sums

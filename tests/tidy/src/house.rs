@@ -295,7 +295,8 @@ impl House {
         let documents = self.texts.iter().filter(|(path, _)| path.ends_with(".md"));
         let exists = |path: &str| self.root.join(path).exists();
         let commands = documents.clone().flat_map(|(path, text)| commands::check(path, text, &self.packages, exists)).collect();
-        let links = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
+        let mut links: Vec<Finding> = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
+        links.extend(self.conflicts()?);
         Ok(vec![
             ("arrows", arrows::check(&self.graph, LAYERS)),
             ("clients", clients::check(&self.graph, ANALYSES, PHASES, CHECKERS)),
@@ -308,6 +309,24 @@ impl House {
             ("commands", commands),
             ("duplicates", packages::duplicates(&self.external_packages()?)),
         ])
+    }
+
+    /// The markers of merge conflicts in the text files that git tracks.
+    fn conflicts(&self) -> Result<Vec<Finding>, String> {
+        let mut found = Vec::new();
+        for path in workspace::tracked(&self.root)? {
+            let bytes = match std::fs::read(self.root.join(&path)) {
+                Ok(bytes) => bytes,
+                // The file is deleted in the working tree.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(format!("{path}: {error}")),
+            };
+            // A file that is not UTF-8 is not text.
+            if let Ok(text) = String::from_utf8(bytes) {
+                found.extend(documents::conflicts(&path, &text));
+            }
+        }
+        Ok(found)
     }
 
     fn external_packages(&self) -> Result<Vec<packages::ExternalPackage>, String> {

@@ -132,6 +132,21 @@ pub fn metadata(folder: &Path, options: &[&str]) -> Result<serde_json::Value, St
     serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
+/// The files that git tracks in the repository with this root.
+///
+/// # Errors
+///
+/// A message, if `git ls-files` fails.
+pub fn tracked(root: &Path) -> Result<Vec<String>, String> {
+    let mut git = std::process::Command::new("git");
+    let output = git.current_dir(root).args(["ls-files", "-z"]).output().map_err(|error| format!("git ls-files: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let names = String::from_utf8(output.stdout).map_err(|error| format!("git ls-files: {error}"))?;
+    Ok(names.split_terminator('\0').map(str::to_owned).collect())
+}
+
 /// A dependency that is not renamed gets an empty name, which is filled in when all libraries are known.
 fn read_package(package: &serde_json::Value, root: &Path) -> Package {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

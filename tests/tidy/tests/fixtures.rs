@@ -202,6 +202,12 @@ fn a_path_that_does_not_exist_is_found() {
 }
 
 #[test]
+fn markers_of_a_merge_conflict_are_found() {
+    let text = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> 0123abc (subject)\nx <<<<<<< y\n<<<<<<<<\n";
+    assert_eq!(keys(&documents::conflicts("a.toml", text)), ["a.toml:2", "a.toml:6"]);
+}
+
+#[test]
 fn commands_that_name_nothing_are_found() {
     let package = Package {
         name: "p".into(),

@@ -12,7 +12,8 @@ use weir_jit::explore::{Section, explore, explore_ssa};
 impl Module {
     /// Compiles function `func`, or with `osr` the code that continues its running loop at this offset, and returns the text of every
     /// stage. The engine's settings apply, and the counts of the profile that is used ([`Module::use_profile`]), or else those of
-    /// this run: so with the profile of a run the last stage, `bytes`, is the code that the run installed. Nothing is installed.
+    /// this run. With the profile of a run, the last stage, `bytes`, is therefore the code that the run installed, apart from baseline code,
+    /// which [`Module::explore_baseline`] shows. Nothing is installed.
     ///
     /// With lazy validation code is more careful about calls, so that setting belongs to the run's, too. Type identities are part of the
     /// code. They are equal in two engines whose modules and host functions came in the same order.

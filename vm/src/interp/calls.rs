@@ -139,8 +139,8 @@ pub(super) unsafe fn tick(body: *const Body, scope: *const Scope) -> *const u8 {
     }
 }
 
-/// Subtracts the work of an iteration of the loop of `body` that owns the side-table entry `entry`. Returns its OSR
-/// body, or null to interpret it.
+/// Subtracts the work of an iteration of the loop of `body` that owns the side-table entry `entry`. Returns code
+/// that is entered at the loop, or null to interpret it.
 ///
 /// # Safety
 /// As for [`tick`].
@@ -357,10 +357,10 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
     }
 }
 
-/// Continues the frame in the OSR body `code` of the loop at the pc of `state`.
+/// Continues the frame in `code`, which is entered at the loop at the pc of `state`.
 ///
 /// # Safety
-/// The instruction is that `loop`, and `code` is its OSR body.
+/// The instruction is that `loop`, and `code` is entered there, with the interpreter's frame.
 #[inline(never)]
 pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u8) -> Step {
     // SAFETY: the caller's promise.
@@ -371,7 +371,7 @@ pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u
 }
 
 /// Replaces the frame of `state`, whose header was `caller`, by native code of `body`: the function called with
-/// arguments at the frame's `fp`, or with `osr` an OSR body entered at the loop at the frame's pc.
+/// arguments at the frame's `fp`, or with `osr` code that is entered at the loop at the frame's pc.
 ///
 /// If the frame is the base frame, the activation ends. Otherwise the frame is popped, and its caller calls the code
 /// and continues.
@@ -384,7 +384,7 @@ unsafe fn hand_over<const WORDS: usize>(
     osr: bool,
 ) -> Step {
     // SAFETY: the results fit in the place of the frame. The remaining frames and the arguments are below `value_sp`
-    // while the code runs; an OSR body reads its frame before it writes above.
+    // while the code runs; code that is entered at a loop reads its frame before it writes above.
     unsafe {
         let (func, instance, args) = ((*body).func, (*scope).ctx, state.fp);
         if caller.is_base() {

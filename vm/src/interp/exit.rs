@@ -19,9 +19,9 @@ pub(crate) enum Exit {
         instance: *mut InstanceCtx,
         /// The address of the code.
         code: *const u8,
-        /// The arguments; for an OSR body, the frame.
+        /// The arguments; for code that is entered at a loop, the frame.
         args: *mut u64,
-        /// Whether it is an OSR body.
+        /// Whether the code is entered at a loop.
         osr: bool,
     },
 }

@@ -19,7 +19,7 @@ use weir_contract::{Helper, HelperAddress, InstanceCtx};
 pub(crate) enum Next {
     /// Continue interpreting.
     Interpret,
-    /// Enter this code: a function's entry if the request came from a call, an OSR body if it came from a loop.
+    /// Enter this code: at a function's entry if the request came from a call, and at the loop if it came from a loop.
     Enter(*const u8),
 }
 
@@ -61,11 +61,11 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// The guest of a live store runs in `instance`, whose module defines `func`, and the function is validated.
     unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next;
 
-    /// Returns the stub that enters OSR code of function `func`. Its `args` are the interpreter's frame, to which the
+    /// Returns the stub that enters code of function `func` at a loop. Its `args` are the interpreter's frame, to which the
     /// results are written.
     ///
     /// # Safety
-    /// [`Engines::tier_up`] has returned OSR code for the function.
+    /// [`Engines::tier_up`] has returned code that is entered at a loop of the function.
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter;
 
     /// Returns the permanent entry stub of function `func`. Called when a reference to the function is made. Null

@@ -18,7 +18,8 @@ pub(crate) type Enter =
 pub(crate) struct FuncCode {
     /// Ticks left until [`Engines::tier_up`](crate::records::engines::Engines::tier_up) is called. The interpreter
     /// subtracts the work of a call at every call, and that of an iteration at every `loop` opcode, and calls it when
-    /// the result is negative. The subtraction is not atomic; losing ticks is harmless.
+    /// the result is negative. The subtraction is not atomic; losing ticks is harmless. Baseline code has a counter of its
+    /// own.
     pub ticks: AtomicI32,
     /// The work of a call: see [`FuncBody::work`].
     pub work: AtomicU32,

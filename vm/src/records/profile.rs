@@ -1,4 +1,5 @@
-//! The interpreter's counters of a warm function. A snapshot of them is a [`weir_contract::profile`].
+//! The counters of a warm function, which the interpreter and, for branches, baseline code increment. A snapshot of them is a
+//! [`weir_contract::profile`].
 //!
 //! Branches are counted by the index of their entry in the side table, which the interpreter has in a register.
 //! Indirect calls have no entry and are found by pc; that search is cheap compared with a call through a table. The
@@ -16,7 +17,7 @@ use weir_contract::profile::{BranchProfile, CallProfile, Counted, Profile};
 /// Number of targets of an indirect call that are counted separately. Speculation would use no more.
 const TARGETS: usize = 3;
 
-/// A saturating counter.
+/// A counter. The interpreter's increments saturate; those of baseline code wrap around.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Count(AtomicU32);

@@ -122,7 +122,7 @@ pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> Inst
 pub(crate) unsafe fn take_failure(store: *mut StoreRecord) -> Failure {
     // SAFETY: the caller's promise; no other reference to the field exists.
     let failure = unsafe { (*store).failure.take() };
-    failure.expect("whoever returns a trap leaves its reason, native code by way of the landing pad")
+    failure.expect("every trap records its reason, native code's in the landing pad")
 }
 
 /// Subtracts `cost` from `fuel`, which stays negative once it has run out.

@@ -11,7 +11,8 @@
 //! that has none (second chance). `BackingOff` is exponential back-off, counted in requests. Under stress a refused
 //! entry may back off, too.
 //!
-//! There is one slot for each function, entry and level of compilation. Only the call of a function has baseline code.
+//! There is one slot for each function, entry and level of compilation. Baseline code has the slot of the function's call;
+//! its entries at loop headers belong to the same code.
 //!
 //! Everything here, and `publish`, requires the lock of the module's [`Entries`].
 

@@ -6,8 +6,9 @@
 //! There is one more reference to code: a function that calls itself directly does so by a relative call. A recursion
 //! may therefore continue in retired code for any time, but no other call reaches it.
 //!
-//! Code is retired for one of three reasons: the budget is used up and the sweep found the code not in use; it is an
-//! OSR body whose function now has code for its calls; or the engine is under stress and chose it at random.
+//! Code is retired for one of four reasons: the budget is used up and the sweep found the code not in use; it is an OSR
+//! body whose function now has code for its calls; it is baseline code whose function now has the optimiser's; or the
+//! engine is under stress and chose it at random.
 
 use super::entry::{Code, Entries, Key, Level, Swept as State};
 use super::policy;

@@ -1,6 +1,6 @@
 //! Decides when to compile what, with which back end. All thresholds are here.
 //!
-//! There are two levels of compilation: baseline code, which [`Config::baseline`] turns on, and the best code that the settings
+//! There are two levels of compilation: baseline code, which [`Config::baseline`] turns off, and the best code that the settings
 //! allow. Baseline code is compiled where the function is called, and counts the ticks that are left until the other level.
 //!
 //! Ticks are bytes of bytecode executed. A function starts with [`Policy::first_ticks`]. The interpreter subtracts the
@@ -39,7 +39,7 @@ impl Heat {
 }
 
 /// The heat at which a function gets baseline code. The compiler takes about as long for a byte as interpreting some
-/// eighty. The factor is lower for the same reasons as below.
+/// eighty. The factor is lower for the same reasons as that of [`INTERPRETED`].
 const FIRST: Heat = Heat { base: 2_000, per_byte: 40 };
 
 /// The heat of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as interpreting some 870. The
@@ -48,13 +48,13 @@ const FIRST: Heat = Heat { base: 2_000, per_byte: 40 };
 const INTERPRETED: Heat = Heat { base: 4_000, per_byte: 225 };
 /// The same if another core compiles. The guest does not wait then; only functions later in the queue do.
 const INTERPRETED_ELSEWHERE: Heat = Heat { base: 4_000, per_byte: 120 };
-/// The heat of functions that run in baseline code before, which takes about 1.4 times the time of the
-/// optimiser's. Between 225 and 4,000 for each byte, total times on one core differ little.
+/// The heat of functions that run in baseline code until the optimiser compiles them. Baseline code takes about 1.4 times
+/// the time of the optimiser's. Between 225 and 4,000 for each byte, total times on one core differ little.
 const BASELINE: Heat = Heat { base: 16_000, per_byte: 500 };
 /// The same if another core compiles.
 const BASELINE_ELSEWHERE: Heat = Heat { base: 10_000, per_byte: 300 };
-/// A function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions need no memory
-/// for counters.
+/// Without baseline code, a function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions
+/// need no memory for counters. With baseline code, it begins after half of the ticks until that.
 const COLD_SHARE: i32 = 4;
 
 /// The second-chance sweep examines this many times the bytes wanted. In steady state, code is evicted if it is not

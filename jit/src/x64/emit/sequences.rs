@@ -12,7 +12,7 @@ use weir_bytecode::Trap;
 use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 
 impl Emitter<'_> {
-    /// Writes a row that is no single instruction of the processor.
+    /// Emits a row that is not a single instruction of the processor.
     pub(super) fn sequence(&mut self, sequence: Sequence, inst: &Inst, flags_needed: Needed, block: usize, next: Option<u32>) {
         if changes_flags(sequence) {
             self.tested = None;
@@ -68,7 +68,7 @@ impl Emitter<'_> {
     }
 
     fn min_max(&mut self, inst: &Inst) {
-        // Equal or unordered.
+        // Equal or unordered operands.
         let (special, back) = self.push_cold_with_return(Rare::MinMax, inst);
         self.out.encode(&Inst::new(Asm::Vucomi, inst.width).src(inst.src).rm(inst.rm));
         self.jump_cold(Cond::E, special);
@@ -104,7 +104,7 @@ impl Emitter<'_> {
             }
             Rare::Trap => self.ud2(inst.imm, inst.pc),
             Rare::QuotientByMinusOne => {
-                // A quotient by -1 is the negation, which overflows exactly when it does.
+                // A quotient by -1 is the negation, which overflows exactly when the division does.
                 self.out.encode(&Inst::new(Asm::Neg, inst.width).dst(inst.dst));
                 self.jump_cold(Cond::NO, back);
                 self.ud2(Trap::IntegerOverflow as i64, inst.pc);
@@ -114,7 +114,7 @@ impl Emitter<'_> {
                 dynasm!(self.out.asm; .arch x64; jmp =>back);
             }
             Rare::MinMax => {
-                // Of equal operands the bits differ only if they are zeros: then "or" is the lesser, "and" the greater.
+                // Equal operands have different bits only if they are zeros; then "or" gives the lesser and "and" the greater.
                 let merge = if inst.op == Asm::Fmin { Asm::Vor } else { Asm::Vand };
                 let nan = self.out.asm.new_dynamic_label();
                 self.jump_cold(Cond::P, nan);
@@ -216,7 +216,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// An unsigned integer above the signed ones: halved, with the lost bit kept for rounding, converted and doubled.
+    /// Converts an unsigned integer that exceeds the signed range: it is halved, with the lost bit kept for rounding, converted
+    /// and doubled.
     fn convert_large(&mut self, inst: &Inst, back: DynamicLabel) {
         let (half, src) = (inst.src, inst.rm_reg());
         let even = self.out.asm.new_dynamic_label();
@@ -228,7 +229,7 @@ impl Emitter<'_> {
         dynasm!(self.out.asm; .arch x64; jmp =>back);
     }
 
-    /// `dst ← src`, a float of width `from`, as a signed integer of width `to`; the least one if it is none.
+    /// `dst ← src`, a float of width `from`, as a signed integer of width `to`, or the least integer if it is out of range.
     fn convert(&mut self, dst: Reg, src: Reg, from: Width, to: Width) {
         let (dst, src) = (dst.encoding(), src.encoding());
         match (from, to) {
@@ -265,7 +266,7 @@ impl Emitter<'_> {
         dynasm!(self.out.asm; .arch x64; =>back);
     }
 
-    /// What the likely path could not represent.
+    /// Truncates values that the likely path cannot represent.
     fn truncate_rest(&mut self, inst: &Inst, back: DynamicLabel) {
         let Trunc { signed, saturating, from } = Trunc::from_imm(inst.imm);
         let (dst, src) = (inst.dst, inst.rm_reg());
@@ -292,7 +293,7 @@ impl Emitter<'_> {
                 self.out.encode(&Inst::new(Asm::Mov, Width::D).dst(dst).reg(dst));
                 dynasm!(self.out.asm; .arch x64; jmp =>back; =>failed);
             }
-            // From 2⁶³ up: 2⁶³ less, and added again.
+            // From 2⁶³ on, 2⁶³ is subtracted and added again.
             (false, Width::Q) => {
                 let failed = self.out.asm.new_dynamic_label();
                 self.float_bits(dst, 2f64.powi(63), from);
@@ -336,8 +337,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether the bytes in place of an instruction change flags that [`Emitter::tested`] describes. The other sequences keep them, end
-/// their block, or say themselves what they do.
+/// Whether the code of a sequence changes flags that [`Emitter::tested`] describes. The other sequences preserve them,
+/// end their block, or update `tested` themselves.
 fn changes_flags(sequence: Sequence) -> bool {
     match sequence {
         Sequence::HighProduct

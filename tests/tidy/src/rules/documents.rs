@@ -1,4 +1,4 @@
-//! Documents name files that exist.
+//! Documents name files that exist, and no text file has markers of a merge conflict.
 
 use crate::finding::Finding;
 use crate::modules::normal;
@@ -29,6 +29,19 @@ pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<F
     findings.sort();
     findings.dedup();
     findings
+}
+
+/// Finds lines that `git merge` left: `<<<<<<< ` before one side of a conflict and `>>>>>>> ` after the other. The key is
+/// `file:line`.
+pub fn conflicts(file: &str, text: &str) -> Vec<Finding> {
+    let marked = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    let lines = text.lines().enumerate().filter(|(_, line)| marked(line));
+    lines
+        .map(|(index, _)| {
+            let place = format!("{file}:{}", index + 1);
+            Finding::new(&place, format!("{place}: a marker of a merge conflict"))
+        })
+        .collect()
 }
 
 /// The text without its code blocks, whose backquotes are not pairs.
