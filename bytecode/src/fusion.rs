@@ -7,6 +7,8 @@
 //! Decoders see the original opcodes: [`original`].
 
 use crate::Opcode;
+use crate::opcodes::{Effect, StackType};
+use crate::types::ValType;
 
 macro_rules! superinstructions {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $first:ident;)*) => {
@@ -203,6 +205,63 @@ impl Role {
             _ => return None,
         })
     }
+}
+
+/// Instructions that pop two numbers and push one, but that the interpreter does not execute on [pairs].
+const UNPAIRED: [(Opcode, Opcode); 5] = [
+    (Opcode::F32Eq, Opcode::F64Ge),
+    (Opcode::I32DivS, Opcode::I32RemU),
+    (Opcode::I64DivS, Opcode::I64RemU),
+    (Opcode::F32Add, Opcode::F32Copysign),
+    (Opcode::F64Min, Opcode::F64Copysign),
+];
+
+// The roles by ranges of opcodes have the operands that TABLE 1 says, and no instruction on two numbers is left out unnoticed.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let op = Opcode::ALL[i];
+        i += 1;
+        if op as u16 > 0xFF {
+            continue;
+        }
+        let effect = op.effect();
+        let binary = matches!(effect, Effect::Fixed { operands: [_, _], results: [_] });
+        match Role::of(op as u8).0 {
+            Role::Compare => {
+                let compares =
+                    matches!(effect, Effect::Fixed { operands: [ValType::I32, ValType::I32], results: [ValType::I32] });
+                assert!(compares, "a comparison of two i32");
+            }
+            Role::Pair | Role::Add => {
+                let stores = matches!(effect, Effect::Typed { operands: [StackType::Address, _], results: [] });
+                assert!(binary || stores, "an instruction on two operands");
+            }
+            Role::Other
+            | Role::Get
+            | Role::Const
+            | Role::Set
+            | Role::Tee
+            | Role::BrIf
+            | Role::Eqz
+            | Role::Block
+            | Role::Second => {
+                assert!(binary == is_unpaired(op), "an instruction on two numbers is on pairs or unpaired");
+            }
+            Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => assert!(!binary, "a load pops an address"),
+        }
+    }
+};
+
+const fn is_unpaired(op: Opcode) -> bool {
+    let mut i = 0;
+    while i < UNPAIRED.len() {
+        if op as u16 >= UNPAIRED[i].0 as u16 && op as u16 <= UNPAIRED[i].1 as u16 {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 /// [`Role::of`] as a table.

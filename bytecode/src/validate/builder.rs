@@ -65,7 +65,7 @@ impl Class {
     }
 
     const fn of_code(code: u16) -> Option<Class> {
-        // All instructions with these prefixes are of one class; the validator rejects unknown ones.
+        // The assertion below checks these classes; the validator rejects unknown instructions.
         if code == 0xFC {
             return Some(Class::Plain);
         }
@@ -73,14 +73,18 @@ impl Class {
             return Some(Class::Vector);
         }
         let Some(op) = Opcode::from_code(code) else { return None };
-        Some(match op.effect() {
+        Some(Class::of_effect(op.effect()))
+    }
+
+    const fn of_effect(effect: Effect) -> Class {
+        match effect {
             Effect::Control(control) => Class::of_control(control),
             Effect::Typed { operands: [StackType::Local], .. } => Class::Write,
             Effect::Typed { operands: [StackType::Global], .. } | Effect::Typed { results: [StackType::Global], .. } => {
                 Class::Global
             }
             Effect::Fixed { .. } | Effect::Typed { .. } => Class::Plain,
-        })
+        }
     }
 
     const fn of_control(control: Control) -> Class {
@@ -103,6 +107,22 @@ impl Class {
         }
     }
 }
+
+// All instructions with prefix 0xFC are plain, and those with prefix 0xFD are plain but for making their function wide.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let op = Opcode::ALL[i];
+        let plain = matches!(Class::of_effect(op.effect()), Class::Plain);
+        match op as u16 {
+            0..0x100 => assert!(!op.is_vector(), "a vector instruction has prefix 0xFD"),
+            0x100..0x200 => assert!(plain && !op.is_vector(), "an instruction with prefix 0xFC is plain"),
+            0x200..0x400 => assert!(plain && op.is_vector(), "an instruction with prefix 0xFD is plain, and on vectors"),
+            0x400.. => panic!("a prefix without a class"),
+        }
+        i += 1;
+    }
+};
 
 /// One instruction, already validated.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use wasm_encoder as enc;
 use wasm_encoder::{Encode, InstructionSink};
 use weir_bytecode::Opcode;
-use weir_bytecode::opcodes::Immediates;
+use weir_bytecode::opcodes::{Effect, Immediates};
 use weir_bytecode::semantics::nan::{self, Floats};
 use weir_bytecode::types::{FuncType, ValType};
 
@@ -346,9 +346,9 @@ impl Body<'_> {
 
     /// Pushes either half of the result of a wide-arithmetic instruction, or a mixture of both.
     fn wide(&mut self, depth: u32) {
-        let (op, operands) =
-            *self.rng.pick(&[(Opcode::I64Add128, 4), (Opcode::I64Sub128, 4), (Opcode::I64MulWideS, 2), (Opcode::I64MulWideU, 2)]);
-        self.values(&vec![ValType::I64; operands], depth);
+        let op = *self.rng.pick(&[Opcode::I64Add128, Opcode::I64Sub128, Opcode::I64MulWideS, Opcode::I64MulWideU]);
+        let Effect::Fixed { operands, .. } = op.effect() else { unreachable!("the types depend on the opcode alone") };
+        self.values(operands, depth);
         self.opcode(op);
         match self.rng.below(3) {
             0 => self.sink().drop(),
