@@ -195,10 +195,10 @@ fn profilers_find_compiled_code() {
     fs::create_dir_all(&folder).expect("a writable folder");
     let module = file("profilers.wat", r#"(module (func $seven (export "seven") (result i32) (i32.const 7)))"#);
     let run = |kind: &str, folder: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let mut command = common::command();
         command.args(["--profile", kind, "--tier", "native", "--invoke", "seven"]).arg(&module).current_dir(folder);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
-        (child.id(), child.wait_with_output().expect("weir ends"))
+        let process = common::start(&mut command);
+        (process.0.id(), process.finish())
     };
 
     let (pid, output) = run("perfmap", &folder);
@@ -273,9 +273,9 @@ fn the_environment_is_what_is_asked_for() {
     );
     let path = file("environ.wat", text);
     let run = |flags: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let mut command = common::command();
         command.args(flags).arg(&path).env("WEIR_TEST_INHERITED", "yes").env_remove("WEIR_TEST_ABSENT");
-        stdout(&command.output().expect("weir starts"))
+        stdout(&common::start(&mut command).finish())
     };
     assert_eq!(run(&[]), "");
     let flags = ["--env", "A=b=c", "--env", "WEIR_TEST_INHERITED", "--env", "WEIR_TEST_ABSENT", "--env=EMPTY="];
@@ -296,15 +296,10 @@ fn input_is_read_and_output_passed_on() {
                         (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
                         (br $next))))))"#
     );
-    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .arg(file("cat.wat", text))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("weir starts");
+    let mut process = common::start(common::command().arg(file("cat.wat", text)).stdin(Stdio::piped()));
     let sent: Vec<u8> = (0..20000u32).map(|i| (i % 251) as u8).collect();
-    child.stdin.take().expect("a pipe").write_all(&sent).expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
+    process.0.stdin.take().expect("a pipe").write_all(&sent).expect("it reads");
+    let output = process.finish();
     assert!(output.stdout == sent, "{} bytes came back", output.stdout.len());
     assert_eq!(output.status.code(), Some(0));
 }
@@ -343,8 +338,7 @@ fn folders_are_opened() {
     assert_eq!((output.status.code(), stdout(&output), stderr(&output)), (Some(0), "/data".into(), String::new()));
     assert_eq!(fs::read(folder.join("out")).expect("the copy"), b"contents");
 
-    let output = Command::new(env!("CARGO_BIN_EXE_weir")).args(["--dir", "."]).arg(&copy).current_dir(&folder).output();
-    let output = output.expect("weir starts");
+    let output = common::start(common::command().args(["--dir", "."]).arg(&copy).current_dir(&folder)).finish();
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), ".onte".into()), "over what was read");
     assert_eq!(weir([copy.as_os_str()]).status.code(), Some(8), "no descriptor 3 without a folder");
     assert_fails(&weir(["--dir".as_ref(), "no/such/dir".as_ref(), copy.as_os_str()]), 2, &["--dir no/such/dir: No such file"]);
@@ -396,11 +390,10 @@ fn time_runs_out() {
             (i32.store (i32.const 0) (i32.const 64)) (i32.store (i32.const 4) (i32.const 1))
             (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
     );
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command.args(["--timeout", "0.2"]).arg(file("read.wat", text)).stdin(Stdio::piped());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
-    let input = child.stdin.take();
-    assert_fails(&child.wait_with_output().expect("it ends"), 134, &["trap: not done within 0.2 s"]);
+    let mut command = common::command();
+    let mut process = common::start(command.args(["--timeout", "0.2"]).arg(file("read.wat", text)).stdin(Stdio::piped()));
+    let input = process.0.stdin.take();
+    assert_fails(&process.finish(), 134, &["trap: not done within 0.2 s"]);
     drop(input);
     assert_eq!(stdout(&weir(["--timeout", "60", "--invoke", "half", library.to_str().expect("UTF-8"), "3"])), "1.5\n");
 }
@@ -442,14 +435,14 @@ fn interruption_ends_the_program() {
     );
     // The signal may be ignored in the process that runs the tests.
     let mut command = Command::new("env");
-    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_weir"), "--timeout", "60"]).arg(file("interrupted.wat", text));
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("env starts");
+    command.args(["--default-signal=INT", common::WEIR, "--timeout", "60"]).arg(file("interrupted.wat", text));
+    let mut process = common::start(command.stdout(Stdio::piped()));
     let mut line = [0; 6];
-    child.stdout.as_mut().expect("a pipe").read_exact(&mut line).expect("the program has started");
+    process.0.stdout.as_mut().expect("a pipe").read_exact(&mut line).expect("the program has started");
     assert_eq!(&line, b"ready\n");
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    let sent = Command::new("kill").args(["-INT", &process.0.id().to_string()]).status().expect("kill starts");
     assert!(sent.success());
-    assert_eq!(child.wait().expect("it ends").signal(), Some(2));
+    assert_eq!(process.finish().status.signal(), Some(2));
 }
 
 #[test]
@@ -492,16 +485,11 @@ fn a_closed_pipe_ends_the_program_quietly() {
             (func (export "_start")
                 (loop $next (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16))) (br $next))))"#
     );
-    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .arg(file("yes.wat", text))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("weir starts");
+    let mut process = common::start(common::command().arg(file("yes.wat", text)));
     let mut start = [0; 8];
-    child.stdout.take().expect("a pipe").read_exact(&mut start).expect("it writes");
+    process.0.stdout.take().expect("a pipe").read_exact(&mut start).expect("it writes");
     assert_eq!(&start, b"again..\n");
-    let output = child.wait_with_output().expect("it ends");
+    let output = process.finish();
     assert_eq!((output.status.code(), stderr(&output)), (Some(141), String::new()));
 }
 

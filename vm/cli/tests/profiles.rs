@@ -1,13 +1,11 @@
 //! `--profile-save`, `--profile-use`, and `explore` with the options of a run.
 
-use std::ffi::OsStr;
+mod common;
+
+use common::weir;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn weir(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().expect("weir starts")
-}
+use std::process::{Output, Stdio};
 
 /// Creates an empty folder for a test.
 fn folder(test: &str) -> PathBuf {
@@ -71,14 +69,11 @@ fn explored(test: &str, (world, module, args): (&[&str], &str, &[&str]), options
     let folder = folder(test);
     let profile = folder.join("run.prof");
     let run = ["--profile", "jitdump", "--profile-save", path(&profile)];
-    let child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args([options, world, &run, &[module], args].concat())
-        .current_dir(&folder)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("weir starts");
-    let dump = folder.join(format!("jit-{}.dump", child.id()));
-    let ran = child.wait_with_output().expect("weir ends");
+    let mut command = common::command();
+    command.args([options, world, &run, &[module], args].concat()).current_dir(&folder).stdout(Stdio::null());
+    let process = common::start(&mut command);
+    let dump = folder.join(format!("jit-{}.dump", process.0.id()));
+    let ran = process.finish();
     assert!(ran.status.success(), "{options:?}: {ran:?}");
     let (mut calls, mut loops) = (0, 0);
     for (name, code) in jitdump(&fs::read(dump).expect("the code")) {

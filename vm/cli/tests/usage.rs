@@ -74,8 +74,8 @@ fn a_tier_that_this_build_lacks_exits_with_2() {
 /// Runs `weir` with so little address space that there is none for code.
 fn without_code_memory(args: &[&str]) -> Output {
     let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")]).args(args);
-    shell.stdin(Stdio::null()).output().expect("a shell")
+    shell.args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\"", common::WEIR]).args(args);
+    common::start(shell.stdin(Stdio::null()).stdout(Stdio::piped())).finish()
 }
 
 #[test]

@@ -5,10 +5,40 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
+/// The path of the binary. It is started by [`start`] only.
+pub const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+
+/// A process that runs the binary.
+#[must_use = "`finish` looks for a panic"]
+pub struct Process(pub Child);
+
+impl Process {
+    /// Waits for its end. Fails if it panicked.
+    pub fn finish(self) -> Output {
+        let output = self.0.wait_with_output().expect("it ends");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!message.contains("panicked at"), "{message}");
+        output
+    }
+}
+
+/// Starts `command`, which runs the binary, directly or by way of another program. Its standard error is piped.
+pub fn start(command: &mut Command) -> Process {
+    Process(command.stderr(Stdio::piped()).spawn().expect("the command starts"))
+}
+
+/// The command, without arguments. It reads nothing, and its output is piped.
+pub fn command() -> Command {
+    let mut command = Command::new(WEIR);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+/// Runs the command with these arguments to its end.
 pub fn weir(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().expect("weir starts")
+    start(command().args(args)).finish()
 }
 
 /// Creates a file with these contents; its name is unique to the test that passes `name`.
