@@ -39,8 +39,9 @@ impl Heat {
 }
 
 /// The heat at which a function gets baseline code. The compiler takes about as long for a byte as interpreting some
-/// eighty. The factor is lower for the same reasons as that of [`INTERPRETED`].
-const FIRST: Heat = Heat { base: 2_000, per_byte: 40 };
+/// eighty. With half of it, programs of 5 to 60 ms took the same time, and the starts of Lua, QuickJS and SQLite 1 to 3 %
+/// more instructions.
+const FIRST: Heat = Heat { base: 10_000, per_byte: 80 };
 
 /// The heat of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as interpreting some 870. The
 /// factor is lower because the estimate of work is below the work executed, and hot code stays hot: on one core, 225 took
