@@ -1,5 +1,5 @@
 //! The interpreter's loop, with one arm per opcode of TABLE 1. The compiler checks that none is missing: the matches have
-//! no wildcard, and [`code`](super::code) asserts that the codes left over are none of TABLE 1.
+//! no wildcard, and `code` asserts that the codes left over are none of TABLE 1.
 //!
 //! It is compiled for slots of one word and of two, each plain, with profiling, and with profiling and metering. The
 //! plain form, which `--tier interp` runs, has no code for the other two. The hot part of the state is in registers. So
