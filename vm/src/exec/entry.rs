@@ -182,11 +182,24 @@ impl Drop for Invocation {
 unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        (*store).engine.record().engines.prepare_thread()?;
+        if !thread_is_prepared() {
+            (*store).engine.record().engines.prepare_thread()?;
+        }
         (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
         native::enter(&(*store).quiescence);
     }
     Ok(())
+}
+
+/// Returns whether [`prepare_thread`](crate::records::engines::Engines::prepare_thread) has nothing to do on this thread, which
+/// is decided without the call through the trait object.
+#[inline]
+fn thread_is_prepared() -> bool {
+    #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
+    let prepared = crate::sys::signals::has_stack();
+    #[cfg(not(all(feature = "jit", target_os = "linux", target_arch = "x86_64")))]
+    let prepared = false;
+    prepared
 }
 
 /// Returns an address in the caller's frame or just below it.

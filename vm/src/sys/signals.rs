@@ -147,6 +147,12 @@ pub(crate) fn ensure_stack(bytes: usize) -> io::Result<()> {
     if READY.get() { Ok(()) } else { install_stack(bytes) }
 }
 
+/// Returns whether [`ensure_stack`] has succeeded on this thread.
+#[inline]
+pub(crate) fn has_stack() -> bool {
+    READY.get()
+}
+
 thread_local! {
     /// Whether this thread has an alternate stack. Without a destructor, so that reading it costs one load.
     static READY: Cell<bool> = const { Cell::new(false) };

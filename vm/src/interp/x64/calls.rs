@@ -55,19 +55,20 @@ macro_rules! enter {
             "mov r13d, [rcx + {size}]\nlea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
             "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
             $meter!(check $pop),
-            "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njl 6f\n",
+            // `r12`, the caller's branches, is loaded again where the call leaves; otherwise the callee's are loaded below.
+            "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\njl 6f\n",
             $meter!(commit $pop),
             // Locals that are not parameters are 0.
             "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ",
             $pop,
             "\ncmp rdi, r13\njae 4f\n3:\n",
             "mov qword ptr [rdi], 0\nadd rdi, 8\ncmp rdi, r13\njb 3b\n4:\n",
-            "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, r12\nshr r14, 4\nmov [r13 + 12], r14d\n",
+            "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, [r10 + {branches}]\nshr r14, 4\nmov [r13 + 12], r14d\n",
             "mov [r13 + 16], r10\nmov [r13 + 24], r11\nlea rdi, [r13 + 32]\nmov rbx, rax\nmov r10, rcx\n",
             "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n",
             dispatch!(),
             "\n",
-            "6:\nmov ecx, [r13 + {work}]\nadd [r13 + {ticks}], ecx\njmp 9f\n"
+            "6:\nadd [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njmp 9f\n"
         )
     };
 }
