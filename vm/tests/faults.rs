@@ -386,7 +386,7 @@ fn without_compiler_threads_code_is_compiled_where_there_is_stack() {
     let find = |name: &str| functions().iter().find(|function| function.name() == name).unwrap();
     let (spawn, scoped) = (find("weir::thread::spawn"), find("weir::thread::run_on_stack"));
     let mut config = Config::new();
-    config.tier_up_threshold(Some(2)).compiler_threads(1);
+    config.tier_up_threshold(Some(2)).compiler_threads(1).baseline(false);
     let events = Arc::new(Mutex::new(0));
     let counted = events.clone();
     config.on_tier_event(move |event| {
