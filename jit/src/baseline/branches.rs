@@ -74,16 +74,8 @@ impl<'c> Compiler<'c> {
             self.flush_below(height);
             self.store_from(&moved, height);
         }
-        match head {
-            Some(head) => {
-                self.settle(self.labels.len() - 1 - depth as usize);
-                self.jump_back(head);
-            }
-            None => {
-                let field = self.jump();
-                self.record(depth, Jump::Field(field));
-            }
-        }
+        self.settle(depth);
+        self.jump_to_label(depth);
         self.stop();
     }
 
@@ -131,7 +123,7 @@ impl<'c> Compiler<'c> {
                 self.claim(reg, &mut []);
                 self.move_to(popped, reg);
             }
-            self.jump_counted(depth, None, cond, entry);
+            self.jump_counted(depth, cond, entry, None);
             self.push(popped.kind, reg);
             return;
         }
@@ -141,33 +133,19 @@ impl<'c> Compiler<'c> {
             if count > 0 || !self.is_function(depth) {
                 self.flush_below(stored);
             }
-            if head.is_some() {
-                self.settle(self.labels.len() - 1 - depth as usize);
-            }
-            return self.jump_counted(depth, head, cond, entry);
+            self.settle(depth);
+            return self.jump_counted(depth, cond, entry, None);
         }
         self.flush();
-        if head.is_some() {
-            self.settle(self.labels.len() - 1 - depth as usize);
-        }
-        let passed = self.jump_if(cond.inverted());
-        self.count(entry, Direction::Taken);
-        self.move_slots(takes, height);
-        match head {
-            Some(head) => self.jump_back(head),
-            None => {
-                let field = self.jump();
-                self.record(depth, Jump::Field(field));
-            }
-        }
-        self.bind(passed);
-        self.count(entry, Direction::Passed);
+        self.settle(depth);
+        self.jump_counted(depth, cond, entry, Some((takes, height)));
     }
 
-    /// Jumps to the label at `depth`, or to its head, on a condition, and counts both directions.
-    fn jump_counted(&mut self, depth: u32, head: Option<usize>, cond: Cond, entry: u32) {
-        if !self.request.options.counts {
-            match head {
+    /// Jumps to the label at `depth` on a condition, and counts both directions. If `moves` has types and a height, that many values are
+    /// moved there first: see [`Compiler::move_slots`].
+    fn jump_counted(&mut self, depth: u32, cond: Cond, entry: u32, moves: Option<(Types<'c>, usize)>) {
+        if moves.is_none() && !self.request.options.counts {
+            match self.target(depth).2 {
                 Some(head) => self.jump_back_if(cond, head),
                 None => {
                     let field = self.jump_if(cond);
@@ -178,15 +156,23 @@ impl<'c> Compiler<'c> {
         }
         let passed = self.jump_if(cond.inverted());
         self.count(entry, Direction::Taken);
-        match head {
+        if let Some((takes, height)) = moves {
+            self.move_slots(takes, height);
+        }
+        self.jump_to_label(depth);
+        self.bind(passed);
+        self.count(entry, Direction::Passed);
+    }
+
+    /// Jumps to the label at `depth`: to the head of a loop, or to the end of a block.
+    fn jump_to_label(&mut self, depth: u32) {
+        match self.target(depth).2 {
             Some(head) => self.jump_back(head),
             None => {
                 let field = self.jump();
                 self.record(depth, Jump::Field(field));
             }
         }
-        self.bind(passed);
-        self.count(entry, Direction::Passed);
     }
 
     /// Copies the top values, which are stored, to the slots from `height` on, without other effects.
@@ -240,7 +226,7 @@ impl<'c> Compiler<'c> {
             index = other;
         }
         for &depth in &depths {
-            self.settle(self.labels.len() - 1 - depth as usize);
+            self.settle(depth);
         }
         self.count_table(entry, depths.len(), index);
         let (targets, mut pads) = self.landings(&depths, takes, single.is_some());
@@ -328,18 +314,12 @@ impl<'c> Compiler<'c> {
     fn write_pads(&mut self, pads: Vec<Pad>, takes: Types<'_>, single: Option<Reg>) {
         for Pad { depth, jumps } in pads {
             self.bind_all(&jumps);
-            let (_, height, head) = self.target(depth);
+            let (_, height, _) = self.target(depth);
             match single {
                 Some(reg) => self.store_slot(reg, takes.only(), height),
                 None => self.move_slots(takes, height),
             }
-            match head {
-                Some(head) => self.jump_back(head),
-                None => {
-                    let field = self.jump();
-                    self.record(depth, Jump::Field(field));
-                }
-            }
+            self.jump_to_label(depth);
         }
     }
 

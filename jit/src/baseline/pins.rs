@@ -71,10 +71,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// Moves pinned locals to the registers in which the header expects them, before a jump to the header of the loop with this
-    /// label. Every local and operand must be in its slot. Preserves the flags.
-    pub fn settle(&mut self, label: usize) {
-        if self.pins.label != label {
+    /// Moves pinned locals to the registers in which the header expects them, before a jump to the label at `depth`. Does
+    /// nothing if that is not the loop with the pins. Every local and operand must be in its slot. Preserves the flags.
+    pub fn settle(&mut self, depth: u32) {
+        if self.pins.label != self.labels.len() - 1 - depth as usize {
             return;
         }
         for i in 0..self.pins.list.len() {
@@ -97,7 +97,7 @@ impl Compiler<'_> {
     }
 
     /// Clears the upper half of a register with an i32.
-    fn extend(&mut self, kind: Kind, reg: Reg) {
+    pub fn extend(&mut self, kind: Kind, reg: Reg) {
         if kind == Kind::I32 && self.registers.unextended.contains(reg) {
             self.emit(&Inst::new(Asm::Mov, Width::D).dst(reg).reg(reg));
             self.registers.unextended.remove(reg);
@@ -123,8 +123,7 @@ impl Compiler<'_> {
         next.at += 1;
         let local = next.u32() as usize;
         let reg = self.pin_of(local).filter(|reg| reg.class() == class)?;
-        let free = !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg);
-        (self.copies[local] == 0 && (free || self.values[local].at == At::Reg(reg))).then_some(reg)
+        (self.copies[local] == 0 && (self.is_free(reg) || self.values[local].at == At::Reg(reg))).then_some(reg)
     }
 
     fn choose_pins(&self) -> PinnedLocals {

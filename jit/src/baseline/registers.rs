@@ -232,7 +232,8 @@ impl Compiler<'_> {
         own
     }
 
-    fn is_free(&self, reg: Reg) -> bool {
+    /// Whether a register holds no value and is not in use by the current instruction.
+    pub fn is_free(&self, reg: Reg) -> bool {
         !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg)
     }
 
@@ -259,7 +260,7 @@ impl Compiler<'_> {
         pin
     }
 
-    /// Copies a register, and what is known of its upper half.
+    /// Copies a register. The upper half of the copy is as unspecified as that of the original.
     pub fn copy(&mut self, to: Reg, from: Reg) {
         if to == from {
             return;
@@ -275,10 +276,7 @@ impl Compiler<'_> {
     /// An i32 in a register whose upper half is zero.
     pub fn extended(&mut self, popped: &mut Popped) -> Reg {
         let reg = self.reg(popped);
-        if popped.kind == Kind::I32 && self.registers.unextended.contains(reg) {
-            self.emit(&Inst::new(Asm::Mov, Width::D).dst(reg).reg(reg));
-            self.registers.unextended.remove(reg);
-        }
+        self.extend(popped.kind, reg);
         reg
     }
 
@@ -292,16 +290,13 @@ impl Compiler<'_> {
     /// The register for the result of an instruction that reads all operands before it writes this: the pin of the local that the next
     /// instruction writes, or that of the operand if nothing else is there.
     pub fn result_like(&mut self, popped: Popped) -> Reg {
-        if let Some(pin) = self.destination(popped.kind.class()) {
-            self.registers.unextended.remove(pin);
-            return pin;
-        }
+        let class = popped.kind.class();
         match popped.at {
-            At::Reg(reg) if !self.registers.owned.contains(reg) => {
+            At::Reg(reg) if !self.registers.owned.contains(reg) && self.destination(class).is_none() => {
                 self.registers.unextended.remove(reg);
                 reg
             }
-            At::Reg(_) | At::Slot | At::Const(_) | At::Local(_) => self.fresh(popped.kind.class()),
+            At::Reg(_) | At::Slot | At::Const(_) | At::Local(_) => self.result(class),
         }
     }
 

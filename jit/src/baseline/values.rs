@@ -208,7 +208,7 @@ pub type PinnedLocals = SmallVec<[(u32, Reg); 12]>;
 pub struct Pins {
     /// The index of the loop's label.
     pub label: usize,
-    /// What is pinned.
+    /// The pinned locals.
     pub list: PinnedLocals,
     /// The registers.
     pub set: Set,

@@ -48,7 +48,7 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
         let counters = counted.directions.load(Ordering::Acquire);
         native.code.counters(func).store(counters.cast(), Ordering::Release);
     }
-    let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, func, entry, backend, &engine.options);
+    let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, key, backend, &engine.options);
     let slot = state.entries().get(key);
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
@@ -114,11 +114,13 @@ fn place(
 }
 
 /// Compiles an entry with `backend`, or with Cranelift if Weir's native back end refuses it.
-fn compile<'m>(module: &'m ModuleRecord, func: u32, entry: Entry, backend: Backend, options: &Options) -> Attempt<'m> {
+fn compile<'m>(module: &'m ModuleRecord, key: Key, backend: Backend, options: &Options) -> Attempt<'m> {
+    let Key { func, entry, .. } = key;
     thread_local! {
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
-    let profile = counts(module, func, entry);
+    // Baseline code depends on no counts.
+    let profile = if key.level == Level::Baseline { None } else { counts(module, func, entry) };
     let mut attempt = Attempt { profile, compiled: None, refusals: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
     for &backend in back_ends(backend) {
         let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
