@@ -219,12 +219,8 @@ impl<'c> Compiler<'c> {
             self.flush();
         }
         self.extended(&mut index);
-        let mut index = self.writable(&mut index);
-        if self.pins.set.contains(index) {
-            let other = self.fresh(Class::Int);
-            self.copy(other, index);
-            index = other;
-        }
+        let index = self.writable(&mut index);
+        let index = if self.pins.set.contains(index) { self.moved(index) } else { index };
         for &depth in &depths {
             self.settle(depth);
         }

@@ -135,14 +135,21 @@ impl Compiler<'_> {
         self.drop();
     }
 
-    /// Moves the value of `reg`, which is locked, to a register other than `rax`, which is locked too.
+    /// Moves the value of `reg`, which is locked, to a register that is neither `rax` nor a pin, which is locked too. A branch may
+    /// write both.
     fn park(&mut self, reg: Reg) -> Reg {
-        if reg != abi::RAX {
+        if reg != abi::RAX && !self.pins.set.contains(reg) {
             return reg;
         }
-        let other = self.fresh(Class::Int);
-        self.out.copy(other, reg);
+        let other = self.moved(reg);
         self.registers.locked.remove(reg);
+        other
+    }
+
+    /// Copies a general-purpose register to another one, which is locked.
+    pub fn moved(&mut self, reg: Reg) -> Reg {
+        let other = self.fresh(Class::Int);
+        self.copy(other, reg);
         other
     }
 }
