@@ -22,11 +22,11 @@ pub enum ValType {
 pub struct RefType {
     /// Whether null is a value of it.
     pub nullable: bool,
-    /// What it refers to.
+    /// The type of the value that it refers to.
     pub heap: HeapType,
 }
 
-/// What a reference refers to.
+/// The type of the value that a reference refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HeapType {
     /// Any function.
@@ -129,7 +129,7 @@ impl RefType {
         self.nullable
     }
 
-    /// What it refers to.
+    /// The type of the value that it refers to.
     pub fn heap_type(&self) -> &HeapType {
         &self.heap
     }

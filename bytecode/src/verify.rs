@@ -97,7 +97,7 @@ fn blocks(module: &Module, body: &FuncBody) -> Vec<Places> {
     blocks
 }
 
-/// What the instruction does, if it opens, ends or leaves a block, or calls.
+/// The instruction's effect on control, if it opens, ends or leaves a block, or calls.
 fn control(instr: &Instr<'_>) -> Option<Control> {
     match instr.op.effect() {
         Effect::Control(control) => Some(control),

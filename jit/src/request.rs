@@ -87,7 +87,7 @@ impl Default for Options {
     }
 }
 
-/// What to compile.
+/// A request to compile one function.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The module.
@@ -172,7 +172,7 @@ pub enum Refusal {
     Budget {
         /// The back end that refused, or `None` if a phase before the back ends did.
         backend: Option<Backend>,
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
         /// The limit.
         limit: usize,

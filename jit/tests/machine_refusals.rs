@@ -1,12 +1,12 @@
-//! What the verifier of machine code refuses about flags: by the columns of TABLE 3, an instruction that reads them comes after one
-//! of its block that sets those it reads, and nothing between changes them. And calls without a callee.
+//! Machine code that the verifier refuses. An instruction that reads flags must come after one of its block that sets those
+//! flags, by the columns of TABLE 3, and no instruction between may change them. A call must have a callee.
 
 #![cfg(target_arch = "x86_64")]
 
 use weir_jit::mir::{parse, verify};
 use weir_jit::x64::Code;
 
-/// What is wrong with a block of these instructions between the function's entry and its end.
+/// The verifier's result for a block of these instructions between the function's entry and its end.
 fn refusal(insts: &[&str]) -> Result<(), String> {
     let calls = if insts.iter().any(|inst| inst.starts_with("call")) { " calls" } else { "" };
     let mut text = format!("machine lowered pc 0x21 regs 9{calls}\nb0:\n    v0:rdi v1:rsi = args\n    f2 = vmov.q [r15 + 16]\n");

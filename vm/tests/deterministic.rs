@@ -27,7 +27,7 @@ fn bits(value: &Val) -> u128 {
     }
 }
 
-/// What function `f` of the module makes of the arguments, three times in each tier.
+/// The results of calling function `f` of the module with the arguments, three times in each tier.
 fn results(wat: &str, args: &[Val]) -> Vec<Val> {
     let mut results = Vec::new();
     for engine in engines() {

@@ -74,9 +74,10 @@ fn code_beyond_the_budget_takes_the_place_of_other_code() {
             }
             let stats = module.stats();
             assert!(stats.functions.fallbacks.iter().all(|fallback| fallback.reason.contains("code memory is full")));
-            // All but what the last call that found no room retired, as its own store was in the guest.
+            // All retired code is freed, except the code that the last call without room retired, because its own store
+            // was in the guest.
             assert!(stats.retired_bytes - stats.freed_bytes <= 64, "{} of {}", stats.freed_bytes, stats.retired_bytes);
-            // What is in place is not more than there may be.
+            // The code that is not freed is within the budget.
             assert!(stats.code_bytes - stats.freed_bytes <= budget as u64);
             (stats.functions.native, stats.functions.interpreted, stats.functions.fallbacks.len() as u64, stats.retired)
         };

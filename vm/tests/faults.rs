@@ -62,7 +62,7 @@ fn small(i: i32, x: i32) -> i32 {
     (1..12).fold(x, |x, k| x.wrapping_mul(7) ^ k).wrapping_add(i)
 }
 
-/// What came of the steps of a run.
+/// The errors of the steps of a run.
 #[derive(Default)]
 struct Run {
     errors: Vec<String>,

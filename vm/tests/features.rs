@@ -1,4 +1,4 @@
-//! What builds without some of the features have, and do not have.
+//! Builds without some of the features: a tier or an allocator that is not built is refused, and no memory is executable.
 
 mod common;
 

@@ -89,7 +89,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 use tier::reclaim::{Reclaimer, enter, leave};
 
-/// What is wrong with the protocol.
+/// A seeded fault of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,
@@ -123,7 +123,7 @@ fn heavy_fence() -> bool {
     FAULT.get() != Fault::Refused
 }
 
-/// What the memory of code holds, and what is written to it when it is freed.
+/// The contents of the memory of code, and its contents after it is freed.
 const CODE: u64 = 42;
 const FREED: u64 = 0;
 

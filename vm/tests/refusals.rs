@@ -24,7 +24,7 @@ fn quadratic() -> String {
     )
 }
 
-/// What happened to a function.
+/// An event about a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Told {
     Compiled(CompiledBy),
@@ -35,7 +35,7 @@ enum Told {
 /// A function with the part that refused it and the reason.
 type Refused = (u32, RefusedBy, String);
 
-/// Calls `f` of a module and returns the events with the functions that they are of, and the statistics' refusals.
+/// Calls `f` of a module; returns its result, the events with their functions, and the statistics' refusals.
 fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>, Vec<(u32, Told)>, Vec<Refused>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let listener = told.clone();

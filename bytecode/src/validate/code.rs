@@ -30,7 +30,7 @@ impl<'m> Code<'m> {
     }
 }
 
-/// What the validator knows of a module, for the validation of bodies.
+/// The parts of a module that the validation of its bodies needs, kept from the validation of its other sections.
 #[derive(Debug)]
 pub struct Unvalidated {
     resources: ValidatorResources,
@@ -40,7 +40,7 @@ pub struct Unvalidated {
     vector_globals: bool,
     /// See [`Options::work`](super::Options).
     pub(super) work: bool,
-    /// How many locals the bodies have that were validated.
+    /// The number of locals of the bodies validated so far.
     locals: AtomicUsize,
 }
 
@@ -52,12 +52,12 @@ impl Unvalidated {
         Unvalidated { resources, vector_types, vector_globals, work, locals: AtomicUsize::new(0) }
     }
 
-    /// What wasmparser knows of the module.
+    /// wasmparser's description of the module.
     pub(super) fn resources(&self) -> ValidatorResources {
         self.resources.clone()
     }
 
-    /// Counts the locals of a body; returns how many there are with those of the bodies before.
+    /// Adds the locals of a body; returns the number of locals of all bodies so far.
     pub(super) fn add_locals(&self, count: usize) -> usize {
         self.locals.fetch_add(count, Ordering::Relaxed) + count
     }

@@ -4,7 +4,7 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message} (at offset {offset:#x})")]
 pub struct InvalidModule {
-    /// What was expected and what was found.
+    /// A description of the error, with the expected and the actual form.
     pub message: String,
     /// Where, in bytes from the start of the module.
     pub offset: usize,

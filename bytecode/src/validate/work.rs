@@ -3,14 +3,15 @@
 //!
 //! A block has a weight: the number of its executions for each time that the innermost enclosing loop, or the function,
 //! begins. `br` passes its weight to its label, a conditional branch passes half of it, and `br_table` with n labels,
-//! including the default, passes 1/n to each. The weight after an `end` is the sum of what was passed to the label and
-//! what falls through, but at most the weight at the beginning of the block. A loop begins with weight 1; control
-//! leaves it with the weight with which it entered. The work is the sum of the bytes, each multiplied by its weight.
-//! The bytes of a loop count only for that loop, because each iteration is counted when it happens.
+//! including the default, passes 1/n to each. After an `end`, the weight is the sum of the weights that branches passed
+//! to the label and the weight that falls through, but at most the weight at the beginning of the block. A loop begins
+//! with weight 1; control leaves it with the weight with which it entered. The work is the sum of the bytes, each
+//! multiplied by its weight. The bytes of a loop count only for that loop, because each iteration is counted when it
+//! happens.
 //!
-//! Control flow is structured, so one pass finds this, with some instructions for each branch and none for any other.
-//! The builder of the side table keeps the blocks: a label has its [`Weights`], a loop its [`Around`]. Dead code has
-//! weight 0.
+//! Control flow is structured, so one pass computes the weights; it costs a few instructions for each branch and
+//! nothing for other instructions. The builder of the side table keeps the blocks: a label has its [`Weights`], a loop
+//! its [`Around`]. Dead code has weight 0.
 
 /// The weight of code that is executed once.
 const ONCE: u32 = 1 << 16;
@@ -28,12 +29,12 @@ impl Weights {
     /// Adds the weight of a branch to the end of the block.
     #[inline]
     pub fn pass(&mut self, weight: u32) {
-        // What exceeds `entered` has no effect.
+        // The sum may exceed `entered`; `end` limits it.
         self.passed = self.passed.saturating_add(weight);
     }
 }
 
-/// What is known of the code around an open loop.
+/// The state of the estimate outside an open loop, restored when the loop ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     /// The sum of the code around it so far.
@@ -120,7 +121,7 @@ impl Work {
         iteration
     }
 
-    /// A conditional branch, after which the next instruction is at `next`; returns what it passes to its label.
+    /// A conditional branch, after which the next instruction is at `next`; returns the weight that it passes to its label.
     #[inline]
     pub fn branch_if(&mut self, next: u32) -> u32 {
         self.count(next);
@@ -129,7 +130,7 @@ impl Work {
         taken
     }
 
-    /// A branch to one of `labels`, each as probable as the others; returns what it passes to each. The next
+    /// A branch to one of `labels` equally probable labels; returns the weight that it passes to each. The next
     /// instruction is at `next`.
     #[inline]
     pub fn branch(&mut self, next: u32, labels: u32) -> u32 {

@@ -165,22 +165,22 @@ impl Inlining {
     }
 }
 
-/// A function as the compiler prints it after any phase. Tests use it in the place of what the compiler makes until then.
+/// A function as the compiler prints it after any phase. Tests use it in place of the compiler's result after that phase.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionText {
     /// The function.
     pub func: u32,
     /// How it is entered.
     pub entry: Entry,
-    /// What the text is of.
+    /// The form of the function.
     pub form: TextForm,
     /// The text.
     pub text: String,
-    /// Which of its instructions are of inlined functions.
+    /// The instructions that are of inlined functions.
     pub inlined: Vec<InlinedAt>,
 }
 
-/// What a [`FunctionText`] is of.
+/// The form of a function in a [`FunctionText`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextForm {
     /// SSA, for any back end and for the evaluator. It goes to them as it is, without passes.

@@ -207,8 +207,8 @@ pub struct StackCtx {
     pub activation: *const (),
 }
 
-/// What an `enter` stub pushes last on the native stack. Its address is the `rsp` of the stub while native code runs; above it are the
-/// registers that the stub saved.
+/// The record that an `enter` stub pushes last on the native stack. Its address is the `rsp` of the stub while native code runs;
+/// above it are the registers that the stub saved.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Boundary {

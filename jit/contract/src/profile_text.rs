@@ -54,7 +54,7 @@ impl ModuleProfile {
 pub struct ProfileError {
     /// The number of the line, from 1.
     pub line: usize,
-    /// What was expected there.
+    /// The item expected there.
     pub expected: Cow<'static, str>,
 }
 

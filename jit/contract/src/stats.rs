@@ -4,18 +4,18 @@
 
 use std::fmt;
 
-/// What a statistic is.
+/// The declaration of a statistic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declaration {
     /// Its name in reports. A dot separates the name of a group from the name of a statistic in it; `[]` follows a list's name.
     pub name: String,
-    /// What its number counts.
+    /// The unit of its number.
     pub unit: Unit,
     /// Its documentation, in Markdown.
     pub about: &'static str,
 }
 
-/// What the number of a statistic counts.
+/// The unit of a statistic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Things or events.
@@ -24,7 +24,7 @@ pub enum Unit {
     Bytes,
     /// Milliseconds.
     Milliseconds,
-    /// Nothing: it is an index, a name, a reason, or a group of statistics.
+    /// No unit: it is an index, a name, a reason, or a group of statistics.
     None,
 }
 

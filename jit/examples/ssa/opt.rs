@@ -1,5 +1,5 @@
-//! What the passes make of whole modules: what each finds and takes, what gates prove, how big the code is with and
-//! without.
+//! The passes on whole modules: rewrites and time of each pass, facts that gates prove, and the size of the code with
+//! passes and without.
 
 use crate::measure::median;
 use crate::whole::{RUNS, compile_all, defined};
@@ -17,18 +17,18 @@ use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 use weir_jit::settings::PropagationLimits;
 use weir_jit::{Backend, Options, Request};
 
-/// What to print besides rewrites and times.
+/// The output besides rewrites and times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Nothing.
     Times,
-    /// What gates prove, and machine code with all passes and with none.
+    /// Facts that gates prove, and the size of machine code with all passes and with none.
     Usual,
-    /// Machine code with each pass off and each alone, too.
+    /// Also the size of machine code with each pass off, and with each pass alone.
     Each,
 }
 
-/// Prints it for one module.
+/// Prints the figures of one module.
 pub fn opt(name: &str, module: &Module, extent: Extent) {
     let bytes = times(name, module);
     if extent != Extent::Times {
@@ -37,7 +37,7 @@ pub fn opt(name: &str, module: &Module, extent: Extent) {
     }
 }
 
-/// Calls `f` with every function that can be built, and what building it counted.
+/// Calls `f` with every function that can be built, and the counts of its construction.
 fn each_function(module: &Module, mut f: impl FnMut(u32, Func<'_>, &BuildStats)) {
     let mut arena = Bump::new();
     let options = Options { verify: false, ..Options::default() };
@@ -106,7 +106,7 @@ fn times(name: &str, module: &Module) -> u64 {
     bytes
 }
 
-/// What constant propagation proves with no predicate, with one, with two.
+/// Prints the number of facts that constant propagation proves with no predicate, with one and with two.
 fn gates(module: &Module) {
     let options = Options { verify: false, ..Options::default() };
     for predicates in 0..=2 {

@@ -39,7 +39,7 @@ pub struct VerifyError {
     pub block: Block,
     /// The instruction with the violation; empty if it concerns the whole block.
     pub inst: String,
-    /// What was expected and what was found.
+    /// The rule that it breaks, in words, with the expected and the actual form.
     pub what: String,
     /// The number of the rule in the list at the head of this file.
     pub rule: u32,

@@ -143,12 +143,12 @@ pub fn prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
 }
 
 /// Writes the prologue that the entries at loops share, in the convention of OSR bodies: the frame is on the value stack, and its
-/// address in `rdi`. Goes on at the address in `rax`.
+/// address in `rdi`. Continues at the address in `rax`.
 pub fn header_prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
     let (fp, value_sp, stack) = (abi::RDI, Reg::int(10), SCRATCH);
     let overflows = begin(out, needs, fp, value_sp);
     if needs.calls {
-        // What the caller keeps above this frame stays below `value_sp`.
+        // Values that the caller keeps above this frame must stay below `value_sp`.
         out.encode(&Inst::new(Asm::Lea, Width::Q).dst(fp).mem(Mem::at(fp, bytes)));
         out.encode(&Inst::new(Asm::Cmp, Width::Q).src(value_sp).reg(fp));
         out.encode(&Inst::new(Asm::Cmov, Width::Q).cond(Cond::A).dst(fp).src(fp).reg(value_sp));

@@ -171,7 +171,8 @@ fn make(key: Key, options: &Options, native: Compile) -> Result<Stencil, Refusal
     Ok(Stencil { operands, results, form })
 }
 
-/// What a stencil takes from its machine code. The compilation stops after `lower` if the code can be written in place.
+/// Collects a stencil's contents from the phases of its compilation, which stops after `lower` if the code can be
+/// written in place.
 struct Seen {
     operands: &'static [ValType],
     inline: Option<Inline>,

@@ -86,7 +86,7 @@ impl From<ValType> for Type {
     }
 }
 
-/// What executing an operation may do besides computing its value.
+/// The effect that an operation may have besides computing its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Nothing. Equal operands always give an equal value; for phis, this holds only within a block.

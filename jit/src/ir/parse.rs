@@ -19,9 +19,9 @@ use weir_contract::Entry;
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
-    /// What was expected.
+    /// The expected item.
     pub expected: String,
-    /// What was found.
+    /// The text in its place.
     pub found: String,
 }
 

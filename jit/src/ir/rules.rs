@@ -9,7 +9,7 @@ use super::index::Value;
 use super::ops::family::{Bits, Compare, Convert, Family, FloatUnary, Integer, Load};
 use super::ops::{Op, Type};
 
-/// What an operation can be replaced by.
+/// A replacement for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rewrite {
     /// This value.

@@ -128,6 +128,6 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// is the text after the name.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected item.
     fn read(&mut self, dst: Option<Reg>, line: &mut Line<'_>) -> Result<(), String>;
 }

@@ -15,7 +15,7 @@ use weir_contract::Helper;
 pub struct ParseError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What was expected.
+    /// The expected item.
     pub what: String,
 }
 

@@ -167,12 +167,12 @@ impl FromIterator<Reg> for RegSet {
     }
 }
 
-/// What an instruction does with an operand.
+/// An instruction's access to an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Reads it.
+    /// It reads the operand.
     Use,
-    /// Writes it.
+    /// It writes the operand.
     Def,
 }
 

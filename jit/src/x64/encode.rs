@@ -29,7 +29,7 @@ pub struct Bytes {
     pub fields: Vec<PoolField>,
     /// The offset of the last instruction.
     pub last: usize,
-    /// What is wrong with an instruction that has no bytes: it was left out, so that the others are of no use.
+    /// The error in the first instruction that cannot be encoded. That instruction was left out, so the bytes must not be used.
     pub refused: Option<&'static str>,
 }
 

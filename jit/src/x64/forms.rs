@@ -1,5 +1,6 @@
-//! Instructions of a fixed form that have no row in TABLE 3: parts of the sequences that rows stand for, and of frames. What has a
-//! distance gets it later: the method returns where its field is.
+//! Instructions of a fixed form that have no row in TABLE 3: parts of frames, and of the sequences that rows with
+//! [`Encoding::Sequence`](super::insts::Encoding::Sequence) are encoded as. The distance of a jump, call or address is written
+//! later: the method returns the position of its field.
 
 use super::encode::Bytes;
 use super::insts::{Cond, Width};

@@ -126,7 +126,7 @@ pub struct CurveOptions {
     pub svg: Option<PathBuf>,
 }
 
-/// What changed between two JSON files, beyond noise
+/// Lists the differences between two JSON files that exceed noise
 #[derive(Debug, Args)]
 pub struct Compare {
     pub old: PathBuf,

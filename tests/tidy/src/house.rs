@@ -77,7 +77,7 @@ pub const LAYERS: &[Layer] = &[
         places: &["jit/src/cranelift/"],
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
-    // What a function is from phase to phase.
+    // The forms of a function between phases.
     Layer { name: "jit::form", places: &["jit/src/form.rs"], uses: &["jit::ir", "jit::request", "jit::mir", "jit::x64"] },
     // Bytecode to machine code in one pass. The pipeline compiles the code of stencils for it.
     Layer {
@@ -199,18 +199,18 @@ const ANALYSES: &[&str] = &["jit/src/graph/", "jit/src/analysis/"];
 const PHASES: &[&str] =
     &["jit/src/pipeline.rs", "jit/src/construct/", "jit/src/opt/", "jit/src/mir/", "jit/src/regalloc/", "jit/src/x64/"];
 
-/// What is no client, although it is among the phases or the analyses, because the code of a default run does not depend on it.
+/// The files in these folders that are not clients, because the code of a default run does not depend on them.
 const CHECKERS: &[&str] = &[
-    // These check what phases make, if the options ask for it.
+    // They check the output of phases, if the options say so.
     "jit/src/analysis/verify.rs",
     "jit/src/regalloc/checker.rs",
     "jit/src/mir/verify.rs",
     "jit/src/mir/verify/",
-    // The text.
+    // The text form.
     "jit/src/mir/print.rs",
     "jit/src/mir/parse.rs",
     "jit/src/mir/text.rs",
-    // Another allocator, to compare with.
+    // Another allocator, for comparison.
     "jit/src/regalloc/regalloc2.rs",
 ];
 

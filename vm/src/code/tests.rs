@@ -25,7 +25,8 @@ use weir_jit::compile::CompileStats;
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
 
-/// What the next calls of [`to_rust`] do, and what was seen: per thread, as each test has its own.
+/// The behaviour of the next calls of [`to_rust`], and a record of the calls. Each thread has one, because each test
+/// runs on its own thread.
 #[derive(Default)]
 struct Script {
     #[expect(clippy::type_complexity, reason = "only here")]

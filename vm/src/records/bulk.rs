@@ -16,7 +16,7 @@ use crate::records::store::{self, StoreRecord, store_of};
 use std::ptr;
 use weir_bytecode::Trap;
 
-/// What growing returns when it fails: -1 in either index type.
+/// The result of a failed `grow`: -1 in either index type.
 pub(crate) const GROW_FAILED: u64 = u64::MAX;
 
 /// `memory.grow`: returns the previous size in pages, or [`GROW_FAILED`]; `None` to end execution for the reason in the

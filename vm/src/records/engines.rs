@@ -14,7 +14,7 @@ use std::ptr;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
-/// What the interpreter does after [`Engines::tier_up`].
+/// The interpreter's next step after [`Engines::tier_up`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     /// Continue interpreting.

@@ -8,7 +8,7 @@ use crate::records::table::TableRecord;
 use std::cell::{Cell, OnceCell};
 use weir_contract::{FuncRef, InstanceCtx, Layout};
 
-/// What [`InstanceCtx::owner`] points to.
+/// The record that [`InstanceCtx::owner`] points to.
 pub(crate) enum Owner {
     Instance(InstanceRecord),
     Host(HostRecord),

@@ -26,16 +26,16 @@ pub(super) struct Code(pub *const u8);
 // SAFETY: only an address. The code at it does not change while it is ready, nor after that until it is reclaimed.
 unsafe impl Send for Code {}
 
-/// How much is spent on code.
+/// The level of optimisation of code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Level {
-    /// Baseline code, which is left for code of the other level.
+    /// Baseline code, which code of the other level replaces.
     Baseline,
     /// The best code that the engine's settings allow.
     Top,
 }
 
-/// What a slot is of.
+/// The key of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Key {
     /// The function.

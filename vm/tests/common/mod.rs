@@ -1,4 +1,4 @@
-//! What the API tests share.
+//! Helpers that the API tests share.
 
 #![allow(dead_code, reason = "not every test uses everything")]
 

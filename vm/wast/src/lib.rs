@@ -44,7 +44,7 @@ pub struct Report {
 pub struct DirectiveFailure {
     /// Line in the script, from 1.
     pub line: usize,
-    /// What was expected and what was found.
+    /// A description of the failure, with the expected and the actual result.
     pub message: String,
 }
 

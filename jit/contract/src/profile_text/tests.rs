@@ -113,7 +113,7 @@ fn a_profile_must_fit_its_module() {
     }
 }
 
-/// What a changed text contains: numbers at limits, words of the format, characters of several bytes.
+/// Pieces that are written into a text to change it: numbers at limits, words of the format, characters of several bytes.
 const PIECES: [&str; 16] = [
     "0",
     "1",

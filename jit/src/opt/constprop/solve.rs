@@ -70,7 +70,7 @@ pub fn solve<'s>(
 }
 
 impl Solution<'_> {
-    /// What is known of `value` at all its uses. Comparisons of which nothing else is known have no tree here: see
+    /// The fact that holds for `value` at all its uses. An unknown comparison has no tree here: see
     /// [`Solution::boolean`].
     pub fn tree(&self, value: Value) -> Tree {
         self.trees[value.index()]

@@ -20,7 +20,7 @@ pub(super) struct World {
     pub epoch: Box<AtomicU64>,
     pub memories: Vec<Memory>,
     pub tables: Box<[TableCtx]>,
-    /// What the global slots of imported globals point to.
+    /// The values of imported globals, to which their global slots point.
     pub imported_globals: Box<[u128]>,
     pub imports: Box<[FuncRef]>,
     _elements: Vec<Box<[TableEntry]>>,

@@ -124,7 +124,7 @@ fn superinstructions_do_what_their_halves_do() {
 /// Checks that the functions of a module, of these bodies, do the same in all of these engines, and take the same fuel.
 fn agree(engines: &[Config], wat: &str, bodies: &[String]) {
     let samples = [0, 1, 2, 31, -1, -8, 65530, i32::MIN, i32::MAX];
-    // What one call leaves in memory the next ones find, in each engine the same.
+    // A call finds the memory as the calls before it left it. It is the same in each engine.
     let mut instances: Vec<_> = engines.iter().map(|config| instantiate(config, wat)).collect();
     for (i, body) in bodies.iter().enumerate() {
         for (a, b) in samples.iter().flat_map(|&a| samples.map(|b| (a, b))) {

@@ -10,7 +10,7 @@ fn fuelled(wat: &str) -> (Store<()>, Instance) {
     instantiate(&config, wat)
 }
 
-/// What calling `f` costs.
+/// The fuel that a call of `f` uses.
 fn cost(wat: &str, argument: i32) -> u64 {
     let (mut store, instance) = fuelled(wat);
     store.set_fuel(1_000_000).unwrap();
@@ -169,7 +169,8 @@ fn everything() -> String {
     )
 }
 
-/// What running [`everything`] with so much fuel comes to, in each of these engines: how it ends, what is left, and the trace.
+/// The outcomes of [`everything`] with these amounts of fuel, in each of these engines: the trap, its frames, the fuel left, and
+/// the trace.
 fn outcomes(configs: &[Config], rounds: i32, amounts: impl Iterator<Item = u64>) -> Vec<Vec<String>> {
     let of = |config: &Config, amounts: &[u64]| {
         let engine = crate::Engine::new(config).unwrap();

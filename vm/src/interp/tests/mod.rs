@@ -47,7 +47,7 @@ fn call<P: WasmParams, R: WasmResults>(store: &mut Store<()>, instance: Instance
     instance.get_typed_func::<P, R>(&mut *store, name)?.call(&mut *store, params)
 }
 
-/// What function `f` of the module returns.
+/// The result of function `f` of the module.
 fn run<P: WasmParams, R: WasmResults>(wat: &str, params: P) -> Result<R> {
     let (mut store, instance) = instantiate(&config(), wat);
     call(&mut store, instance, "f", params)

@@ -120,7 +120,7 @@ fn float_stores() {
     });
 }
 
-/// What is stored in one memory is loaded from another if they are the same: here both are imported as one.
+/// A value stored in one memory is loaded from another if both are one memory, imported twice.
 fn memories_may_alias() {
     let mut guest = Guest::new(
         "(module (memory (import \"\" \"\") 1) (memory (import \"\" \"\") 1) (func (param i32 i32) (result i32) unreachable))",

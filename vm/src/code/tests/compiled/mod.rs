@@ -56,15 +56,15 @@ struct Guest {
     headroom: usize,
 }
 
-/// What the code of a [`Guest`] does outside of itself.
+/// The calls that leave the code of a [`Guest`].
 #[derive(Default)]
 struct Outside {
     module: Arc<Module>,
     calls: Vec<(Callee, Vec<u128>)>,
     helpers: Vec<(Helper, Vec<u64>)>,
-    /// At which poll the code has to stop.
+    /// The number of the poll at which the code has to stop.
     polls: u32,
-    /// What helpers return.
+    /// The status that helpers return.
     status: u64,
 }
 
