@@ -172,7 +172,7 @@ impl Compiler<'_> {
         self.emit(&Inst::new(Asm::Test, Width::Q).src(abi::RAX).reg(abi::RAX));
     }
 
-    /// Passes an entry of the side table, that of the current instruction; returns it.
+    /// Advances past the current instruction's entry in the side table, and returns its index.
     pub fn take_entry(&mut self) -> u32 {
         self.entry += 1;
         self.entry - 1

@@ -11,17 +11,18 @@ use crate::x64::insts::Cond;
 use weir_contract::NO_LOOP;
 
 impl Compiler<'_> {
-    /// Writes the code that asks for better code at the function's entry; where it begins, and the field of its jump back.
+    /// Writes the code that requests better code at the function's entry. Returns its offset, and the field of its jump back.
     fn ask_at_entry(&mut self) -> (usize, Field) {
         let start = self.offset();
         self.call_tick(NO_LOOP);
         let back = self.jump_if(Cond::E);
-        // The arguments are still where they came.
+        // The arguments are still in the places where the caller put them.
         self.out.jump_register(abi::RAX);
         (start, back)
     }
 
-    /// Writes the entries at loops, `bytes` being those of the frame on the value stack: for each loop its index and the entry.
+    /// Writes the entries at loops. `bytes` is the size of the frame on the value stack. Returns, for each loop, its index and
+    /// the offset of its entry.
     fn write_headers(&mut self, bytes: i32, overflow: usize) -> Vec<(u32, u32)> {
         let heads = std::mem::take(&mut self.heads);
         if heads.is_empty() {
@@ -51,7 +52,7 @@ impl Compiler<'_> {
     /// The code with its tables.
     ///
     /// # Errors
-    /// A function of more than 2 GB, or an instruction without bytes.
+    /// If the code exceeds 2 GB, or an instruction has no bytes.
     pub fn finish(mut self) -> Result<Compiled, Refusal> {
         self.write_subroutines();
         let too_long =

@@ -28,7 +28,7 @@ pub enum Case {
     Tick(u32),
     /// Traps because of the table entry in this register.
     Signature(Reg),
-    /// Divides what is in `rax` by -1.
+    /// Divides `rax` by -1.
     QuotientByMinusOne(Width),
     /// The remainder by -1, in `rdx`.
     RemainderByMinusOne,
@@ -41,7 +41,7 @@ pub enum Case {
 pub struct Head {
     /// The index of the loop.
     pub index: u32,
-    /// Where its code begins.
+    /// The offset of its code.
     pub at: usize,
     /// The locals that are in registers there.
     pub pins: PinnedLocals,

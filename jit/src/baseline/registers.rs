@@ -237,8 +237,8 @@ impl Compiler<'_> {
         !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg)
     }
 
-    /// The same for an instruction that reads all operands before it writes its result, which is all that it writes: the register may be
-    /// the pin of the local that the next instruction writes.
+    /// The same for an instruction that reads all operands before it writes its result, and writes nothing else. The register may
+    /// be the pin of the local that the next instruction writes.
     pub fn overwritten(&mut self, popped: &mut Popped) -> Reg {
         let reg = self.reg(popped);
         match self.destination(popped.kind.class()) {
@@ -253,7 +253,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A register for the result of an instruction that reads all operands before it writes this.
+    /// A register for the result of an instruction that reads all operands before it writes the result.
     pub fn result(&mut self, class: Class) -> Reg {
         let Some(pin) = self.destination(class) else { return self.fresh(class) };
         self.registers.unextended.remove(pin);
@@ -287,8 +287,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The register for the result of an instruction that reads all operands before it writes this: the pin of the local that the next
-    /// instruction writes, or that of the operand if nothing else is there.
+    /// A register for the result of an instruction that reads all operands before it writes the result: the pin of the local that
+    /// the next instruction writes, or the operand's register if it holds nothing else.
     pub fn result_like(&mut self, popped: Popped) -> Reg {
         let class = popped.kind.class();
         match popped.at {

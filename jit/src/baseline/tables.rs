@@ -53,13 +53,13 @@ impl Compiler<'_> {
         self.checked_helper(helper, index.into(), count);
     }
 
-    /// A copy of three operands, whose immediates are where to and where from.
+    /// A copy with three operands. The immediates are the destination and the source.
     pub fn helper_to_from(&mut self, helper: Helper) {
         let (to, from) = (self.reader.u32(), self.reader.u32());
         self.checked_helper(helper, pair(to, from), 3);
     }
 
-    /// An initialisation of three operands, whose immediates are a segment and where to.
+    /// An initialisation with three operands. The immediates are the segment and the destination.
     pub fn helper_with_segment(&mut self, helper: Helper) {
         let (segment, to) = (self.reader.u32(), self.reader.u32());
         self.checked_helper(helper, pair(to, segment), 3);

@@ -91,7 +91,7 @@ pub struct Value {
 pub struct Popped {
     pub kind: Kind,
     pub at: At,
-    /// The index that it had among the values. Its slot holds it if `at` says so.
+    /// The index that it had among the values. If `at` is [`At::Slot`], the slot with this index holds it.
     pub index: usize,
 }
 
@@ -152,7 +152,7 @@ impl Set {
     }
 }
 
-/// The registers, and what they hold.
+/// The registers and their contents.
 #[derive(Clone, Debug)]
 pub struct Registers {
     /// By number, the index of the value in the register, if the register is in `owned`.
@@ -163,7 +163,7 @@ pub struct Registers {
     pub locked: Set,
     /// General-purpose registers that hold an i32 and whose upper half is unspecified.
     pub unextended: Set,
-    /// Where the search for a register to free continues.
+    /// The number of the register that was freed last, after which the search for the next one begins.
     clock: u32,
 }
 
@@ -189,7 +189,7 @@ impl Registers {
         set.without(self.owned).without(self.locked).first()
     }
 
-    /// The next register of `set` to free; all of them hold values, and each has its turn.
+    /// The next register of `set` to free, in round-robin order. All of them hold values.
     pub fn victim(&mut self, set: Set) -> Reg {
         let candidates = set.without(self.locked);
         debug_assert!(!candidates.is_empty(), "an instruction uses few registers");

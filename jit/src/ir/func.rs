@@ -196,7 +196,7 @@ impl<'a> Func<'a> {
         let to = succs[succ];
         let earlier = succs[..succ].iter().filter(|&&other| other == to).count();
         let mut entries = self.block(to).preds.iter().enumerate().filter(|&(_, &pred)| pred == from);
-        let (index, _) = entries.nth(earlier).expect("an edge stands at both its ends");
+        let (index, _) = entries.nth(earlier).expect("an edge is listed at both its ends");
         (to, index)
     }
 

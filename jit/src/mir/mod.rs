@@ -7,10 +7,10 @@
 //! allocate   the allocator's client; assigns registers and spill slots         phase `regalloc`
 //! layout     order of the blocks, loop rotation, jumps to jumps                phase `layout`
 //! print      text of code after any of these phases; `parse` reads it back
-//! verify     what holds after each phase
+//! verify     the rules that hold after each phase
 //! ```
 //!
-//! The layer knows no instructions: an instruction set implements [`isa::Inst`].
+//! The layer depends on no instruction set: an instruction set implements [`isa::Inst`].
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or place must be named by the compiler")]
 

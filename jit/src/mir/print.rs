@@ -1,13 +1,13 @@
 //! Machine code as text. [`parse`](super::parse) is its inverse.
 //!
 //! ```text
-//! machine allocated pc 0x22 calls    stage, offset of the function, facts about all of it; before allocation also `regs 9`,
+//! machine allocated pc 0x22 calls    stage, offset of the function, facts about the whole function; before allocation also `regs 9`,
 //! table 0 1 0 2                      a jump table: indices of successors, the default last
 //! pool 000000000000f03f              constants, in hexadecimal
 //! saves rbx r12                      callee-saved registers that are used
 //! slots 8 16                         bytes of the spill slots
 //! b0:                                the entry; a block's predecessors follow from the successors
-//!     v0:rdi = args                  register lists: virtual register, then where it is
+//!     v0:rdi = args                  register lists: virtual register, then its place
 //!     v1 = mov.d [v0 + 8]!0x47 @0x45 0x47: the pc for a fault of this access, 0x45: the pc of the instruction
 //!     rcx = copy slot0               inserted by the allocator
 //!     j_ne b1 b2                     successors

@@ -273,7 +273,7 @@ fn is_shared(module: Option<&Module>, memory: u32) -> bool {
     module.is_some_and(|module| module.memories[memory as usize].shared)
 }
 
-/// How to get a loaded value from a value that starts with its bytes.
+/// The computation of a loaded value from a value that starts with its bytes.
 enum Extraction {
     /// It is that value.
     Same,
@@ -283,7 +283,8 @@ enum Extraction {
     Mask(u64),
 }
 
-/// How to do `op`, which loads `width` bytes as a `ty`, on a value of type `from`, if one operation suffices.
+/// The computation of the result of `op`, which loads `width` bytes as a `ty`, from a value of type `from`; `None` if
+/// one operation does not suffice.
 fn extraction(op: Op, ty: Type, from: Type, width: u32) -> Option<Extraction> {
     let same_integers = ty == from && matches!(ty, Type::I32 | Type::I64);
     match op.family() {

@@ -21,7 +21,7 @@ pub struct Pass {
     pub keeps: &'static [Analysis],
 }
 
-/// How many rewrites a pass made.
+/// The number of rewrites that a pass made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Changed(pub u32);
 

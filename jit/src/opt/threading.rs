@@ -14,7 +14,7 @@
 //! copy of it, so that every path is charged as before, after the same effects; only a predecessor with one successor
 //! can hold the copy.
 //!
-//! Dominators are not recomputed after a change. A block still dominates what it dominated, unless an edge bypasses it;
+//! Dominators are not recomputed after a change. A block still dominates the same blocks, unless an edge bypasses it;
 //! the conditions of bypassed blocks are no longer used.
 //!
 //! It runs after constant propagation, which replaces conditions by the predicates they depend on, and before the
@@ -153,7 +153,7 @@ fn edge_from(func: &Func<'_>, block: Block, k: usize) -> usize {
     let preds = &func.block(block).preds;
     let earlier = preds[..k].iter().filter(|&&pred| pred == preds[k]).count();
     let succs = func.block(preds[k]).succs.iter().enumerate().filter(|&(_, &succ)| succ == block);
-    succs.map(|(i, _)| i).nth(earlier).expect("an edge stands at both its ends")
+    succs.map(|(i, _)| i).nth(earlier).expect("an edge is listed at both its ends")
 }
 
 /// The truth of the condition of the branch in `block` when `block` is entered by edge `k`, if it is known.

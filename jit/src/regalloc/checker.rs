@@ -1,13 +1,13 @@
 //! Proves an assignment correct by symbolic execution. It shares nothing with an allocator except the client, whose
 //! operands and clobbers come from TABLE 3.
 //!
-//! The state records which virtual registers' values each place holds. A copy gives its destination what its source
-//! holds. An instruction must find each operand that it reads in the place that the assignment gives; it destroys the
-//! places that it writes and leaves the new values there. Where paths meet, a place holds what it holds on all of them.
-//! A slot of 8 bytes never holds a wide value, whatever is copied there. A definition that is executed again in a loop
-//! is a new value, and the old one is lost everywhere. States only lose entries until the fixed point is reached;
-//! errors are reported there. Only entries about live values are kept between blocks, so that time and memory grow with
-//! the number of values live at block entries.
+//! The state records, for each place, the virtual registers whose values it holds. A copy gives its destination the
+//! values of its source. An instruction must find each operand that it reads in the place that the assignment gives. It
+//! destroys the places that it writes and leaves the new values there. Where paths meet, a place holds the values that
+//! it holds on all of them. A slot of 8 bytes never holds a wide value, whatever is copied there. A definition that is
+//! executed again in a loop is a new value, and the old one is lost everywhere. States only lose entries until the
+//! fixed point is reached; errors are reported there. Only entries about live values are kept between blocks, so that
+//! time and memory grow with the number of values live at block entries.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,7 @@ pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), CheckE
     Ok(())
 }
 
-/// The state at a block's entry: which place holds the value of which virtual register, ascending.
+/// The state at a block's entry: pairs of a place and a virtual register whose value it holds, ascending.
 type EntryState = Vec<(PlaceKey, u32)>;
 
 /// The virtual registers whose values each place holds, and the reverse.

@@ -205,7 +205,7 @@ pub enum Constraint {
 pub struct Operand {
     /// The virtual register.
     pub reg: Reg,
-    /// Where the register must be.
+    /// The places where the register may be.
     pub constraint: Constraint,
     /// Whether it is read or written.
     pub role: Role,
@@ -239,7 +239,7 @@ pub trait Client {
     fn clobbers(&self, inst: usize) -> RegSet;
     /// Loops as ranges of blocks, each starting with its header. They nest properly, and outer loops come before inner ones.
     fn loops(&self) -> &[Range<u32>];
-    /// The frequency of a block: how often it runs for each call of the function.
+    /// The frequency of a block: its number of executions for each call of the function.
     fn frequency(&self, block: usize) -> f32;
     /// Registers to use first.
     fn preferred(&self) -> RegSet;

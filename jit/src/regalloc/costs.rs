@@ -142,5 +142,5 @@ fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
     units.collect()
 }
 
-/// How many units a frequency of 1 has.
+/// The number of units in a frequency of 1.
 const UNITS: f64 = 1024.0;

@@ -20,14 +20,14 @@ pub struct UsePosition {
     pub needs_register: bool,
 }
 
-/// A reason to put a register where another one is.
+/// A reason to put a register into the place of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Relation {
     /// The other register.
     pub other: Reg,
-    /// The point at which the other register is there.
+    /// The point at which the other register is in that place.
     pub at: Point,
-    /// How often a copy would be executed otherwise.
+    /// The frequency of the copy that is saved.
     pub weight: f32,
 }
 
@@ -260,8 +260,8 @@ impl Collector {
     }
 }
 
-/// The definition that reuses the register of operand `i`, or that of another early use of the same value, which then
-/// is in that register too.
+/// The definition that reuses the register of operand `i`, or the register of another early use of the same value,
+/// which is then in that register too.
 pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
     let def = operands.iter().position(|def| matches!(def.constraint, Constraint::Reuse(_)))?;
     let operand = &operands[i];

@@ -1,8 +1,8 @@
-//! Register allocation. This module is a leaf: it knows registers, operands and blocks, but no instructions.
+//! Register allocation. It handles registers, operands and blocks, and depends on no instruction set.
 //!
 //! [`client`] is the interface through which an allocator sees the code. [`allocate`] is a linear scan on SSA form with splitting:
 //!
-//! 1. `intervals`: where each value is used and in which ranges it is live; `costs`: the cost of a copy at each point;
+//! 1. `intervals`: the uses and the live ranges of each value; `costs`: the cost of a copy at each point;
 //! 2. `scan`: splits intervals into `segments` and gives each a register or leaves it in memory, with a timeline
 //!    (`register_file`) for each register;
 //! 3. `resolve`: copies where a value changes its place, ordered by `parallel`, and `slots` for values in memory.

@@ -31,7 +31,7 @@ pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
 /// The state of one group, by place number; it is reset after each group.
 #[derive(Default)]
 struct Group {
-    /// How many remaining copies read the place.
+    /// The number of remaining copies that read the place.
     readers: Vec<u32>,
     /// The remaining copy that writes the place.
     writer: Vec<Option<u32>>,
@@ -122,7 +122,7 @@ pub struct Scratch<'a> {
     taken: Option<Vec<Vec<Range>>>,
     /// All slots, including those added here.
     slots: Vec<SlotWidth>,
-    /// The slot width of what a vector register may hold.
+    /// The width of a slot that can hold the contents of any vector register.
     float_width: SlotWidth,
     /// Slots besides those of the intervals, by width: one to break cycles, one for the old value of a borrowed register.
     own_slots: [[Option<u32>; 2]; 2],

@@ -1,5 +1,5 @@
-//! The register file during the scan: what each physical register (and each spill slot) holds from the scan's current
-//! point on.
+//! The register file during the scan: the contents of each physical register and each spill slot from the scan's
+//! current point on.
 
 use super::point::{Point, Range};
 
@@ -72,7 +72,7 @@ impl<'a> Timeline<'a> {
         Timeline { front: Front::of(claims.first(), None), taken: Vec::new(), claims, next_claim: 0 }
     }
 
-    /// Removes what ends at or before `now`.
+    /// Removes the entries that end at or before `now`.
     #[inline]
     pub fn advance(&mut self, now: Point) {
         if now >= self.front.stale {

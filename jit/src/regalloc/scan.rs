@@ -10,8 +10,8 @@
 //!    terminates.
 //!
 //! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear
-//! Scan Register Allocation on SSA Form", CGO 2010. Choosing by cost instead of by the distance of the next use is our
-//! own.
+//! Scan Register Allocation on SSA Form", CGO 2010. Unlike these, the choice is by cost and not by the distance of the
+//! next use.
 //!
 //! Cost: each placement queries every register of the class once; a query looks at a bounded number of ranges.
 
@@ -212,8 +212,8 @@ impl Scan<'_> {
         best.map(|(candidate, _, price)| (candidate.reg, price))
     }
 
-    /// The copies saved by being in `reg` if related values without a location get it too, which is assumed possible unless
-    /// known otherwise.
+    /// The copies saved by `reg` if related values without a location get it too. They are assumed to get it unless it is known
+    /// to be taken.
     #[inline]
     fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
         if hints.pending.is_empty() { 0.0 } else { self.expected_of(&hints.pending, reg) }
@@ -305,7 +305,7 @@ impl Scan<'_> {
         self.intervals.uses_from(self.reg(segment), now.next_gap()).first().map_or(Point::NEVER, |position| position.at)
     }
 
-    /// The end of the time at the segment's start during which it must be in a register, if it must.
+    /// The point until which the segment must be in a register from its start, or `None` if it need not be in one.
     fn needed(&self, segment: u32) -> Option<Point> {
         let start = self.segments.get(segment).start;
         let uses = self.intervals.uses_from(self.reg(segment), start);
@@ -371,8 +371,8 @@ impl Scan<'_> {
         if (low..best).contains(&last) && self.costs.frequency[block] < self.costs.copy(best) { last } else { best }
     }
 
-    /// The cost of reloading a value at the end of a loop that has it in a register at its head, if it goes to memory at `from`
-    /// and does not return before `until`, after the loop.
+    /// The cost of reloading a value at the end of a loop that expects it in a register at its head, if the value goes to memory at
+    /// `from` and does not return to a register before `until`, after the loop.
     fn back_edge_cost(&self, reg: usize, from: Point, until: Point) -> f32 {
         let def = self.intervals.defs[reg];
         for range in self.costs.loops_around(from) {

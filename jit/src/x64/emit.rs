@@ -356,7 +356,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Emits `inst` with `encode`, and updates what the flags describe.
+    /// Emits `inst` with `encode`, and updates [`Emitter::tested`].
     fn plain(&mut self, inst: &Inst, encode: impl FnOnce(&mut Bytes)) {
         let tested = |logical| Some(Tested { reg: inst.dst, width: inst.width, logical });
         self.tested = match inst.op.flags() {
@@ -626,7 +626,8 @@ impl<'c> Emitter<'c> {
         (entry, back)
     }
 
-    /// Appends pool and jump tables and fills in what refers to them. The outer error is a jump that is too short.
+    /// Appends the pool and the jump tables, and fills in the fields that refer to them. The outer error means that a
+    /// jump is too short.
     fn finish(mut self) -> Result<Result<Compiled, Refusal>, dynasmrt::DynasmError> {
         if let Some(what) = self.out.refused {
             return Ok(Err(Refusal::Unsupported { backend: Backend::Native, what: what.into() }));
@@ -662,7 +663,7 @@ impl<'c> Emitter<'c> {
     }
 }
 
-/// Which flags are read after an instruction, in its block, that are set before it or by it.
+/// The flags set before or by an instruction that are read after it, in its block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Needed {
     None,

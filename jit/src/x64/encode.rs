@@ -77,15 +77,15 @@ impl Bytes {
         self.asm.offset().0
     }
 
-    /// Appends machine code. Only the files in which `tests/tidy` allows it call this method, as nothing checks the bytes here.
+    /// Appends machine code. Nothing checks the bytes here, so `tests/tidy` lists the files that may call this method.
     pub fn machine_code(&mut self, bytes: &[u8]) {
         self.asm.extend(bytes);
     }
 
-    /// The bytes, of which none are left.
+    /// Takes the bytes.
     ///
     /// # Errors
-    /// A jump of dynasm's is too short for its distance.
+    /// If a jump that dynasm wrote is too short for its distance.
     pub fn take_code(&mut self) -> Result<Vec<u8>, dynasmrt::DynasmError> {
         std::mem::replace(&mut self.asm, VecAssembler::new(0)).finalize()
     }
@@ -115,7 +115,7 @@ impl Bytes {
         self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate: 0 });
     }
 
-    /// Notes that an instruction has no bytes, and why.
+    /// Records that an instruction has no bytes, and the reason.
     #[cold]
     pub fn refuse(&mut self, what: &'static str) {
         self.refused.get_or_insert(what);
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_bytes_is_refused() {
+    fn instructions_without_bytes_are_refused() {
         let refused = |inst: Inst| {
             let mut bytes = Bytes::with_capacity(16, 0);
             bytes.encode(&inst);
@@ -568,7 +568,8 @@ mod tests {
         assert_eq!(refused(popcnt.reg(Reg::int(1))), None);
     }
 
-    /// A disassembler reads what was written: the instruction for the lanes, and each register, including those from 8 on.
+    /// A disassembler reads each vector instruction as it was written: the mnemonic for the lanes, and each register, including
+    /// those from 8 on.
     #[test]
     fn vectors_are_read_as_they_were_written() {
         let mut forms = 0;

@@ -42,18 +42,18 @@ impl Bytes {
         self.with_field(&[0x0F, 0x80 | cond as u8, 0, 0, 0, 0])
     }
 
-    /// `jmp` by a distance that is known.
+    /// `jmp` by a known distance.
     pub fn jump_short(&mut self, distance: i8) {
         self.machine_code(&[0xEB, distance as u8]);
     }
 
-    /// `jcc` by a distance that is known, on a condition of the processor.
+    /// `jcc` by a known distance, on a condition of the processor.
     pub fn jump_short_if(&mut self, cond: Cond, distance: i8) {
         debug_assert!(cond.float_equality().is_none());
         self.machine_code(&[0x70 | cond as u8, distance as u8]);
     }
 
-    /// `lea` of what is at a distance.
+    /// `lea` of the address at a distance.
     pub fn address(&mut self, dst: Reg) -> Field {
         let dst = dst.encoding();
         self.with_field(&[0x48 | dst >> 3 << 2, 0x8D, 5 | (dst & 7) << 3, 0, 0, 0, 0])
@@ -65,8 +65,8 @@ impl Bytes {
         self.with_field(&[0x48 | dst >> 3 << 2, 0x8B, 5 | (dst & 7) << 3, 0, 0, 0, 0])
     }
 
-    /// `sub` of a number below 2³¹ from 32 bits of memory at a distance. Returns where the field is, and how many bytes of the
-    /// instruction are after it.
+    /// `sub` of a number below 2³¹ from 32 bits of memory at a distance. Returns the field, and the number of bytes of the
+    /// instruction after it.
     pub fn subtract_from(&mut self, value: u32) -> (Field, usize) {
         let short = i8::try_from(value).is_ok();
         let field = self.with_field(&[if short { 0x83 } else { 0x81 }, 0x2D, 0, 0, 0, 0]);
@@ -121,7 +121,7 @@ impl Bytes {
         self.machine_code(&[0x0F, 0x0B]);
     }
 
-    /// `int3`, to fill what is never executed.
+    /// `int3`, to fill gaps that are never executed.
     pub fn int3(&mut self) {
         self.machine_code(&[0xCC]);
     }

@@ -3,7 +3,7 @@
 //! `lower` selects instructions of TABLE 3 (`insts`) over virtual registers; [`mir`](crate::mir) allocates registers
 //! and orders the blocks; `emit` writes bytes. The processor must support x86-64-v3 (AVX, BMI1, BMI2, LZCNT, POPCNT,
 //! and AVX2 for functions with vectors): three-operand float instructions, shifts by any register, and bit counts
-//! without special cases are worth more than processors from before 2013, for which there is the other back end.
+//! without special cases are worth more than support for processors from before 2013. These can use the other back end.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation, or row of TABLE 3, must be named by the compiler")]
 

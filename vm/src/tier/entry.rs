@@ -42,7 +42,7 @@ pub(super) struct Key {
     pub func: u32,
     /// Its call, or a loop.
     pub entry: Entry,
-    /// Whose code.
+    /// The level of the code.
     pub level: Level,
 }
 
@@ -78,9 +78,9 @@ enum State {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Slot {
     state: State,
-    /// How often its code was retired or did not fit.
+    /// The number of times that its code was retired or did not fit.
     backoffs: u32,
-    /// How often in a row its code did not fit.
+    /// The number of times in a row that its code did not fit.
     failures: u32,
 }
 

@@ -7,7 +7,7 @@
 //! may therefore continue in retired code for any time, but no other call reaches it.
 //!
 //! Code is retired for one of four reasons: the budget is used up and the sweep found the code not in use; it is an OSR
-//! body whose function now has code for its calls; it is baseline code whose function now has the optimiser's; or the
+//! body whose function now has code for its calls; it is baseline code whose function now has optimised code; or the
 //! engine is under stress and chose it at random.
 
 use super::entry::{Code, Entries, Key, Level, Swept as State};
@@ -186,8 +186,8 @@ mod tests {
     const FUNCTIONS: i32 = 60;
     const BUDGET: usize = 4 << 10;
 
-    /// Calls all functions in turn, three times. Returns bytes retired and freed while the module lived, and how many
-    /// functions were compiled.
+    /// Calls all functions in turn, three times. Returns bytes retired and freed while the module lived, and the number
+    /// of functions that were compiled.
     fn run(engine: &Engine) -> [u64; 3] {
         let functions: String = (0..FUNCTIONS)
             .map(|i| {

@@ -34,7 +34,7 @@ struct Attempt<'m> {
     refused: Duration,
 }
 
-/// Compiles a queued entry and publishes its code. `wanted` is whether a thread waits for the code. Returns `None` if
+/// Compiles a queued entry and publishes its code. `wanted` says whether a thread waits for the code. Returns `None` if
 /// every back end refused or there is no room. A panic in the compiler counts as a refusal.
 pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend: Backend, wanted: bool) -> Option<Code> {
     let Key { func, entry, .. } = key;
@@ -97,7 +97,7 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     code
 }
 
-/// Places code in memory, evicting other code if necessary. `failures` is how often in a row the code did not fit.
+/// Places code in memory, evicting other code if necessary. `failures` is the number of times in a row that the code did not fit.
 fn place(
     module: &Arc<ModuleRecord>,
     native: &NativeModule,

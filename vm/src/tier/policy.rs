@@ -1,4 +1,4 @@
-//! Decides when to compile what, with which back end. All thresholds are here.
+//! Decides which entries are compiled, when, and by which back end. All thresholds are here.
 //!
 //! There are two levels of compilation: baseline code, which [`Config::baseline`] turns off, and the best code that the settings
 //! allow. Baseline code is compiled where the function is called, and counts the ticks that are left until the other level.
@@ -22,40 +22,39 @@ pub(crate) const POLL_TICKS: i32 = 8 << 10;
 /// Ticks that never run out in practice, for functions that will not be compiled.
 pub(crate) const NEVER: i32 = i32::MAX;
 
-/// The ticks until a function is compiled.
+/// The threshold of a function: the ticks until it is compiled.
 #[derive(Clone, Copy, Debug)]
-struct Heat {
+struct Threshold {
     /// For every function. They pay for publishing its code, which takes some microseconds.
     base: i32,
-    /// For each byte of it.
+    /// For each byte of its code.
     per_byte: i32,
 }
 
-impl Heat {
+impl Threshold {
     /// Returns the ticks of a function with `bytes` of code.
     fn ticks(self, bytes: u32) -> i32 {
         i32::try_from(bytes).unwrap_or(NEVER).saturating_mul(self.per_byte).saturating_add(self.base)
     }
 }
 
-/// The heat at which a function gets baseline code. The compiler takes about as long for a byte as interpreting some
-/// eighty. With half of it, programs of 5 to 60 ms took the same time, and the starts of Lua, QuickJS and SQLite 1 to 3 %
-/// more instructions.
-const FIRST: Heat = Heat { base: 10_000, per_byte: 80 };
+/// The threshold of baseline code. Compiling a byte takes about as long as interpreting eighty. With half of this threshold,
+/// programs of 5 to 60 ms took the same time, and the starts of Lua, QuickJS and SQLite 1 to 3 % more instructions.
+const FIRST: Threshold = Threshold { base: 10_000, per_byte: 80 };
 
-/// The heat of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as interpreting some 870. The
-/// factor is lower because the estimate of work is below the work executed, and hot code stays hot: on one core, 225 took
-/// less time in total than 450 and 900.
-const INTERPRETED: Heat = Heat { base: 4_000, per_byte: 225 };
+/// The threshold of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as
+/// interpreting about 870. The factor is lower because the estimate of work is below the work executed, and hot code stays hot:
+/// on one core, 225 took less time in total than 450 and 900.
+const INTERPRETED: Threshold = Threshold { base: 4_000, per_byte: 225 };
 /// The same if another core compiles. The guest does not wait then; only functions later in the queue do.
-const INTERPRETED_ELSEWHERE: Heat = Heat { base: 4_000, per_byte: 120 };
-/// The heat of functions that run in baseline code until the optimiser compiles them. Baseline code takes about 1.4 times
-/// the time of the optimiser's. Between 225 and 4,000 for each byte, total times on one core differ little.
-const BASELINE: Heat = Heat { base: 16_000, per_byte: 500 };
+const INTERPRETED_ELSEWHERE: Threshold = Threshold { base: 4_000, per_byte: 120 };
+/// The threshold of functions that run in baseline code until the optimiser compiles them. Baseline code takes about 1.4 times
+/// the time of optimised code. With factors between 225 and 4,000 for each byte, total times on one core differ little.
+const BASELINE: Threshold = Threshold { base: 16_000, per_byte: 500 };
 /// The same if another core compiles.
-const BASELINE_ELSEWHERE: Heat = Heat { base: 10_000, per_byte: 300 };
-/// Without baseline code, a function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions
-/// need no memory for counters. With baseline code, it begins after half of the ticks until that.
+const BASELINE_ELSEWHERE: Threshold = Threshold { base: 10_000, per_byte: 300 };
+/// Without baseline code, a function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions need
+/// no memory for counters. With baseline code, it begins after half of the ticks until baseline code is compiled.
 const COLD_SHARE: i32 = 4;
 
 /// The second-chance sweep examines this many times the bytes wanted. In steady state, code is evicted if it is not
@@ -116,7 +115,8 @@ pub(crate) struct Policy {
     profile: bool,
     /// Whether functions get baseline code first.
     baseline: bool,
-    heat: Heat,
+    /// The threshold of the optimiser, unless one is configured.
+    optimised: Threshold,
 }
 
 impl Policy {
@@ -127,7 +127,7 @@ impl Policy {
         Policy {
             tier: config.tier,
             synchronous,
-            heat: match (config.has_baseline(), elsewhere) {
+            optimised: match (config.has_baseline(), elsewhere) {
                 (false, false) => INTERPRETED,
                 (false, true) => INTERPRETED_ELSEWHERE,
                 (true, false) => BASELINE,
@@ -160,8 +160,8 @@ impl Policy {
         }
     }
 
-    /// Returns how many of the ticks until the optimiser compiles a function are left, after `spent`, if until then it is to run in
-    /// baseline code.
+    /// Returns the ticks left until the optimiser compiles a function that has used `spent` of them; `None` if the function is
+    /// not to run in baseline code until then.
     pub(crate) fn until_top(&self, bytes: u32, spent: u64) -> Option<i32> {
         match self.stress {
             _ if !self.baseline => None,
@@ -173,7 +173,7 @@ impl Policy {
         }
     }
 
-    /// Returns whether a function is to run in baseline code while the optimiser's is not ready.
+    /// Returns whether a function is to run in baseline code while its optimised code is not ready.
     pub(crate) fn bridges(&self) -> bool {
         self.baseline && self.random(2) == 0
     }
@@ -204,12 +204,12 @@ impl Policy {
             Tier::Auto if self.stress.is_some() => self.random(4) as i32,
             Tier::Auto => match self.threshold {
                 Some(ticks) => ticks.saturating_sub(1).min(NEVER as u32) as i32,
-                None => self.heat.ticks(bytes),
+                None => self.optimised.ticks(bytes),
             },
         }
     }
 
-    /// Returns the ticks until a function checks again whose code is being compiled, or is ready for another entry.
+    /// Returns the ticks until a function checks again, if its code is being compiled or is ready for another entry.
     pub(crate) fn next_ticks(&self) -> i32 {
         match self.stress {
             Some(_) => self.random(16) as i32,
@@ -242,13 +242,13 @@ impl Policy {
         matches!(self.tier, Tier::Native | Tier::Cranelift | Tier::Baseline)
     }
 
-    /// Returns the ticks until a function checks again whose entry was refused: another entry of it may still be
+    /// Returns the ticks until a function with a refused entry checks again: another entry of the function may still be
     /// compiled.
     pub(crate) fn refused_ticks(&self) -> i32 {
         if self.tier == Tier::Auto { self.next_ticks() } else { NEVER }
     }
 
-    /// Returns the number of requests before an entry is compiled again whose code did not fit or was retired. It
+    /// Returns the number of requests before an entry is compiled again, if its code did not fit or was retired. It
     /// doubles each time, so that code that does not fit permanently costs little.
     pub(crate) fn backoff(&self, count: u32) -> u32 {
         if self.stress.is_some() { 0 } else { 1 << count.min(MAX_BACKOFF_LOG2) }

@@ -2,14 +2,14 @@
 //!
 //! Native code is *retired* when it has been removed from every table through which it is reached. Its memory is *reclaimed* once
 //! no store can run in it or return to it. This file has the protocol; the words of the stores are in
-//! [`crate::records::quiescence`], the choice of what to retire is in `tier::evict`, which also passes the heavy fence,
+//! [`crate::records::quiescence`], the choice of the code to retire is in `tier::evict`, which also supplies the heavy fence,
 //! membarrier(2).
 //!
 //! Sources. Epoch-based reclamation: K. Fraser, "Practical lock-freedom", 2004, section 5.2.3; its cost beside other schemes:
 //! Hart, McKenney, Brown and Walpole, "Performance of memory reclamation for lockless synchronization", JPDC 67, 2007. The
-//! asymmetric fence in the place of a fence per reader: Desnoyers, McKenney, Stern, Dagenais and Walpole, "User-level
-//! implementations of read-copy update", IEEE TPDS 23, 2012. Unlike Fraser's, the epoch is a 64-bit counter of
-//! retirements that does not wrap, so no store has to catch up before it advances.
+//! asymmetric fence in place of a fence per reader: Desnoyers, McKenney, Stern, Dagenais and Walpole, "User-level implementations
+//! of read-copy update", IEEE TPDS 23, 2012. Unlike Fraser's, the epoch is a 64-bit counter of retirements that does not wrap, so
+//! no store has to catch up before it advances.
 //!
 //! # Protocol
 //!
@@ -39,7 +39,7 @@
 //!
 //! # Theorem
 //!
-//! When R6 removes c from the list, every section that read c from a table has ended, what it did happens before R6, and no
+//! When R6 removes c from the list, every section that read c from a table has ended, all its actions happen before R6, and no
 //! section reads c from a table any more.
 //!
 //! # Proof
@@ -68,8 +68,8 @@
 //! `vm/tests/reclamation.rs` compiles this file and runs it under loom. There both fences are sequentially consistent fences.
 //! These are stronger than the asymmetric fence in two ways. They order two light sides with each other; by the last paragraph of
 //! the proof nothing depends on that. And the light fence after E1 would make a relaxed E1 an acquire; so one model, of step 4,
-//! runs without it. The model finds the two faults that are seeded in it: no light fence, and a heavy fence before R1 in the
-//! place of R3. It finds each of E1, E2, E5, R2 and R4 when that is relaxed.
+//! runs without it. The model finds the two faults that are seeded in it: no light fence, and a heavy fence before R1 in place of
+//! R3. It also finds the fault if one of E1, E2, E5, R2 and R4 is relaxed.
 //!
 //! # Instruction fetch
 //!
@@ -81,11 +81,11 @@
 //!
 //! # Without membarrier
 //!
-//! R3 gives up: retired code is never reclaimed while its module lives. Therefore nothing is retired, except at random under stress.
-//! When the engine's budget is used up, functions that have code keep it, and those without code stay interpreted. The code of a
-//! module that is dropped is freed all the same: no instance is left that could run it, and its memory is used again without the
-//! fence that serialises instruction fetch, because x86 processors do so when they fetch what was written by another (see
-//! [`CodeArena::publish`](crate::code)).
+//! R3 gives up: retired code is never reclaimed while its module lives. Therefore nothing is retired, except at random under
+//! stress. When the engine's budget is used up, functions that have code keep it, and those without code stay interpreted. The
+//! code of a module that is dropped is freed all the same: no instance is left that could run it, and its memory is used again
+//! without the fence that serialises instruction fetch: an x86 processor serialises it by itself when it fetches code that
+//! another processor wrote (see [`CodeArena::publish`](crate::code)).
 //!
 //! # Lock order
 //!

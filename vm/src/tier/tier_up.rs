@@ -53,8 +53,8 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     }
 }
 
-/// Returns the baseline code of a function, for its call or for the loop with this index, or lets it be interpreted if there is none.
-/// The code asks for better code after `ticks` ticks.
+/// Returns the baseline code of a function, for its call or for the loop with this index, or lets it be interpreted if there is
+/// none. The code requests better code after `ticks` ticks.
 fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks: i32) -> Next {
     let Ok(native) = state_of(module).native(module) else { return Next::Interpret };
     let Found::Ready(code) = find(module, Key::baseline(func)) else { return Next::Interpret };
@@ -88,8 +88,8 @@ pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option
     next.map(|code| code.0)
 }
 
-/// Finds or requests the best code of a function: for its call, and at a loop also for that. Returns the code to go on in, and after how
-/// many ticks to ask again.
+/// Finds or requests the best code of a function: for its call and, if the function is at a loop, for the loop. Returns the code
+/// in which to continue, and the ticks until the next request.
 fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Option<Code>, i32) {
     let engine = engine_of(module.engine.record());
     let call = find(module, Key::top(func, Entry::Call));

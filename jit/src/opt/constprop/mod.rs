@@ -12,13 +12,13 @@
 //!     v7: i32 = gt_s v5, v6            →    v7: i32 = const 1
 //! ```
 //!
-//! Correctness: a tree claims that *at every point where its value may be used*, the value is what the tree gives for
-//! the current truth of its predicates. No predicate may therefore change between the value's computation and its use.
-//! A value that does not dominate a predicate's leaves is computed after them, and again whenever they are: if control
-//! could pass a leaf and then reach a use without computing the value, it could do so the first time too. Operations
-//! preserve this property, and phis establish it by projecting out every predicate whose defining block is dominated by
-//! the phi's block. No other property of loops is needed: predicates that vary in a loop are dominated by its header,
-//! and those that do not vary hold across its phis.
+//! Correctness: a tree claims that *at every point where its value may be used*, the value is the one that the tree
+//! gives for the current truth of its predicates. No predicate may therefore change between the value's computation and
+//! its use. A value that does not dominate a predicate's leaves is computed after them, and again whenever they are: if
+//! control could pass a leaf and then reach a use without computing the value, it could do so the first time too.
+//! Operations preserve this property, and phis establish it by projecting out every predicate whose defining block is
+//! dominated by the phi's block. No other property of loops is needed: predicates that vary in a loop are dominated by
+//! its header, and those that do not vary hold across its phis.
 //!
 //! Afterwards constants replace the values that equal them, a phi that equals a predicate is replaced by that
 //! predicate, and a condition that depends on one predicate tests that predicate. Branches on constants are left to the
@@ -73,7 +73,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     Changed(changed)
 }
 
-/// Counts what only gates prove. Few functions have anything to prove; only these are solved again without gates.
+/// Counts the facts that only gates prove. Few functions have provable facts; only these are solved again without gates.
 fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution<'_>) {
     let proved = solution.proved(func, cx.cfg());
     if proved == Proved::default() || solution.predicates_allowed() == 0 {

@@ -1,9 +1,9 @@
 //! Predicates: the conditions that decision trees test. Equivalent conditions have the same number, wherever and in
 //! whatever form they are computed.
 //!
-//! A predicate is an equality or an order of two expressions; a value that is not a comparison stands for "is not 0".
-//! Canonical form: `eqz` and comparisons of a truth value with 0 are removed, and `ne ge gt le` become an inverted or
-//! mirrored `eq` or `lt`. Expressions are numbered by structure, to a small depth; the values at which this ends
+//! A predicate is an equality or an order of two expressions; a value that is not a comparison is the predicate "is not
+//! 0". Canonical form: `eqz` and comparisons of a truth value with 0 are removed, and `ne ge gt le` become an inverted
+//! or mirrored `eq` or `lt`. Expressions are numbered by structure, to a small depth; the values at which this ends
 //! (parameters, phis, loads, calls) are their *leaves*. All leaves of one expression lie on one path of the dominator
 //! tree, and the deepest of their blocks is the predicate's *defining block*: only when control passes through it can
 //! the predicate change.
@@ -145,7 +145,7 @@ impl<'s> Predicates<'s> {
         number
     }
 
-    /// The predicate that `value`, an i32, is not 0, and whether its number stands for the inverse.
+    /// The predicate that `value`, an i32, is not 0, and whether its number denotes the inverse.
     pub fn truth_of(&mut self, func: &Func<'_>, dom: &Dominators, def_blocks: &DefBlocks, value: Value) -> (Var, bool) {
         if let Some(known) = self.truth[value.index()].checked_sub(1) {
             return (known >> 1, known & 1 != 0);

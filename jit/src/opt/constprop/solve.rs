@@ -14,7 +14,7 @@ use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-/// How many values, branches and blocks were proved constant or unreachable.
+/// The numbers of values and branches that were proved constant, and of blocks that were proved unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Proved {
     /// Values that are always the same, constants themselves excluded.
@@ -25,9 +25,9 @@ pub struct Proved {
     pub blocks: u64,
 }
 
-/// How often a value's tree may change freely; later changes may only lower it.
+/// The number of times that a value's tree may change freely; later changes may only lower it.
 const FREE_CHANGES: u8 = 4;
-/// How often a value's tree may change before it becomes unknown.
+/// The number of times that a value's tree may change before it becomes unknown.
 const MAX_CHANGES: u8 = 12;
 /// The number of arms of a gated `br_table` that may differ from its default arm.
 const MAX_ARMS: usize = 4;
@@ -98,7 +98,7 @@ impl Solution<'_> {
         taken.next().is_none().then_some(first)
     }
 
-    /// Counts what was proved.
+    /// Counts the proved facts.
     pub fn proved(&self, func: &Func<'_>, cfg: &Cfg) -> Proved {
         let mut proved = Proved::default();
         // Usually every edge can be taken.

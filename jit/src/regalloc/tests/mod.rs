@@ -133,7 +133,7 @@ fn swap_in_a_loop() {
     }
 }
 
-/// The checker finds every damage that matters: after a random change to a place, a copy or a slot, either the checker
+/// The checker finds all damage that matters: after a random change to a place, a copy or a slot, either the checker
 /// fails or every operand still has its value on every [simulated](simulate) path.
 #[test]
 fn the_checker_finds_damage() {

@@ -62,7 +62,7 @@ impl Problem {
         self.blocks.iter_mut().zip(frequencies).for_each(|(block, &frequency)| block.frequency = frequency);
     }
 
-    /// Computes what follows from the rest. Loops must be contiguous.
+    /// Computes the fields that follow from the others. Loops must be contiguous.
     pub fn finish(mut self) -> Problem {
         self.find_preds();
         let preds: Vec<Vec<u32>> = self.blocks.iter().map(|block| block.preds.clone()).collect();

@@ -96,7 +96,7 @@ impl<'c> Emitter<'c> {
         size
     }
 
-    /// Adds the padding that is requested for such a place.
+    /// Adds the padding that the options request at this place.
     pub(super) fn pad_at(&mut self, place: PadAt) {
         if let Some((_, bytes)) = self.padding.after.filter(|after| after.0 == place) {
             self.nops(bytes as usize);

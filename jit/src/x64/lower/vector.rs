@@ -1,8 +1,7 @@
 //! Selection of vector instructions. TABLE 1 gives the lane operation and the shape, so that one arm serves all shapes.
 //! TABLE 3 names its rows by the width of the *operands'* lanes.
 //!
-//! Vectors need AVX2 in addition to what every function needs, for its broadcasts. Processors with BMI2 nearly always
-//! have it.
+//! Vectors also need AVX2, for its broadcasts. Processors with BMI2 nearly always have it.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -321,7 +320,7 @@ impl Lower<'_, '_> {
             }
     }
 
-    /// Sets the flags by such a test, and returns the condition that is true if the test is.
+    /// Sets the flags by `any_true` or `all_true`, and returns the condition that is true if the result is 1.
     pub(super) fn test_vector(&mut self, value: Value) -> Cond {
         let a = self.func.args(value)[0];
         let Lanes { shape, .. } = self.lanes(value);
