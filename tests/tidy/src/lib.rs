@@ -4,23 +4,23 @@
 //! workspace  packages and their crate roots, from `cargo metadata` (or made up, in tests)
 //! source     a file's text → syntax tree without the items under `cfg(test)`
 //! modules    syntax trees → modules: the names that each defines, imports and takes by glob
-//! resolve    a path in a module → the file that defines what it names
+//! resolve    a path in a module → the file that defines the item that it names
 //! uses       every path in a file: `use`, expression, type, pattern, tokens of a macro
 //! graph      files and edges, strongly connected components, the shortest cycle of one
 //! print      the graph as text
-//! rules      each rule: what breaks it
-//! exceptions what is allowed to, and why: the lists in `exceptions/`
-//! house      the table of layers, and all rules on this repository
+//! rules      each rule, which finds its violations
+//! exceptions violations that are allowed, with reasons: the lists in `exceptions/`
+//! repository the table of layers, and all rules on this repository
 //! ```
 //!
-//! Nothing here depends on the packages it reads, so that `weir-tidy` also runs on a tree that does not compile.
+//! Nothing here depends on the packages it reads, so `weir-tidy` also runs on a tree that does not compile.
 
 pub mod exceptions;
 pub mod finding;
 pub mod graph;
-pub mod house;
 pub mod modules;
 pub mod print;
+pub mod repository;
 pub mod resolve;
 pub mod rules;
 pub mod source;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_tidy::graph::Graph;
-use weir_tidy::house::House;
 use weir_tidy::print;
+use weir_tidy::repository::Repository;
 use weir_tidy::workspace::Workspace;
 
 const HELP: &str = "\
@@ -47,7 +47,7 @@ fn run(arguments: &[&str]) -> Result<String, String> {
         },
     };
     if let ["check"] = arguments {
-        let problems = House::open(workspace)?.problems()?;
+        let problems = Repository::open(workspace)?.problems()?;
         return if problems.is_empty() { Ok("no rule is broken\n".to_owned()) } else { Err(problems.join("\n")) };
     }
     if let ["features", name] = arguments {
@@ -55,7 +55,7 @@ fn run(arguments: &[&str]) -> Result<String, String> {
         return Ok(package.features.iter().map(|feature| format!("{feature}\n")).collect());
     }
     if let ["shrink"] = arguments {
-        return House::open(workspace)?.shrink();
+        return Repository::open(workspace)?.shrink();
     }
     let graph = Graph::read(&workspace)?;
     let file = |name: &str| graph.file(name).ok_or_else(|| format!("no file, or more than one, ends with {name}"));

@@ -459,7 +459,7 @@ fn add_use_paths(tree: &syn::UseTree, path: &mut Path, found: &mut Vec<(Path, Us
     }
 }
 
-/// `self` at the end of a path stands for the path before it.
+/// `self` at the end of a path denotes the path before it.
 fn end_of_use(path: &Path, ident: &syn::Ident, rename: Option<&syn::Ident>) -> (Path, UseEnd) {
     let mut path = path.clone();
     if ident != "self" || path.segments.is_empty() {

@@ -1,4 +1,4 @@
-//! A path in a module → the file that defines what it names, through imports, re-exports and globs.
+//! A path in a module → the file that defines the item that it names, through imports, re-exports and globs.
 
 use crate::modules::{ANY, EXPORTED, FileId, Kind, MACROS, ModuleId, Modules, Path, Spaces, TYPES};
 

@@ -147,7 +147,7 @@ fn a_long_file_is_found() {
 }
 
 #[test]
-fn what_is_left_undone_is_found() {
+fn unfinished_work_is_found() {
     let undone = format!("fn f() {{\n    {}(\"later\")\n}}", ["to", "do!"].concat());
     let findings = words::check([("a.rs", undone.as_str()), ("b.rs", "fn f() { do_it() }")].into_iter());
     assert_eq!(keys(&findings), ["a.rs"]);

@@ -14,7 +14,7 @@ Examples:
   weir app.wasm --verbose input              run a WASI program with two arguments
   weir --stats app.wasm                      print statistics of interpreter and compilers
   weir --invoke add lib.wat 2 3              call an exported function and print its results
-  weir --dir . --dir data::/input app.wasm   let it use this directory, and directory `data` as /input
+  weir --dir . --dir data::/input app.wasm   open this directory, and directory `data` as /input
   weir --env HOME=/ --timeout 10 app.wasm    set a variable; stop after ten seconds
   weir --tier interp --fuel 1000000 app.wasm
   weir --preload lib=lib.wasm app.wasm       link with another module
@@ -26,11 +26,11 @@ Examples:
   weir explore app.wasm --profile-use app.prof --func main --stage asm   show the code that the saved run executed
 
 Exit status: the program's own, or
-  1    the module cannot be read, is malformed, invalid or cannot be linked, or output cannot be written
+  1    the module cannot be read, is malformed or invalid, or cannot be linked; or output cannot be written
   2    wrong usage, or a profile that cannot be read, is malformed, or belongs to another module or version
   130  Ctrl-C
   134  the program trapped, ran out of fuel or time, or exceeded a limit
-  141  a pipe was closed";
+  141  the reader of standard output closed the pipe";
 
 /// A WebAssembly virtual machine that starts in an interpreter and compiles hot functions.
 #[derive(Debug, Parser)]
@@ -93,7 +93,7 @@ pub(crate) struct Run {
     pub module_and_args: Vec<OsString>,
 }
 
-/// The flags of a run that decide what code is compiled.
+/// The flags of a run that affect the compiled code.
 #[derive(Debug, Args)]
 pub(crate) struct CodeFlags {
     #[command(flatten)]
@@ -266,7 +266,7 @@ pub(crate) struct Explore {
     /// Compile the OSR body of this loop instead of the function. LOOP is its number in the function or, such as 0x1e0, its offset
     #[arg(long, value_name = "LOOP", requires = "func")]
     pub osr: Option<String>,
-    /// Compile the baseline code that --tier auto runs before the optimiser's
+    /// Compile the baseline code that --tier auto runs before optimised code
     #[arg(long, conflicts_with_all = ["osr", "no_baseline"])]
     pub baseline: bool,
     #[command(flatten)]
@@ -284,7 +284,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl CodeFlags {
-    /// The engine configuration for these flags. `save`: the run's profile is to be saved.
+    /// The engine configuration for these flags. `save` says whether the run's profile is saved.
     pub fn config(&self, save: bool) -> weir::Config {
         let mut config = self.engine.config();
         config.epoch_interruption(self.timeout.is_some()).keep_profiles(save || self.profile_use.is_some());

@@ -66,7 +66,7 @@ fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     longest_ascending(&once)
 }
 
-/// Of pairs that ascend in their first number, returns the longest sequence that also ascends in the second.
+/// Returns the longest sequence of these pairs that also ascends in the second number. The pairs ascend in the first.
 fn longest_ascending(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The last element of the best sequence of each length, and the predecessor of each pair in its best sequence.
     let mut last: Vec<usize> = Vec::new();

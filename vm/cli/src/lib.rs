@@ -14,7 +14,7 @@ mod run;
 mod script;
 mod stats;
 mod validate;
-mod world;
+mod wasi_context;
 
 use args::{Command, Weir};
 use clap::Parser;

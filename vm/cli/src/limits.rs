@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::time::Duration;
 use weir::{Engine, Error, ResourceLimiter, Trap};
 
-/// How long a program may continue after its time limit. Guest code stops at its next loop iteration or call; a
+/// The time that a program may continue after its time limit. Guest code stops at its next loop iteration or call; a
 /// blocking host function, such as a read of standard input, does not.
 const GRACE: Duration = Duration::from_millis(500);
 

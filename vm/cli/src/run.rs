@@ -3,7 +3,7 @@
 use crate::args::{ProfileKind, Run};
 use crate::failure::{Done, Failure};
 use crate::limits::MemoryBudget;
-use crate::{invoke, limits, profile, stats, world};
+use crate::{invoke, limits, profile, stats, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -58,7 +58,7 @@ fn run_here(args: &Run, started: Instant) -> Done {
     let mut linker = Linker::new(&engine);
     weir_wasi::add_to_linker(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
     let memory = MemoryBudget::new(args.max_memory.unwrap_or(usize::MAX));
-    let host = Host { wasi: world::context(args, path, guest_args)?, memory };
+    let host = Host { wasi: wasi_context::context(args, path, guest_args)?, memory };
     let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;
     store.limiter(|host| &mut host.memory);
     if let Some(fuel) = args.code.engine.fuel {

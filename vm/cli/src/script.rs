@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use weir::{Engine, Error};
 
-/// Runs every script and prints what fails, one line each, and a line of counts per script.
+/// Runs every script and prints each failing directive in a line, and a line of counts per script.
 pub(crate) fn run(args: &Wast) -> Done {
     let engine = Engine::new(&args.engine.config()).map_err(Failure::of_engine)?;
     let mut out = std::io::stdout().lock();

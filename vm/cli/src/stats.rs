@@ -116,7 +116,7 @@ const TRAPS: (&str, StatUnit, &str) = ("traps", StatUnit::Count, "1 if the run e
 const PEAK_MEMORY: (&str, StatUnit, &str) =
     ("peak_memory", StatUnit::Bytes, "The peak memory of the process. `null` where the system does not report it.");
 
-/// Returns the declarations of what `--stats=json` prints, in its order, each group and list before its parts.
+/// Returns the declarations of the statistics that `--stats=json` prints, in its order, each group and list before its parts.
 pub fn statistics() -> Vec<StatDeclaration> {
     let of_run = |(name, unit, about): (&str, StatUnit, &'static str)| StatDeclaration { name: name.to_owned(), unit, about };
     let mut list = vec![of_run(WALL)];

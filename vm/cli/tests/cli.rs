@@ -1,4 +1,4 @@
-//! The built `weir`: exit statuses, what it prints and where.
+//! The built `weir`: exit statuses, and the output on each stream.
 
 mod common;
 

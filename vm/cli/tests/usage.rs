@@ -1,4 +1,4 @@
-//! The built `weir` used wrongly, or on a host or in a build that lacks what is requested; and used as the documents say.
+//! The built `weir` used wrongly, or on a host or in a build that lacks a requested tier; and used as the documents say.
 
 mod common;
 
@@ -12,7 +12,7 @@ const ADD: &str = r#"(module
     (func (export "forever") (loop $l (br $l))))"#;
 
 #[test]
-fn what_is_no_module_is_told_so() {
+fn files_that_are_no_modules_are_errors() {
     let neither = "neither a binary module, which begins with `\\0asm`, nor one in the text format";
     assert_fails(&weir([file("prose.txt", "hello world")]), 1, &["prose.txt", neither, "expected `(`"]);
     assert_fails(&weir([file("nothing.wasm", "")]), 1, &["nothing.wasm", neither]);

@@ -1,6 +1,6 @@
 //! Selects the engine that makes code, from the settings, the build and the host.
 
-use super::alone::Alone;
+use super::interpreter_only::InterpreterOnly;
 use super::native;
 #[cfg(feature = "jit")]
 use super::ssa::Evaluator;
@@ -19,8 +19,8 @@ pub(crate) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<d
         return Err(Error::new(missing));
     }
     match config.tier {
-        Tier::Interpreter => Ok(Box::new(Alone::new(config))),
-        Tier::Auto if !native::AVAILABLE => Ok(Box::new(Alone::new(config))),
+        Tier::Interpreter => Ok(Box::new(InterpreterOnly::new(config))),
+        Tier::Auto if !native::AVAILABLE => Ok(Box::new(InterpreterOnly::new(config))),
         Tier::Auto | Tier::Native | Tier::Cranelift | Tier::Baseline => native::engines(config, quiescence),
         #[cfg(feature = "jit")]
         Tier::Ssa => Ok(Box::new(Evaluator::new(config))),
@@ -29,8 +29,8 @@ pub(crate) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<d
     }
 }
 
-/// Returns what a tier needs and this build or host lacks. `has_processor` says whether the processor executes the code
-/// of the native back end. [`Tier::Auto`] uses what is available.
+/// Returns an error if this build or host lacks something that a tier needs. `has_processor` says whether the processor
+/// executes the code of the native back end. [`Tier::Auto`] uses whatever is available.
 fn missing(tier: Tier, allocator: Allocator, has_processor: impl Fn() -> bool) -> Option<Unavailable> {
     let regalloc2 = allocator == Allocator::Regalloc2 && !cfg!(feature = "regalloc2");
     match tier {

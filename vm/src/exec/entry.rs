@@ -36,7 +36,7 @@ pub(crate) unsafe fn invoke<R>(
     write: impl FnOnce(*mut u64),
     read: impl FnOnce(*mut u64) -> R,
 ) -> Result<R, Error> {
-    // SAFETY: the caller's promise; the invocation restores what the guest may leave changed.
+    // SAFETY: the caller's promise; the invocation restores the state that the guest may change.
     unsafe {
         let _invocation = Invocation::begin(store)?;
         let stack = &raw mut (*(*store).stack).ctx;

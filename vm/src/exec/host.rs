@@ -34,7 +34,7 @@ pub(crate) fn host_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
 /// Implements [`HostCtx::call`](weir_contract::HostCtx::call); `host` is the context of a host function whose closure
 /// is an `F`.
 pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
-    // SAFETY: the caller's promise. The host function and what it calls may change anything in the store but these
+    // SAFETY: the caller's promise. The host function and its callees may change anything in the store, but not these
     // locals.
     unsafe {
         let host = &*host.cast::<HostRecord>();

@@ -1,10 +1,11 @@
-//! Calls between Rust and the guest, instances, and the choice of engines. This layer knows all engines; none knows another.
+//! Calls between Rust and the guest, instances, and the choice of engines. This layer depends on all engines; no engine depends
+//! on another.
 
-mod alone;
 pub(crate) mod engines;
 pub(crate) mod entry;
 pub(crate) mod host;
 pub(crate) mod instantiate;
+mod interpreter_only;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 mod native;
 #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = false;
 
-/// Whether this processor executes what the native back end emits.
+/// Whether this processor executes the code of the native back end.
 pub(super) fn has_processor() -> bool {
     false
 }

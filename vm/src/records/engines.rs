@@ -1,6 +1,6 @@
 //! The trait through which the records and the interpreter use the engine that makes code.
 //!
-//! It has three implementations: `tier` compiles, `exec::ssa` evaluates SSA, `exec::alone` does neither.
+//! It has three implementations: `tier` compiles, `exec::ssa` evaluates SSA, `exec::interpreter_only` does neither.
 //! `exec::engines` chooses one. All arguments are contexts and plain values, so that this file depends on no record.
 //!
 //! None of it is used in a call between engines, which reads [`FuncCode`](crate::records::func_code::FuncCode).

@@ -1,6 +1,6 @@
 //! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
 
-use super::spare::Spare;
+use super::pool::Pool;
 use crate::records::limiter::Limiter;
 use crate::sys::mapping::{Access, Mapping, page_size};
 use crate::{Error, Result};
@@ -121,7 +121,7 @@ struct Reservation {
 /// Reservations of an engine's dropped memories with guard regions, all zero where accessible. The next memory of the
 /// same size reuses one without system calls.
 #[derive(Debug, Default)]
-pub(crate) struct Reservations(Spare<Reservation, KEPT_RESERVATIONS>);
+pub(crate) struct Reservations(Pool<Reservation, KEPT_RESERVATIONS>);
 
 /// Maximum number of kept reservations.
 const KEPT_RESERVATIONS: usize = 16;

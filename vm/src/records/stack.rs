@@ -1,6 +1,6 @@
 //! A stack: the value stack that holds interpreted frames, and the limits of the native stack beside it.
 
-use super::spare::Spare;
+use super::pool::Pool;
 use crate::Result;
 use crate::records::error::Context;
 use crate::sys::mapping::Mapping;
@@ -25,9 +25,9 @@ pub(crate) struct StackRecord {
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     /// One that keeps all its memory: returning memory to the system costs more than all other work here.
-    whole: Spare<Mapping, 1>,
+    whole: Pool<Mapping, 1>,
     /// Some that keep [`KEPT_BYTES`] of theirs.
-    trimmed: Spare<Mapping, KEPT_STACKS>,
+    trimmed: Pool<Mapping, KEPT_STACKS>,
 }
 
 /// Maximum number of trimmed stacks.

@@ -260,7 +260,7 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
     }
 }
 
-/// Why an evaluation stopped, and at which instruction.
+/// The reason why an evaluation stopped, and the instruction.
 struct Stopped {
     why: Failure,
     pc: u32,

@@ -8,20 +8,20 @@ use crate::records::stats::Stats;
 use std::any::Any;
 use weir_contract::InstanceCtx;
 
-/// Makes no code. Begins the profiles of functions if the settings ask for them.
+/// Makes no code. Begins the profiles of functions if the settings require them.
 #[derive(Debug)]
-pub(super) struct Alone {
+pub(super) struct InterpreterOnly {
     profiles: bool,
 }
 
-impl Alone {
+impl InterpreterOnly {
     /// Creates the engine for these settings.
-    pub fn new(config: &Config) -> Alone {
-        Alone { profiles: config.profiles() }
+    pub fn new(config: &Config) -> InterpreterOnly {
+        InterpreterOnly { profiles: config.profiles() }
     }
 }
 
-impl Engines for Alone {
+impl Engines for InterpreterOnly {
     fn module_state(&self) -> Box<dyn Any + Send + Sync> {
         Box::new(())
     }

@@ -12,13 +12,13 @@ use crate::workspace::{self, Files, Package, Workspace};
 
 /// The layers, from the bottom to the top.
 pub const LAYERS: &[Layer] = &[
-    // From bytes to modules; it knows nothing of execution.
+    // From bytes to modules, without execution.
     Layer { name: "bytecode", places: &["bytecode/src/"], uses: &[] },
     // The interface between interpreter, compiled code and runtime.
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
-    // The compiler; it knows nothing of the virtual machine.
+    // The compiler, which does not depend on the virtual machine.
     Layer { name: "jit::containers", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs"], uses: &[] },
-    // It knows neither SSA nor machine code.
+    // Independent of SSA and of machine code.
     Layer { name: "jit::graph", places: &["jit/src/graph/"], uses: &[] },
     Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::containers"] },
     Layer {
@@ -41,9 +41,9 @@ pub const LAYERS: &[Layer] = &[
         places: &["jit/src/opt/"],
         uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
     },
-    // It knows no opcodes.
+    // Independent of opcodes.
     Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::containers", "jit::graph"] },
-    // It knows no processor.
+    // Independent of the processor.
     Layer {
         name: "jit::mir",
         places: &["jit/src/mir/"],
@@ -218,7 +218,7 @@ const CHECKERS: &[&str] = &[
 const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 
 /// This repository.
-pub struct House {
+pub struct Repository {
     root: PathBuf,
     packages: Vec<Package>,
     graph: Graph,
@@ -229,18 +229,18 @@ pub struct House {
 /// The findings of a rule, with the file in `exceptions/` that lists those that are allowed.
 type Found = (&'static str, Vec<Finding>);
 
-impl House {
+impl Repository {
     /// Reads the repository.
     ///
     /// # Errors
     ///
     /// A message, if the workspace is not on disk or a file cannot be read or parsed.
-    pub fn open(workspace: Workspace) -> Result<House, String> {
+    pub fn open(workspace: Workspace) -> Result<Repository, String> {
         let Files::Disk(root) = &workspace.files else { return Err("the repository is not on a disk".to_owned()) };
         let (root, graph) = (root.clone(), Graph::read(&workspace)?);
         let mut texts = BTreeMap::new();
         read_texts(&root, "", &mut texts)?;
-        Ok(House { root, packages: workspace.packages, graph, texts })
+        Ok(Repository { root, packages: workspace.packages, graph, texts })
     }
 
     /// All problems: everything that breaks a rule.
