@@ -4,7 +4,7 @@
 //! cargo run --release -p weir-bytecode --example side_tables -- FILE.wasm…
 //! ```
 //!
-//! Prints for each file how many functions and branch entries it has. The exit code is 1 if a table is wrong.
+//! Prints, for each file, its numbers of functions and branch entries. The exit code is 1 if a table is wrong.
 
 use std::process::ExitCode;
 use weir_bytecode::{validate, verify};

@@ -1,4 +1,4 @@
-//! The bodies of functions, with what validation found out about them.
+//! The bodies of functions, with the results of their validation.
 
 use crate::sidetable::{BranchEntry, LoopInfo, Segment};
 use crate::types::ValType;

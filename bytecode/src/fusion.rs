@@ -47,7 +47,7 @@ superinstructions! {
     GetConst = 0xD9, LocalGet;
     /// A local, before an instruction on [pairs](pairs) whose other operand is on the stack.
     TopGet = 0xDA, LocalGet;
-    /// An i32 constant likewise.
+    /// The same for an i32 constant.
     TopConst = 0xDB, I32Const;
     /// `i32.load` from the address in a local; like the next ones, of memory 0 at an offset of one byte.
     GetI32Load = 0xDC, LocalGet;
@@ -124,7 +124,7 @@ pub const fn pairs(byte: u8) -> bool {
     PAIRS[byte as usize]
 }
 
-/// A byte to replace: its offset in the module, and by what.
+/// A byte to replace: its offset in the module, and the new byte.
 pub(crate) type Patch = (u32, u8);
 
 /// The role that an instruction may have in a superinstruction.
@@ -216,7 +216,8 @@ const UNPAIRED: [(Opcode, Opcode); 5] = [
     (Opcode::F64Min, Opcode::F64Copysign),
 ];
 
-// The roles by ranges of opcodes have the operands that TABLE 1 says, and no instruction on two numbers is left out unnoticed.
+// The roles, which are given by ranges of opcodes, have the operands that TABLE 1 gives. Every instruction on two numbers has a
+// role or is in `UNPAIRED`.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {
@@ -299,7 +300,7 @@ pub(crate) struct Fusion {
     /// Role and offset of the previous instruction.
     before: Role,
     pc: u32,
-    /// Number of consecutive blocks without parameters and results, and where the last one ends.
+    /// Number of consecutive blocks without parameters and results, and the end of the last one.
     blocks: u32,
     blocks_end: u32,
 }
@@ -367,7 +368,7 @@ impl Fusion {
         self.blocks = if self.blocks_end == pc { self.blocks + 1 } else { 1 };
         self.blocks_end = pc + 2;
         if self.blocks.is_multiple_of(16) {
-            // Of these sixteen twelve are found as fours already.
+            // Of these sixteen blocks, the first twelve are patches of four already.
             self.patches.truncate(self.patches.len() - 3);
             self.patches.push((pc - 2 * 15, Fused::Blocks16 as u8));
         } else if self.blocks.is_multiple_of(4) {

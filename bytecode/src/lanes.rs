@@ -4,7 +4,7 @@
 /// The division of a vector into lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
-    /// Not at all: 128 bits.
+    /// No division: 128 bits.
     V128,
     /// 16 integers of 8 bits.
     I8x16,

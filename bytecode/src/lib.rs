@@ -1,10 +1,9 @@
-//! From WebAssembly bytes to a validated [`Module`] with side tables. This crate knows nothing of execution.
+//! From WebAssembly bytes to a validated [`Module`] with side tables. This crate does not execute them.
 //!
-//! [`validate::parse`] reads a module; [`opcodes`] is TABLE 1, [`lanes`] the operations on vectors that it names;
-//! [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, [`mod@print`]
-//! shows it;
-//! [`semantics`] holds the one meaning of every numeric instruction, which the interpreter, constant folding and the IR
-//! evaluator call.
+//! [`validate::parse`] reads a module. [`opcodes`] is TABLE 1, and [`lanes`] has the operations on vectors that it names.
+//! [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, and
+//! [`mod@print`] shows it. [`semantics`] holds the only definition of every numeric instruction, which the interpreter,
+//! constant folding and the IR evaluator call.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new opcode, class or lane operation must be named by the compiler")]
 

@@ -1,4 +1,4 @@
-//! TABLE 1: every instruction that Weir knows, one row each. The enum, the decoder's map, the mnemonics, the
+//! TABLE 1: every instruction that Weir supports, one row each. The enum, the decoder's map, the mnemonics, the
 //! immediates' shapes, the effects on the operand stack and the operations on lanes all derive from it.
 //!
 //! A row is `Name, code, "mnemonic", Immediates, effect, lanes`; no column has a default.

@@ -6,9 +6,9 @@
 //! Integers are `i32` and `i64`, comparisons return an `i32` of 0 or 1, and functions that may trap return a `Result`.
 //! A *slot* is 8 bytes: i32 and f32 are its low half, and results have a zero upper half.
 //!
-//! NaNs: `abs`, `neg`, `copysign`, the reinterpretations, loads and stores move bits and keep signalling NaNs; every other
-//! operation that makes a float from a float makes a quiet NaN. `+ - * /` and `sqrt` leave that to the processor;
-//! rounding, `min` and `max` go through library code or comparisons, which need not quiet, so they do it by hand.
+//! NaNs: `abs`, `neg`, `copysign`, the reinterpretations, loads and stores move bits and keep signalling NaNs. Every other
+//! operation that makes a float from a float makes a quiet NaN. `+ - * /` and `sqrt` leave that to the processor; rounding, `min`
+//! and `max` go through library code or comparisons, which need not quiet, so they do it by hand.
 
 pub mod nan;
 pub mod vector;
@@ -351,8 +351,8 @@ pub const fn access(op: Opcode) -> Option<Access> {
 }
 
 impl Access {
-    /// The slot that a load makes of `raw`, the bytes at the address as a little-endian number. Bits of `raw` above the
-    /// access's width don't matter.
+    /// The slot that a load makes from `raw`, the bytes at the address as a little-endian number. Bits of `raw` above the
+    /// access's width have no effect.
     #[inline(always)]
     pub const fn extend(self, raw: u64) -> u64 {
         let unused = 64 - 8 * self.width;

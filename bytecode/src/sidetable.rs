@@ -1,13 +1,17 @@
 //! Side tables, which validation writes for the engines: targets of branches, locals that loops assign, costs of
 //! segments.
 //!
-//! Every branch of a body owns entries in `branches`, in the order in which the body's bytes hold them: one for
-//! `br`, `br_if`, `br_on_null`, `br_on_non_null`, `if` (taken when the condition is false: to the `else` arm or past `end`) and `else` (from the
-//! end of the first arm past `end`), and n + 1 for `br_table` with n labels, the default last. A `loop` owns one
-//! too, which is not a branch: its `pc` holds the loop's index in `loops`, its `drop` the work of an iteration (about how many bytes
-//! it executes, inner loops excluded, at least 1), its other fields are 0. The interpreter carries `stp`, the index of the next entry,
-//! along with its pc: straight-line code passes an instruction's entries by adding their number, a taken branch loads the target's
-//! `stp` from the entry.
+//! Every branch of a body owns entries in `branches`, in the order of the body's bytes:
+//!
+//! - `br`, `br_if`, `br_on_null` and `br_on_non_null` own one.
+//! - `if` owns one, taken when the condition is false, to the `else` arm or past `end`.
+//! - `else` owns one, from the end of the first arm past `end`.
+//! - `br_table` with n labels owns n + 1, the default last.
+//! - `loop` owns one that is not a branch. Its `pc` is the loop's index in `loops`, and its `drop` the work of an iteration: an
+//!   estimate of the bytes that it executes, inner loops excluded, at least 1. The other fields are 0.
+//!
+//! The interpreter carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
+//! entries by adding their number, and a taken branch loads the target's `stp` from the entry.
 //!
 //! Branches in dead code own entries as well (their target is the pc of the branch itself, `stp` its first entry), so
 //! that the count needs no reachability. A `loop` in dead code has its [`LoopInfo`], with a meaningless height and
@@ -18,9 +22,9 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct BranchEntry {
-    /// Byte offset in the module of the first instruction at the target: after the `end` of a block or `if`, at
-    /// the `loop` opcode *itself* for a back edge (the interpreter counts the iteration in the handler of `loop`), at the body's
-    /// final `end` for the function's own label.
+    /// Byte offset in the module of the first instruction at the target. It is after the `end` of a block or `if`, and at the
+    /// body's final `end` for the function's own label. A back edge leads to the `loop` opcode *itself*, whose handler in the
+    /// interpreter counts the iteration.
     pub pc: u32,
     /// The target's `stp`.
     pub stp: u32,

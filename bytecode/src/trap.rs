@@ -2,7 +2,7 @@
 
 macro_rules! traps {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $message:literal;)*) => {
-        /// Why execution ended abnormally. Discriminants are stable: compiled code and trap tables hold them.
+        /// The reason for an abnormal end of execution. Discriminants are stable: compiled code and trap tables hold them.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
         pub enum Trap {

@@ -99,7 +99,7 @@ impl ValType {
     /// The reference type.
     ///
     /// # Panics
-    /// It is none.
+    /// It is not a reference type.
     pub fn unwrap_ref(&self) -> &RefType {
         self.as_ref().unwrap_or_else(|| panic!("expected a reference type, found {self}"))
     }

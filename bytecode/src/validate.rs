@@ -2,20 +2,20 @@
 //!
 //! wasmparser does the work: its parser divides the file into sections, and its validator checks them. `sections`
 //! converts the result to plain data; `bodies` drives the validator over each function, instruction by instruction, and
-//! `builder` observes it to write the side table. Whatever this crate reads a second time (immediates of branches,
-//! local indices) it reads after the validator, from bytes known to be well formed.
+//! `builder` observes it to write the side table. This crate reads some immediates a second time (those of branches,
+//! local indices). It does so after the validator, from bytes known to be well formed.
 //!
 //! ```text
 //! invalid, options, convert                 the error, the features, wasmparser's types as plain types
-//! code        what validating a body needs of its module
+//! code        the parts of a module that validating a body needs
 //! builder     the side table of a body        (code)
 //! bodies      bodies, one or all              (code, builder)
 //! sections    all but the bodies              (convert, module)
 //! ```
 //!
-//! On one core it is 0.65 to 0.7 times as fast as validation alone (PHP, esbuild), and the side table takes 1.3 to 1.4 times the
-//! machine instructions; [superinstructions](crate::fusion) add a tenth to the time.
-//! Bodies do not depend on each other, so `bodies` validates them on several threads, or each when it is first needed.
+//! With the side table, validation executes 1.3 to 1.4 times as many machine instructions as alone, and on one core it has 0.65
+//! to 0.7 of the speed (PHP, esbuild). [Superinstructions](crate::fusion) add a tenth to the time. Bodies do not depend on each
+//! other, so `bodies` validates them on several threads, or each when it is first needed.
 
 pub(crate) mod bodies;
 mod builder;
@@ -42,7 +42,7 @@ use wasmparser::{Parser, ValidPayload, Validator, ValidatorResources};
 /// Decodes and validates a module from its own private bytes, on this thread.
 ///
 /// # Errors
-/// The first thing that is malformed, invalid or not supported.
+/// The first item that is malformed, invalid or not supported.
 pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
     parse_with(bytes, Options::default())
 }
@@ -50,7 +50,7 @@ pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
 /// Decodes and validates a module from its own private bytes.
 ///
 /// # Errors
-/// The first thing that is malformed, invalid or not supported; bodies that are left for later are not looked at.
+/// The first item that is malformed, invalid or not supported. Bodies that are left for later are not examined.
 #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's payloads, and it has validated them")]
 pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
@@ -80,8 +80,8 @@ pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidM
     }
 }
 
-/// Whether the bytes can be decoded as a module, valid or not. Where this is so, a refusal by [`parse`] means that the
-/// module is invalid or needs a proposal that Weir lacks; where it is not, the module is malformed.
+/// Whether the bytes can be decoded as a module, valid or not. If so, a refusal by [`parse`] means that the module is
+/// invalid or needs a proposal that Weir lacks. Otherwise the module is malformed.
 pub fn is_well_formed(bytes: &[u8]) -> bool {
     well_formed::check(bytes, FEATURES)
 }

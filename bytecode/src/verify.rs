@@ -23,7 +23,7 @@ use std::fmt::Debug;
 /// than this for each byte of the body.
 const SET_MEMBERS_PER_BYTE: u64 = 4;
 
-/// A part of a side table that is not what the body's instructions give.
+/// A part of a side table that differs from the one derived from the body's instructions.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at {pc:#x}: {what} is {found}, expected {expected}")]
 pub struct Fault {
@@ -54,7 +54,7 @@ pub fn side_table(module: &Module, func: u32, body: &FuncBody) -> Result<(), Fau
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Place {
     pc: u32,
-    /// How many entries the instructions before it own.
+    /// The number of entries that the instructions before it own.
     stp: u32,
 }
 
@@ -110,12 +110,12 @@ struct Verifier<'m> {
     body: &'m FuncBody,
     ty: &'m FuncType,
     blocks: Vec<Places>,
-    /// How many of `blocks` have been opened.
+    /// The number of `blocks` that have been opened.
     opened: usize,
     /// The blocks that are open, those in dead code included.
     open: Vec<usize>,
     walk: Walk<'m>,
-    /// How many entries the instructions so far own.
+    /// The number of entries that the instructions so far own.
     stp: usize,
     loops: Loops,
     segments: Segments,
@@ -127,7 +127,7 @@ struct Verifier<'m> {
 /// The loops so far.
 #[derive(Default)]
 struct Loops {
-    /// How many.
+    /// Their number.
     count: usize,
     /// Those that are open, each with its index among the blocks.
     open: Vec<(usize, usize)>,
@@ -247,7 +247,7 @@ impl<'m> Verifier<'m> {
         BranchEntry { pc: target.pc, stp: target.stp, keep: keep as u32, drop: drop as u32 }
     }
 
-    /// Verifies the loop that the instruction opens, but for what it assigns.
+    /// Verifies the loop that the instruction opens, except the locals that it assigns.
     fn begin_loop(&mut self, instr: &Instr<'_>) -> Result<(), Fault> {
         let index = self.loops.count;
         let found = self.body.loops.get(index);
@@ -292,7 +292,7 @@ impl<'m> Verifier<'m> {
         }
     }
 
-    /// Verifies what only the whole body decides.
+    /// Verifies the parts that depend on the whole body.
     fn finish(mut self) -> Result<(), Fault> {
         let (body, end) = (self.body, self.body.end - 1);
         same(end, "the number of entries", self.stp, body.branches.len())?;
@@ -309,7 +309,7 @@ impl<'m> Verifier<'m> {
             same(expected.pc, "the segment", expected, found)?;
         }
         same(end, "the number of segments", self.segments.done.len(), body.segments.len())?;
-        // The results are on the stack at the end, also where only branches or nothing at all gets there.
+        // The results are on the stack at the end, even if only branches reach it or nothing does.
         same(end, "the most operands", self.max_operands.max(self.ty.results.len()), body.max_operands as usize)?;
         same(end, "whether a function with vectors is wide", true, body.wide || !self.vectors)?;
         self.work(end, body.work)
@@ -354,7 +354,7 @@ impl Segments {
         }
     }
 
-    /// Decides whether a segment begins after the instruction; `falls_out` is whether it ends a loop whose body falls through.
+    /// Decides whether a segment begins after the instruction; `falls_out` says whether it ends a loop whose body falls through.
     fn after(&mut self, control: Option<Control>, falls_out: bool) {
         self.starts = match control {
             Some(Control::If | Control::Else | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull) => true,

@@ -185,7 +185,7 @@ struct Types<'m, 'i> {
 }
 
 impl Types<'_, '_> {
-    /// Whether operands of the types `found` are what the instruction takes. Of two references, nothing but that they are.
+    /// Whether the instruction takes operands of the types `found`. Any reference is taken for any other.
     fn accept(&self, expected: &[StackType], found: &[ValType]) -> bool {
         expected.iter().zip(found).all(|(&expected, found)| {
             if matches!(expected, StackType::Any | StackType::Reference) {

@@ -1,4 +1,4 @@
-//! The walk for types ([`weir_bytecode::walk`]) finds the operands that a validator does, before every instruction that is not
+//! The walk for types ([`weir_bytecode::walk`]) finds the same operands as a validator, before every instruction that is not
 //! dead, and so proves TABLE 1's effects: in the modules of the specification's suite, which hold every instruction.
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,7 +12,7 @@ use weir_bytecode::validate::{Options, parse_with};
 use weir_bytecode::walk::Walk;
 use weir_bytecode::{Instrs, Opcode, ValType};
 
-/// A type as both sides can say it: of references, only that they are.
+/// A letter for a type, which both sides can determine: all references have the same one.
 fn letter(ty: ValType) -> char {
     match ty {
         ValType::I32 => 'i',
@@ -55,10 +55,10 @@ fn modules(script: &str) -> Vec<Vec<u8>> {
 /// The result of comparing the walk with the validator.
 #[derive(Default)]
 struct Seen {
-    /// Live instructions, and how many.
+    /// The opcodes of live instructions, and the number of these instructions.
     opcodes: HashSet<Opcode>,
     live: usize,
-    /// Instructions whose effect is not what the validator finds, each with the first place.
+    /// Instructions whose effect differs from the one that the validator finds, each with the first place.
     wrong: BTreeMap<&'static str, String>,
 }
 
@@ -76,7 +76,7 @@ fn walked(walk: &Walk<'_>) -> Option<String> {
     (walk.is_live() && !walk.blocks.is_empty()).then(|| walk.operands.iter().map(|&ty| letter(ty)).collect())
 }
 
-/// Lets the walk go on from what the validator finds, so that one wrong effect does not hide others.
+/// Replaces the operands of the walk by those that the validator finds, so that one wrong effect does not hide others.
 fn correct(walk: &mut Walk<'_>, theirs: &str) {
     let types = [ValType::I32, ValType::I64, ValType::F32, ValType::F64, ValType::V128, ValType::FUNCREF];
     walk.operands = theirs.chars().map(|wanted| types.into_iter().find(|&ty| letter(ty) == wanted).expect("a type")).collect();

@@ -45,7 +45,7 @@ const fn of_number(op: Opcode) -> Option<Floats> {
     }
 }
 
-/// Returns whether the instruction gives a float that is moved, has another sign, or is that of an integer.
+/// Returns whether the instruction gives a float that is copied, possibly with another sign, or converted from an integer.
 const fn makes_no_nan(op: Opcode) -> bool {
     use Opcode as O;
     let of_f32 = matches!(

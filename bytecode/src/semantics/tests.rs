@@ -1,4 +1,4 @@
-//! Edge cases of the numeric instructions, and that none is missing.
+//! Edge cases of the numeric instructions, and a test that none is missing.
 
 use super::*;
 use crate::opcodes::{Immediates, Signature};
@@ -6,7 +6,7 @@ use crate::opcodes::{Immediates, Signature};
 const SNAN32: u32 = 0x7FA0_1234;
 const SNAN64: u64 = 0xFFF4_0000_0000_0ABC;
 
-/// The numeric instructions: those with operands and a fixed signature in which no vector is.
+/// The numeric instructions: those with operands and a fixed signature without vectors.
 fn numeric(op: Opcode) -> Option<Signature> {
     let vector = |ty: &ValType| *ty == ValType::V128;
     op.signature()

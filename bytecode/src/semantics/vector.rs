@@ -1,7 +1,7 @@
-//! The one meaning of every vector instruction, as the parent module has it for numbers.
+//! The only definition of every vector instruction, as the parent module has it for numbers.
 //!
-//! A v128 is a `u128` whose lowest bits are lane 0. Instructions take it as an array of lanes, the type saying how they
-//! see it: `I8x16` is signed, `U8x16` unsigned.
+//! A v128 is a `u128` whose lowest bits are lane 0. Instructions take it as an array of lanes, whose type gives the
+//! interpretation: `I8x16` is signed, `U8x16` unsigned.
 //!
 //! # Relaxed instructions
 //!
@@ -155,7 +155,7 @@ macro_rules! for_each_vector {
             I64x2Add, i64x2_add, (a: I64x2, b: I64x2) -> I64x2, zip(a, b, i64::wrapping_add);
             I64x2Sub, i64x2_sub, (a: I64x2, b: I64x2) -> I64x2, zip(a, b, i64::wrapping_sub);
             I64x2Mul, i64x2_mul, (a: I64x2, b: I64x2) -> I64x2, zip(a, b, i64::wrapping_mul);
-            // Integers of one width made of another
+            // Integers of one width made from another
             I8x16NarrowI16x8S, i8x16_narrow_i16x8_s, (a: I16x8, b: I16x8) -> I8x16, concat(a, b, |a| a.clamp(-128, 127) as i8);
             I8x16NarrowI16x8U, i8x16_narrow_i16x8_u, (a: I16x8, b: I16x8) -> U8x16, concat(a, b, |a| a.clamp(0, 255) as u8);
             I16x8ExtaddPairwiseI8x16S, i16x8_extadd_pairwise_i8x16_s, (a: I8x16) -> I16x8,

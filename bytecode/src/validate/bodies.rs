@@ -18,7 +18,7 @@ use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAlloc
 /// hundredth of this.
 const MAX_LOCALS: usize = 10_000_000;
 
-/// Minimum bytes of code for each thread: validating them takes some 30 times as long as starting the thread.
+/// Minimum bytes of code for each thread: validating them takes about 30 times as long as starting the thread.
 const BYTES_PER_THREAD: usize = 256 << 10;
 
 /// Bytes of code that a thread takes at a time: few enough that all threads finish together, enough that the cost of
@@ -76,7 +76,7 @@ pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], options: Opti
     Ok(Validated { bodies: bodies.into(), foreign_tail_calls, patches })
 }
 
-/// Where each batch of bodies ends.
+/// The ends of the batches of bodies.
 fn batches(ranges: &[Range<u32>]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut bytes = 0;

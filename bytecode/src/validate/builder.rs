@@ -1,7 +1,7 @@
 //! Writes the side table of one body, in one pass over its instructions as they are validated.
 //!
-//! A forward branch doesn't know its target yet: its entry's `pc` links it to the label's other open entries, until the
-//! label's `end` fills them all in.
+//! The target of a forward branch is not known yet: its entry's `pc` links it to the label's other open entries, until
+//! the label's `end` fills them all in.
 //!
 //! Code is *dead* between an instruction that never falls through and the next `else` or `end` of the same block. The
 //! validator's operand heights have no meaning there, and the code is never executed: it costs no fuel, writes no local
@@ -108,7 +108,7 @@ impl Class {
     }
 }
 
-// All instructions with prefix 0xFC are plain, and those with prefix 0xFD are plain but for making their function wide.
+// All instructions with prefix 0xFC are plain, and those with prefix 0xFD are plain, except that they make their function wide.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {
@@ -141,7 +141,7 @@ pub(super) struct Step {
 /// The side table under construction. Its memory is reused from body to body.
 #[derive(Default)]
 pub(super) struct Builder {
-    /// Whether some tail call seen so far, in whichever body, may leave the instance.
+    /// Whether some tail call seen so far, in any body, may leave the instance.
     pub foreign_tail_calls: bool,
     branches: Vec<BranchEntry>,
     loops: Vec<LoopInfo>,
@@ -165,7 +165,7 @@ pub(super) struct Builder {
     set: Vec<u32>,
     /// For each local the id of an open loop that has it in its part of `writes`, or of one that is closed.
     writers: Vec<u32>,
-    /// Id of the last loop, of whichever body. There are fewer than 2³¹, as each takes three bytes.
+    /// Id of the last loop in any body. There are fewer than 2³¹, as each takes three bytes.
     last_loop_id: u32,
     /// Remaining number of members that the exact local sets of this body may have.
     set_budget: usize,
@@ -200,7 +200,7 @@ struct OpenLoop {
     id: u32,
     /// The index of its label.
     label: usize,
-    /// Where its part of [`Builder::writes`] begins.
+    /// The beginning of its part of [`Builder::writes`].
     writes: usize,
     around: Around,
 }

@@ -1,12 +1,12 @@
-//! Why bytes are not a module.
+//! The error for bytes that are not a module.
 
-/// Why bytes are not a module that Weir can run.
+/// The reason why bytes are not a module that Weir can run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message} (at offset {offset:#x})")]
 pub struct InvalidModule {
     /// A description of the error, with the expected and the actual form.
     pub message: String,
-    /// Where, in bytes from the start of the module.
+    /// The position of the error, in bytes from the start of the module.
     pub offset: usize,
 }
 
@@ -20,7 +20,7 @@ impl InvalidModule {
 impl From<wasmparser::Error> for InvalidModule {
     fn from(error: wasmparser::Error) -> InvalidModule {
         let message = match error.missing_wasm_feature() {
-            // One line, whatever is shown in it.
+            // The message becomes one line, also if it shows text of several lines.
             None => error.message().split_whitespace().collect::<Vec<_>>().join(" "),
             Some(feature) => {
                 let names: Vec<String> = feature.iter_names().map(|(name, _)| name.to_lowercase().replace('_', " ")).collect();

@@ -1,4 +1,4 @@
-//! Validated sections as plain data. Everything but function bodies, which are [`super::bodies`]'s.
+//! Validated sections as plain data, except function bodies, which [`super::bodies`] handles.
 
 use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;

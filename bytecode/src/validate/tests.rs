@@ -1,4 +1,4 @@
-//! Exact side tables of small modules, sections as plain data, and that no input panics.
+//! Tests of the exact side tables of small modules, of sections as plain data, and that no input causes a panic.
 
 use super::{InvalidModule, Options, parse};
 use crate::module::{ConstExpr, ConstOp, ElemItems, ElemMode, ExternIndex, ExternType, FuncBody, Module};
@@ -468,7 +468,7 @@ fn branches_on_null_take_the_operands_that_their_labels_do() {
             drop)))",
     );
     let [on_null, on_non_null] = &*m.bodies[0].branches else { panic!("two branches") };
-    // Below the null are the label's value and one that goes away.
+    // Below the null are the label's value and one that is dropped.
     assert_eq!(*on_null, entry(after(&m, "end", 1), 2, 1, 1));
     assert_eq!(*on_non_null, entry(after(&m, "end", 0), 2, 2, 1));
     assert_eq!(segments(&m).iter().map(|(_, cost)| cost).sum::<u32>(), 13);
@@ -490,7 +490,7 @@ fn types_of_references_and_memories_are_kept() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_by_name() {
+fn unsupported_features_are_refused_by_name() {
     for (wat, name) in [
         ("(module (memory 1 1 shared))", "threads"),
         ("(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))", "threads"),
@@ -561,7 +561,7 @@ fn errors_say_where() {
     assert!(parse(b"\0asm\x01\0\0\0".as_slice().into()).is_ok());
 }
 
-/// `funcs` functions of some 900 bytes, each with a loop, a branch and locals; `broken` of them, from the middle on, ill typed.
+/// `funcs` functions of about 900 bytes, each with a loop, a branch and locals; `broken` of them, from the middle on, ill typed.
 fn large_module(funcs: usize, broken: usize) -> Vec<u8> {
     let mut wat = String::from("(module (type $t (func (param i32) (result i32)))");
     for i in 0..funcs {
@@ -599,7 +599,7 @@ fn the_first_invalid_body_is_reported() {
     for threads in [2, 5] {
         assert_eq!(parse(Options { threads, ..Options::default() }).expect_err("some bodies are invalid"), alone);
     }
-    let lazy = parse(Options { lazy: true, ..Options::default() }).expect("nobody has looked at the bodies");
+    let lazy = parse(Options { lazy: true, ..Options::default() }).expect("bodies are validated later");
     assert!(lazy.validated_body(499).expect("it is defined here").is_ok());
     for _ in 0..2 {
         assert_eq!(lazy.validated_body(500).expect("it is defined here").expect_err("it is invalid"), &alone);
@@ -672,7 +672,7 @@ const SAMPLE: &str = r#"(module $sample
         (local.get 0))
     (func (param i32 i64) (result i64 i32) (return_call $main (local.get 0) (local.get 1))))"#;
 
-/// Walks and uses all that a module holds: nothing in it may be out of step with its code.
+/// Walks and uses everything in a module, all of which must agree with its code.
 fn check_consistent(m: &Module) {
     for body in &m.bodies {
         let pcs: Vec<u32> = Instrs::new(m, body.entry, body.end).map(|instr| instr.pc).collect();
@@ -696,7 +696,8 @@ fn entries_owned(m: &Module, body: &FuncBody) -> usize {
     Instrs::new(m, body.entry, body.end).map(|instr| instr.branch_entries()).sum()
 }
 
-/// Parses what may be no module: it must be accepted exactly if the validator alone accepts it. Whether it was.
+/// Parses bytes that may not be a module. They must be accepted exactly if the validator alone accepts them. Returns
+/// whether they are.
 fn agrees_with_validator(bytes: &[u8]) -> bool {
     let valid = wasmparser::Validator::new_with_features(super::FEATURES).validate_all(bytes).is_ok();
     let parsed = parse(bytes.into());

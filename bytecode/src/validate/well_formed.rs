@@ -7,7 +7,7 @@ pub(super) fn check(bytes: &[u8], features: WasmFeatures) -> bool {
     decode(bytes, features).is_ok_and(|complete| complete)
 }
 
-/// `false` where wasmparser leaves it to its validator to refuse what is malformed.
+/// Returns `false` for malformed bytes that wasmparser refuses only in its validator.
 #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's payloads, and it has decoded the others")]
 fn decode(bytes: &[u8], features: WasmFeatures) -> Result<bool> {
     let mut parser = Parser::new(0);
@@ -38,7 +38,7 @@ fn decode(bytes: &[u8], features: WasmFeatures) -> Result<bool> {
                 complete &= data_count || !names_data;
             }
             Payload::UnknownSection { .. } => complete = false,
-            // The parser has decoded the others, and what custom sections hold is not part of the format.
+            // The parser has decoded the others, and the contents of custom sections are not part of the format.
             _ => {}
         }
     }

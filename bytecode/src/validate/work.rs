@@ -21,7 +21,7 @@ const ONCE: u32 = 1 << 16;
 pub(super) struct Weights {
     /// At its beginning; at most [`ONCE`].
     pub entered: u32,
-    /// The sum of what branches pass to its end.
+    /// The sum of the weights that branches pass to its end.
     passed: u32,
 }
 

@@ -17,13 +17,13 @@ pub enum Backend {
 /// Instructions that do nothing, added to machine code to measure how its speed depends on addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Padding {
-    /// This number of bytes at every such place, after layout has placed the code.
+    /// This number of bytes at every place of this kind, after layout has placed the code.
     pub after: Option<(PadAt, u32)>,
     /// Shifts functions, jump-table targets and return points by random numbers of bytes from this seed, before layout.
     pub seed: Option<u64>,
 }
 
-/// Where padding is put.
+/// A kind of place for padding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PadAt {
     /// Before the function's first instruction.
@@ -36,7 +36,7 @@ pub enum PadAt {
     Jump,
 }
 
-/// Machine code that is not placed in memory yet. Position independent but for its relocations.
+/// Machine code that is not placed in memory yet. Position-independent except for its relocations.
 #[derive(Clone, Copy, Debug)]
 pub struct UnplacedCode<'a> {
     /// The back end that made it.
@@ -51,7 +51,7 @@ pub struct UnplacedCode<'a> {
     pub calls: &'a [(u32, u32)],
     /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending.
     pub headers: &'a [(u32, u32)],
-    /// Which traps and calls are in code of inlined functions.
+    /// The traps and calls that are in code of inlined functions.
     pub inlining: &'a Inlining,
 }
 
@@ -90,8 +90,9 @@ pub struct TrapEntry {
     pub pc: u32,
 }
 
-/// The traps and calls of [`UnplacedCode`] that are in code of inlined functions. The pc of such an entry is an instruction of the innermost
-/// inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so that this is empty.
+/// The traps and calls of [`UnplacedCode`] that are in code of inlined functions. The pc of such an entry is an instruction of
+/// the innermost inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so this is
+/// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inlining {
     /// Index in [`UnplacedCode::traps`] and index of the chain's innermost link in `links`, ascending.

@@ -29,11 +29,12 @@
 //! - Integers and references in `rdi rsi rdx rcx r8 r9`, floats and vectors in `xmm0`–`xmm7`, each class counted on its
 //!   own. i32 arguments and results: the upper half of the register is *unspecified*.
 //! - Results in `rax rcx rdx rsi rdi r8 r9 r10` and `xmm0`–`xmm7`.
-//! - Values without a register go through [`StackCtx::overflow`], an array of 8-byte slots: parameter (result) `i` of
-//!   the signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters (results) is a v128,
-//!   written immediately before the call (return) and read by the callee in its entry block before anything else (by
-//!   the caller right after the call). No argument is ever on the native stack, so a tail call is always a jump, in
-//!   constant stack, whatever the two signatures.
+//! - Values without a register go through [`StackCtx::overflow`], an array of 8-byte slots. Parameter `i` of the
+//!   signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters is a v128; likewise for
+//!   results. The caller writes parameters immediately before the call, and the callee reads them first in its entry
+//!   block. The callee writes results immediately before the return, and the caller reads them right after the call. No
+//!   argument is ever on the native stack, so a tail call is always a jump, in constant stack, whatever the two
+//!   signatures.
 //! - `rbx r12 r13 r14 rbp` are preserved; everything else is clobbered. `rbp` is always a frame pointer:
 //!   `[rbp]` is the caller's and `[rbp + 8]` the return address.
 //! - `rsp` is 16-byte aligned at the call.
@@ -75,11 +76,11 @@
 //!
 //! # OSR entry
 //!
-//! An OSR body is the optimiser's code for (function, loop header). Baseline code of a function has an entry for each loop
-//! header, in the same convention ([`code::UnplacedCode::headers`]). Both are entered with `rdi` = the interpreter frame's `fp` and
-//! `r15` as usual, and return the function's results like any call. An OSR body reads its live locals and operands from
-//! the frame in its entry block before anything that traps, calls or charges; baseline code continues to use the frame.
-//! The first instruction is the `loop` opcode: the header's fuel has *not* been charged and its poll has not been done.
+//! An OSR body is optimised code for (function, loop header). Baseline code of a function has an entry for each loop header, in
+//! the same convention ([`code::UnplacedCode::headers`]). Both are entered with `rdi` = the interpreter frame's `fp` and `r15` as
+//! usual, and return the function's results like any call. An OSR body reads its live locals and operands from the frame in its
+//! entry block before anything that traps, calls or charges; baseline code continues to use the frame. The first instruction is
+//! the `loop` opcode: the header's fuel has *not* been charged and its poll has not been done.
 //!
 //! # Ticks of baseline code
 //!
@@ -538,13 +539,14 @@ helpers! {
     Raise();
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
-    /// The ticks of baseline code have run out, at the function's entry or a loop header. Unlike other helpers it takes its argument in
-    /// `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. It preserves every register but `rax`, may be
-    /// called with any alignment of the stack, and returns the address of better code to go on in, or 0.
+    /// The ticks of baseline code have run out, at the function's entry or a loop header. Unlike other helpers it takes its
+    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. It preserves every register
+    /// but `rax`, may be called with any alignment of the stack, and returns the address of better code in which to continue, or
+    /// 0.
     Tick() -> Code;
 }
 
-/// In the place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
+/// In place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
 pub const NO_LOOP: u32 = u32::MAX;
 
 /// The entry of code.

@@ -29,7 +29,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Returns what a profile counts for `instr`, if anything.
+    /// Returns the kind of count that a profile has for `instr`, if it has one.
     pub fn of(instr: &Instr<'_>) -> Option<Counted> {
         let Effect::Control(control) = instr.op.effect() else { return None };
         match control {

@@ -1,4 +1,4 @@
-//! The profile of a module as text, so that a later run, or a person, can read what one run counted.
+//! The profile of a module as text, so that a later run, or a person, can read the counts of one run.
 //!
 //! ```text
 //! weir profile 1

@@ -1,4 +1,4 @@
-//! That no vector instruction is missing, and the edge cases that are easily got wrong. The specification's suite has the rest.
+//! A test that no vector instruction is missing, and edge cases that are easy to get wrong. The specification's suite has the rest.
 
 use super::*;
 use crate::ValType;
@@ -116,7 +116,7 @@ fn pseudo_minimum_and_maximum_are_comparisons() {
     assert!(f64x2_min([0.0; 2], [-0.0; 2])[0].is_sign_negative() && f64x2_max([f64::NAN; 2], [1.0; 2])[0].is_nan());
 }
 
-/// The products' exact sum is 2⁻²⁴ away from what two roundings give.
+/// The products' exact sum is 2⁻²⁴ away from the result of two roundings.
 #[test]
 fn relaxed_multiply_and_add_rounds_twice() {
     let x = 1.0 + f32::EPSILON;

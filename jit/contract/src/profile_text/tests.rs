@@ -11,7 +11,7 @@ fn example() -> ModuleProfile {
 }
 
 #[test]
-fn what_is_printed_is_read_again() {
+fn printed_profiles_are_read_again() {
     let text = example().to_string();
     assert_eq!(text.parse(), Ok(example()));
     assert!(text.contains("\nfunc 12 loop 0x1e0\n") && text.contains("  call 0x20a f5 100 elsewhere 3 others 1\n"), "{text}");
