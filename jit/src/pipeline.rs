@@ -1,10 +1,10 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
-//! A phase transforms the function; its time, its verification and what an observer sees of it are the driver's. The phases are
+//! A phase transforms the function. The driver times it, verifies its result and shows that to an observer. The phases are
 //! `build`, the passes of the optimiser in their order, and those of a back end; the baseline compiler is one phase.
-//! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests use this driver: they differ in the
-//! [`Form`] that they begin with, the phases that they name and the [`Observer`]. A stencil of the baseline compiler is a function of
-//! its own, which the driver compiles within the phase `baseline`; the time of that phase includes it.
+//! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests use this driver: they differ in
+//! the [`Form`] that they begin with, the phases that they name and the [`Observer`]. A stencil of the baseline compiler is a
+//! function of its own, which the driver compiles within the phase `baseline`; the time of that phase includes it.
 
 use crate::baseline::{self, Stencils};
 use crate::construct::{BuildStats, build};
@@ -69,7 +69,7 @@ impl<'r, 'a> Unit<'r, 'a> {
         Finished { form, stats, rewrites_left: fuel.get(), scratch, stencils }
     }
 
-    /// Counts the SSA in its current state, and adds what the passes counted since the last time.
+    /// Counts the SSA in its current state, and adds the passes' counts since the last time.
     fn count_ssa(&mut self) {
         if let Form::Ssa(func) = &self.form {
             self.stats.counters.values = func.blocks().map(|block| func.block(block).insts.len() as u64).sum();

@@ -60,7 +60,7 @@ pub struct Options {
     pub texts: Vec<FunctionText>,
 }
 
-/// Default of [`Options::peel_limit`]: code of this size compiles within some milliseconds.
+/// Default of [`Options::peel_limit`]: code of this size compiles within a few milliseconds.
 const PEEL_LIMIT: u32 = 8 << 10;
 
 impl Default for Options {
@@ -150,7 +150,7 @@ pub struct CompileStats {
     pub phases: Vec<(&'static str, u64)>,
 }
 
-/// Why a function was not compiled. It stays in the interpreter, or is compiled by the other back end.
+/// The reason why a function was not compiled. It stays in the interpreter, or is compiled by the other back end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The back end has no code for something in the function.

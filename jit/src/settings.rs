@@ -1,7 +1,7 @@
 //! Limits and refinements of construction and constant propagation. No setting changes the meaning of the code. They
 //! serve to measure the value of each refinement, and to find faults.
 
-/// How to find the definition of a variable at a join whose predecessors are all known.
+/// The search for the definition of a variable at a join whose predecessors are all known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Search {
     /// Every join on the way gets a phi before its predecessors are searched.
@@ -18,7 +18,7 @@ pub enum Search {
 /// without any of the others the code is larger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Refinements {
-    /// How definitions are searched.
+    /// The search for definitions.
     pub search: Search,
     /// Whether a phi is examined again only when one of two differing operands is replaced, not when any operand is.
     pub witnesses: bool,

@@ -1,5 +1,5 @@
 //! Vectors that grow slowly. Their length is estimated when they are created; beyond that they grow by an eighth
-//! instead of doubling, because the slack of doubled vectors would be most of what construction allocates.
+//! instead of doubling, because the slack of doubled vectors would be most of construction's memory.
 
 /// Appends `item`.
 #[inline]

@@ -19,7 +19,7 @@ fn modules(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.extension() {
-            // Fetched modules are for the command.
+            // The command checks fetched modules.
             _ if path.is_dir() && path.file_name().is_some_and(|name| name != "real" && name != "target") => {
                 modules(&path, found)
             }
@@ -29,7 +29,7 @@ fn modules(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Checks the functions of one module, each under one of the configurations. Returns how many were compiled.
+/// Checks the functions of one module, each under one of the configurations. Returns the number of compiled functions.
 fn check(path: &Path) -> usize {
     let module = validate::parse(std::fs::read(path).unwrap().into()).unwrap();
     let configurations = requests::configurations(true);

@@ -15,7 +15,7 @@ use weir_jit::{Backend, Options, Refusal, Request};
 
 /// Bytes for each byte of code in functions of 4 KiB or more.
 const PER_BYTE: u64 = 60;
-/// Bytes more for each step, in functions made to be quadratic: steps are what is bounded there.
+/// Additional bytes for each step, in functions made to be quadratic. There, only the number of steps is bounded.
 const PER_STEP: u64 = 4;
 const QUADRATIC: [&str; 2] = ["locals at joins", "locals × blocks"];
 

@@ -62,8 +62,8 @@ fn the_baseline_compiler_is_linear() {
     assert!(over.is_empty(), "{}", over.join("\n"));
 }
 
-/// Tables of 120 labels of distinct depths, alternately of blocks and of loops, all of which take two values that are not in their
-/// places. One of the two tables is at the height of its labels, so that it needs no moves.
+/// Tables of 120 labels of distinct depths, alternately of blocks and of loops, all of which take two values that are not in
+/// their places. One of the two tables is at the height of its labels, so it needs no moves.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn tables_to_loops_that_take_two_values_are_linear() {

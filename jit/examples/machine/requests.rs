@@ -1,5 +1,5 @@
-//! Every compilation of a module: each function by call and, unless the baseline compiler is asked, from each of its loops, under
-//! each configuration.
+//! Every compilation of a module: each function by call and, except by the baseline compiler, from each of its loops, under each
+//! configuration.
 
 use bumpalo::Bump;
 use weir_bytecode::Module;

@@ -24,7 +24,7 @@ pub fn check(request: &Request<'_>) -> Result<bool, String> {
 /// Reads every form of machine code back, and compiles the copies to the end.
 struct Copies<'r> {
     request: &'r Request<'r>,
-    /// The text after each phase, and what became of the copy read from it.
+    /// The text after each phase, and the compiled code of the copy parsed from it.
     copies: Vec<(String, Compiled)>,
     result: Result<(), String>,
 }

@@ -4,11 +4,11 @@
 //! cargo run --release -p weir-jit --no-default-features --example ssa -- COMMAND FILE.wasm…
 //!
 //! check    builds every function (--osr: also from every loop), verifies it, and reads its text back
-//! counts   what construction places, examines, folds and shares with each refinement off and on
+//! counts   the numbers of phis and values that construction places, examines, folds and shares, with each refinement off and on
 //! bench    nanoseconds and peak memory per byte of code, median of several runs
-//! opt      what each pass rewrites and how long it takes (--times: that alone), what gates prove, how much machine code
-//!          the passes save (--each: also each without the others and the others without it)
-//! phases   how long each phase from bytecode to machine code takes
+//! opt      the rewrites and time of each pass (--times: only these), the facts that gates prove, the machine code that
+//!          the passes save (--each: also with each pass off, and with each pass alone)
+//! phases   the time of each phase from bytecode to machine code
 //! growth   construction's time and memory over generated functions of growing size, the bad shapes included; takes no files
 //! ```
 

@@ -15,7 +15,7 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// How building one function ends, and the most memory that takes on the way, its arena included.
+/// The result of building one function, and the most memory in use during that, its arena included.
 pub fn peak_of(module: &Module, func: u32, options: &Options) -> (Result<BuildStats, Refusal>, usize) {
     peak_during(|| {
         let (arena, mut stats) = (Bump::new(), BuildStats::default());

@@ -1,4 +1,4 @@
-//! Where the time of compiling whole modules to machine code goes, phase by phase.
+//! The time of each phase when whole modules are compiled to machine code.
 
 use crate::measure::median;
 use crate::whole::{RUNS, compile_all};
@@ -6,7 +6,7 @@ use weir_bytecode::Module;
 use weir_contract::stats::sum_of;
 use weir_jit::Options;
 
-/// Prints it for one module, and how fast the native back end compiles it on one thread.
+/// Prints the times for one module, and the speed with which the native back end compiles it on one thread.
 pub fn phases(name: &str, module: &Module) {
     let options = Options { verify: false, ..Options::default() };
     let (mut bytes, mut code, mut refused) = (0u64, 0u64, 0u32);

@@ -3,8 +3,8 @@
 //! Two accesses do not overlap if
 //! - they access different memories. Two imported memories may be the same, as may two imported globals;
 //! - their addresses differ by a constant that is large enough, modulo the size of the address space. An address is a
-//!   base plus the offset of the access, and a base may be the sum of a value and a constant, so that two sums of the
-//!   same value can be compared, wherever they wrap around.
+//!   base plus the offset of the access, and a base may be the sum of a value and a constant, so two sums of the same
+//!   value can be compared, wherever they wrap around.
 //!
 //! They certainly touch the same bytes only if base, offset and width are equal: `x + 4` at offset 0 and `x` at offset
 //! 4 differ if the sum wraps around. Calls, and all operations not listed here, may change every memory and every

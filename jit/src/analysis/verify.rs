@@ -461,7 +461,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         };
         self.args(&expected)?;
         let immediates = &inst.args[operands.len()..];
-        self.check(7, immediates.iter().all(constant), || "what stands for immediates is constant".into())?;
+        self.check(7, immediates.iter().all(constant), || "operands in place of immediates are constant".into())?;
         self.result(result.into())
     }
 

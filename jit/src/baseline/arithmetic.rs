@@ -112,7 +112,7 @@ impl Compiler<'_> {
         self.push_again(popped, reg);
     }
 
-    /// Pushes an operand again that was popped into `reg`.
+    /// Pushes again an operand that was popped into `reg`.
     fn push_again(&mut self, popped: Popped, reg: Reg) {
         match popped.at {
             At::Local(local) => self.push_copy(local),

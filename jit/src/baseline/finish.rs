@@ -12,7 +12,7 @@ use weir_contract::NO_LOOP;
 
 impl Compiler<'_> {
     /// Writes the code that requests better code at the function's entry. Returns its offset, and the field of its jump back.
-    fn ask_at_entry(&mut self) -> (usize, Field) {
+    fn request_at_entry(&mut self) -> (usize, Field) {
         let start = self.offset();
         self.call_tick(NO_LOOP);
         let back = self.jump_if(Cond::E);
@@ -68,7 +68,7 @@ impl Compiler<'_> {
         // The trap of the prologue's checks is after the body.
         let overflow = self.offset();
         self.stack_overflow();
-        let tick = tick.map(|(reloc, field)| (reloc, field, self.ask_at_entry()));
+        let tick = tick.map(|(reloc, field)| (reloc, field, self.request_at_entry()));
         let mut headers = self.write_headers(bytes, overflow);
         if let Some(what) = self.out.refused.or(prologue.refused) {
             return Err(Refusal::Unsupported { backend: Backend::Baseline, what: what.into() });

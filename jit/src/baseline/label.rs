@@ -30,7 +30,7 @@ impl Types<'_> {
         types.iter().map(|&ty| Kind::of(ty))
     }
 
-    /// The kind of the only one.
+    /// The kind of the only type.
     pub fn only(&self) -> Kind {
         match self {
             Types::One(ty) => Kind::of(*ty),
@@ -42,9 +42,9 @@ impl Types<'_> {
 /// The place of the distance of a jump to a label that is not placed yet.
 #[derive(Clone, Copy, Debug)]
 pub enum Jump {
-    /// In the jump's field.
+    /// The jump's field.
     Field(Field),
-    /// In this entry of this jump table.
+    /// The index of a jump table, and of an entry in it.
     Entry(usize, usize),
 }
 
@@ -73,7 +73,7 @@ pub enum LabelKind {
     If {
         /// The jump to the second arm.
         field: Field,
-        /// The copies that there are then.
+        /// The copies at the beginning of the second arm.
         copies: Box<Copies>,
         /// The entry in the side table.
         entry: u32,

@@ -1,9 +1,9 @@
 //! The baseline compiler: bytecode to x86-64 in one pass, without an intermediate representation.
 //!
 //! The code keeps the interpreter's frame, in which each local and operand has its slot. Registers hold copies and
-//! values that are not stored yet (`values`). Before a branch, everything that its target may read is stored, so that
-//! the state at a label is a set of registers that hold copies, and joining two states is an intersection. Calls,
-//! traps, fuel and polls follow [`weir_contract`], like the code of the other back ends.
+//! values that are not stored yet (`values`). Before a branch, everything that its target may read is stored, so the
+//! state at a label is a set of registers that hold copies, and joining two states is an intersection. Calls, traps,
+//! fuel and polls follow [`weir_contract`], like the code of the other back ends.
 //!
 //! Instructions that are frequent in real programs are compiled here, each to one or two instructions of TABLE 3. For
 //! the others, the code that the native back end selects is used (`stencil`), so that their meaning is not written

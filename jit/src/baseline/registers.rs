@@ -436,7 +436,7 @@ impl Compiler<'_> {
 
     /// Stores the operands that are unread copies of locals, before code that may or may not write the locals.
     pub fn store_copies(&mut self) {
-        // The search ends at the lowest copy. All operands above it were pushed since the last search, so that its time is
+        // The search ends at the lowest copy. All operands above it were pushed since the last search, so its time is
         // proportional to that of pushing.
         let (mut lowest, mut left) = (self.values.len(), self.unread);
         while left > 0 {

@@ -210,7 +210,7 @@ impl Braun {
         (self.phis.len() as u32 - self.trivial, self.trivial)
     }
 
-    /// Returns how often a phi was examined for triviality, and how many operands were compared for that.
+    /// Returns the number of examinations of phis for triviality, and the number of operands that they compared.
     pub fn checks(&self) -> (u64, u64) {
         (self.checks, self.operands_checked)
     }

@@ -1,8 +1,9 @@
 //! Blocks, loops, branches and labels.
 //!
 //! A forward label becomes a block at its `end`, when all its edges are known, and only if there are any. Until then
-//! its frame holds the edges, and [`PENDING`] stands for the successor in the branching block. A loop's header is made
-//! at once and sealed at its `end`. The function's label never becomes a block: each branch to it returns directly.
+//! its frame holds the edges, and [`PENDING`] takes the place of the successor in the branching block. A loop's header
+//! is made at once and sealed at its `end`. The function's label never becomes a block: each branch to it returns
+//! directly.
 
 use super::builder::{Builder, Operand};
 use super::frames::{Edge, ElseEntry, Frame, Kind, PENDING, param_type};

@@ -3,8 +3,8 @@
 use crate::hash_table::{HashTable, NumberHash, Slot};
 use crate::ir::{Block, Value};
 
-/// Definitions. The table is at most four fifths full and grows by a third, because it is a large part of what
-/// construction allocates.
+/// Definitions. The table is at most four fifths full and grows by a third, because it is a large part of
+/// construction's memory.
 #[derive(Debug)]
 pub(super) struct Definitions {
     table: HashTable<Vec<Definition>>,

@@ -7,7 +7,7 @@ use weir_contract::stats::Counters;
 pub struct BuildStats {
     /// Counters that every compilation reports.
     pub counters: Counters,
-    /// How often a phi was examined for triviality.
+    /// The number of examinations of phis for triviality.
     pub checks: u64,
     /// The number of operands compared in these examinations.
     pub operands_checked: u64,

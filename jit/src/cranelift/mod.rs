@@ -3,13 +3,13 @@
 //! [`compile`] translates a function to CLIF, one to one, and Cranelift does the rest. The resulting code obeys
 //! [`weir_contract`] like that of the native back end. Phis become block parameters, and other values stay values. The
 //! calling convention is Cranelift's `Tail` with a pinned register; values for which it has no register are passed in
-//! overflow slots, so that no CLIF signature here has stack arguments. The translation is split into `numeric`,
-//! `vector`, `memory`, `tables`, `calls` and `control`.
+//! overflow slots, so no CLIF signature here has stack arguments. The translation is split into `numeric`, `vector`,
+//! `memory`, `tables`, `calls` and `control`.
 //!
 //! cranelift-codegen and cranelift-frontend are used as they are. cranelift-jit only serves as the loader of one test.
-//! Its memory provider knows a single address per allocation, at which it writes, relocates and runs, so that it cannot
-//! use two views of the same memory. It drops the trap tables, calls by symbol instead of through cells, and frees
-//! either everything or nothing.
+//! Its memory provider knows a single address per allocation, at which it writes, relocates and runs, so it cannot use
+//! two views of the same memory. It drops the trap tables, calls by symbol instead of through cells, and frees either
+//! everything or nothing.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 

@@ -60,7 +60,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Likewise checks the truncation of a float to an integer of type `ty`.
+    /// In the same way, checks the truncation of a float to an integer of type `ty`.
     pub(super) fn check_truncation(&mut self, signed: bool, ty: clif::Type, a: clif::Value) {
         if self.request.options.signals {
             return;

@@ -14,8 +14,8 @@ use std::fmt::{self, Write};
 /// Characters of one gated phi, beyond which the rest is left out of the text.
 const MAX_TEXT: usize = 400;
 
-/// The gates of a function as text: a line for every phi and every `select`, with the pcs of what decides, then for every
-/// loop what it computes for use outside it.
+/// The gates of a function as text: a line for every phi and every `select`, with the pcs of the branches that decide it, then
+/// for every loop the values that it computes for use outside it.
 pub fn print(func: &Func<'_>) -> String {
     let mut text = String::new();
     write(&mut text, func).expect("writing to a string does not fail");
@@ -211,7 +211,7 @@ b5:
         assert_eq!(gates(text), expected);
     }
 
-    /// b1 and b2 enter one another: a condition in one may be evaluated again before control leaves.
+    /// b1 and b2 enter each other: a condition in one may be evaluated again before control leaves.
     #[test]
     fn cycles_without_a_header_stay_ungated() {
         let text = "

@@ -96,7 +96,7 @@ fn common(parent: &[u32], mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// A tree that grows at its leaves and finds common ancestors in logarithmic time, because each node also knows a far
+/// A tree that grows at its leaves and finds common ancestors in logarithmic time, because each node also stores a far
 /// ancestor (Myers, "An Applicative Random-Access Stack", 1983). With single steps, a block that ends a long chain of
 /// conditional exits would take time quadratic in the chain's length.
 struct Tree {

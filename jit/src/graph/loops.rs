@@ -4,7 +4,7 @@
 //! contains all blocks that reach such an edge without passing through the header. This is the loop forest of Havlak
 //! (1997) without its treatment of irreducible loops: if a loop has a second entry, only blocks after the header belong
 //! to the loop. Headers are visited from last to first, and the blocks of a loop become one node of a union-find
-//! structure (Tarjan 1974), so that the search is nearly linear in blocks and edges.
+//! structure (Tarjan 1974), so the search is nearly linear in blocks and edges.
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use weir_bytecode::{Opcode, Trap};
 /// The environment of a function. Values are passed as *wide slots*: a vector is its 16 bytes, and any other value is
 /// as in [`semantics`]; bits above the value's own may be anything.
 pub trait World {
-    /// Why the environment ends the function: a trap, or another failure of the implementation.
+    /// The reason for which the environment ends the function: a trap, or another failure of the implementation.
     type Failure: From<Trap>;
 
     /// Reads `width` bytes (at most 16) at `address + offset`, computed without wrap-around, as a little-endian number.
@@ -155,7 +155,7 @@ pub enum Callee {
     },
 }
 
-/// How a function ended.
+/// The end of a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// With results.
@@ -171,7 +171,7 @@ pub enum Outcome {
     },
 }
 
-/// Why a function did not finish.
+/// The reason why a function did not finish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EvalError<F = Trap> {
     /// It trapped or failed.
@@ -221,7 +221,7 @@ struct Machine<'m, 'a, W> {
     results: Vec<u128>,
 }
 
-/// How execution continues after an instruction.
+/// The continuation of the execution after an instruction.
 enum Next {
     /// With the next instruction. This is the value, or 0 if the instruction has none.
     Value(u128),
@@ -231,7 +231,7 @@ enum Next {
     End(Outcome),
 }
 
-/// How a call names its callee.
+/// The way in which a call names its callee.
 enum Call {
     Direct,
     Indirect,

@@ -26,7 +26,7 @@ pub struct Inst<'a> {
     pub probability: Option<Probability>,
     /// The byte offset of its Wasm instruction.
     pub pc: u32,
-    /// An index; TABLE 2 says of what.
+    /// An index, whose meaning TABLE 2 gives.
     pub aux: u32,
     /// A constant whose meaning TABLE 2 defines. The upper half of an i32 or f32 constant is zero.
     pub imm: u64,

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_what_a_vector_is() {
+    fn a_list_behaves_like_a_vector() {
         let arena = Bump::new();
         let (mut list, mut vector) = (List::new(), Vec::new());
         for i in 0..50u32 {

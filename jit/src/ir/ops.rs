@@ -273,7 +273,7 @@ macro_rules! for_each_op {
             }
             /// Calls that return here. The value is the first result (void if there is none); `result` reads the others. aux is
             /// the function, or the type index with the table in imm; the table index is the *last* argument, as on the operand
-            /// stack. So is the reference of `call_ref`, which has been proved not to be null.
+            /// stack. The reference of `call_ref`, which has been proved not to be null, is also the last argument.
             Call {
                 Call, "call", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Func, [];
                 CallIndirect, "call_indirect", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Indirect, [];

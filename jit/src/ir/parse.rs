@@ -2,7 +2,7 @@
 //!
 //! Hand-written text may omit more than the printer does: `preds` (derived from the terminators, in block order), the
 //! numbers of void instructions, and the predecessors in a phi (arguments are then in order). `;` starts a comment. An
-//! error of the text is reported here only if the text denotes no function; the verifier checks everything else, so
+//! error of the text is reported here only if the text denotes no function. The verifier checks everything else, so
 //! that its tests can contain malformed functions.
 
 use super::func::Func;
@@ -587,7 +587,7 @@ b7:
     }
 
     #[test]
-    fn what_can_be_derived_may_be_left_out() {
+    fn derivable_parts_may_be_omitted() {
         let arena = Bump::new();
         let short = "func 0 (i32)\nb0: ; entry\nv0: i32 = param 0\nbranch v0, b1, b2\nb1:\njump b2\nb2:\nv1: i32 = phi b1: v0, b0: v0\nreturn";
         let func = parse(&arena, short).unwrap();

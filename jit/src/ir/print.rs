@@ -38,7 +38,7 @@ pub fn inst<'f>(func: &'f Func<'_>, block: Block, value: Value) -> impl Display 
 /// Column at which the pc of an instruction starts.
 const PC_COLUMN: usize = 44;
 
-/// A line with its pcs, in the form that every stage of the compiler uses; a pc of 0 stands for none.
+/// A line with its pcs, in the form that every stage of the compiler uses; a pc of 0 means none.
 pub(crate) fn at<'l>(line: &'l str, pcs: &'l [u32]) -> impl Display + 'l {
     fmt::from_fn(move |f| {
         let mut pcs = pcs.iter().filter(|pc| **pc != 0).peekable();

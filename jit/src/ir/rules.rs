@@ -195,7 +195,7 @@ fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<
         && let Some(mirror) = op.mirror()
         && !is_nan(operand, bits)
     {
-        // c op x = x op' c. For floats, c is not a NaN, so that the choice between two NaNs stays the same.
+        // c op x = x op' c. For floats, c is not a NaN, so the choice between two NaNs stays the same.
         let kind = if mirror == op && !operand.is_float() { Order } else { Form };
         return Some((kind, Binary(mirror, b, a)));
     }

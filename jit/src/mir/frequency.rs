@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rarely_executed_is_cold() {
+    fn rarely_executed_blocks_are_cold() {
         // A loop whose header leads to a rare block, and one block after another to the other blocks.
         let blocks = vec![
             block(&[1], None),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_only_to_traps_is_cold() {
+    fn blocks_that_lead_only_to_traps_are_cold() {
         // One successor of block 1 traps, and both successors of block 2; block 6 is an endless loop.
         let succs: [&[u32]; 8] = [&[1], &[2, 6], &[3, 4], &[5], &[5], &[], &[7], &[6]];
         let blocks = succs.map(|succs| block(succs, None)).into();

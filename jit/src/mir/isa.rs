@@ -5,7 +5,7 @@ use super::text::Line;
 use crate::regalloc::{Operand, Place, Reg, RegSet};
 use std::fmt;
 
-/// Where control goes after an instruction.
+/// The control flow after an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
     /// To the next instruction.
@@ -67,7 +67,7 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     #[must_use]
     fn at(self, pc: u32) -> Self;
 
-    /// Where control goes after it.
+    /// The control flow after it.
     fn control(&self) -> Control;
 
     /// The index of its [`RegList`], if it has one.

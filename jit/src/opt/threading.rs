@@ -8,11 +8,11 @@
 //! ```
 //!
 //! A block qualifies if it holds nothing but phis, a fuel charge and a branch, and if its phis are used only by that
-//! branch and by the phis of its successors, so that no other use needs a new definition. A branch is decided on an
-//! edge if its condition is a constant there, or was branched on earlier on the way to the edge. Loop headers do not
-//! qualify: an edge into the middle of a loop would make it irreducible. An edge that bypasses a fuel charge gets a
-//! copy of it, so that every path is charged as before, after the same effects; only a predecessor with one successor
-//! can hold the copy.
+//! branch and by the phis of its successors, so no other use needs a new definition. A branch is decided on an edge if
+//! its condition is a constant there, or was branched on earlier on the way to the edge. Loop headers do not qualify:
+//! an edge into the middle of a loop would make it irreducible. An edge that bypasses a fuel charge gets a copy of it,
+//! so that every path is charged as before, after the same effects; only a predecessor with one successor can hold the
+//! copy.
 //!
 //! Dominators are not recomputed after a change. A block still dominates the same blocks, unless an edge bypasses it;
 //! the conditions of bypassed blocks are no longer used.

@@ -6,8 +6,8 @@
 //! destroys the places that it writes and leaves the new values there. Where paths meet, a place holds the values that
 //! it holds on all of them. A slot of 8 bytes never holds a wide value, whatever is copied there. A definition that is
 //! executed again in a loop is a new value, and the old one is lost everywhere. States only lose entries until the
-//! fixed point is reached; errors are reported there. Only entries about live values are kept between blocks, so that
-//! time and memory grow with the number of values live at block entries.
+//! fixed point is reached; errors are reported there. Only entries about live values are kept between blocks, so time
+//! and memory grow with the number of values live at block entries.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 use std::collections::{BTreeMap, BTreeSet};

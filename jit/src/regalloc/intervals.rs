@@ -2,7 +2,7 @@
 //! read later. Intervals have holes: a range ends where its value is no longer live in the order of the instructions.
 //!
 //! One walk over the code collects the uses and definitions; [`LiveBlocks`] finds the blocks in which each register is
-//! live. No live sets are built, so that the cost is proportional to the result.
+//! live. No live sets are built, so the cost is proportional to the result.
 
 use super::client::{Client, Constraint, Operand, Position, Reg, Role};
 use super::costs::Costs;

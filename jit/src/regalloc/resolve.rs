@@ -3,9 +3,9 @@
 //! The copies of one gap form four groups, each executed in parallel: along an edge into the block, between the
 //! segments of an interval, for the instruction, and along the edge out of the block.
 //!
-//! A value never changes, so that a slot stays valid once it is written. An interval that is spilled is therefore
-//! stored either at each spill or once after its definition, whichever is executed less often. It is not stored at all
-//! if it begins in its slot.
+//! A value never changes, so a slot stays valid once it is written. An interval that is spilled is therefore stored
+//! either at each spill or once after its definition, whichever is executed less often. It is not stored at all if it
+//! begins in its slot.
 
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::copies::{Copy, Phase};

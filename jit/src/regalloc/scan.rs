@@ -6,8 +6,7 @@
 //!    save a register, the cost of saving it counts.
 //! 3. A segment that goes to memory is split where that is cheapest, and reloaded before its next use where *that* is
 //!    cheapest: a value that is not used in a loop is stored before the loop and reloaded after it. The rest goes back
-//!    to the queue (second-chance allocation). It starts later than the segment being placed, so that the scan
-//!    terminates.
+//!    to the queue (second-chance allocation). It starts later than the segment being placed, so the scan terminates.
 //!
 //! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear
 //! Scan Register Allocation on SSA Form", CGO 2010. Unlike these, the choice is by cost and not by the distance of the
@@ -257,7 +256,7 @@ impl Scan<'_> {
         hints
     }
 
-    /// The cheapest choice for a segment for which no register is free, and its cost. Of equally cheap choices, it is the one
+    /// The cheapest choice for a segment for which no register is free, and its cost. If several are equally cheap, it is the one
     /// after which the value in memory is used latest.
     fn cheapest(&self, segment: u32, hints: &Hints) -> (f32, Choice) {
         let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);

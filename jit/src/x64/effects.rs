@@ -176,7 +176,7 @@ fn flags_are_those_of_the_bytes() {
 }
 
 #[test]
-fn what_may_trap_has_an_entry_in_the_table_of_traps() {
+fn instructions_that_may_trap_have_entries_in_the_trap_table() {
     let mut wrong = Vec::new();
     for &op in Asm::ALL {
         for (width, raises) in widths(op).into_iter().flat_map(|width| [(width, false), (width, true)]) {

@@ -431,8 +431,8 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Whether a jump at the end of the current block reaches `block` in the short form. A block without an offset is not
-    /// emitted yet; it is later in the layout than the current one, so that its distance is not negative.
+    /// Whether a jump at the end of the current block reaches `block` in the short form. A block without an offset is not emitted
+    /// yet; it is later in the layout than the current one, so its distance is not negative.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
             (Some(to), _) => self.offset() - to < SHORT as usize,

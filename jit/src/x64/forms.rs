@@ -100,7 +100,7 @@ impl Bytes {
         self.machine_code(&[0x50 | reg.encoding()]);
     }
 
-    /// `pop` into one of the first eight registers. Flags stay.
+    /// `pop` into one of the first eight registers. Preserves the flags.
     pub fn pop(&mut self, reg: Reg) {
         debug_assert!(reg.encoding() < 8);
         self.machine_code(&[0x58 | reg.encoding()]);

@@ -354,7 +354,7 @@ pub enum Clobbers {
     List,
 }
 
-/// How an instruction is emitted.
+/// The encoding of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     /// One instruction of the processor.
@@ -416,7 +416,7 @@ pub enum ExpectedBytes {
     ByTable(u32, u32),
 }
 
-/// Where control goes after a sequence.
+/// The control flow after a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SequenceControl {
     Next,
@@ -436,7 +436,7 @@ macro_rules! define_sequences {
         }
 
         impl Sequence {
-            /// Where control goes after it; `index` is that of its jump table, if it has one.
+            /// The control flow after it; `index` is that of its jump table, if it has one.
             pub const fn control(self, index: u32) -> Control {
                 let after = match self {
                     $(Sequence::$name => SequenceControl::$control,)*

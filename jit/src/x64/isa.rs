@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn what_truncation_does_is_read_back() {
+    fn immediates_of_truncation_are_read_back() {
         for imm in 0..8 {
             assert_eq!(Trunc::from_imm(imm).to_imm(), imm);
         }

@@ -52,7 +52,7 @@ fn each_form(text: &str, options: &Options, mut check: impl FnMut(u32, Entry, &s
 }
 
 #[test]
-fn a_loop_has_a_phi_for_what_changes() {
+fn a_loop_has_phis_for_variables_that_change() {
     let text = r#"(module (func (param i32 i32) (result i32) (local i32 i64)
         loop $l
           local.get 2 local.get 1 i32.add local.set 2
@@ -84,7 +84,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_a_nest_of_loops_does_not_assign_passes_through() {
+fn variables_that_a_nest_of_loops_does_not_assign_pass_through() {
     let (text, stats) = built(
         "(func (param i32 i32) (result i32)
            loop loop loop
@@ -214,7 +214,7 @@ fn osr_of_last_loop(func: &str) -> (Vec<String>, BuildStats) {
 }
 
 #[test]
-fn osr_loads_what_is_live() {
+fn osr_loads_live_values() {
     // Local 1 is dead, local 2 is overwritten before it is read.
     let (lines, _) = osr_of_last_loop(
         "(func (param i32) (result i64) (local i32 i32 i64)
@@ -257,7 +257,7 @@ fn osr_of_an_inner_loop_comes_back_through_the_outer_loop() {
 }
 
 #[test]
-fn osr_leaves_out_what_nothing_comes_back_to() {
+fn osr_omits_code_that_is_never_reached_again() {
     let (lines, stats) = osr_of_last_loop(
         "(func (param i32) (local i32)
            loop $outer

@@ -104,7 +104,7 @@ fn actions(random: &mut Random) -> Vec<Action> {
 
 /// Fills the blocks in order and seals each at some time after its predecessors are filled. Every write has a unique
 /// value. Every kind of search is tried. Returns, by block, the values that its writes defined and the instructions
-/// that use what its reads found.
+/// that use the values that its reads found.
 fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &mut Random) -> Vec<Vec<Value>> {
     let search = [Search::Plain, Search::Marker, Search::Components][random.below(3)];
     let mut braun = Braun::with(VARIABLES as usize, u64::MAX, search, random.chance(50));

@@ -236,7 +236,7 @@ fn canonical(op: Op) -> (Option<Op>, bool, bool) {
     let mirror = |op: Op| op.mirror().unwrap_or(op);
     match op.family() {
         Family::Compare(Compare::Eqz) => (Some(Op::Eq), false, false),
-        // Every order with a NaN is false, so that an order of floats has no inverse.
+        // Every order with a NaN is false, so an order of floats has no inverse.
         Family::Compare(_) | Family::FloatCompare(_) => {
             let inverse = op.inverse().unwrap_or(op);
             let forms = [(op, false, false), (inverse, false, true), (mirror(op), true, false), (mirror(inverse), true, true)];

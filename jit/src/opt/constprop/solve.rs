@@ -346,9 +346,9 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         tree
     }
 
-    /// Sets the tree of a value. Any solution of all equations is correct, however it was found. The first changes are
-    /// therefore free, so that a value that was constant too early can still become a tree; later changes may only lower it, so
-    /// that the solver terminates.
+    /// Sets the tree of a value. Any solution of all equations is correct, however it was found. The first changes are therefore
+    /// free, so that a value that was constant too early can still become a tree; later changes may only lower it, so the solver
+    /// terminates.
     fn set(&mut self, value: Value, tree: Tree) {
         let old = self.known.trees[value.index()];
         if old == tree {
@@ -474,8 +474,8 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         if self.known.executable[self.known.layout.edge_in(block, k)] { self.known.tree(arg) } else { Tree::TOP }
     }
 
-    /// Evaluates a phi: its gates' result, or else the meet of all arguments that can arrive. Predicates whose defining block
-    /// is dominated by `block` change before control is here again, so that the arguments must hold for both of their truths.
+    /// Evaluates a phi: its gates' result, or else the meet of all arguments that can arrive. Predicates whose defining block is
+    /// dominated by `block` change before control is here again, so the arguments must hold for both of their truths.
     fn phi(&mut self, block: Block, phi: Value) -> Tree {
         let args = self.func.args(phi);
         let mut trees = std::mem::replace(&mut self.arguments, BumpVec::new_in(self.scratch));

@@ -2,7 +2,7 @@
 //!
 //! Trees are reduced (arms differ), ordered (predicates ascend from root to leaf) and shared (equal trees have equal
 //! handles), as in Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", 1986. They stay tiny: a stored
-//! tree has at most two predicates, so that recursion is bounded by the few that one operation combines.
+//! tree has at most two predicates, so recursion is bounded by the few that one operation combines.
 
 use super::numbers::Numbers;
 use bumpalo::Bump;

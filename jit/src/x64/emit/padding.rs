@@ -2,8 +2,8 @@
 //! implements the padding that [`Padding`] requests.
 //!
 //! Padding depends on the length of the blocks after it. These blocks are therefore emitted twice, first into a second
-//! buffer. There, a jump back to another block takes the long form, so that the length may be a few bytes too large but
-//! is never too small.
+//! buffer. There, a jump back to another block takes the long form, so the length may be a few bytes too large but is
+//! never too small.
 
 use super::Emitter;
 use crate::mir::{Layout, Packed};
@@ -39,7 +39,7 @@ fn before_loop(offset: usize, size: usize) -> usize {
 }
 
 impl<'c> Emitter<'c> {
-    /// The approximate padding before such blocks.
+    /// The approximate padding before blocks that are packed in this way.
     pub(super) fn expected_padding(packed: Packed) -> u32 {
         match packed {
             Packed::Dispatch(_) => LINE as u32 / 2,
@@ -169,7 +169,7 @@ mod tests {
     use weir_bytecode::validate;
 
     #[test]
-    fn what_fits_in_a_line_is_put_into_one() {
+    fn code_that_fits_in_a_line_is_put_into_one() {
         for offset in 0..3 * LINE {
             for size in 1..=LINE {
                 let begin = offset + in_one_line(offset, size);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_after_layout_moves_what_it_is_asked_for() {
+    fn padding_after_layout_moves_the_requested_places() {
         let code = switch();
         let (latch, end, arms) = places(&code, Padding::default());
         let with = |place| places(&code, Padding { after: Some((place, 3)), seed: None });

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap};
 use weir_contract::{Helper, InstanceCtx, StackCtx};
 
-/// How a call names its callee.
+/// The way in which a call names its callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallBy {
     /// The index of a function.

@@ -4,7 +4,7 @@
 //! Selecting an instruction requests its operands as registers, memory operands or immediates. If an operand has only
 //! one use and is in the same block, its instruction may be folded *into* its user: a comparison into a branch, a load
 //! into an addition. A pure value whose register is never requested is not computed. A load is folded only if no
-//! instruction between it and its user traps or writes, so that the order of effects is unchanged.
+//! instruction between it and its user traps or writes, so the order of effects is unchanged.
 //!
 //! **The upper half of an i32.** Every machine instruction on 32 bits clears the upper half of its destination. The
 //! register of an i32 value is therefore zero-extended, and addresses and `extend_u` need no instruction. Exceptions

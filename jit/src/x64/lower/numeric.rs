@@ -115,7 +115,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).reg(src));
     }
 
-    /// A two-address instruction destroys its left operand, so that it should be the one without another use.
+    /// A two-address instruction destroys its left operand, which should therefore be the operand without another use.
     fn order_commutative(&self, a: Value, b: Value, ty: Type) -> (Value, Value) {
         let needed = |value: Value| !self.regs[self.resolve(value).index()].is_none();
         let swap = self.constant(b).is_none()
@@ -445,7 +445,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The comparison that `value` is, if it is one.
+    /// The comparison that `value` computes, if it is one.
     fn comparison(&self, value: Value) -> Option<Comparison> {
         match self.func.op(value).family() {
             Family::Compare(op) => Some(Comparison::Integers(op)),
@@ -491,7 +491,7 @@ impl Lower<'_, '_> {
                 match op {
                     FloatCompare::Feq => self.compare_floats(a, b, ty, Cond::FloatE),
                     FloatCompare::Fne => self.compare_floats(a, b, ty, Cond::FloatNE),
-                    // Unordered operands set the carry flag too, so that only "above" implies an order.
+                    // Unordered operands set the carry flag too, so only "above" implies an order.
                     FloatCompare::Flt => self.compare_floats(b, a, ty, Cond::A),
                     FloatCompare::Fgt => self.compare_floats(a, b, ty, Cond::A),
                     FloatCompare::Fle => self.compare_floats(b, a, ty, Cond::AE),

@@ -17,7 +17,7 @@ pub struct Lower<'l, 'a> {
     pub request: &'l Request<'l>,
     /// The offsets of the instance's records.
     pub layout: Layout,
-    /// ValueInfo about the values.
+    /// Information about the values.
     pub info: ValueInfo,
     /// By value, its register, if it has one.
     pub regs: Vec<Reg>,

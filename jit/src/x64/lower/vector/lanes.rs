@@ -117,7 +117,7 @@ impl Lower<'_, '_> {
         dst
     }
 
-    /// Indices from 16 on are made negative by an addition with saturation, so that they select zero.
+    /// Indices from 16 on are made negative by an addition with saturation, so they select zero.
     pub(super) fn swizzle(&mut self, a: Value, b: Value) -> Reg {
         let src = self.reg(a);
         if let Some(lanes) = self.vector_constant(b) {
