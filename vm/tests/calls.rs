@@ -274,7 +274,7 @@ fn a_host_function_knows_which_instance_imports_it() {
             let orphan = linker.get(&mut store, "host", "name").unwrap().into_func().unwrap();
             let orphan = orphan.typed::<(), i32>(&store).unwrap();
             let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| orphan.call(&mut store, ())));
-            assert!(panic.is_err(), "nobody imports it, so it finds no export");
+            assert!(panic.is_err(), "no instance imports it, so it finds no export");
         },
     );
 }
@@ -365,7 +365,7 @@ fn statistics_tell_what_ran() {
 }
 
 #[test]
-fn what_threads_may_share() {
+fn types_that_threads_may_share() {
     fn shared<T: Send + Sync>() {}
     shared::<weir::Engine>();
     shared::<Module>();

@@ -81,7 +81,7 @@ fn scalar_arithmetic_makes_canonical_nans() {
     assert!(results(wat, &[Val::F64(0xFFF8_0000_0000_0001)]).iter().all(|result| bits(result) == F32.into()));
 }
 
-/// A NaN that arithmetic makes of numbers, which no compiler may fold, and numbers that are none.
+/// NaNs that arithmetic makes from numbers, which no compiler may fold; and numbers, which stay unchanged.
 #[test]
 fn invalid_operations_make_canonical_nans_and_numbers_stay() {
     let wat = r#"(module (func (export "f") (result f64) (f64.div (f64.const 0) (f64.const 0))))"#;

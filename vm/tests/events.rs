@@ -87,7 +87,7 @@ fn code_beyond_the_budget_takes_the_place_of_other_code() {
     };
     assert_eq!(run(usize::MAX), (200, 0, 0, 0));
     let (native, interpreted, refused, retired) = run(12 << 10);
-    // Each is called once, so that whatever has room in the end is what was called last.
+    // Each function is called once, so the functions called last have code in the end.
     assert!(native > 100 && native + refused == 200, "{native} compiled, {refused} without room");
     assert!(retired > 10 && interpreted == refused, "{retired} gave way, {interpreted} are interpreted");
 }
@@ -144,7 +144,7 @@ fn the_stats_of_an_engine_are_the_sums_over_its_modules_dropped_ones_included() 
         assert!((stats.validate_ms - sums.0).abs() < 1e-9 && stats.validate_ms > 0.0);
         assert_eq!((functions.total, functions.called), (8, 3));
         assert_eq!((functions.called, functions.interpreted, functions.native + functions.evaluated), (sums.1, sums.2, sums.3));
-        // No two modules are taken for one, though one's record may lie where another's did.
+        // No two modules are mistaken for one, though the record of one may be at the address of another that was dropped.
         let expected = if matches!(tier, Tier::Native | Tier::Ssa) { (0, 3) } else { (3, 0) };
         assert_eq!((functions.interpreted, functions.native + functions.evaluated), expected, "{tier:?}");
     }

@@ -1,5 +1,5 @@
 //! Every function of the operating-system layer fails, at its first call, its second and so on, and then always, while
-//! modules are loaded, compiled, run and freed. The result is an error that names the system's, or the right value:
+//! modules are loaded, compiled, run and freed. The result is the right value or an error that contains the system's:
 //! never a panic, never the end of the process. Afterwards everything works.
 
 use std::fmt::Debug;
@@ -11,12 +11,12 @@ use std::time::Instant;
 use weir::fault_injection::{FaultInjection, Function, functions};
 use weir::{Config, Engine, Instance, Module, Profiler, RefusedBy, Result, Store, Tier, TierEventKind, Trap};
 
-/// In a child process: the function that fails.
+/// The environment variable that names the failing function in a child process.
 const FUNCTION: &str = "WEIR_TEST_FAILING";
-/// Of a process that may not: "operation not permitted".
+/// The error "operation not permitted".
 const EPERM: i32 = 1;
 
-/// Functions of the program besides the named ones, each some hundred bytes of code.
+/// Functions of the program besides the named ones, each of about a hundred bytes of code.
 const SMALL: i32 = 40;
 /// Bytes of code that the engines may have: for stubs and some of the functions.
 const BUDGET: usize = 12 << 10;
@@ -120,7 +120,7 @@ impl Run {
                 self.instance(&engine, &module);
             }
             if round == 1 {
-                // As many at a time give back more than is kept whole.
+                // Three stores at a time return more stacks than are kept whole.
                 let stores: Vec<_> = (0..3).map(|_| Store::try_new(&engine, ())).collect();
                 for store in &stores {
                     if let Err(error) = store {
@@ -237,7 +237,7 @@ fn run(file: &Path, config: &Config) -> Vec<String> {
 
 /// In a process of its own: `function` fails, and after that everything works.
 fn failing(function: &'static Function, folder: &Path) {
-    // Also a panic that is caught on the way is one too many.
+    // A panic must not happen even if it is caught.
     std::panic::set_hook(Box::new(|info| {
         eprintln!("{info}\n{}", std::backtrace::Backtrace::force_capture());
         std::process::abort();
@@ -250,7 +250,7 @@ fn failing(function: &'static Function, folder: &Path) {
                 eprintln!("{}, calls {calls:?}, {name}, second views of anonymous memory: {with_views}", function.name());
                 let failed = while_failing(function, calls, with_views, &file, &config);
                 fired += failed;
-                // It is not called so often.
+                // It is called less often.
                 if failed == 0 {
                     break;
                 }
@@ -359,8 +359,8 @@ fn names_are_unique_and_a_guard_resets() {
     assert_eq!((read.calls(), read.failed()), (1, 1), "no calls are counted any more");
 }
 
-/// Calls of the small functions of the program on a thread with this little stack, until each was compiled or refused a thread: how many
-/// were compiled, and how many refused for want of stack.
+/// Calls of the small functions of the program on a thread with this little stack, until each was compiled or refused a thread:
+/// how many were compiled, and how many were refused because there was too little stack.
 fn on_little_stack(stack: usize, config: &Config) -> (u32, u32) {
     let work = || {
         let engine = Engine::new(config).unwrap();

@@ -5,7 +5,7 @@ mod common;
 use weir::{Allocator, Config, Engine, Tier, Unavailable};
 
 #[test]
-fn what_is_not_built_is_an_error_of_its_own() {
+fn a_tier_that_is_not_built_is_unavailable() {
     for tier in [Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa].into_iter().filter(|&tier| !common::is_built(tier)) {
         let error = Engine::new(Config::new().tier(tier)).unwrap_err();
         assert!(error.is::<Unavailable>(), "{tier:?}: {error}");

@@ -1,6 +1,6 @@
 //! The stack walker, called from where embedders may call it: in host functions, also nested ones, and in callbacks at
-//! the deadline; and the backtraces of errors: of traps, and of resource limiters, whose callbacks have no store to
-//! walk. Each test runs in every tier and expects the same frames.
+//! the deadline; and the backtraces of traps and of errors of resource limiters, whose callbacks have no store to walk.
+//! Each test runs in every tier and expects the same frames.
 
 #![cfg(feature = "wat")]
 
@@ -37,7 +37,7 @@ fn functions(trace: &WasmBacktrace) -> Vec<u32> {
     trace.frames().iter().map(|frame| frame.func_index()).collect()
 }
 
-/// Functions with one word and with two a slot, called directly and through a table, in loops and by tail calls.
+/// Functions whose slots have one word and two words, called directly and through a table, in loops and by tail calls.
 const GUEST: &str = r#"(module
     (import "host" "see" (func $see (param i32)))
     (import "host" "again" (func $again (param i32)))
@@ -90,7 +90,7 @@ fn guest(config: &Config) -> (Store<Seen>, Instance) {
         .func_wrap("host", "again", |mut caller: Caller<'_, Seen>, x: i32| -> Result<(), Error> {
             let trap = caller.get_export("trap").unwrap().into_func().unwrap().typed::<i32, ()>(&caller)?;
             let error = trap.call(&mut caller, x).unwrap_err();
-            // The trap's backtrace goes on beyond this function.
+            // The trap's backtrace continues beyond this function.
             assert_eq!(functions(error.wasm_backtrace().unwrap()), [8, 7, 6]);
             let here = functions(&WasmBacktrace::capture(&caller));
             assert_eq!(here, [6]);
@@ -249,8 +249,8 @@ impl ResourceLimiter for Refusing {
     }
 }
 
-/// Runs `main` of [`STOPS`] once in an engine of its own, after `warm` has run often; the error, the frames that callbacks at the
-/// deadline saw, and how often a limiter refused.
+/// Runs `main` of [`STOPS`] once in an engine of its own, after `warm` has run often. Returns the error, the frames that
+/// callbacks at the deadline saw, and the number of refusals of a limiter.
 fn stop(config: &Config, how: i32) -> (Error, Vec<Places>, u32) {
     let (mut inner, instance) = guest(config);
     let main = instance.get_typed_func(&mut inner, "main").unwrap();

@@ -122,9 +122,9 @@ fn a_host_function_may_refill_what_its_caller_burns() {
 /// Fuel may be set to any amount during a call: the charges before and after add up to the cost of the whole, in every
 /// tier and at every point.
 #[test]
-fn accounting_goes_on_exactly_wherever_fuel_is_set() {
+fn accounting_is_exact_wherever_fuel_is_set() {
     const LOT: u64 = 1 << 40;
-    /// Before which of its calls the host sets fuel; how many calls there were; what was charged until then.
+    /// The number of the call at which the host sets fuel, the number of calls so far, and the fuel charged before it was set.
     type Cut = (usize, usize, u64);
     let mut found = Vec::new();
     each_metered(|engine| {
@@ -154,7 +154,7 @@ fn accounting_goes_on_exactly_wherever_fuel_is_set() {
         }
         let whole = parts[0].1;
         assert!(parts.iter().all(|(before, after)| before + after == whole), "{parts:?}");
-        // And what is cut by running out: with the exact amount it ends, with one less it does not; and then again.
+        // With the exact amount of fuel the call returns; with one unit less it runs out of fuel. The order is repeated.
         *store.data_mut() = (0, 0, 0);
         for fuel in [whole - 1, whole, whole - 1, whole] {
             store.set_fuel(fuel).unwrap();

@@ -19,7 +19,7 @@ fn instantiate(config: &Config, wat: &str) -> (Store<()>, Instance) {
     (store, instance)
 }
 
-/// `bad` leaves an i64 where an i32 belongs; there is a way to it of every kind.
+/// `bad` leaves an i64 in place of an i32; it is reached in every possible way.
 const MODULE: &str = r#"(module
     (type $t (func (param i32) (result i32)))
     (table funcref (elem $bad))

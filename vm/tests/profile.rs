@@ -123,7 +123,7 @@ fn functions_that_are_compiled_are_profiled_before() {
     assert_eq!(stats.functions.fallbacks, []);
 }
 
-/// How many functions have compiled code, by calls or in loops.
+/// The number of functions that have compiled code, for calls or for loops.
 #[cfg(feature = "jit")]
 fn compiled(module: &Module) -> u64 {
     let stats = module.stats();

@@ -1,9 +1,9 @@
-//! The model of the reclamation of retired code: `tier/reclaim.rs` and `records/quiescence.rs`, the very files, under loom, which
-//! runs every interleaving of the threads below and every value that a load may return.
+//! The model of the reclamation of retired code: `tier/reclaim.rs` and `records/quiescence.rs`, the library's own files, under
+//! loom, which runs every interleaving of the threads below and every value that a load may return.
 //!
-//! The two files take atomics, locks and fences from `records::sync`. Here that module is loom's, so the files need no `cfg(loom)`,
-//! `cargo test` needs no other flags, and the library is not built a second time. Both fences are sequentially
-//! consistent here; the head of `tier/reclaim.rs` says why the proof needs no more than the asymmetric fence gives.
+//! The two files take atomics, locks and fences from `records::sync`. Here that module is loom's, so the files need no
+//! `cfg(loom)`, `cargo test` needs no other flags, and the library is not built a second time. Both fences are sequentially
+//! consistent here; the head of `tier/reclaim.rs` gives the reason why the proof needs no more than the asymmetric fence.
 
 #[path = "../src/records"]
 mod records {
@@ -136,7 +136,7 @@ struct Engine {
     /// The lock under which the table is written.
     entries: Mutex<()>,
     memory: UnsafeCell<u64>,
-    /// How often sections ran the code, and how often it was freed, in all interleavings.
+    /// The numbers of times that sections ran the code and that it was freed, in all interleavings.
     seen: &'static Seen,
 }
 
@@ -207,8 +207,8 @@ impl Engine {
     }
 }
 
-/// Runs every interleaving of `threads`, or those in which they preempt each other `preemptions` times at most, and returns what
-/// happened in them.
+/// Runs every interleaving of `threads`, or those in which they preempt each other `preemptions` times at most, and returns a
+/// summary of them.
 fn model(preemptions: Option<usize>, fault: Fault, threads: impl Fn(Arc<Engine>) + Send + Sync + 'static) -> &'static Seen {
     FAULT.set(fault);
     let seen: &'static Seen = Box::leak(Box::default());
@@ -239,7 +239,7 @@ fn a_store_and_a_reclaimer(engine: Arc<Engine>) {
     drop(word);
 }
 
-/// Each happened: a protocol that frees nothing, or is never used, would pass any model.
+/// Checks that each of these happened: a protocol that frees nothing, or is never used, would pass any model.
 fn assert_reached(seen: &Seen) {
     let counts = [&seen.ran, &seen.freed].map(|count| count.load(Relaxed));
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
@@ -306,8 +306,7 @@ fn a_section_that_reads_the_new_epoch_needs_no_fence() {
     assert_reached(model(None, Fault::NoLightFence, a_late_section));
 }
 
-/// A store whose section begins, in the order of time but not of anything else, after the code was retired and before it is
-/// reclaimed.
+/// A store whose section begins after the code was retired, though nothing orders the two, and before the code is reclaimed.
 fn a_late_section(engine: Arc<Engine>) {
     let entered = Arc::new(AtomicU64::new(0));
     let guest = thread::spawn({

@@ -1,4 +1,4 @@
-//! Functions that a part of the compiler really refuses: each refusal is an event and in the statistics, with its reason.
+//! Functions that a part of the compiler refuses: each refusal is an event and in the statistics, with its reason.
 
 #![cfg(feature = "jit")]
 
@@ -26,7 +26,7 @@ fn quadratic() -> String {
 
 /// An event about a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Told {
+enum Reported {
     Compiled(CompiledBy),
     Translated,
     Refused { by: String, reason: String, interpreted: bool },
@@ -36,19 +36,19 @@ enum Told {
 type Refused = (u32, RefusedBy, String);
 
 /// Calls `f` of a module; returns its result, the events with their functions, and the statistics' refusals.
-fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>, Vec<(u32, Told)>, Vec<Refused>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = told.clone();
+fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>, Vec<(u32, Reported)>, Vec<Refused>) {
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let listener = reported.clone();
     config.synchronous_compilation(true).on_tier_event(move |event| {
         let what = match event.kind {
-            TierEventKind::Compiled { by, .. } => Told::Compiled(by),
-            TierEventKind::Translated { .. } => Told::Translated,
+            TierEventKind::Compiled { by, .. } => Reported::Compiled(by),
+            TierEventKind::Translated { .. } => Reported::Translated,
             TierEventKind::Refused { by, reason, interpreted, .. } => {
-                Told::Refused { by: by.to_string(), reason: reason.into(), interpreted }
+                Reported::Refused { by: by.to_string(), reason: reason.into(), interpreted }
             }
             _ => panic!("{event:?}"),
         };
-        // The callback may ask what there is to know of the module.
+        // The callback may read the module's statistics.
         assert!(event.module.stats().functions.total > 0);
         listener.lock().unwrap().push((event.func, what));
     });
@@ -60,8 +60,8 @@ fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>,
     let result = f.call(&mut store, args);
     let fallbacks = module.stats().functions.fallbacks;
     let fallbacks = fallbacks.into_iter().map(|fallback| (fallback.func, fallback.by, fallback.reason)).collect();
-    let told = told.lock().unwrap().clone();
-    (result, told, fallbacks)
+    let reported = reported.lock().unwrap().clone();
+    (result, reported, fallbacks)
 }
 
 const FRAME: &str = "the native frame exceeds the budget of 32768";
@@ -70,23 +70,23 @@ const FRAME: &str = "the native frame exceeds the budget of 32768";
 #[cfg(target_arch = "x86_64")]
 fn a_function_that_only_the_native_back_end_refuses() {
     let text = crowded();
-    let (expected, told, fallbacks) = run(Config::new().tier(Tier::Interpreter), &text, (5, 6));
-    assert_eq!((told, fallbacks), (Vec::new(), Vec::new()));
+    let (expected, reported, fallbacks) = run(Config::new().tier(Tier::Interpreter), &text, (5, 6));
+    assert_eq!((reported, fallbacks), (Vec::new(), Vec::new()));
     let expected = expected.unwrap();
     let both = cfg!(feature = "cranelift");
     for (tier, threshold) in [(Tier::Native, None), (Tier::Auto, Some(1))] {
-        let (result, told, fallbacks) = run(Config::new().tier(tier).tier_up_threshold(threshold), &text, (5, 6));
+        let (result, reported, fallbacks) = run(Config::new().tier(tier).tier_up_threshold(threshold), &text, (5, 6));
         assert_eq!(result.unwrap(), expected);
-        let refused = Told::Refused { by: "the native back end".into(), reason: FRAME.into(), interpreted: !both };
-        let compiled = both.then_some((0, Told::Compiled(CompiledBy::Cranelift)));
-        assert_eq!(told, [(0, refused)].into_iter().chain(compiled).collect::<Vec<_>>());
+        let refused = Reported::Refused { by: "the native back end".into(), reason: FRAME.into(), interpreted: !both };
+        let compiled = both.then_some((0, Reported::Compiled(CompiledBy::Cranelift)));
+        assert_eq!(reported, [(0, refused)].into_iter().chain(compiled).collect::<Vec<_>>());
         assert_eq!(fallbacks, [(0, RefusedBy::NativeBackEnd, FRAME.to_string())]);
     }
     let others = [(Tier::Cranelift, CompiledBy::Cranelift), (Tier::Baseline, CompiledBy::Baseline)];
     for (tier, by) in others.into_iter().filter(|&(tier, _)| common::is_built(tier)) {
-        let (result, told, fallbacks) = run(Config::new().tier(tier), &text, (5, 6));
+        let (result, reported, fallbacks) = run(Config::new().tier(tier), &text, (5, 6));
         assert_eq!(result.unwrap(), expected, "{tier:?}");
-        assert_eq!((told, fallbacks), (vec![(0, Told::Compiled(by))], Vec::new()), "{tier:?}");
+        assert_eq!((reported, fallbacks), (vec![(0, Reported::Compiled(by))], Vec::new()), "{tier:?}");
     }
 }
 
@@ -94,18 +94,18 @@ fn a_function_that_only_the_native_back_end_refuses() {
 fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
     let text = quadratic();
     for tier in [Tier::Ssa, Tier::Native, Tier::Cranelift].into_iter().filter(|&tier| common::is_built(tier)) {
-        let (result, told, fallbacks) = run(Config::new().tier(tier), &text, (1, 2));
+        let (result, reported, fallbacks) = run(Config::new().tier(tier), &text, (1, 2));
         // `$thousand` traps.
         assert!(result.unwrap_err().to_string().contains("unreachable"));
         let [(1, RefusedBy::Construction, reason)] = &fallbacks[..] else { panic!("{tier:?}: {fallbacks:?}") };
         assert!(reason.contains("exceeds the budget"), "{reason}");
-        let refused = Told::Refused { by: "SSA construction".into(), reason: reason.clone(), interpreted: true };
+        let refused = Reported::Refused { by: "SSA construction".into(), reason: reason.clone(), interpreted: true };
         let ran = match tier {
-            Tier::Ssa => Told::Translated,
-            Tier::Native if cfg!(target_arch = "x86_64") => Told::Compiled(CompiledBy::Native),
-            _ => Told::Compiled(CompiledBy::Cranelift),
+            Tier::Ssa => Reported::Translated,
+            Tier::Native if cfg!(target_arch = "x86_64") => Reported::Compiled(CompiledBy::Native),
+            _ => Reported::Compiled(CompiledBy::Cranelift),
         };
-        let of = |func: u32| told.iter().filter(|(of, _)| *of == func).map(|(_, what)| what).collect::<Vec<_>>();
+        let of = |func: u32| reported.iter().filter(|(of, _)| *of == func).map(|(_, what)| what).collect::<Vec<_>>();
         assert_eq!((of(1), of(2), of(3)), (vec![&refused], vec![&ran], vec![&ran]), "{tier:?}");
     }
 }
@@ -114,10 +114,10 @@ fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_baseline_compiler_compiles_a_function_without_ssa() {
-    let (result, mut told, fallbacks) = run(Config::new().tier(Tier::Baseline), &quadratic(), (1, 2));
+    let (result, mut reported, fallbacks) = run(Config::new().tier(Tier::Baseline), &quadratic(), (1, 2));
     assert!(result.unwrap_err().to_string().contains("unreachable"));
-    told.sort_by_key(|(func, _)| *func);
-    assert_eq!((told, fallbacks), ((0..4).map(|func| (func, Told::Compiled(CompiledBy::Baseline))).collect(), Vec::new()));
+    reported.sort_by_key(|(func, _)| *func);
+    assert_eq!((reported, fallbacks), ((0..4).map(|func| (func, Reported::Compiled(CompiledBy::Baseline))).collect(), Vec::new()));
 }
 
 /// The evaluator reports as the other tiers do, once for each function.
@@ -126,8 +126,8 @@ fn the_evaluator_reports_what_it_translates() {
     let text = r#"(module
         (func $g (param i32) (result i32) (local.get 0))
         (func (export "f") (param i32 i32) (result i32) (i32.add (call $g (local.get 0)) (call $g (local.get 1)))))"#;
-    let (result, mut told, fallbacks) = run(Config::new().tier(Tier::Ssa), text, (40, 2));
-    told.sort_by_key(|(func, _)| *func);
+    let (result, mut reported, fallbacks) = run(Config::new().tier(Tier::Ssa), text, (40, 2));
+    reported.sort_by_key(|(func, _)| *func);
     assert_eq!((result.unwrap(), fallbacks), (42, Vec::new()));
-    assert_eq!(told, [(0, Told::Translated), (1, Told::Translated)]);
+    assert_eq!(reported, [(0, Reported::Translated), (1, Reported::Translated)]);
 }

@@ -13,7 +13,8 @@ fn caught() -> u64 {
     u64::from_str_radix(mask.trim(), 16).unwrap()
 }
 
-/// A trap of every kind, of what the compiler knows and of what it does not: the function's parameters.
+/// A trap of every kind, of operands that the compiler knows and of operands that it does not know, which are the
+/// function's parameters.
 const TRAPS: &[(&str, Trap)] = &[
     ("(unreachable)", Trap::UnreachableCodeReached),
     ("(drop (i32.div_s (i32.const 1) (local.get $zero)))", Trap::IntegerDivisionByZero),
@@ -84,6 +85,6 @@ fn every_trap_is_one_without_a_handler() {
     }
     assert_eq!(caught(), before, "signals that are caught");
     for (signal, name) in [(4, "SIGILL"), (8, "SIGFPE")] {
-        assert_eq!(before >> (signal - 1) & 1, 0, "{name}: nobody in this process catches it");
+        assert_eq!(before >> (signal - 1) & 1, 0, "{name}: no handler in this process catches it");
     }
 }

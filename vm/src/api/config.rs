@@ -46,7 +46,7 @@ impl Config {
         self
     }
 
-    /// Sets how many bytes of the calling thread's native stack the guest may use. The thread must have
+    /// Sets the number of bytes of the calling thread's native stack that the guest may use. The thread must have
     /// [`NATIVE_STACK_RESERVE`](weir_contract::NATIVE_STACK_RESERVE) (128 KiB) more. Default: 512 KiB.
     pub fn max_wasm_stack(&mut self, bytes: usize) -> &mut Config {
         self.max_wasm_stack = bytes;
@@ -179,7 +179,7 @@ impl Config {
     }
 
     /// Lets profiles outlive the process: see [`Module::saved_profile`](crate::Module::saved_profile) and
-    /// [`Module::use_profile`](crate::Module::use_profile). Modules are hashed when they are loaded (some milliseconds
+    /// [`Module::use_profile`](crate::Module::use_profile). Modules are hashed when they are loaded (a few milliseconds
     /// for 26 MB), and the counts that each compilation used are kept. Default: off.
     pub fn keep_profiles(&mut self, enable: bool) -> &mut Config {
         self.keep_profiles = enable;

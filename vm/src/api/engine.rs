@@ -24,8 +24,8 @@ impl Engine {
     /// Creates an engine with these settings.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::Unavailable) if this host or build lacks what the settings ask for; or the profiler's
-    /// file can't be written.
+    /// [`Unavailable`](crate::Unavailable) if this host or build lacks something that the settings require; or the
+    /// profiler's file can't be written.
     pub fn new(config: &Config) -> Result<Engine> {
         let quiescence = Arc::new(Domain::default());
         let engines = engines(config, &quiescence)?;

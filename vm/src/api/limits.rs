@@ -1,4 +1,4 @@
-//! Fixed limits on what a store may use.
+//! Fixed limits on the resources of a store.
 
 use crate::records::error::{Error, Result};
 use crate::records::limiter::ResourceLimiter;

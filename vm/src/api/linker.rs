@@ -296,7 +296,8 @@ impl<T: 'static> Linker<T> {
     /// Looks up the imports of a module once, to instantiate it many times.
     ///
     /// # Errors
-    /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`](crate::LinkError) if a host function is not what is imported.
+    /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`](crate::LinkError) if a host function does not have the
+    /// imported type.
     pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
         let item = |import: &ModuleImport| match self.definition(&import.module, &import.name) {
             None => Err(unknown_import(module, import).into()),

@@ -38,8 +38,8 @@ impl Module {
     /// only the private copy is validated and run.
     ///
     /// # Errors
-    /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed, invalid or need what Weir lacks; the
-    /// parser's error if the text is malformed.
+    /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed or invalid, or need a feature that Weir
+    /// lacks; the parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         Module::from_private(engine, binary(bytes.as_ref().into(), None)?.into())
     }

@@ -1,4 +1,4 @@
-//! The profile of a module: counts of branches and indirect calls, and how to keep them for later processes.
+//! The profile of a module: counts of branches and indirect calls, and their text for later processes.
 
 use crate::records::error::{Error, Result};
 use crate::records::module::{Module, ModuleRecord};

@@ -5,8 +5,8 @@
 //! is writable and executable, and publishing changes no permissions while other threads run in the arena. All of the
 //! executable view is within reach of a 32-bit displacement. Pages are committed when they are first written.
 //!
-//! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit holds the tag of what was published
-//! there. Signal handlers read it, so it is a plain array of atomics.
+//! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit holds the tag of the code that was
+//! published there. Signal handlers read it, so it is a plain array of atomics.
 //!
 //! The memory is anonymous where possible, and not a memfd, because `perf` looks up names of compiled code only where
 //! memory has no file.

@@ -24,7 +24,7 @@ use weir_bytecode::{FuncType, Module};
 use weir_contract::code::{RelocTarget, UnplacedCode};
 use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
 
-/// A line's worth of cells, between a module's cells and its counters.
+/// The number of cells in a cache line. One line separates a module's cells from its counters.
 const CELLS_PER_LINE: usize = 64 / size_of::<Cell>();
 
 /// Returns the number of cells that the ticks and counters of `count` functions take.
@@ -156,8 +156,8 @@ impl CodeSpace {
     }
 
     /// Makes the cells, entry stubs and thunks of the functions defined in `module`. Every cell holds its function's
-    /// thunk, so that all are interpreted at first. Takes a millisecond for 30,000 functions, mostly for first touches
-    /// of pages.
+    /// thunk, so all are interpreted at first. Takes a millisecond for 30,000 functions, mostly for first touches of
+    /// pages.
     ///
     /// # Errors
     /// [`CodeError::Full`].

@@ -109,7 +109,7 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
         (*store).trap_pc = pc;
         (*store).trap_fp = fp;
     }
-    // Below anything that the interrupted code may keep below rsp.
+    // Below the red zone of the interrupted code.
     let sp = (fault.get(Register::Rsp) - 128) & !15;
     for (register, value) in [
         (Register::Rip, entry.pad.load(Ordering::Relaxed) as usize),

@@ -115,12 +115,13 @@ unsafe impl Sync for Stubs {}
 /// The stubs that do not depend on a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
-    /// Where a signal handler resumes after a trap. `rdi`, `rsi` and `rdx` are the arguments of [`OnUnwind`], `r15` is
-    /// the trapping instance, and `rsp` is aligned and below everything that the backtrace reads.
+    /// The address at which a signal handler resumes after a trap. `rdi`, `rsi` and `rdx` are the arguments of
+    /// [`OnUnwind`], `r15` is the trapping instance, and `rsp` is aligned and below everything that the backtrace
+    /// reads.
     pub trap: NonNull<u8>,
     /// The helper `Raise`.
     pub raise: NonNull<u8>,
-    /// Where `to_rust` stubs jump to unwind, with their own frame still there.
+    /// The address to which `to_rust` stubs jump to unwind. Their own frame is then still on the stack.
     pub unwind: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to an OSR body.
     pub reenter_osr: NonNull<u8>,
@@ -212,9 +213,9 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     );
 
     let poll = asm.offset();
-    sparing_body(&mut asm, hooks.poll as usize);
+    preserving_body(&mut asm, hooks.poll as usize);
     let tick = asm.offset();
-    sparing_body(&mut asm, hooks.tick as usize);
+    preserving_body(&mut asm, hooks.tick as usize);
     let memory_grow = asm.offset();
     grow_body(&mut asm, hooks.memory_grow, unwind);
     let table_grow = asm.offset();
@@ -226,8 +227,9 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, memory_grow, table_grow })
 }
 
-/// Calls `hook` with the instance and the value of `r11`, and preserves every register but `rax`; vector registers have 128 bits.
-fn sparing_body(asm: &mut Asm, hook: usize) {
+/// Calls `hook` with the instance and the value of `r11`, and preserves every register but `rax`, of vector registers the lower
+/// 128 bits.
+fn preserving_body(asm: &mut Asm, hook: usize) {
     const VECTORS: i32 = 16;
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
     for register in CALLER_SAVED {

@@ -1,4 +1,4 @@
-//! Crossings and traps, with code written by hand in the place of compiled functions.
+//! Crossings and traps, with code written by hand in place of compiled functions.
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
@@ -141,8 +141,8 @@ impl Code {
     }
 }
 
-/// A function that calls function `callee` of the same signature with the arguments it got, and returns what it
-/// returns: both directions leave every place alone.
+/// A function that calls function `callee`, of the same signature, with its own arguments, and returns the results of
+/// the call. It changes no place of an argument or a result.
 fn forward(callee: u32) -> Compiled {
     let (mut asm, mut code) = (Asm::new(0), Code::default());
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
@@ -151,7 +151,7 @@ fn forward(callee: u32) -> Compiled {
     code.finish(asm)
 }
 
-/// A function of no arguments that runs into `what`.
+/// A function without arguments that executes `what`.
 fn faulting(what: fn(&mut Asm, &mut Code)) -> Compiled {
     let (mut asm, mut code) = (Asm::new(0), Code::default());
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
@@ -174,9 +174,9 @@ fn mixture(n: usize, salt: usize) -> Vec<ValType> {
     (0..n).map(|i| TYPES[(i * (salt + 1) + i / 7 + salt) % 5]).collect()
 }
 
-/// As the tier does it.
+/// Installs code as the tier does.
 trait Put {
-    /// Places code, and points the function's cell at what is entered by call.
+    /// Places code, and points the function's cell at it if it is entered by call.
     fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError>;
 }
 
@@ -238,8 +238,8 @@ fn values_cross_in_every_place() {
     }
 }
 
-/// The convention itself, not only that both directions agree about it: native code reads its arguments where the contract
-/// says and puts its results where the contract says.
+/// Native code reads its arguments from the places that the contract gives, and puts its results into the places that the
+/// contract gives. The other tests only show that both directions agree.
 #[test]
 fn places_are_those_of_the_contract() {
     let space = space();
@@ -372,7 +372,7 @@ fn a_chain_of_two_inlined_calls_gives_three_frames() {
     }
 }
 
-/// Rust → native 0 → Rust → native 2, which traps; Rust sees it and lets native 0 go on, or trap as well.
+/// Rust → native 0 → Rust → native 2, which traps; Rust sees it and lets native 0 continue, or trap as well.
 #[test]
 fn a_trap_unwinds_to_the_innermost_boundary_only() {
     let space = space();
@@ -578,7 +578,8 @@ fn a_thread_without_an_alternate_stack_gets_one() {
     .unwrap();
 }
 
-/// Runs the test `name` in a process of its own, with the variable set that lets it crash, and returns the signal it died of.
+/// Runs the test `name` in a process of its own, with the variable set that makes it crash, and returns the signal that ended the
+/// process.
 fn signal_of_child(name: &str) -> Option<i32> {
     use std::os::unix::process::ExitStatusExt;
     let exe = std::env::current_exe().unwrap();

@@ -15,12 +15,12 @@ use weir_jit::{Backend, Compiled};
 pub(crate) struct Record {
     /// Functions with native code, by module and index; the back end that made it last.
     compiled: BTreeMap<(u64, u32), Backend>,
-    /// All that is added up. `compiled` has the numbers of functions by back end.
+    /// The sums. `compiled` has the numbers of functions by back end.
     sums: Stats,
 }
 
 impl Record {
-    /// Adds a compilation. `again` is whether the entry was compiled before; `refusals` are those of back ends and of
+    /// Adds a compilation. `again` says whether the entry was compiled before; `refusals` are those of back ends and of
     /// code memory.
     pub fn add(
         &mut self,
@@ -39,7 +39,7 @@ impl Record {
         if self.compiled.insert((module.id, func), compiled.backend).is_none() {
             self.sums.bytecode_bytes_compiled += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));
         }
-        // Baseline code that the optimiser's replaces is not counted with it.
+        // Baseline code that optimised code replaces is not counted with it.
         let first = compiled.backend == Backend::Baseline && module.engine.config().has_baseline();
         if entry == Entry::Call && !again && !first {
             self.sums.tier_up.push(TierUp::new(

@@ -384,7 +384,7 @@ unsafe fn hand_over<const WORDS: usize>(
     osr: bool,
 ) -> Step {
     // SAFETY: the results fit in the place of the frame. The remaining frames and the arguments are below `value_sp`
-    // while the code runs; code that is entered at a loop reads its frame before it writes above.
+    // while the code runs. Code that is entered at a loop reads its frame before it writes above.
     unsafe {
         let (func, instance, args) = ((*body).func, (*scope).ctx, state.fp);
         if caller.is_base() {

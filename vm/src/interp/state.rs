@@ -40,7 +40,7 @@ const _: () = assert!(
         && offset_of!(State, scope) == offset_of!(Position, scope)
 );
 
-/// How the loop continues after an out-of-line function.
+/// The continuation of the loop after an out-of-line function.
 pub(super) enum Step {
     /// With this state, at the head of a segment.
     Continue(State),
@@ -48,7 +48,7 @@ pub(super) enum Step {
     Leave(End),
 }
 
-/// How the loop ends.
+/// The end of the loop.
 pub(super) enum End {
     /// The activation ends.
     Exit(Exit),

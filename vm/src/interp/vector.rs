@@ -186,7 +186,7 @@ unsafe fn access_lane(code: u16, sp: *mut u64, view: View, offset: u64, lane: us
     Ok(for_each_lane_access!(arms))
 }
 
-/// How many of the arms above the instruction with this code has.
+/// The number of arms above for the instruction with this code.
 const fn arms_of(code: u16) -> u32 {
     macro_rules! plain {
         ($($op:ident, $name:ident, ($($arg:ident: $ty:ty),*) -> $result:ty, $meaning:expr;)*) => {
@@ -215,7 +215,7 @@ const fn arms_of(code: u16) -> u32 {
     own + for_each_vector!(plain) + for_each_lane!(on_lane) + for_each_vector_load!(load) + for_each_lane_access!(access_lane)
 }
 
-// Every instruction with the vector prefix has one arm, so that validated code does not reach the last arm of `access_lane`.
+// Every instruction with the vector prefix has one arm, so validated code does not reach the last arm of `access_lane`.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {

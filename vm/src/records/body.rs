@@ -93,7 +93,7 @@ impl Body {
         self.sizes != NO_FRAME
     }
 
-    /// Makes a function ready that has been validated.
+    /// Makes a validated function ready.
     ///
     /// # Safety
     /// `body` is that of `source` in `module`, and no other thread reads the fields that are written here.

@@ -27,12 +27,12 @@ pub enum Tier {
     Native,
     /// Cranelift compiles every function at its first call.
     Cranelift,
-    /// The baseline compiler compiles every function at its first call; what it refuses is interpreted.
+    /// The baseline compiler compiles every function at its first call; a function that it refuses is interpreted.
     Baseline,
     /// The SSA evaluator: every function is translated to optimised SSA at its first call and evaluated, and nothing is
     /// compiled. Back ends start from the same SSA, so this tier shows which part of the compiler is at fault. If it is
-    /// right and native code is not, the back end is; if it is wrong, [`Config::rewrite_fuel`] finds the faulty
-    /// rewrite, and if it is wrong with no rewrites, construction is.
+    /// right and native code is wrong, the fault is in the back end. If it is wrong, [`Config::rewrite_fuel`] finds the
+    /// faulty rewrite; if it is wrong without rewrites, the fault is in construction.
     ///
     /// All features work as in other tiers, fuel and deadlines included, but slower than in the interpreter. Each call
     /// within the guest takes about a kilobyte of the native stack (three in a debug build): deep recursion may need a
@@ -40,7 +40,7 @@ pub enum Tier {
     Ssa,
 }
 
-/// The settings ask for something that this build or host does not have.
+/// The settings require something that this build or host does not have.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unavailable(pub(crate) &'static str);

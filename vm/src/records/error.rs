@@ -1,7 +1,7 @@
 //! The one error type of the public API: a cause of any type, context, and a backtrace of the guest.
 //!
-//! The backtrace refers to modules, and operations on modules fail with this error. To avoid that cycle, this file
-//! knows a backtrace only as an [`Attachment`]; `backtrace` has the type.
+//! The backtrace refers to modules, and operations on modules fail with this error. To avoid that cycle, this file sees
+//! a backtrace only as an [`Attachment`]; `backtrace` has the type.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -147,7 +147,7 @@ impl Error {
         }
     }
 
-    /// Adds context: what was being done.
+    /// Adds context: the operation that failed.
     #[must_use]
     pub fn context<C: fmt::Display + Send + Sync + 'static>(mut self, context: C) -> Error {
         self.0.contexts.push(Box::new(Message(context)));
@@ -303,7 +303,7 @@ impl AsRef<dyn StdError + 'static> for Error {
 /// assert_eq!(first.unwrap_err().to_string(), "nothing there");
 /// ```
 pub trait Context<T> {
-    /// Adds context to an error: what was being done.
+    /// Adds context to an error: the operation that failed.
     ///
     /// # Errors
     /// The original error, with context.

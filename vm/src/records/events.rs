@@ -70,7 +70,7 @@ pub enum TierEventKind<'a> {
         by: RefusedBy,
         /// Why.
         reason: &'a str,
-        /// Whether the function stays in the interpreter; for a while only, if code memory has no room. Otherwise
+        /// Whether the function stays in the interpreter, which is temporary if code memory has no room. Otherwise
         /// another back end compiled it, and [`Compiled`](TierEventKind::Compiled) follows.
         interpreted: bool,
     },
@@ -100,8 +100,8 @@ pub(crate) fn name(module: &Bytecode, func: u32, osr: Option<u32>) -> String {
 pub(crate) struct Callback(pub Arc<dyn Fn(Event<'_>) + Send + Sync>);
 
 impl Callback {
-    /// Calls it with an event of `module`, which is an `Arc<ModuleRecord>`. A panic in it goes no further, because
-    /// compiled code may be below this on the stack.
+    /// Calls it with an event of `module`, which is an `Arc<ModuleRecord>`. A panic in it is caught, because compiled
+    /// code may be below this on the stack.
     pub fn call(&self, module: Arc<dyn Any + Send + Sync>, func: u32, osr: Option<u32>, kind: TierEventKind<'_>) {
         // The panic hook has printed the message.
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(Event { module: &module, func, osr, kind })));

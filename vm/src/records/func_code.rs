@@ -132,7 +132,7 @@ mod tests {
         let code = FuncCode::new(3, 1);
         assert_eq!(code.ticks_taken(), 0);
         code.reset_ticks(0);
-        assert!(!code.was_called(), "nobody called it");
+        assert!(!code.was_called(), "it was not called");
         // The interpreter's check: a negative result calls `tier_up`.
         let take = || code.ticks.fetch_sub(1, Ordering::Relaxed);
         take();

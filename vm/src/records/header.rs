@@ -12,7 +12,7 @@ pub(crate) struct Header {
     /// The caller's frame; null if Rust or a stub called. Tagged with [`Header::OTHER_WIDTH`] if the caller's slots
     /// have another width than the function's own.
     fp: *mut u64,
-    /// Where the caller continues: offset in its module's bytes.
+    /// The pc at which the caller continues: offset in its module's bytes.
     pub pc: u32,
     /// The caller's next branch entry there.
     pub stp: u32,

@@ -44,7 +44,7 @@ pub(crate) struct Image {
     /// The memory.
     pub memory: u32,
     file: MemoryFile,
-    /// Where they begin in the memory.
+    /// Their first byte in the memory.
     start: usize,
     len: usize,
 }

@@ -42,7 +42,7 @@ impl KeptProfile {
         self.used.get()?.counts(func, entry).filter(|profile| !profile.is_empty())
     }
 
-    /// Keeps the counts with which code was compiled that is about to be installed.
+    /// Keeps the counts with which the code was compiled that is about to be installed.
     pub fn compiled(&self, func: u32, entry: Entry, profile: Profile) {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner).insert((func, entry), profile);
     }

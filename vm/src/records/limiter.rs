@@ -1,9 +1,10 @@
-//! Limits on what a store may use.
+//! Limits on the resources of a store.
 
 use crate::records::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Decides what a store may use; see [`Store::limiter`](crate::Store::limiter). [`StoreLimits`](crate::StoreLimits) serves most needs.
+/// Limits the memories, tables and instances of a store; see [`Store::limiter`](crate::Store::limiter).
+/// [`StoreLimits`](crate::StoreLimits) serves most needs.
 ///
 /// ```
 /// use weir::{Engine, Memory, MemoryType, ResourceLimiter, Result, Store};

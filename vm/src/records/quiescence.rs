@@ -10,7 +10,7 @@ pub(crate) const QUIESCENT: u64 = 0;
 /// The stores of an engine.
 #[derive(Debug)]
 pub(crate) struct Domain {
-    /// How often code was retired, plus one: never [`QUIESCENT`].
+    /// The number of retirements, plus one: never [`QUIESCENT`].
     pub epoch: AtomicU64,
     words: Lock<Words>,
 }

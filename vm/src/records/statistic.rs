@@ -1,4 +1,4 @@
-//! How statistics are declared: [`statistics!`] makes, from one list of fields, a public struct, its accumulation, its values for
+//! Declarations of statistics: [`statistics!`] makes, from one list of fields, a public struct, its accumulation, its values for
 //! reports and its documentation.
 
 use std::fmt::Debug;

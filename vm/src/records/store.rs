@@ -8,10 +8,10 @@
 //!   while they run, or borrow, the store.
 //! - A record that extends a context of [`weir_contract`] has the context as its first field, so that one
 //!   pointer serves both: see the assertions at the end of this file.
-//! - Only one thread uses a store at a time. Nothing here is locked or atomic, except what modules share
+//! - Only one thread uses a store at a time. Nothing here is locked or atomic, except the data that modules share
 //!   ([`ModuleRecord`](crate::records::module::ModuleRecord) and the engine).
-//! - No reference into a record is held across a call of the guest or of a host function: these reach the same
-//!   record by pointer. Records of instances and host functions are never mutated (what changes in them is in a
+//! - No reference into a record is held across a call of the guest or of a host function: these reach the same record
+//!   by pointer. Records of instances and host functions are never mutated (their variable parts are each in a
 //!   [`Cell`](std::cell::Cell)), so shared references to those may be held freely.
 
 use crate::records::engine::Engine;

@@ -8,8 +8,8 @@
 //! - [`Activation`]s: one for each run of the interpreter's loop, or of a function by the evaluator of SSA. It refers to the
 //!   [`Position`] at which the engine called something that may walk the stack.
 //!
-//! Both kinds of link lie on the native stack, which grows downwards: of two links the one at the lower address is the inner one. So
-//! the walker merges the chains by address, and no link needs to know the other kind.
+//! Both kinds of link lie on the native stack, which grows downwards: of two links the one at the lower address is the inner one.
+//! So the walker merges the chains by address, and no link refers to the other kind.
 //!
 //! Only the thread that runs the guest can walk, from any Rust code: a host function, a helper that may grow a memory
 //! or table, a callback at the deadline, or at a trap. Signal handlers and other threads cannot.

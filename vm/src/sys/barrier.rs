@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// Makes every thread of the process execute a memory barrier and a serialising instruction. After it, each thread has
 /// seen the earlier writes of this thread, has made its own writes visible, and fetches instructions anew. Returns
-/// whether this happened; on a system without such a barrier it always returns false. Takes some microseconds, but ten
+/// whether this happened; on a system without such a barrier it always returns false. Takes a few microseconds, but ten
 /// milliseconds or more the first time, because the kernel then waits until all threads are registered.
 pub(crate) fn all_threads() -> bool {
     static REGISTERED: LazyLock<bool> = LazyLock::new(register);

@@ -47,7 +47,7 @@ pub(crate) fn id() -> u32 {
     0
 }
 
-/// Returns the usable addresses of the calling thread's own stack. Takes some microseconds, for the main thread some
+/// Returns the usable addresses of the calling thread's own stack. Takes a few microseconds, for the main thread a few
 /// tens.
 ///
 /// # Errors

@@ -160,12 +160,12 @@ impl Slot {
         (self.state, self.failures) = (State::BackingOff { requests: backoff(self.backoffs) }, failures);
     }
 
-    /// Returns how often its code was retired or did not fit.
+    /// Returns the number of times that its code was retired or did not fit.
     pub fn backoffs(&self) -> u32 {
         self.backoffs
     }
 
-    /// Returns how often in a row its code did not fit.
+    /// Returns the number of times in a row that its code did not fit.
     pub fn failures(&self) -> u32 {
         self.failures
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_spares_what_was_used_since_the_last() {
+    fn a_sweep_spares_code_used_since_the_last_sweep() {
         let mut entries = Entries::default();
         assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Gone);
         entries.queued(Key::top(3, LOOP));

@@ -25,7 +25,7 @@ pub(crate) const NEVER: i32 = i32::MAX;
 /// The threshold of a function: the ticks until it is compiled.
 #[derive(Clone, Copy, Debug)]
 struct Threshold {
-    /// For every function. They pay for publishing its code, which takes some microseconds.
+    /// For every function. They pay for publishing its code, which takes a few microseconds.
     base: i32,
     /// For each byte of its code.
     per_byte: i32,

@@ -14,8 +14,9 @@
 //! # Protocol
 //!
 //! Each engine has an epoch, each store a word. The word is 0 while the store is quiescent: it runs no guest code and has no
-//! guest frames on its stacks. A *section* is the time between, from the outermost invocation of the guest by Rust until that returns;
-//! nested invocations, through host functions, belong to it. (The term of read-copy update is read-side critical section.)
+//! guest frames on its stacks. A *section* is the time in between: from the outermost invocation of the guest by Rust until that
+//! returns. Nested invocations, through host functions, belong to it. (The term of read-copy update is read-side critical
+//! section.)
 //!
 //! ```text
 //! light side: the thread of a store             heavy side: any thread, also one that runs a guest
@@ -33,9 +34,9 @@
 //!
 //! The two fences are one asymmetric fence. Let a light fence L and a heavy fence H execute. Then either everything that H's
 //! thread saw or wrote before H is visible to what follows L, or everything sequenced before L is visible to what follows H. The
-//! light fence orders the compiler alone, so that a call of the guest has no fence instruction. membarrier(2) runs a full fence
-//! on every thread of the process at some point between its own beginning and end. If that point is before E2 on a given thread,
-//! E4 sees what preceded H; if it is after E2, what follows H sees E2.
+//! light fence orders the compiler alone, so a call of the guest has no fence instruction. membarrier(2) runs a full fence on
+//! every thread of the process at some point between its own beginning and end. If that point is before E2 on a given thread, E4
+//! sees what preceded H; if it is after E2, what follows H sees E2.
 //!
 //! # Theorem
 //!
@@ -83,9 +84,9 @@
 //!
 //! R3 gives up: retired code is never reclaimed while its module lives. Therefore nothing is retired, except at random under
 //! stress. When the engine's budget is used up, functions that have code keep it, and those without code stay interpreted. The
-//! code of a module that is dropped is freed all the same: no instance is left that could run it, and its memory is used again
-//! without the fence that serialises instruction fetch: an x86 processor serialises it by itself when it fetches code that
-//! another processor wrote (see [`CodeArena::publish`](crate::code)).
+//! code of a dropped module is freed nevertheless, because no instance is left that could run it. Its memory is used again
+//! without the fence that serialises instruction fetch: an x86 processor serialises by itself when it fetches code that another
+//! processor wrote (see [`CodeArena::publish`](crate::code)).
 //!
 //! # Lock order
 //!

@@ -2,7 +2,7 @@
 
 use crate::errno::Errno;
 
-/// The memory that the guest exports as `memory`; empty if it exports none, so that every access fails.
+/// The memory that the guest exports as `memory`; empty if it exports none, so every access fails.
 pub(crate) struct Guest<'a> {
     bytes: &'a mut [u8],
 }

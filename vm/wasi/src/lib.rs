@@ -72,8 +72,8 @@ fn result(outcome: Outcome) -> weir::Result<u32> {
     }
 }
 
-/// Returns the caller's memory and its context. The memory of a caller that exports none is empty, so that calls
-/// without pointers succeed.
+/// Returns the caller's memory and its context. The memory of a caller that exports none is empty, so calls without
+/// pointers succeed.
 #[inline]
 fn split<'a, T: 'static>(caller: &'a mut Caller<'_, T>, get: impl Fn(&mut T) -> &mut WasiCtx) -> (Guest<'a>, &'a mut WasiCtx) {
     let cached = get(caller.data_mut()).memory;

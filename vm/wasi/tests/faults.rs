@@ -135,7 +135,7 @@ fn run(function: &'static Function, call: u64, errno: i32) -> (Result<(), i32>, 
     let result = script(&mut guest, &folder, &mut client, address);
     let failed = function.failed() > 0;
     faults.fail(function, 0..0, errno);
-    // The guest goes on.
+    // The guest continues.
     assert_eq!(guest.call("clock_time_get", &[0, 0, 100]), SUCCESS);
     let fd = guest.open(DIR, "b.txt", CREATE, [ALL, 0], 0).unwrap();
     assert_eq!(guest.put(fd, b"on and on", None), Ok(9));
@@ -169,7 +169,7 @@ fn every_function_may_fail() {
 }
 
 #[test]
-fn what_a_signal_interrupts_begins_again() {
+fn interrupted_calls_begin_again() {
     for name in ["read", "read_at", "write", "write_at"]
         .map(|name| format!("weir_wasi::file::{name}"))
         .into_iter()

@@ -44,7 +44,7 @@ fn guest(folder: &Path) -> Guest {
 }
 
 #[test]
-fn the_library_finds_what_is_opened_for_it() {
+fn the_library_finds_files_that_are_opened_for_it() {
     let folder = scratch("preopens");
     let ctx = WasiCtx::builder().preopened_dir(&folder, "/data", Access::ReadWrite).unwrap();
     let mut guest = Guest::new(ctx.preopened_dir(&folder, ".", Access::ReadWrite).unwrap());
@@ -349,7 +349,7 @@ fn rights_are_given_up_and_never_gained() {
     assert_eq!((file_type, flags, inheriting), (IS_DIRECTORY, 0, ALL));
     assert_eq!(base & (READ | WRITE | SEEK | SET_SIZE), 0, "what is not for directories");
 
-    // Those that mean nothing are ignored, those that mean nothing for a file are not given.
+    // Unknown rights are ignored, and rights that have no meaning for a file are not given.
     let fd = guest.open(DIR, "file", 0, [u64::MAX, u64::MAX], 0).unwrap();
     let (file_type, _, rights, inheriting) = guest.fdstat(fd).unwrap();
     assert_eq!((file_type, rights & CREATE_FILE, inheriting), (IS_FILE, 0, 0));

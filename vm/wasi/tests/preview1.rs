@@ -132,7 +132,7 @@ fn reading() {
 }
 
 #[test]
-fn what_descriptors_are() {
+fn kinds_of_descriptors() {
     const WRITE: u64 = 1 << 6;
     let mut guest = Guest::new(WasiCtx::builder());
     assert_eq!(guest.call("fd_fdstat_get", &[1, 0]), SUCCESS);
@@ -267,7 +267,7 @@ fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
     record
 }
 
-/// Polls; user data, errno, type and bytes of what happened, and how long that took.
+/// Polls. Returns the user data, errno, type and bytes of each event, and the time that polling took.
 fn poll(guest: &mut Guest, subscriptions: &[[u8; 48]]) -> (Vec<(u64, u16, u8, u64)>, Duration) {
     guest.write(0, &subscriptions.concat());
     let start = Instant::now();
@@ -360,12 +360,12 @@ fn exit() {
 }
 
 #[test]
-fn signals_do_to_the_guest_what_they_do_to_a_program_that_handles_none() {
+fn signals_have_their_default_effect() {
     let mut guest = Guest::new(WasiCtx::builder());
     for ignored in [0, 16, 17, 22, 27] {
         assert_eq!(guest.call("proc_raise", &[ignored]), SUCCESS);
     }
-    assert_eq!(guest.call("proc_raise", &[18]), NOTSUP, "nobody could continue it");
+    assert_eq!(guest.call("proc_raise", &[18]), NOTSUP, "nothing could resume it");
     assert_eq!(guest.call("proc_raise", &[31]), INVAL);
     for (signal, status) in [(6, 134), (15, 143), (30, 159)] {
         let error = guest.try_call("proc_raise", &[signal]).unwrap_err();
@@ -374,7 +374,7 @@ fn signals_do_to_the_guest_what_they_do_to_a_program_that_handles_none() {
 }
 
 #[test]
-fn without_a_memory_only_what_takes_no_pointers_works() {
+fn without_a_memory_only_functions_without_pointers_work() {
     for memory in ["", "(memory 1)", r#"(global (export "memory") i32 (i32.const 0))"#] {
         let mut guest = Guest::with_memory(WasiCtx::builder(), memory);
         assert_eq!(guest.call("sched_yield", &[]), SUCCESS);

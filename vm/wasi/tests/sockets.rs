@@ -135,7 +135,7 @@ fn a_connected_socket_can_be_handed_over() {
     assert_eq!(guest.wait(&[(1, fd)], 1000), [(0, NOTCAPABLE as u16, 0, 0)]);
 }
 
-/// While a guest waits, its thread takes hardly any processor time; what other threads take does not count.
+/// While a guest waits, its thread takes hardly any processor time. The time of other threads does not count.
 #[test]
 fn waiting_sleeps() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

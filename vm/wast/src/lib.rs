@@ -25,9 +25,9 @@ use weir_bytecode::validate::is_well_formed;
 /// The outcome of a script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// How many directives passed.
+    /// The number of directives that passed.
     pub passed: u32,
-    /// How many directives were not tried, because they need an instance whose module is among the failures.
+    /// The number of directives that were not tried, because they need an instance whose module is among the failures.
     pub skipped: u32,
     /// The directives that failed, in the order of the script.
     pub failures: Vec<DirectiveFailure>,
@@ -35,7 +35,7 @@ pub struct Report {
     pub wordings: BTreeSet<usize>,
     /// Number of functions of the script's modules that were called.
     pub called: u64,
-    /// How many of the called functions have no compiled code.
+    /// The number of called functions that have no compiled code.
     pub interpreted: u64,
 }
 

@@ -1,5 +1,4 @@
-//! The runner of scripts accepts what a script asserts only if it is so: each directive here is right or wrong by one
-//! detail.
+//! The runner of scripts accepts an assertion only if it is true: each directive here is right, or wrong by one detail.
 
 use weir::Engine;
 use weir_wast::run;
@@ -19,7 +18,7 @@ const MODULE: &str = r#"
   (func (export "non-null") (result i32) (ref.as_non_null (ref.null func)) drop i32.const 1))
 "#;
 
-/// The messages of what fails in a script of `MODULE` and this directive.
+/// The messages of the failures in a script of `MODULE` and this directive.
 fn failures(directive: &str) -> Vec<String> {
     let report = run(&Engine::default(), None, &format!("{MODULE}{directive}")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((report.skipped, report.passed as usize + report.failures.len()), (0, 2), "{directive}: {report:?}");
@@ -46,7 +45,7 @@ fn invalid_and_malformed_are_not_the_same() {
         r#"(assert_malformed (module binary "\00asm\01\00\00\00\01") "unexpected end")"#,
         r#"(assert_malformed (module binary "\00asm\01\00\00\00" "\01\04\01\60\00\00" "\03\02\01\00") "function and code section have inconsistent lengths")"#,
         r#"(assert_malformed (module quote "(func i32.cnst 0)") "unknown operator")"#,
-        // Too little is given in the section that counts data segments, or no such section; both are of the format.
+        // The section that counts data segments is missing, which is an error of the format.
         r#"(assert_malformed (module binary "\00asm\01\00\00\00" "\01\04\01\60\00\00" "\03\02\01\00" "\05\03\01\00\01" "\0a\0e\01\0c\00\41\00\41\00\41\00\fc\08\00\00\0b" "\0b\03\01\01\00") "data count section required")"#,
     ]);
     refused(&[
@@ -54,7 +53,7 @@ fn invalid_and_malformed_are_not_the_same() {
         r#"(assert_malformed (module quote "(func (result i32) i64.const 0)") "type mismatch")"#,
         r#"(assert_invalid (module binary "\00asm\01\00\00\00\01") "unexpected end")"#,
         r#"(assert_invalid (module binary "\00asm\01\00\00\00" "\01\04\01\60\00\00" "\03\02\01\00") "function and code section have inconsistent lengths")"#,
-        // Text that the parser refuses is malformed, whatever is asserted of it.
+        // Text that the parser refuses is malformed, whatever the assertion is.
         r#"(assert_invalid (module quote "(func i32.cnst 0)") "unknown operator")"#,
         r#"(assert_invalid (module quote "(func (call $nowhere))") "unknown func")"#,
         // Both are accepted.

@@ -1,4 +1,4 @@
-//! Calls of every kind: who is called, what is left of the stack, and where a backtrace points.
+//! Calls of every kind: the callee, the stack afterwards, and the positions in a backtrace.
 
 use super::{call, config, frames, instantiate, run, run_trap, trap};
 use crate::{Engine, Error, Func, Instance, Module, Store, Trap};
@@ -36,7 +36,7 @@ fn recursion_is_bounded_by_the_value_stack_alone() {
     let depth = backtrace.frames().len() as u64 + backtrace.omitted();
     assert!(depth > DEPTH as u64 && depth < 2 * DEPTH as u64, "{depth}");
     assert_eq!(frames(&error)[0], (0, "call"));
-    // Nothing is left of it.
+    // The failed call left nothing on the stack.
     assert_eq!(call::<_, i32>(&mut store, instance, "f", DEPTH).unwrap(), DEPTH);
 }
 

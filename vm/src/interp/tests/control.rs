@@ -39,7 +39,7 @@ fn branches_keep_results_and_drop_what_is_below() {
             (br 0))
         (i32.const 6)
         (br 0)))";
-    // The 5 stays below the function's results and goes away with its frame.
+    // The 5 stays below the function's results and is discarded with its frame.
     assert_eq!(run::<_, (i32, i64, i32)>(wat, 1).unwrap(), (1, 2, 6));
     assert_eq!(run::<_, (i32, i64, i32)>(wat, 0).unwrap(), (3, 4, 6));
 }

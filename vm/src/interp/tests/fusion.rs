@@ -1,4 +1,5 @@
-//! Superinstructions do what their halves do one after the other: in the portable loop nothing is fused.
+//! Superinstructions have the effect of their instructions one after another. The portable loop, which executes each
+//! instruction alone, is the reference.
 
 use super::{config, instantiate};
 use crate::{Config, Val};
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 use weir_bytecode::validate::{Options, parse_with};
 use weir_bytecode::{Instrs, fusion};
 
-/// Bodies of functions from two i32 to an i64 with locals `$x i32 $y i64 $z f64`, once for each of the operators in the place of
+/// Bodies of functions from two i32 to an i64 with locals `$x i32 $y i64 $z f64`, once for each of the operators in place of
 /// `OP`.
 const SHAPES: &[(&str, &[&str])] = &[
     ("local.get 0 local.get 1 OP i64.extend_i32_u", BINARY),
@@ -15,7 +16,7 @@ const SHAPES: &[(&str, &[&str])] = &[
     ("local.get 0 nop i32.const -7 OP i64.extend_i32_u", BINARY),
     ("local.get 0 nop i32.const -70000 OP i64.extend_i32_u", BINARY),
     ("local.get 0 nop i32.const 0x7fffffff OP i64.extend_i32_u", BINARY),
-    // The branch that is taken keeps one value and drops one, and keeps none.
+    // The branch, if taken, keeps one value and drops one; in the next bodies it keeps none.
     ("block (result i32) i32.const 1 i32.const 2 local.get 0 local.get 1 OP br_if 0 i32.sub end i64.extend_i32_s", COMPARISONS),
     (
         "block (result i32) i32.const 1 i32.const 2 local.get 0 nop local.get 1 nop OP br_if 0 i32.sub end i64.extend_i32_s",
@@ -27,7 +28,7 @@ const SHAPES: &[(&str, &[&str])] = &[
     ("block i64.const 3 local.get 0 OP br_if 0 return end i64.const 4", &["nop", "i32.eqz"]),
     ("block (result i32) i32.const 1 i32.const 2 local.get 0 br_if 0 i32.sub end i64.extend_i32_s", &[""]),
     ("block i64.const 3 local.get 0 br_if 0 return end i64.const 4", &[""]),
-    // Branches that keep more than one.
+    // Branches that keep more than one value.
     (
         "block (result i32 i32) i32.const 1 i32.const 2 i32.const 3 local.get 0 local.get 1 OP br_if 0
          i32.add end i32.sub i64.extend_i32_s",

@@ -22,7 +22,8 @@ fn module(op: Opcode, access: Access, memories: &str, operand: &str) -> String {
     format!("(module {memories} {func})")
 }
 
-/// How a test puts the bytes at address 65536 - width into reach of an immediate, and the memory's fields.
+/// Declarations of memories, the immediates of an access to the exported memory, and the offset among them. The address
+/// is chosen so that the access is at the memory's end.
 const PLACES: &[(&str, &str, u64)] = &[
     ("(memory (export \"memory\") 1)", "", 0),
     ("(memory (export \"memory\") 1)", "offset=100", 100),
@@ -86,7 +87,7 @@ fn effective_addresses_do_not_wrap_around() {
 
 #[test]
 fn the_upper_half_of_a_32_bit_address_is_ignored() {
-    // A dirty upper half: a wrapped i64 leaves it in no defined state.
+    // The upper half of a wrapped i64 is unspecified.
     let wat = "(module (memory 1) (data (i32.const 8) \"\\2A\") (func (export \"f\") (param i64) (result i32)
         (i32.load8_u (i32.add (i32.wrap_i64 (local.get 0)) (i32.const -1)))))";
     assert_eq!(run::<_, i32>(wat, 0x7777_0000_0009i64).unwrap(), 42);

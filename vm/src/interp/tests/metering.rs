@@ -118,7 +118,7 @@ fn polls_stop_loops_and_recursion() {
 
 /// Control flow of all kinds, in `f`, which takes the number of rounds. It leaves traces in a global.
 fn everything() -> String {
-    // More than fits into a byte, and just as much.
+    // A cost that does not fit into a byte, and one that just fits.
     let [long, fitting] = [400, 252].map(|cost: usize| "(drop (i32.const 0))".repeat(cost / 2));
     format!(
         r#"(module
@@ -205,7 +205,7 @@ fn fuel_is_the_same_in_both_forms_of_the_interpreter() {
         fuel.clone().deterministic(true).clone(),
         fuel.clone().lazy_validation(true).clone(),
     ];
-    // Whatever it is, it ends in the one access out of bounds or before.
+    // The run ends with the one access that is out of bounds, or before it.
     let complete = outcomes(&configs[..1], 5, [1_000_000].into_iter());
     assert!(complete[0][0].contains("MemoryOutOfBounds"), "{complete:?}");
     let all = outcomes(&configs, 2, 0..2500);

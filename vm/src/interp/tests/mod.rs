@@ -1,4 +1,5 @@
-//! The interpreter alone, through the public API; what enumerates instructions also holds for SSA, built and optimised.
+//! The interpreter alone, through the public API. Tests that enumerate instructions also run the evaluator, on SSA as
+//! built and as optimised.
 
 mod calls;
 mod control;
@@ -17,7 +18,7 @@ fn config() -> Config {
     config
 }
 
-/// The engines that must know every instruction: the interpreter, its portable loop alone, the evaluator on SSA as built, and as
+/// The engines that must execute every instruction: the interpreter, its portable loop alone, the evaluator on SSA as built, and as
 /// optimised.
 fn engines_of_every_instruction() -> Vec<Config> {
     let mut ssa = Config::new();

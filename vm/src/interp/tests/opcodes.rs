@@ -29,7 +29,8 @@ fn value(ty: ValType, bits: u64) -> Val {
     }
 }
 
-/// The bits, with all NaNs alike: which of two NaNs an operation propagates is not specified.
+/// The bits, with one representation for all NaNs, because the specification does not say which of two NaNs an
+/// operation propagates.
 fn bits(value: Val) -> u64 {
     match value {
         Val::I32(value) => u64::from(value as u32),
@@ -42,8 +43,8 @@ fn bits(value: Val) -> u64 {
     }
 }
 
-/// Operands of numeric instructions, by their number: such as superinstructions take, such as they take in part, and such as
-/// they do not.
+/// Operands of numeric instructions, by their number. In the rows, superinstructions include all operands, some of them, and
+/// none.
 const GETS: [[&str; 3]; 3] = [
     ["", "local.get 0", "local.get 0 local.get 1"],
     ["", "nop local.get 0", "local.get 0 nop local.get 1"],
@@ -248,7 +249,7 @@ fn every_instruction_is_executed_somewhere() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// Whether one of the table-driven tests executes it: those of numeric instructions, of vectors, and of loads and stores.
+/// Whether a table-driven test executes the instruction: the test of numeric instructions, of vectors, or of loads and stores.
 fn eval_or_access(op: Opcode) -> bool {
     let vector = vector::eval(op, &[0; 3]).is_some() || vector::eval_lane(op, &[0; 3], 0).is_some();
     let vector_access = matches!(op.immediates(), Immediates::MemArg | Immediates::MemArgLane);

@@ -37,7 +37,7 @@ fn value(ty: ValType, bits: u128) -> Val {
     }
 }
 
-/// The bits, with all NaNs in lanes that the instruction computes as floats alike.
+/// The bits, with one representation for all NaNs in lanes that the instruction computes as floats.
 fn bits(op: Opcode, value: Val) -> u128 {
     let shape = op.mnemonic().split('.').next().unwrap();
     match value {
@@ -187,8 +187,8 @@ fn vectors_go_wherever_values_go() {
     assert_eq!(run::<_, i32>(wat, 1).unwrap(), 1002);
 }
 
-/// Two functions of one type that call each other until a counter is 0; what the wide one keeps in a vector meanwhile is
-/// added to the last result.
+/// Two functions of one type that call each other until a counter is 0; the value that the wide one keeps in a vector meanwhile
+/// is added to the last result.
 const CROSSING: &str = "(module
     (type $t (func (param i32 i64 f64) (result f64 i64 i32)))
     (func $narrow (export \"narrow\") (type $t)

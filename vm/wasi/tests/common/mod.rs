@@ -167,7 +167,7 @@ impl Guest {
     }
 }
 
-/// Where tests put paths and get results.
+/// The address at which tests put paths and get results.
 const PATH: u32 = 4000;
 const SECOND_PATH: u32 = 8000;
 const DATA: u32 = 16384;
@@ -292,10 +292,10 @@ impl Guest {
     }
 }
 
-/// Of a directory: cookie of the next, inode, type, name.
+/// An entry of a directory: cookie of the next one, inode, type, name.
 pub type Entry = (u64, u64, u8, String);
 
-/// Of a `filestat`.
+/// The fields of a `filestat`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stat {
     pub inode: u64,

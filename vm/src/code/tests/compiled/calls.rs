@@ -1,4 +1,4 @@
-//! Calls of every kind: how values travel, who may change the pinned register, and what stays on the stack.
+//! Calls of every kind: the places of arguments and results, the pinned register, and the use of stack.
 
 use super::super::rig::World;
 use super::{Guest, OUTSIDE};
@@ -12,8 +12,8 @@ fn mixture(n: usize) -> Vec<&'static str> {
     (0..n).map(|i| ["i32", "f64", "i64", "f32"][i % 4]).collect()
 }
 
-/// A function that calls or tail-calls `callee` with its parameters in reverse order of each type, and returns what it
-/// returns.
+/// A function that calls or tail-calls `callee` with its parameters, those of each type in reverse order, and returns
+/// the results of the call.
 fn forwarder(index: u32, callee: u32, params: &[&str], results: &[&str], tail: bool) -> String {
     let mut text = format!("func {index} ({}) -> ({})\n b0:\n", params.join(", "), results.join(", "));
     for (i, ty) in params.iter().enumerate() {
@@ -234,7 +234,7 @@ fn calls_across_instances_restore_the_pinned_register() {
     // Function 2 adds its instance's global.
     guest.define("func 2 (i64) -> i64\n b0:\n v0: i64 = param 0\n v1: i64 = global_get g0\n v2: i64 = add v0, v1\n return v2");
 
-    // The caller itself may know its instance from elsewhere; what it calls next does not.
+    // The caller itself may have a copy of its instance. Function 4, which it calls next, reads the pinned register.
     guest.define("func 4 () -> i64\n b0:\n v0: i64 = global_get g0\n return v0");
     let after = "v8: i64 = call f4()\n v9: i64 = mul v8, v2\n return v9";
     guest.define(&format!("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n v2: i64 = call f0(v0)\n {after}"));
@@ -245,7 +245,7 @@ fn calls_across_instances_restore_the_pinned_register() {
     assert_eq!(guest.call(3, &[5, 0]), Ok(vec![6000]));
 }
 
-/// A function of our own that tail-calls another instance comes back from there.
+/// A call of a function of the same instance that tail-calls into another instance restores the pinned register.
 fn foreign_tail_calls_restore_the_pinned_register() {
     let wat = "(module (import \"\" \"f\" (func (param i64) (result i64)))
         (global (mut i64) (i64.const 0))

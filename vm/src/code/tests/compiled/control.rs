@@ -174,7 +174,8 @@ fn fuel_is_exact_at_other_traps() {
     }
 }
 
-/// An endless loop that touches nothing: only the poll can see the epoch change, and it must look each time.
+/// An endless loop without effects: only the poll can observe the change of the epoch, so it must read the epoch in
+/// each iteration.
 fn polls_see_other_threads() {
     let options = Options { poll: true, verify: true, ..Options::default() };
     let mut guest = Guest::with_options("(module (func unreachable))", options);
@@ -202,8 +203,8 @@ fn polls_see_other_threads() {
     assert_eq!(guest.call(0, &[]), Err(Trap::Interrupt), "at the deadline, not only beyond it");
 }
 
-/// The host may let the code go on: then everything is as it was, in whatever registers it is.
-fn polls_spare_all_registers() {
+/// If the host lets the code continue, all registers have the values that they had before the poll.
+fn polls_preserve_all_registers() {
     const INTS: usize = 14;
     const FLOATS: usize = 16;
     let options = Options { poll: true, verify: true, ..Options::default() };
@@ -289,7 +290,7 @@ each_back_end! {
     fuel_is_charged_before_the_effects_and_not_refunded
     fuel_is_exact_at_other_traps
     polls_see_other_threads
-    polls_spare_all_registers
+    polls_preserve_all_registers
     osr_bodies_start_from_the_frame
     endless_recursion_is_a_trap
 }

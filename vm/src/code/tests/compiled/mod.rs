@@ -44,8 +44,8 @@ use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Func, Type, parse};
 use weir_jit::{Backend, Compiled, Request};
 
-/// A module whose functions are given as SSA one by one. Those that are not are "interpreted": they answer like
-/// [`Sandbox`].
+/// A module whose functions are given as SSA one by one. The other functions are "interpreted": they return the results
+/// of [`Sandbox`].
 struct Guest {
     module: Arc<Module>,
     sig_ids: Vec<u32>,
@@ -89,7 +89,7 @@ impl Guest {
         let bytes = wat::parse_str(wat).unwrap();
         let module = Arc::new(weir_bytecode::validate::parse(bytes.into()).unwrap());
         let space = CodeSpace::new(HOOKS, &helpers(), options.signals, usize::MAX).unwrap();
-        SCRIPT.set(Script { call: Some(answer), space: Some(space.clone()), ..Script::default() });
+        SCRIPT.set(Script { call: Some(interpret), space: Some(space.clone()), ..Script::default() });
         OUTSIDE.set(Outside { module: module.clone(), ..Outside::default() });
         let code = space.add_module(1, &module).unwrap();
         let mut world = World::new(&module);
@@ -229,7 +229,7 @@ fn same(ty: Type, actual: u64, expected: u64) -> bool {
 }
 
 /// An "interpreted" function.
-fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> weir_contract::Outcome {
+fn interpret(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> weir_contract::Outcome {
     OUTSIDE.with_borrow_mut(|outside| {
         let ty = outside.module.func_type(func);
         // SAFETY: the arguments are there, and room for the results.
@@ -237,7 +237,7 @@ fn answer(_: &mut Script, _: *mut InstanceCtx, func: u32, args: *mut u64) -> wei
             let values: Vec<u128> = ty.params.iter().enumerate().map(|(i, &ty)| truncate(ty, *args.add(i)).into()).collect();
             let results = (Sandbox::default().call_results)(Callee::Direct(func), &values).unwrap();
             for i in 0..ty.results.len() {
-                // The upper half of a narrow value means nothing.
+                // The upper half of a narrow value is unspecified.
                 *args.add(i) = results[i % 4] as u64 | if wide(ty.results[i].into()) { 0 } else { 0xabc << 32 };
             }
             outside.calls.push((Callee::Direct(func), values));
