@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fetches real WebAssembly modules, made by nobody here, into programs/real/, and compiles some from fetched sources.
+"""Fetches real WebAssembly modules of other projects into programs/real/, and compiles some from fetched sources.
 
     programs/fetch.py              fetch what is missing, check everything
     programs/fetch.py NAME...      only these
     programs/fetch.py --list       the table, without fetching
 
-What is fetched belongs to its makers and is not part of this repository. Each package comes from its registry through
+The fetched files belong to their authors and are not part of this repository. Each package comes from its registry through
 the registry's own client (npm, cargo), in one exact version. A module is used only if its SHA-256 is the one below, a
 package of sources only if its archive's is. Compiling needs Zig's C compiler: `pip install ziglang==0.17.0`.
 """

@@ -45,7 +45,7 @@ impl std::fmt::Display for Coverage {
         /// The number of rare opcodes that are named.
         const NAMED: usize = 30;
         let rare = self.below(RARE);
-        write!(f, "{} of {} opcodes stand in them {RARE} times or more", Opcode::ALL.len() - rare.len(), Opcode::ALL.len())?;
+        write!(f, "{} of {} opcodes occur in them {RARE} times or more", Opcode::ALL.len() - rare.len(), Opcode::ALL.len())?;
         for (i, (op, count)) in rare.iter().take(NAMED).enumerate() {
             write!(f, "{} {} {count}", if i == 0 { "; not:" } else { "," }, op.mnemonic())?;
         }

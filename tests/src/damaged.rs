@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasm_encoder as enc;
 use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, Tier, Trap, Val};
 
-/// How far a module got.
+/// The last step that a module reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModuleOutcome {
     /// It is malformed or invalid.
     Refused,
     /// Its imports cannot be provided, or its memories, tables and segments cannot be made.
     Unlinked,
-    /// It was instantiated, and each of its functions returned, trapped or ran out of what it may use.
+    /// It was instantiated, and each of its functions returned, trapped or exhausted a limit.
     Ran,
 }
 

@@ -103,7 +103,7 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
     tiers
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallEnd {
     /// It returned these values.
@@ -117,7 +117,7 @@ pub enum CallEnd {
 /// Everything that a host can observe of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How each call ended.
+    /// The end of each call.
     pub calls: Vec<CallEnd>,
     /// The fuel that each call used, where it is counted.
     pub fuel: Option<Vec<u64>>,
@@ -129,7 +129,7 @@ pub struct Outcome {
     pub tiers_used: TierUse,
 }
 
-/// How much each tier did: a comparison in which nothing was compiled proves nothing.
+/// The work of each tier. A comparison in which nothing was compiled proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TierUse {
     /// Functions compiled by Weir's native back end.
@@ -138,9 +138,9 @@ pub struct TierUse {
     pub cranelift: u64,
     /// Loops that continued in compiled code.
     pub osr_entries: u64,
-    /// How often code was retired.
+    /// The number of times that code was retired.
     pub retired: u64,
-    /// How often something was compiled again.
+    /// The number of compilations of an entry that had code before.
     pub recompiled: u64,
     /// Bytes of retired code that were freed while their module lived.
     pub freed_bytes: u64,
@@ -329,7 +329,7 @@ fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome), plain
     }
 }
 
-/// Whether two calls ended alike, with their traps mapped by `plain`.
+/// Whether two calls ended in the same way, with their traps mapped by `plain`.
 fn same_end(a: &CallEnd, b: &CallEnd, plain: fn(Trap) -> Trap) -> bool {
     match (a, b) {
         (CallEnd::Values(a), CallEnd::Values(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(*b)),
@@ -469,7 +469,7 @@ fn from_wasmi(val: &wasmi::Val) -> Value {
     }
 }
 
-/// The trap that this code of wasmi stands for.
+/// The trap that corresponds to this code of wasmi.
 pub fn wasmi_trap(code: wasmi::TrapCode) -> Option<Trap> {
     Some(match code {
         wasmi::TrapCode::UnreachableCodeReached => Trap::UnreachableCodeReached,

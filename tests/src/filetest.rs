@@ -27,7 +27,7 @@
 //! 0x21. `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` lists the frames of a run that traps.
 //!
 //! Runs name a function by its export. They are evaluated on the input, unless it is machine code, and again on the
-//! text of the output. If the stage shows machine code, they execute the code that the remaining phases make of that
+//! text of the output. If the stage shows machine code, they execute the code that the remaining phases make from that
 //! text. Without a module, a run only evaluates the SSA; at an entry at a loop, its arguments are the slots. With
 //! `WEIR_BLESS=1` in the environment, the output replaces the expected one.
 
@@ -275,7 +275,7 @@ mod tests {
 
     /// An option or a profile that is not read on the way to the stage is an error.
     #[test]
-    fn what_no_phase_reads_is_an_error() {
+    fn options_and_profiles_that_no_phase_reads_are_errors() {
         let refused = |extension: &str, text: &str, why: &str| {
             let head = Head::parse(text, extension).unwrap_or_else(|error| panic!("{text}: {error}"));
             let test = Test { input: text, head };

@@ -58,7 +58,7 @@ pub fn shown_bytes(sections: &[Section]) -> Vec<Option<u8>> {
     words.map(|word| (word != "..").then(|| u8::from_str_radix(word, 16).expect("two digits"))).collect()
 }
 
-/// Whether the installed code is the one that is shown.
+/// Whether the installed code is the code that is shown.
 pub fn same_code(shown: &[Option<u8>], installed: &[u8]) -> bool {
     shown.len() == installed.len() && shown.iter().zip(installed).all(|(shown, byte)| shown.is_none_or(|shown| shown == *byte))
 }

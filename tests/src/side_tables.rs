@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 use weir_bytecode::{Module, validate, verify};
 
-/// How much was verified.
+/// The numbers of verified items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verified {
     /// The number of functions defined in the modules.

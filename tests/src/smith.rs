@@ -70,7 +70,7 @@ enum Value {
     Null(bool),
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, PartialEq, Debug)]
 enum CallEnd {
     Values(Vec<Value>),
@@ -79,7 +79,7 @@ enum CallEnd {
 }
 
 impl CallEnd {
-    /// Whether the module may have used up its [`TERMINATION_FUEL`], so that its instance cannot be used further.
+    /// Whether the module may have used up its [`TERMINATION_FUEL`], so its instance cannot be used further.
     fn out_of_fuel(&self) -> bool {
         *self == CallEnd::Trap(Trap::UnreachableCodeReached)
     }
@@ -191,7 +191,7 @@ fn argument(ty: ValType, rng: &mut Rng) -> Value {
     match ty {
         ValType::I32 => Value::Bits(bits() & 0xFFFF_FFFF),
         ValType::I64 => Value::Bits(bits() & u128::from(u64::MAX)),
-        // Any NaN may be replaced by any other, so that arguments contain none.
+        // Any NaN may be replaced by any other, so arguments contain none.
         ValType::F32 => Value::Bits((bits() as i16 as f32 / 8.0).to_bits().into()),
         ValType::F64 => Value::Bits((bits() as i32 as f64 / 8.0).to_bits().into()),
         ValType::V128 => Value::Bits(bits() & 0x7F7F_7F7F_7F7F_7F7F_3F7F_7F7F_3F7F_7F7F),

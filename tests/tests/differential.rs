@@ -70,7 +70,7 @@ fn program(wat: &Path) -> Program {
 
 /// Programs on which engines once differed, reduced.
 #[test]
-fn tiers_agree_on_what_was_found() {
+fn tiers_agree_on_programs_that_once_differed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("found");
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

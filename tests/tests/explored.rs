@@ -78,7 +78,7 @@ fn record(program: &Program, config: &Config) -> (Installed, String) {
         }
     });
     let (module, _) = program.run(&engine.expect("an engine"), |_| ());
-    // The compiler thread may install more code meanwhile, so that the installed code is copied before the counts.
+    // The compiler thread may install more code meanwhile, so the installed code is copied before the counts.
     let installed = installed.lock().unwrap().clone();
     (installed, module.saved_profile().expect("profiles are kept").to_string())
 }

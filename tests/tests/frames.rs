@@ -18,7 +18,7 @@ thread_local! {
     static SEEN: RefCell<Vec<Frames>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Records the frames. Every WASI function first asks for its context, which calls this.
+/// Records the frames. Every WASI function first requests its context, which calls this.
 fn note(ctx: &mut WasiCtx) -> &mut WasiCtx {
     // SAFETY: set by `run`, whose store is there. The walk does not touch the embedder's data.
     let trace = WasmBacktrace::capture(unsafe { &*STORE.get() });

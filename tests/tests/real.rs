@@ -1,9 +1,8 @@
 //! Real programs of third parties: interpreters, a database and a bundler, with arguments, standard input and files in
 //! a folder that is opened for them. Their expected output was compared with their output under wasmtime.
 //!
-//! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No
-//! other test runs such a program, and CI does not fetch them.
-//! `WEIR_BLESS=1` rewrites what is expected.
+//! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No other
+//! test runs such a program, and CI does not fetch them. `WEIR_BLESS=1` rewrites the expected output.
 
 use std::fs;
 use std::path::{Path, PathBuf};

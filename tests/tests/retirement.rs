@@ -11,7 +11,7 @@ fn figures(stats: &Stats) -> [u64; 5] {
     [stats.retired, stats.recompiled, stats.code_bytes, stats.retired_bytes, stats.freed_bytes]
 }
 
-/// How many functions have had code, of whichever compiler.
+/// The number of functions that have had code of any compiler.
 fn compiled(stats: &Stats) -> u64 {
     stats.functions.native + stats.functions.baseline
 }

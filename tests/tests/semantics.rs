@@ -1,5 +1,5 @@
 //! Compares the meaning of every numeric and vector instruction with wasmi. Weir's interpreter, constant folding,
-//! evaluator and half of the tests use [`weir_bytecode::semantics`], so that an error there would be in all of them.
+//! evaluator and half of the tests use [`weir_bytecode::semantics`], so an error there would be in all of them.
 
 use std::fmt::Write;
 use weir::Trap;

@@ -135,8 +135,8 @@ fn rewrites(summary: &Summary) -> u64 {
     summary.count(|stats| stats.opt.iter().map(|(_, rewrites)| *rewrites).sum())
 }
 
-/// The first call takes one tick, so that a function with a loop is entered by OSR, and any other function is compiled
-/// when it is called again.
+/// The first call takes one tick, so a function with a loop is entered by OSR, and any other function is compiled when
+/// it is called again.
 #[test]
 fn tiering_at_the_second_tick() {
     let summary = suite(Config::new().tier_up_threshold(Some(2)).synchronous_compilation(true), None);

@@ -93,7 +93,7 @@ fn tail_calls_out_of_osr_bodies_take_constant_stack() {
     let run = instance.get_typed_func::<(i64, i64), i64>(&mut store, "run").unwrap();
     assert_eq!(run.call(&mut store, (5_000_000, 0)).unwrap(), 20_000_000, "ten million tail calls");
     let stats = module.stats();
-    // Calls of `$spin` are interpreted, so that each enters the OSR body again. That body makes `$spin` a compiled function.
+    // Calls of `$spin` are interpreted, so each enters the OSR body again. That body makes `$spin` a compiled function.
     assert!(stats.osr_entries > 4_999_000, "{stats:?}");
     assert_eq!((stats.functions.native, stats.functions.interpreted), (2, 0), "{stats:?}");
 }
@@ -139,7 +139,8 @@ fn a_hot_loop_is_continued_in_native_code() {
     }
 }
 
-/// A program that is one call runs in baseline code from the next iteration on, and leaves that at a loop for an OSR body.
+/// A program that consists of one call continues in baseline code at its next iteration, and later, at a loop header, in an OSR
+/// body.
 #[test]
 fn a_hot_loop_goes_on_in_baseline_code_and_then_in_an_osr_body() {
     let text = r#"(module (memory 1) (global $calls (mut i32) (i32.const 0))

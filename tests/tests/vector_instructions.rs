@@ -256,7 +256,7 @@ fn instructions_do_what_semantics_says() {
 
 /// A vector test decides a branch, a selection, or its opposite.
 #[test]
-fn questions_decide() {
+fn vector_tests_decide() {
     let questions = Opcode::ALL.iter().copied().filter(|op| op.mnemonic().ends_with("_true"));
     let cases = questions.flat_map(|op| {
         let name = op.mnemonic();

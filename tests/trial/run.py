@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Tries what protects the three tables of operations, and that of the sequences of TABLE 3.
+"""Tests whether errors in the three tables of operations, and in that of the sequences of TABLE 3, are found.
 
 In a copy of the tree, it
 
-1. adds a made-up operation to each table and lists what the compiler names, or else the tests that fail,
+1. adds an invented operation to each table and lists the errors of the compiler or, without any, the tests that fail,
 2. omits each column in turn, which must not compile,
-3. gives every row a wrong value, column by column, and prints which error or test stops it.
+3. gives every row a wrong value, column by column, and prints the error or test that finds it.
 
-The wrong values of a column are written all at once, because the tests name every wrong row with what is wrong in it.
-A row that is not named then is tried again, alone.
+The wrong values of a column are written all at once, because the tests name every wrong row with the error
+in it. A row that is not named then is tried again, alone.
 
-A row that nothing stops is a defect: the script ends with exit code 1 and names it. Arguments name the parts to
+A wrong row that is not found is a defect: the script ends with exit code 1 and names it. Arguments name the parts to
 run: `add`, `omit`, `wrong`, or a table with a column, such as `3.flags`. CARGO_TARGET_DIR is used if it is set; it
 must be one that nothing else is built in.
 """
@@ -166,9 +166,9 @@ def errors(output):
 
 
 def check(tree):
-    """What the compiler names in compiler and interpreter, and whether it is nothing."""
+    """The errors of compiling the compiler and the interpreter, and whether there are none."""
     named, passed = [], True
-    # The interpreter without the compiler too, which may be what does not compile.
+    # Also the interpreter without the compiler: the error may be only there.
     for packages in (["-p", "weir-vm", "-p", "weir-jit"], ["-p", "weir-vm", "--no-default-features"]):
         check = ["cargo", "check", "--locked", "--keep-going", "--message-format", "short"]
         output, succeeded = run(tree, check + packages)
@@ -208,7 +208,7 @@ def omit(tree):
 
 
 def wrong_value(key, value):
-    """The value that takes the place of this one."""
+    """The wrong value in place of this one."""
     if key == "1.effect" and value[0] in "([":
         # One operand more, of a type that is not there.
         return value[0] + ("F32 " if "F32 =>" not in value else "I32 ") + value[1:].lstrip()
@@ -218,13 +218,13 @@ def wrong_value(key, value):
 
 
 def sections(output):
-    """What each test that failed printed."""
+    """The output of each test that failed."""
     parts = re.split(r"^---- (\S+) stdout ----$", output, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))
 
 
 def try_rows(tree, key, changed, test):
-    """Gives these rows wrong values. The rows that something stops, by what stops them."""
+    """Gives these rows wrong values. Returns the rows that are found, by the error or test that finds them."""
     number, column = key.split(".")
     table = Table(tree, number)
     names = table.values("mnemonic") if number == "1" else {}
@@ -234,7 +234,7 @@ def try_rows(tree, key, changed, test):
     if passed:
         return {}
     if "test result" not in output:
-        # One row at a time can be told from the compiler's errors.
+        # With one row, the compiler's errors are those of that row.
         return {errors(output)[0]: list(changed)} if len(changed) == 1 else {}
     pattern = NAMED.get(key, NAMED.get(number))
     named = lambda row: re.escape(names.get(row, "")[1:-1])
@@ -249,14 +249,14 @@ def try_rows(tree, key, changed, test):
 
 
 def wrong_rows(tree, key):
-    """Every row of a column wrong: the tests name each, all at once or alone."""
+    """Gives every row of a column a wrong value: all rows at once, then those that no test names one by one."""
     number, column = key.split(".")
     table = Table(tree, number)
     new = {row: wrong_value(key, value) for row, value in table.values(column).items()}
     old = table.values(column)
     changed = {row: value for row, value in new.items() if value not in (None, old[row])}
     print(f"wrong {column} in table {number}: {len(changed)} of {len(old)} rows", flush=True)
-    # What opens and closes blocks hides what comes after it.
+    # Wrong rows of instructions that open or end blocks hide wrong rows of later instructions.
     control = {row for row in changed if key == "1.effect" and old[row][0] not in "(["}
     left, test = dict(changed), ROW_TESTS.get(key, ROW_TESTS.get(number))
     groups = [[row for row in changed if row not in control], sorted(control)]

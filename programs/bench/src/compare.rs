@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_beyond_the_runs_counts() {
+    fn only_changes_beyond_the_ranges_of_the_runs_count() {
         let verdict = |old: &[f64], new: &[f64]| change(&cell(old), &cell(new)).unwrap().1;
         assert_eq!(verdict(&[10.0, 11.0], &[8.0, 9.0]), Verdict::Faster);
         assert_eq!(verdict(&[10.0, 11.0], &[8.0, 10.5]), Verdict::Same);

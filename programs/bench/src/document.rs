@@ -330,7 +330,7 @@ impl Document {
         tables.chain(compilers).chain(curves).collect()
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a document that [`write`](Self::write) wrote.
     ///
     /// # Errors
     /// If the file can't be read or is not such a document.

@@ -193,7 +193,7 @@ mod tests {
 
     /// A figure with a value is in each of its places; a figure without a value is in none.
     #[test]
-    fn every_figure_stands_where_it_says() {
+    fn every_figure_is_in_its_places() {
         for figure in figures() {
             assert!(figure.value.is_some() || figure.stated_in.is_empty(), "{figure}");
             for place in &figure.stated_in {

@@ -15,8 +15,8 @@ Examples:
   weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes
   weir-bench full --minutes 60                        everything, in about an hour, into BENCHMARKS.md
   weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
-  weir-bench compare old.json new.json                what changed beyond noise
-  weir-bench counts fib --against before.json         instructions by callgrind, and how they changed
+  weir-bench compare old.json new.json                differences that exceed noise
+  weir-bench counts fib --against before.json         instructions by callgrind, compared with earlier ones
   weir-bench calls host                               instructions, loads and stores of calls to and from the host";
 
 /// The folder of the programs, by default.
@@ -35,7 +35,7 @@ pub struct Options {
     pub bench: Bench,
 }
 
-/// Everything other than measuring one table.
+/// All commands except measuring one table.
 #[derive(Debug, Subcommand)]
 pub enum Task {
     Full(Full),
@@ -61,7 +61,7 @@ pub struct Selection {
     /// Give up on a run after this long
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub timeout: u64,
-    /// Where the programs are
+    /// The folder of the programs
     #[arg(long, value_name = "DIR", default_value = PROGRAMS)]
     pub programs: PathBuf,
 }
@@ -77,7 +77,7 @@ pub struct Bench {
     /// Rounds, after one with the small arguments that is not counted
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,
-    /// Which of each program's arguments
+    /// The choice among each program's arguments
     #[arg(long, default_value = "large")]
     pub size: Size,
     /// Also measure steady state, first output, compile speed and code size
@@ -151,7 +151,7 @@ pub struct Counts {
 pub struct Calls {
     /// Only directions whose name contains this, such as `host`
     pub filter: Option<String>,
-    /// Execute a direction, given by number, with N calls, without callgrind: what the child processes do
+    /// Execute a direction, given by number, with N calls, without callgrind; the child processes use this
     #[arg(long, num_args = 2, value_names = ["DIRECTION", "N"], hide = true, value_parser = clap::value_parser!(u32).range(..=1 << 30))]
     pub run: Vec<u32>,
 }
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_and_tasks_are_told_apart() {
+    fn programs_and_tasks_are_distinguished() {
         let parse = |line: &str| Options::try_parse_from(line.split(' ')).unwrap();
         let options = parse("weir-bench sha256 --peers weir-auto,node --rounds 1");
         assert!(options.command.is_none() && options.bench.rounds == 1);

@@ -196,7 +196,7 @@ mod tests {
 
     /// Twice the amount takes twice the instructions, and start-up is less than a twentieth of the large work.
     #[test]
-    fn work_that_is_called_linear_is() {
+    fn linear_work_is_linear() {
         for program in programs().iter().filter(|program| program.linear) {
             let [one, two, three] = [0.01, 0.02, 0.03].map(|factor| instructions(program, &program.scaled(factor).unwrap()));
             let (growth, start) = ((three - two) / (two - one), (2.0 * one - two) / (100.0 * (two - one)));

@@ -68,7 +68,7 @@ fn versions(document: &Document) -> String {
     versions.join("; ")
 }
 
-/// How the committed modules are compiled: see `compile.py`.
+/// The compilers of the committed modules: see `compile.py`.
 const MODULES: &str = "\
 The modules are those in the repository. C and C++ are compiled by Zig's clang with `-O2`, Zig with `-OReleaseFast`, Rust with
 `-Copt-level=3 -Clto`, AssemblyScript with `-O3`, all for `mvp` with `bulk_memory`, `multivalue`, `mutable_globals`,
@@ -76,7 +76,7 @@ The modules are those in the repository. C and C++ are compiled by Zig's clang w
 [compile.py](programs/compile.py). A row of `native` therefore also compares two C compilers.
 ";
 
-/// How the numbers are measured.
+/// The method of measurement.
 const METHOD: &str = "\
 Each measurement is a whole process, from start to exit; the runtimes take turns within each round. The output is compared with
 a file in the program's folder. Where there is none (for the interpreters' work and half of the work of the real programs), it is
@@ -272,7 +272,7 @@ mod tests {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
     }
 
-    /// `cargo run -p weir-bench -- report programs/bench/results.json` writes them again.
+    /// `cargo run -p weir-bench -- report programs/bench/results.json` writes the report again.
     #[test]
     fn the_committed_report_is_that_of_the_committed_results() {
         let document = Document::read(&root().join("programs/bench/results.json")).unwrap();

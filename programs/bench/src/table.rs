@@ -92,7 +92,7 @@ pub fn curve(curve: &Curve) -> String {
     text
 }
 
-/// Speed and code size by compiler, then what failed and what was dropped.
+/// Speed and code size by compiler, then failures and dropped compilers.
 pub fn compilers(compilers: &[Compiler]) -> String {
     let mut text = format!(
         "{:<22}{:>10}{:>22}{:>22}{:>26}\n",

@@ -1,4 +1,4 @@
-;;; The results of an operation whose NaN is left open are compared with themselves.
+;;; The results of an operation whose NaN the specification leaves open are compared with themselves.
 ;; test: build
 ;; options: canonical-nans
 ;; run: f(2, 0.5) -> 2.5

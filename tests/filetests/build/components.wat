@@ -1,4 +1,4 @@
-;;; Two nested loops that do not change the parameter: no phi, although nothing tells construction what a loop assigns.
+;;; Two nested loops that do not change the parameter: there is no phi, although construction does not know what a loop assigns.
 ;; test: build
 ;; options: components no-regions
 ;; run: f(3) -> 9

@@ -1,4 +1,4 @@
-;;; Both ways of a branch on a constant are built.
+;;; Both successors of a branch on a constant are built.
 ;; test: build
 ;; options: no-prune
 ;; run: f() -> 2

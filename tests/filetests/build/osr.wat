@@ -1,6 +1,6 @@
 ;; test: build
 ;; osr: 1
-;;; Entered at the inner loop: the rest of its round and of the outer loop's come first, then both loops as they are. Everything live
+;;; Entered at the inner loop: the rest of its iteration and of the outer loop's come first, then both loops as they are. Everything live
 ;;; comes from the frame.
 (module
   (func (export "f") (param i32 i32) (result i32)

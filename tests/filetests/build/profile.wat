@@ -1,4 +1,4 @@
-;;; Of three counted branches the last was executed too rarely to have a probability.
+;;; The last of three counted branches was executed too rarely to have a probability.
 ;; test: build
 ;; profile: 0x22 90 30
 ;; profile: 0x2a 0 64

@@ -1,6 +1,6 @@
 ;; test: gates
 ;; run: f(5, 3) -> 10
-;;; The loop's phis are μ, the joins of its arms γ, and what is used behind it η.
+;;; The loop's phis are μ, the joins of its arms γ, and the values that are used after it η.
 (module
   (func (export "f") (param i32 i32) (result i32)
     (local i32)

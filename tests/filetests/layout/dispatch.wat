@@ -1,4 +1,4 @@
-;;; The latch, to which the arms jump, comes before the head and falls into it.
+;;; The latch, to which the arms jump, comes before the header and falls through to it.
 ;; test: layout
 ;; run: f(0) -> 310
 (module

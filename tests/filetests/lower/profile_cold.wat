@@ -1,4 +1,4 @@
-;;; The profile says what the trap says too.
+;;; The profile and the trap agree that the block is cold.
 ;; test: lower
 ;; func: 0
 ;; run: f(9) -> 81

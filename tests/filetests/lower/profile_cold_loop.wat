@@ -1,4 +1,4 @@
-;;; A loop that is hardly ever entered is not cold: it may iterate often.
+;;; A loop that is rarely entered is not cold: it may iterate often.
 ;; test: lower
 ;; func: 0
 ;; run: f(4) -> 10

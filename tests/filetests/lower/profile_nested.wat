@@ -1,4 +1,4 @@
-;;; The inner loop leaves as often as it goes round.
+;;; The inner loop is left as often as it iterates.
 ;; test: lower
 ;; func: 0
 ;; run: f(3) -> 10

@@ -1,4 +1,4 @@
-;;; A loop that is hardly ever left.
+;;; A loop that is rarely left.
 ;; test: lower
 ;; func: 0
 ;; run: f(4) -> 10

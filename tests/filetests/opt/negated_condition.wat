@@ -1,7 +1,7 @@
 ;; test: opt
 ;; run: f(4) -> 8
 ;; run: f(5) -> 10
-;;; The comparison with zero is in the branch itself, and the arms change places for it.
+;;; The comparison with zero is in the branch itself, whose arms are exchanged.
 (module
   (func (export "f") (param i32) (result i32)
     local.get 0

@@ -1,4 +1,4 @@
-;;; The passes keep the probability of a branch, and swap it with the targets where they invert the condition.
+;;; The passes keep the probability of a branch, and complement it where they invert the condition and exchange the targets.
 ;; test: opt
 ;; profile: 0x23 900 100
 ;; profile: 0x2c 30 970

@@ -1,4 +1,4 @@
-;;; A profile of metered code: the branch of a loop, which is hardly ever left.
+;;; A profile of metered code: the branch of a loop that is rarely left.
 ;; test: opt
 ;; options: fuel
 ;; profile: 0x34 2000 20

@@ -1,4 +1,4 @@
-;;; `eqz` goes, the targets are swapped, and so is the probability.
+;;; `eqz` is removed, the targets are exchanged, and the probability is complemented.
 ;; test: simplify
 ;; profile: 0x23 750 250
 ;; run: f(1) -> 9

@@ -1,4 +1,4 @@
-;;; Two rewrites are left in the fuel; the third chance is not taken.
+;;; The fuel allows two rewrites; the third is not made.
 ;; test: simplify
 ;; options: rewrite-fuel=2 plain
 ;; run: f(5) -> 40

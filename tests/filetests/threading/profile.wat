@@ -1,4 +1,4 @@
-;;; An edge is led past the second branch: what was counted of it is not true of the paths that are left, and is forgotten.
+;;; An edge is threaded past the second branch. The counts of that branch do not hold for the remaining paths, so its probability is removed.
 ;; test: threading
 ;; profile: 0x23 700 300
 ;; profile: 0x2c 500 500

@@ -1,7 +1,7 @@
 //! The WebAssembly specification suite: every script, against a list of the directives that are known to fail.
 //!
 //! The suite runs on engines of any features: this package depends on the library without a compiler. The tests of `weir-vm` run
-//! it on what a build without features has, those of `weir-tests` on every tier.
+//! it on the engines of a build without features, those of `weir-tests` on every tier.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,8 +14,8 @@ use weir::{Engine, Stats};
 const KNOWN_FAILURES: &str = include_str!("../known-failures.txt");
 
 /// Proposals whose scripts run beside the latest version's, which lacks the sub-folders of the specification. Those of
-/// multi-value and mutable-global do not: the latest version has newer forms of them, and what they expect beyond those is
-/// superseded by reference-types, multi-memory and the bounds checks of bulk-memory-operations.
+/// multi-value and mutable-global do not: the latest version has newer forms of them, and their other expectations are superseded
+/// by reference-types, multi-memory and the bounds checks of bulk-memory-operations.
 const PROPOSALS: &[Proposal] = &[
     Proposal::Annotations,
     Proposal::BulkMemoryOperations,
@@ -73,7 +73,7 @@ impl Summary {
         self.stats.iter().map(number).sum()
     }
 
-    /// A line for each count of directives that is not what the scripts and the lists give.
+    /// A line for each count of directives that differs from the scripts and the lists.
     fn unaccounted(&self) -> String {
         let mut complaints = String::new();
         let accounted = self.passed + self.skipped + self.known_failures;
@@ -134,7 +134,7 @@ pub fn run(engines: &[Engine], fuel: Option<u64>) -> Result<Summary, String> {
     if complaints.is_empty() { Ok(summary) } else { Err(complaints) }
 }
 
-/// How many directives a script has.
+/// The number of directives in a script.
 fn directives(text: &str) -> u32 {
     let buffer = weir_wast::buffer(text).expect("the suite's scripts are text");
     parser::parse::<Wast<'_>>(&buffer).expect("the suite's scripts are well formed").directives.len() as u32

@@ -12,10 +12,10 @@ use weir_tests::rng::Rng;
 use weir_tests::smith;
 
 const HELP: &str = "\
-Exit codes: 0 if nothing differed or failed, 1 if something did, 2 for wrong arguments.
+Exit codes: 0 if there was no difference and no failure, 1 if there was one, 2 for wrong arguments.
 
 Examples:
-  weir-fuzz --count 1000 --stress            programs that always run, all tiers, switching at random
+  weir-fuzz --count 1000 --stress            programs that always terminate, all tiers, switching at random
   weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
   weir-fuzz damage --count 10000             malformed and hostile modules";
 

@@ -66,7 +66,7 @@ impl Available {
     }
 }
 
-/// Whether an instruction may change what `read` computes.
+/// Whether an instruction may change the result of `read`.
 pub fn may_change(write: Op, read: Op) -> bool {
     let reads = matches!(read.effect(), Effect::Read | Effect::ReadTrap);
     reads

@@ -4,7 +4,7 @@
 //! allocator does. A value is therefore already in a block's set exactly if it is the set's last element. Cost and
 //! memory are proportional to the sets.
 //!
-//! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block; the phi itself
+//! The argument of a phi is live at the end of the predecessor and not at the start of the phi's block. The phi itself
 //! is live from the start of its block but is not in the block's live-in set.
 //!
 //! [`LiveSets`] is the same as an instance of [`super::solver`], with a bit per value and block.

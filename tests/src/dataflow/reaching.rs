@@ -1,8 +1,8 @@
 //! Reaching definitions: the writes of a global that may be the last one before a block's start or end.
 //!
-//! SSA values have one definition each, so that the question arises only for state. A `global_set` defines its global.
-//! A call may define any global, and a `global_set` of an imported global may define any other imported one, because
-//! two imports may be the same global. At the function's entry, the caller's value is the definition. An instance of
+//! SSA values have one definition each, so the question arises only for state. A `global_set` defines its global. A
+//! call may define any global, and a `global_set` of an imported global may define any other imported one, because two
+//! imports may be the same global. At the function's entry, the caller's value is the definition. An instance of
 //! [`super::solver`]: forward, sets of definitions, meet by union. Cost: a bit per block and pair of a definition and a
 //! global that it may define.
 

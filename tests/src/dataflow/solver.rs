@@ -1,6 +1,6 @@
 //! Data flow: facts at every block's start and end, as the greatest solution of equations between them.
 //!
-//! A [`Problem`] is a direction, a lattice (its top and its meet) and a transfer function per block; [`solve`] iterates
+//! A [`Problem`] is a direction, a lattice (its top and its meet) and a transfer function per block. [`solve`] iterates
 //! over a worklist in reverse postorder (postorder for backward problems) until nothing changes (Kildall, "A Unified
 //! Approach to Global Program Optimization", 1973). With this order (Kam and Ullman, 1976) the number of rounds for
 //! gen-kill problems is at most the nesting depth of loops plus two. Cost: edges × rounds × the cost of a meet.
@@ -123,7 +123,7 @@ impl BitSet {
         set
     }
 
-    /// Whether `number` is in.
+    /// Whether the set contains `number`.
     pub fn contains(&self, number: usize) -> bool {
         self.0[number / 64] >> (number % 64) & 1 != 0
     }
@@ -133,7 +133,7 @@ impl BitSet {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    /// Takes `number` out.
+    /// Removes `number`.
     pub fn remove(&mut self, number: usize) {
         self.0[number / 64] &= !(1 << (number % 64));
     }
@@ -148,7 +148,7 @@ impl BitSet {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
     }
 
-    /// Takes the numbers of `other` out.
+    /// Removes the numbers of `other`.
     pub fn subtract(&mut self, other: &BitSet) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
     }
@@ -177,13 +177,13 @@ impl GenKill {
         GenKill { generated: vec![BitSet::empty(bound); blocks], killed: vec![BitSet::empty(bound); blocks] }
     }
 
-    /// Adds `number` to the set after what `block` does already.
+    /// Makes `block` add `number` to the set, after its other effects so far.
     pub fn generate(&mut self, block: Block, number: usize) {
         self.killed[block.index()].remove(number);
         self.generated[block.index()].insert(number);
     }
 
-    /// Removes `number` from the set after what `block` does already.
+    /// Makes `block` remove `number` from the set, after its other effects so far.
     pub fn kill(&mut self, block: Block, number: usize) {
         self.generated[block.index()].remove(number);
         self.killed[block.index()].insert(number);

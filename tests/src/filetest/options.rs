@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
     Row { name: "regalloc2", readers: &["regalloc"], engine: false, set: Set::Flag(|o| o.allocator = Allocator::Regalloc2) },
 ];
 
-/// Stands for all passes in the list of phases.
+/// Denotes all passes in a list of phases.
 const PASSES: &[&str] = &["(passes)"];
 
 fn row(word: &str) -> Result<(&'static Row, &str), String> {

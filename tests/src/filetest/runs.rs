@@ -98,7 +98,7 @@ fn split_run(run: &str) -> Result<(String, Vec<String>, &str), String> {
     Ok((name.to_string(), args, expected))
 }
 
-/// The results of function `name` of a new instance, or the text that `failed` makes of its failure.
+/// The results of function `name` of a new instance, or the text that `failed` makes from its failure.
 fn call(
     config: &Config,
     text: &str,

@@ -310,8 +310,7 @@ impl Body<'_> {
         }
     }
 
-    /// Appends what must follow a vector instruction: its lanes, and the replacement of NaNs in its result by the canonical
-    /// one.
+    /// Appends the lanes of a vector instruction, and the replacement of NaNs in its result by the canonical one.
     fn lanes(&mut self, op: Opcode) {
         match op.immediates() {
             Immediates::Lane => {

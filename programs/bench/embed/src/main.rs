@@ -31,7 +31,7 @@ type Run = Box<dyn FnMut(u32)>;
 const SIDES: [&str; 2] = ["weir", "wasmtime"];
 const ROUNDS: usize = 25;
 const ROUND: Duration = Duration::from_millis(10);
-/// The repetitions of the two runs under callgrind whose difference is reported. Start-up varies by some 20,000
+/// The repetitions of the two runs under callgrind whose difference is reported. Start-up varies by about 20,000
 /// instructions between runs, which adds at most 0.2 to each result.
 const COUNTED: [u32; 2] = [1_000, 101_000];
 

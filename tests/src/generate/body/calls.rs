@@ -5,7 +5,7 @@ use wasm_encoder as enc;
 use weir_bytecode::types::{FuncType, ValType};
 
 impl Body<'_> {
-    /// Of the results of a call, keeps the last one of type `keep`, if there is such a type.
+    /// Keeps the last of the results of a call that has type `keep`, if that is given.
     pub(super) fn keep(&mut self, results: &[ValType], keep: Option<ValType>) {
         match keep {
             None => self.consume(results),
