@@ -47,7 +47,7 @@ superinstructions! {
     GetConst = 0xD9, LocalGet;
     /// A local, before an instruction on [pairs](pairs) whose other operand is on the stack.
     TopGet = 0xDA, LocalGet;
-    /// The same for an i32 constant.
+    /// An i32 constant, before an instruction on pairs whose other operand is on the stack.
     TopConst = 0xDB, I32Const;
     /// `i32.load` from the address in a local; like the next ones, of memory 0 at an offset of one byte.
     GetI32Load = 0xDC, LocalGet;
@@ -368,7 +368,7 @@ impl Fusion {
         self.blocks = if self.blocks_end == pc { self.blocks + 1 } else { 1 };
         self.blocks_end = pc + 2;
         if self.blocks.is_multiple_of(16) {
-            // Of these sixteen blocks, the first twelve are patches of four already.
+            // The first twelve of these sixteen blocks are already three patches, of four blocks each.
             self.patches.truncate(self.patches.len() - 3);
             self.patches.push((pc - 2 * 15, Fused::Blocks16 as u8));
         } else if self.blocks.is_multiple_of(4) {

@@ -576,9 +576,9 @@ pub enum Control {
     Nop,
     /// Takes the parameters of its type into the block.
     Block,
-    /// The same; its label is its head.
+    /// Takes the parameters of its type into the loop. Its label is its head.
     Loop,
-    /// The same after a condition.
+    /// Pops a condition, then takes the parameters of its type into the first arm.
     If,
     /// Ends the first arm, and begins the second with the parameters.
     Else,

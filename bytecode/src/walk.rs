@@ -185,7 +185,7 @@ struct Types<'m, 'i> {
 }
 
 impl Types<'_, '_> {
-    /// Whether the instruction takes operands of the types `found`. Any reference is taken for any other.
+    /// Whether the instruction takes operands of the types `found`. Any reference is accepted for any other.
     fn accept(&self, expected: &[StackType], found: &[ValType]) -> bool {
         expected.iter().zip(found).all(|(&expected, found)| {
             if matches!(expected, StackType::Any | StackType::Reference) {

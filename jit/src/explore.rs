@@ -32,7 +32,7 @@ pub fn explore(request: &Request<'_>) -> Vec<Section> {
     run(request, pipeline::rest(&begins, request.backend))
 }
 
-/// The same without the back end: the last stage is the optimised SSA.
+/// Shows the stages before the back end, as [`explore`] does: the last stage is the optimised SSA.
 ///
 /// # Panics
 /// As [`crate::compile()`].

@@ -1,7 +1,7 @@
 //! From a request to machine code: phases as data, and the driver that runs them.
 //!
-//! A phase transforms the function. The driver times it, verifies its result and shows that to an observer. The phases are
-//! `build`, the passes of the optimiser in their order, and those of a back end; the baseline compiler is one phase.
+//! A phase transforms the function. The driver times it, verifies the result, and shows the result to an observer. The
+//! phases are `build`, the passes of the optimiser in their order, and those of a back end. The baseline compiler is one phase.
 //! [`compile`](mod@crate::compile), [`explore`](crate::explore), the evaluator and the filetests use this driver: they differ in
 //! the [`Form`] that they begin with, the phases that they name and the [`Observer`]. A stencil of the baseline compiler is a
 //! function of its own, which the driver compiles within the phase `baseline`; the time of that phase includes it.

@@ -11,7 +11,7 @@ pub fn engine(config: &Config) -> Result<Engine> {
     engine_with_events(config, |_| ())
 }
 
-/// The same, with a callback for tier events.
+/// An engine as [`engine`] returns, with a callback for tier events.
 ///
 /// # Errors
 /// The errors of [`Engine::new`].

@@ -17,8 +17,9 @@ pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     filled(arena, rng, any_target, Filler::fill)
 }
 
-/// The same with little but phis and branches, on a few conditions and on phis of constants, so that one decision often
-/// implies others. Some blocks make a call, which shows the path that was taken.
+/// A function as [`function`] returns, but with few instructions besides phis and branches. The branches are on a few
+/// conditions and on phis of constants, so that one decision often implies others. Some blocks make a call, which shows
+/// the path that was taken.
 pub fn branches<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
     filled(arena, rng, near_target, Filler::fill_sparsely)
 }

@@ -57,7 +57,7 @@ fn counts(module: &Module, func: u32) -> Option<Counts> {
 
 const RUN: u32 = 7;
 
-/// The same under lazy validation, and in the loop that meters.
+/// The counts are the same under lazy validation, and in the loop that meters.
 #[test]
 fn an_interpreter_that_profiles_counts_everything() {
     for (lazy, fuel) in [(false, false), (true, false), (false, true)] {

@@ -97,7 +97,7 @@ pub struct TrapEntry {
 pub struct Inlining {
     /// Index in [`UnplacedCode::traps`] and index of the chain's innermost link in `links`, ascending.
     pub traps: Vec<(u32, u32)>,
-    /// The same of [`UnplacedCode::calls`].
+    /// Index in [`UnplacedCode::calls`] and index of the chain's innermost link in `links`, ascending.
     pub calls: Vec<(u32, u32)>,
     /// The links of all chains. Entries share the outer links that they have in common.
     pub links: Vec<InlinedCall>,

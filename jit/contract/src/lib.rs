@@ -30,11 +30,11 @@
 //!   own. i32 arguments and results: the upper half of the register is *unspecified*.
 //! - Results in `rax rcx rdx rsi rdi r8 r9 r10` and `xmm0`–`xmm7`.
 //! - Values without a register go through [`StackCtx::overflow`], an array of 8-byte slots. Parameter `i` of the
-//!   signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters is a v128; likewise for
-//!   results. The caller writes parameters immediately before the call, and the callee reads them first in its entry
-//!   block. The callee writes results immediately before the return, and the caller reads them right after the call. No
-//!   argument is ever on the native stack, so a tail call is always a jump, in constant stack, whatever the two
-//!   signatures.
+//!   signature is in slot `i` of it, or in slots `2i` and `2i + 1` if one of the parameters is a v128. The same holds
+//!   for results. The caller writes parameters immediately before the call, and the callee reads them first in its
+//!   entry block. The callee writes results immediately before the return, and the caller reads them right after the
+//!   call. No argument is ever on the native stack, so a tail call is always a jump, in constant stack, whatever the
+//!   two signatures.
 //! - `rbx r12 r13 r14 rbp` are preserved; everything else is clobbered. `rbp` is always a frame pointer:
 //!   `[rbp]` is the caller's and `[rbp + 8]` the return address.
 //! - `rsp` is 16-byte aligned at the call.

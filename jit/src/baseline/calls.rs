@@ -317,7 +317,7 @@ impl<'c> Compiler<'c> {
         Arg::Operand(popped)
     }
 
-    /// The same for a helper that returns whether it traps.
+    /// Calls a helper that returns whether it traps, after storing everything.
     pub fn call_checked_helper(&mut self, helper: Helper, args: &[Arg]) {
         self.call_helper(helper, args);
         self.emit(&Inst::new(Asm::Test, Width::D).src(abi::RAX).reg(abi::RAX));

@@ -64,7 +64,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The same on a condition.
+    /// Writes a conditional jump back to code that is already written.
     pub fn jump_back_if(&mut self, cond: Cond, target: usize) {
         let distance = target as i64 - (self.offset() as i64 + 2);
         match i8::try_from(distance) {
@@ -86,7 +86,7 @@ impl Compiler<'_> {
         self.trap_site_if(cond, TrapSite::Trap(trap));
     }
 
-    /// The same for a trap whose code a helper may have stored.
+    /// Traps on a condition. A helper may have stored the trap's code.
     pub fn trap_site_if(&mut self, cond: Cond, site: TrapSite) {
         let field = self.jump_if(cond);
         self.push_cold(field, Case::Trap(site));

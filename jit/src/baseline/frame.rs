@@ -31,7 +31,7 @@ pub const BIAS: i32 = 128;
 pub const BASE: Reg = abi::BASE;
 /// A scratch register within an instruction: it never holds a value.
 pub const SCRATCH: Reg = abi::CALLEE;
-/// The same for floats and vectors.
+/// The scratch register for floats and vectors.
 pub const FLOAT_SCRATCH: Reg = Reg::float(15);
 
 /// The scratch register of a class.

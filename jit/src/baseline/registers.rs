@@ -237,8 +237,8 @@ impl Compiler<'_> {
         !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg)
     }
 
-    /// The same for an instruction that reads all operands before it writes its result, and writes nothing else. The register may
-    /// be the pin of the local that the next instruction writes.
+    /// The operand in a register that may be overwritten, for an instruction that reads all operands before it writes its result,
+    /// and writes nothing else. The register may be the pin of the local that the next instruction writes.
     pub fn overwritten(&mut self, popped: &mut Popped) -> Reg {
         let reg = self.reg(popped);
         match self.destination(popped.kind.class()) {

@@ -120,7 +120,7 @@ impl Translator<'_, '_> {
         args.map(|arg| self.get(arg))
     }
 
-    /// The same, as vectors of this shape.
+    /// The `N` arguments of an instruction, as vectors of this shape.
     fn views<const N: usize>(&mut self, shape: Shape, value: Value) -> [clif::Value; N] {
         self.args(value).map(|arg| self.view(type_of(shape), arg))
     }

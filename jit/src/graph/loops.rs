@@ -23,7 +23,7 @@ impl Loops {
         Loops::counting(blocks, preds, &mut 0)
     }
 
-    /// The same; `steps` counts the edges and links that are followed.
+    /// The loops of a graph, as [`Loops::of`] returns them; `steps` counts the edges and links that are followed.
     fn counting<P: IntoIterator<Item = u32>>(blocks: usize, preds: impl Fn(u32) -> P, steps: &mut u64) -> Loops {
         let mut loops = Loops { innermost: vec![None; blocks], parent: vec![None; blocks] };
         // By block, the header of the outermost loop found so far around it, or a link on the way to that header.

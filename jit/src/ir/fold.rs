@@ -9,7 +9,7 @@ pub fn fold(op: Op, operand: Type, result: Type, args: &[u64]) -> Option<u64> {
     fold_opcode(op.opcode(operand, result)?, result, args)
 }
 
-/// The same for the Wasm instruction that defines the operation.
+/// The result bits of a Wasm instruction on one or two constants; the result has type `result`.
 pub fn fold_opcode(opcode: Opcode, result: Type, args: &[u64]) -> Option<u64> {
     let bits = semantics::eval(opcode, args)?.ok()? & mask(result);
     (!is_nan(result, bits)).then_some(bits)

@@ -63,7 +63,7 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     /// The offset in the module of its Wasm instruction, or 0.
     fn pc(&self) -> u32;
 
-    /// The same instruction with another pc.
+    /// This instruction with another pc.
     #[must_use]
     fn at(self, pc: u32) -> Self;
 

@@ -71,7 +71,7 @@ pub fn emit(code: &Code, options: &Options) -> Result<Compiled, Refusal> {
     emit_expecting(&expected_offsets(code, &frame), code, &frame, options)
 }
 
-/// The same with blocks expected at these offsets.
+/// Emits code after layout, with blocks expected at these offsets.
 fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, options: &Options) -> Result<Compiled, Refusal> {
     let flags_needed = flags_needed(code);
     let run = |expected| {

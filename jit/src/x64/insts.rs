@@ -254,7 +254,7 @@ pub enum Shape {
     ByCl,
     /// dst ← src, rm
     ThreeAddress,
-    /// The same, rm not in a spill slot
+    /// dst ← src, rm; rm is not in a spill slot
     ThreeRegister,
     /// dst ← src, rm, imm
     ThreeImm,
@@ -389,7 +389,8 @@ pub enum Opcode {
     FromInteger(u8),
     /// Map, opcode; pp selects single or double.
     Scalar(u8, u8),
-    /// The same; the upper part of the result comes from a register, which is the source or the destination.
+    /// Map, opcode; pp selects single or double. The upper part of the result comes from a register, which is the
+    /// source or the destination.
     Merge(u8, u8),
     /// `vroundss`, `vroundsd`
     Round,

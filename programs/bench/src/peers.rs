@@ -18,7 +18,7 @@ pub struct Peer {
 enum Invocation {
     /// The flags, the module, its arguments.
     Flags(&'static [&'static str]),
-    /// The same, with `--` before the arguments.
+    /// The flags, the module, `--`, its arguments.
     FlagsAndDashes(&'static [&'static str]),
     /// Node's WASI, with these flags.
     Node(&'static [&'static str]),

@@ -120,7 +120,7 @@ pub struct Total<'a> {
     pub modules: usize,
     /// Megabytes of bytecode per second, over the sum of all modules: for a small one, the clock is too coarse.
     pub speed: f64,
-    /// The same without the module with the most bytecode, if there is another.
+    /// The speed without the module with the most bytecode, if there is another module.
     pub without_largest: Option<f64>,
     /// Bytes of machine code per byte of bytecode.
     pub growth: f64,

@@ -25,7 +25,7 @@ pub(crate) enum Failure {
 
 /// The status of a native program that aborts: 128 + SIGABRT.
 const ABORTED: u8 = 134;
-/// The same for SIGPIPE.
+/// The status of a native program that writes to a closed pipe: 128 + SIGPIPE.
 const PIPE_CLOSED: u8 = 141;
 
 impl Failure {

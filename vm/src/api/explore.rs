@@ -15,8 +15,8 @@ impl Module {
     /// this run. With the profile of a run, the last stage, `bytes`, is therefore the code that the run installed, apart from baseline code,
     /// which [`Module::explore_baseline`] shows. Nothing is installed.
     ///
-    /// With lazy validation, code checks more at calls, so this setting must be that of the run, too. Type identities are part of
-    /// the code. They are equal in two engines whose modules and host functions came in the same order.
+    /// With lazy validation, code assumes less about calls, so this setting must be that of the run, too. Type identities are
+    /// part of the code. They are equal in two engines whose modules and host functions came in the same order.
     ///
     /// # Errors
     /// [`Unavailable`] if the engine's tier compiles nothing; the function is imported, invalid, or has no such loop.
@@ -40,7 +40,8 @@ impl Module {
         }
     }
 
-    /// The same for the baseline code of function `func`, which [`Tier::Auto`] runs before optimised code.
+    /// Compiles the baseline code of function `func`, which [`Tier::Auto`] runs before optimised code, and returns the
+    /// text of every stage. Otherwise as [`Module::explore`].
     ///
     /// # Errors
     /// [`Unavailable`] if functions get no baseline code ([`Config::baseline`](crate::Config::baseline)); the function is imported or

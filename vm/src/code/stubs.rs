@@ -97,7 +97,7 @@ impl Shape {
 pub(crate) struct Stubs {
     /// Rust → native.
     pub enter: Enter,
-    /// The same for code that is entered at a loop, with the interpreter's frame as `args`, to which the results are written.
+    /// Rust → native code that is entered at a loop. `args` is the interpreter's frame, to which the results are written.
     pub enter_osr: Enter,
     /// Native → Rust: jumped to with `r15` = callee instance and `eax` = function index.
     pub to_rust: NonNull<u8>,

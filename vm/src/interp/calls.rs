@@ -71,7 +71,7 @@ pub(super) unsafe fn direct(scope: *const Scope, func: u32) -> Callee {
 
 #[inline(never)]
 unsafe fn imported(scope: *const Scope, func: u32) -> Callee {
-    // SAFETY: the caller's; imports are linked before anything runs.
+    // SAFETY: the caller's promise; imports are linked before anything runs.
     unsafe { Callee::of(instance_of((*scope).ctx).func_ref(func)) }
 }
 
@@ -153,7 +153,7 @@ pub(super) unsafe fn tick_loop(body: *const Body, scope: *const Scope, entry: &B
 /// Subtracts `work` ticks. Calls `tier_up` if they have run out.
 #[inline(always)]
 unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>, work: u32) -> *const u8 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         // Non-negative ticks imply that the function is ready, even with lazy validation: see `lazy`.
         let ticks = &(*(*body).code).ticks;
@@ -165,7 +165,7 @@ unsafe fn count(body: *const Body, scope: *const Scope, at: Option<u32>, work: u
 
 #[cold]
 unsafe fn tier_up(body: *const Body, scope: *const Scope, at: Option<u32>) -> *const u8 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         let instance = instance_of((*scope).ctx);
         if !lazy::prepare(instance.module.record(), (*body).func) {
@@ -256,7 +256,7 @@ pub(super) unsafe fn across<const WORDS: usize>(
     scope: *const Scope,
     next: *const u8,
 ) -> Result<Step, Trap> {
-    // SAFETY: the arguments are there; they are no vectors, because one of the two functions has none.
+    // SAFETY: the arguments are there. None is a vector, because one of the two functions has none.
     unsafe {
         let words = 3 - WORDS;
         let fp = state.sp.sub((*body).params as usize * WORDS);
@@ -295,7 +295,7 @@ pub(super) unsafe fn leave<const WORDS: usize>(mut state: State, caller: Header)
 /// `state` is that of the frame that returns, and `caller` was its header.
 #[cold]
 pub(super) unsafe fn leave_loop<const WORDS: usize>(mut state: State, caller: Header) -> Step {
-    // SAFETY: the results are there; they are no vectors where the width changes.
+    // SAFETY: the results are there. Where the width changes, none is a vector.
     unsafe {
         let (at, results) = (state.fp, (*state.body).results.into());
         if caller.is_base() {
@@ -316,8 +316,8 @@ pub(super) unsafe fn leave_loop<const WORDS: usize>(mut state: State, caller: He
 /// The instruction at the pc of `state` is the call.
 #[inline(never)]
 pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, meter: Option<Meter>) -> Result<Step, Trap> {
-    // SAFETY: the arguments are the operands below `sp`, so they and the results fit in the place of the frame; they
-    // are no vectors where the width changes.
+    // SAFETY: the arguments are the operands below `sp`, so they and the results fit in the place of the frame.
+    // Where the width changes, none is a vector.
     unsafe {
         let caller = *frame::header(state.fp, state.body, WORDS);
         let (body, scope) = match callee {

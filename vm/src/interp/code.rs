@@ -25,7 +25,7 @@ macro_rules! unassigned {
 }
 pub(super) use unassigned;
 
-/// The same for the codes that are no instruction with prefix 0xFC.
+/// The pattern of the codes with prefix 0xFC that are not instructions.
 macro_rules! unassigned_after_prefix {
     () => {
         ..0x100 | 0x112 | 0x117..

@@ -13,7 +13,7 @@ pub(super) unsafe fn u32(at: *const u8) -> (u32, *const u8) {
 
 #[inline(never)]
 unsafe fn long_u32(at: *const u8) -> (u32, *const u8) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let (value, next) = unsafe { u64(at) };
     (value as u32, next)
 }
@@ -61,7 +61,7 @@ unsafe fn long_i64(mut at: *const u8) -> (i64, *const u8) {
 /// Skips a LEB128 whose value is not needed: the depth of a branch not taken, a heap type.
 #[inline(always)]
 pub(super) unsafe fn skip(at: *const u8) -> *const u8 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { u32(at).1 }
 }
 
@@ -70,7 +70,7 @@ pub(super) unsafe fn skip(at: *const u8) -> *const u8 {
 pub(super) unsafe fn skip_block_type(at: *const u8) -> *const u8 {
     /// The most frequent block type: no parameters and no results.
     const EMPTY: u8 = 0x40;
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { if *at == EMPTY { at.add(1) } else { skip_type(at) } }
 }
 
@@ -84,6 +84,6 @@ pub(super) unsafe fn skip_type(at: *const u8) -> *const u8 {
 /// Skips the types of a typed select; there is one.
 #[inline(always)]
 pub(super) unsafe fn skip_types(at: *const u8) -> *const u8 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { skip_type(skip(at)) }
 }

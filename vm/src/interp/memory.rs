@@ -65,7 +65,7 @@ unsafe fn long_load<const CODE: u16, const WORDS: usize>(
     sp: *mut u64,
     ctx: *mut InstanceCtx,
 ) -> Result<*const u8, Trap> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         let (view, offset, next) = long_mem_arg(at, ctx);
         load_at::<CODE, WORDS>(view, offset, sp)?;
@@ -116,7 +116,7 @@ unsafe fn long_store<const CODE: u16, const WORDS: usize>(
     sp: *mut u64,
     ctx: *mut InstanceCtx,
 ) -> Result<*const u8, Trap> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         let (view, offset, next) = long_mem_arg(at, ctx);
         store_at::<CODE, WORDS>(view, offset, sp)?;

@@ -40,7 +40,8 @@ pub trait ResourceLimiter {
     /// The error of making the memory; at `memory.grow` it ends the guest's execution. A panic is treated as an error.
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool>;
 
-    /// The same for a table, in elements.
+    /// Called before a table is made (`current` is then 0) or grows. Sizes are in elements. On `Ok(false)`,
+    /// `table.grow` returns -1.
     ///
     /// # Errors
     /// As for memories.
@@ -54,7 +55,7 @@ pub trait ResourceLimiter {
         Ok(())
     }
 
-    /// The same for a table.
+    /// Called when a table cannot grow for another reason: its maximum, or a lack of memory.
     ///
     /// # Errors
     /// As for memories.

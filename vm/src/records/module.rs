@@ -79,7 +79,7 @@ pub(crate) struct ModuleRecord {
     pub sig_ids: Box<[u32]>,
     /// One per function defined in the module, in order.
     pub code: Box<[FuncCode]>,
-    /// The same functions as the interpreter sees them. They point into `bytecode` and `code`.
+    /// The functions in `code`, as the interpreter sees them. They point into `bytecode` and `code`.
     pub bodies: Bodies,
     /// Indices of the exports, ascending by name.
     pub exports: Box<[u32]>,

@@ -46,12 +46,13 @@ const FIRST: Threshold = Threshold { base: 10_000, per_byte: 80 };
 /// interpreting about 870. The factor is lower because the estimate of work is below the work executed, and hot code stays hot:
 /// on one core, 225 took less time in total than 450 and 900.
 const INTERPRETED: Threshold = Threshold { base: 4_000, per_byte: 225 };
-/// The same if another core compiles. The guest does not wait then; only functions later in the queue do.
+/// The threshold of interpreted functions if another core compiles. The guest does not wait then; only functions later
+/// in the queue do.
 const INTERPRETED_ELSEWHERE: Threshold = Threshold { base: 4_000, per_byte: 120 };
 /// The threshold of functions that run in baseline code until the optimiser compiles them. Baseline code takes about 1.4 times
 /// the time of optimised code. With factors between 225 and 4,000 for each byte, total times on one core differ little.
 const BASELINE: Threshold = Threshold { base: 16_000, per_byte: 500 };
-/// The same if another core compiles.
+/// The threshold of functions in baseline code if another core compiles.
 const BASELINE_ELSEWHERE: Threshold = Threshold { base: 10_000, per_byte: 300 };
 /// Without baseline code, a function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions need
 /// no memory for counters. With baseline code, it begins after half of the ticks until baseline code is compiled.

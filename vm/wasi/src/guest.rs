@@ -64,7 +64,7 @@ impl<'a> Guest<'a> {
         self.read_u32(at).map(|_| ())
     }
 
-    /// The same for a result of eight bytes.
+    /// Checks that a result of eight bytes can be written at `at`, before the call has effects that could not be undone.
     pub fn check_u64(&self, at: u32) -> Result<(), Errno> {
         self.read_u64(at).map(|_| ())
     }

@@ -188,7 +188,7 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset as i32)));
     }
 
-    /// The same into a new register.
+    /// `[base + offset]`, a pointer or a 64-bit number of the runtime, in a new register.
     pub(super) fn field(&mut self, base: Reg, offset: usize) -> Reg {
         let dst = self.code.new_reg(Class::Int);
         self.load_field(dst, base, offset);

@@ -108,8 +108,8 @@ impl Lower<'_, '_> {
         self.push(Inst::new(op, width).dst(dst).rm(rm));
     }
 
-    /// The same for an instruction that reads fewer bits of its argument. A load is not folded, because it would read fewer
-    /// bytes and so trap less.
+    /// `dst ← op(argument)` for an instruction that reads fewer bits than its argument has. A load is not folded, because it
+    /// would read fewer bytes and so trap less.
     fn lower_move_narrow(&mut self, value: Value, op: Asm) {
         let (dst, src) = (self.result(value), self.reg(self.func.args(value)[0]));
         self.push(Inst::new(op, width(self.func.ty(value))).dst(dst).reg(src));

@@ -97,7 +97,7 @@ impl Lower<'_, '_> {
         (pure && self.func.ty(value) == ty && self.info.def_blocks.of(value) == self.block).then_some(value)
     }
 
-    /// The same, if `value` has no other use.
+    /// The instruction that [`Lower::local`] returns, if `value` has no other use.
     pub fn single(&self, value: Value, ty: Type) -> Option<Value> {
         self.local(value, ty).filter(|value| self.info.uses[value.index()] == 1)
     }

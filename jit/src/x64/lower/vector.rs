@@ -281,7 +281,7 @@ impl Lower<'_, '_> {
         self.three(op, width, src, rm)
     }
 
-    /// The same for a commutative operation: an operand that can be in memory goes to the right.
+    /// A commutative operation on two values: an operand that can be in memory goes to the right.
     fn commutative(&mut self, op: Asm, width: Width, a: Value, b: Value) -> Reg {
         let in_memory = |value| self.vector_constant(value).is_some() || self.can_fold_load(value, Type::V128);
         let (a, b) = if in_memory(a) && !in_memory(b) { (b, a) } else { (a, b) };
@@ -632,7 +632,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The same with a constant count between 0 and the width of the lanes, both excluded.
+    /// Shifts by a constant count between 0 and the width of the lanes, both excluded.
     fn shift_lanes_by(&mut self, op: Shift, width: Width, a: Reg, count: u8) -> Reg {
         match (op, width) {
             (Shift::ShrS, Width::B | Width::Q) => {

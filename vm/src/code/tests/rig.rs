@@ -161,7 +161,7 @@ impl World {
         self.enter_in(instance, enter, code, args)
     }
 
-    /// The same in another instance, whose stack is this one.
+    /// Enters `code` as [`World::enter`] does, in another instance whose stack is this one.
     pub fn enter_in(&mut self, instance: *mut InstanceCtx, enter: Enter, code: *const u8, args: &[u64]) -> (Status, Vec<u64>) {
         self.values[..args.len()].copy_from_slice(args);
         let slots = self.values.as_mut_ptr();

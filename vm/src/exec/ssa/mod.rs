@@ -231,7 +231,8 @@ unsafe extern "C" fn call(mut code: *const u8, args: *mut u64, mut instance: *mu
 /// Evaluates a function once. Returns `None` after writing its results at `args`, or the function that it tail-calls
 /// after writing the arguments there.
 unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) -> Result<Option<*const FuncRef>, Failure> {
-    // SAFETY: the caller's: the instance's guest runs, and there is room at `args` for the arguments and results of any function.
+    // SAFETY: the caller's promise: the instance's guest runs, and there is room at `args` for the arguments and results
+    // of any function.
     unsafe {
         let record = instance_of(instance);
         let bytecode = record.module.bytecode();

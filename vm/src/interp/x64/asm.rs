@@ -60,7 +60,7 @@ macro_rules! dispatch {
     };
 }
 
-/// The same with the operands in a pair.
+/// Jumps to the handler of the instruction at `pc`, with the operands in a pair.
 macro_rules! dispatch_pair {
     () => {
         "movzx ecx, byte ptr [rsi]\njmp qword ptr [r15 + 8 * rcx + 2120]"
@@ -137,7 +137,7 @@ macro_rules! on_stack {
     };
 }
 
-/// The same for operands that are a pair.
+/// For an instruction with both operands in a pair: the left operand, and the lines as in `on_stack`.
 macro_rules! in_pair {
     (i32) => {
         "edx"

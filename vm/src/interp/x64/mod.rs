@@ -18,7 +18,7 @@
 //! ```
 //!
 //! The slot below `sp` is in `rax` *and* in memory. Instructions find their right operand in a register, and leaving needs no store.
-//! An empty operand stack is no special case: the frame's header is below it. When a handler leaves, the value of `rax` is undefined.
+//! An empty operand stack needs no special case: the frame's header is below it. When a handler leaves, the value of `rax` is undefined.
 //!
 //! Superinstructions ([`weir_bytecode::fusion`]) that produce two operands put them in `rdx` and `rax`, the *pair*,
 //! with `sp` below both, and dispatch through the table's other half, `pairs`. An opcode that has no handler for pairs

@@ -121,7 +121,8 @@ impl Lower<'_, '_> {
         self.without_payload(width, quiet, nans)
     }
 
-    /// The same for the maximum and the greater zero: -0 minus -0 is 0.
+    /// The maximum, from both orders as in `min_lanes`. If those are zeros of different signs, the result is -0 minus
+    /// -0, which is 0.
     fn max_lanes(&mut self, width: Width, a: Value, b: Value) -> Reg {
         let (a, b) = (self.reg(a), self.reg(b));
         let [one, other] = [(a, b), (b, a)].map(|(a, b)| self.three(Asm::VmaxAll, width, a, b));
