@@ -117,7 +117,10 @@ fn the_baseline_compiler_compiles_a_function_without_ssa() {
     let (result, mut reported, fallbacks) = run(Config::new().tier(Tier::Baseline), &quadratic(), (1, 2));
     assert!(result.unwrap_err().to_string().contains("unreachable"));
     reported.sort_by_key(|(func, _)| *func);
-    assert_eq!((reported, fallbacks), ((0..4).map(|func| (func, Reported::Compiled(CompiledBy::Baseline))).collect(), Vec::new()));
+    assert_eq!(
+        (reported, fallbacks),
+        ((0..4).map(|func| (func, Reported::Compiled(CompiledBy::Baseline))).collect(), Vec::new())
+    );
 }
 
 /// The evaluator reports as the other tiers do, once for each function.
