@@ -295,8 +295,6 @@ const FUSED: [[Option<Fused>; ROLES]; ROLES] = {
 pub(crate) struct Fusion {
     /// The superinstructions found.
     pub patches: Vec<Patch>,
-    /// Number of superinstructions of earlier bodies.
-    earlier: usize,
     /// Role and offset of the previous instruction.
     before: Role,
     pc: u32,
@@ -311,14 +309,7 @@ const I32_GE_U: u8 = Opcode::I32GeU as u8;
 impl Fusion {
     /// Begins with another body.
     pub fn begin(&mut self) {
-        *self = Fusion { earlier: self.patches.len(), patches: std::mem::take(&mut self.patches), ..Fusion::default() };
-    }
-
-    /// Ends a body. A wide body keeps no superinstructions, because they work on slots of one word.
-    pub fn finish(&mut self, wide: bool) {
-        if wide {
-            self.patches.truncate(self.earlier);
-        }
+        *self = Fusion { patches: std::mem::take(&mut self.patches), ..Fusion::default() };
     }
 
     /// Processes the next instruction of a module with these bytes, whose first byte, `opcode`, is at `pc`, and which ends before
@@ -424,7 +415,7 @@ mod tests {
         assert_eq!(found("local.get 0 i32.load offset=128 drop"), [], "the offset has two bytes");
         assert_eq!(found("(block (br_if 0 (i32.eqz (local.get 0))))"), [(2, EqzBrIf)]);
         assert_eq!(found("local.get 0 block end local.get 1 i32.add drop"), [(3, TopGet)], "not over a label");
-        assert_eq!(found("v128.const i64x2 0 0 local.set 2 local.get 0 local.get 1 i32.add drop"), [], "slots are wide");
+        assert_eq!(found("v128.const i64x2 0 0 local.set 2 local.get 0 local.get 1 i32.add drop"), [(2, GetGet)]);
         let blocks = |n| found(&("block ".repeat(n) + &"end ".repeat(n)));
         assert_eq!(blocks(3), []);
         assert_eq!(blocks(22), [(0, Blocks16), (16, Blocks4)]);

@@ -52,6 +52,26 @@ fn tiers_agree_on_random_programs() {
     assert!(tiers_used.retired > count / 4 && tiers_used.recompiled > 0 && tiers_used.freed_bytes > 0, "{tiers_used:?}");
 }
 
+/// With a vector in every function the interpreter's slots have two words.
+#[test]
+fn interpreters_agree_in_wide_slots() {
+    let interpreters: Vec<_> =
+        differential::tiers(None).into_iter().filter(|tier| tier.name.starts_with("interpreter")).collect();
+    assert_eq!(interpreters.len(), 2);
+    let mut total = Agreement::default();
+    for seed in 1000..1100 {
+        let mut program = generate(seed);
+        let narrow = program.wasm.len();
+        program.wasm = weir_spec::widen(program.wasm);
+        assert!(program.wasm.len() > narrow);
+        match differential::compare(&program, &interpreters, (seed * 37) as u8) {
+            Ok(agreement) => total += agreement,
+            Err(mismatch) => panic!("seed {seed}: {mismatch}"),
+        }
+    }
+    assert!(total.trapped * 2 < total.calls && total.on_wasmi * 2 > total.calls, "{total:?}");
+}
+
 /// A program for a module with the exports of a generated one.
 fn program(wat: &Path) -> Program {
     let wasm = wat::parse_file(wat).unwrap();

@@ -1,4 +1,4 @@
-//! Compares every vector instruction in compiled code with its meaning. Operands are in each kind of place that
+//! Compares every vector instruction in compiled code, and in the interpreter, with its meaning. Operands are in each kind of place that
 //! selection distinguishes, because each needs another form of machine code: in registers, in memory, spilled or
 //! constant.
 
@@ -67,25 +67,34 @@ fn constant(ty: ValType, bits: u128) -> String {
     }
 }
 
-/// The back end that compiles.
+/// The back end that compiles, or the interpreter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
+    Interpreter,
     Native,
     Cranelift,
     Baseline,
 }
 
 /// With canonical NaNs, every bit is determined.
-fn configurations() -> [(By, Config); 5] {
+fn configurations() -> [(By, Config); 6] {
     let mut native = Config::new();
     native.tier(Tier::Native).deterministic(true);
     let (mut checked, mut borrowed) = (native.clone(), native.clone());
-    let (mut cranelift, mut baseline) = (native.clone(), native.clone());
+    let (mut cranelift, mut baseline, mut interpreter) = (native.clone(), native.clone(), native.clone());
     checked.guard_regions(false);
     borrowed.register_allocator(Allocator::Regalloc2);
     cranelift.tier(Tier::Cranelift);
     baseline.tier(Tier::Baseline);
-    [(By::Native, native), (By::Native, checked), (By::Native, borrowed), (By::Cranelift, cranelift), (By::Baseline, baseline)]
+    interpreter.tier(Tier::Interpreter);
+    [
+        (By::Interpreter, interpreter),
+        (By::Native, native),
+        (By::Native, checked),
+        (By::Native, borrowed),
+        (By::Cranelift, cranelift),
+        (By::Baseline, baseline),
+    ]
 }
 
 /// The expected result of a function for its arguments, as bits.
@@ -190,12 +199,14 @@ fn check(cases: &[Case]) {
         assert_eq!(refused, lacking, "{by:?} refuses {:?}", refused.iter().map(text).collect::<BTreeSet<_>>());
         let expected = stats.called - lacking.len() as u64;
         let expected = match by {
+            By::Interpreter => [0; 3],
             By::Native => [expected, 0, 0],
             By::Cranelift => [0, expected, 0],
             By::Baseline => [0, 0, expected],
         };
         assert_eq!([stats.native, stats.cranelift, stats.baseline], expected, "{config:?}");
-        assert_eq!(stats.interpreted, lacking.len() as u64, "{config:?}");
+        let interpreted = if by == By::Interpreter { stats.called } else { lacking.len() as u64 };
+        assert_eq!(stats.interpreted, interpreted, "{config:?}");
         assert!(stats.called >= functions.len() as u64);
     }
 }

@@ -12,11 +12,17 @@ fn compiled(stats: &Stats) -> u64 {
     native + cranelift + baseline
 }
 
-/// Runs the suite. A build without a compiler has no executable memory afterwards.
+/// Runs the suite.
 fn suite(config: &Config, fuel: Option<u64>) -> Summary {
+    suite_changed(config, fuel, |module| module)
+}
+
+/// Runs the suite with changed modules. A build without a compiler has no executable memory afterwards.
+fn suite_changed(config: &Config, fuel: Option<u64>, change: fn(Vec<u8>) -> Vec<u8>) -> Summary {
     let mut config = config.clone();
     common::abort_on_panics(&mut config, |_| ());
-    let summary = weir_spec::run(&[Engine::new(&config).unwrap()], fuel).unwrap_or_else(|complaints| panic!("\n{complaints}"));
+    let engines = [Engine::new(&config).unwrap()];
+    let summary = weir_spec::run_changed(&engines, fuel, change).unwrap_or_else(|complaints| panic!("\n{complaints}"));
     let compiled = summary.count(compiled);
     println!("{} directives, {} skipped; {compiled} functions compiled", summary.directives, summary.skipped);
     assert!(summary.called > 7_000, "{} functions", summary.called);
@@ -30,7 +36,16 @@ fn suite(config: &Config, fuel: Option<u64>) -> Summary {
 
 /// Runs the suite with `config` on the interpreter.
 fn interpreter(config: &mut Config, fuel: Option<u64>) {
-    let summary = suite(config.tier(Tier::Interpreter), fuel);
+    interpreted(&suite(config.tier(Tier::Interpreter), fuel));
+}
+
+/// The same with a vector in every function, so that all slots have two words.
+fn interpreter_in_wide_slots(config: &mut Config, fuel: Option<u64>) {
+    interpreted(&suite_changed(config.tier(Tier::Interpreter), fuel, weir_spec::widen));
+}
+
+/// Checks that every called function was interpreted.
+fn interpreted(summary: &Summary) {
     assert_eq!(summary.interpreted, summary.called);
     assert_eq!(summary.count(|stats| compiled(stats) + stats.functions.evaluated), 0);
 }
@@ -59,6 +74,26 @@ fn fuel_and_polls_portable() {
 #[test]
 fn polls_and_canonical_nans() {
     interpreter(Config::new().epoch_interruption(true).deterministic(true), None);
+}
+
+#[test]
+fn wide_slots() {
+    interpreter_in_wide_slots(&mut Config::new(), None);
+}
+
+#[test]
+fn wide_slots_portable() {
+    interpreter_in_wide_slots(Config::new().portable_interpreter(true), None);
+}
+
+#[test]
+fn wide_slots_with_fuel_and_polls() {
+    interpreter_in_wide_slots(Config::new().consume_fuel(true).epoch_interruption(true), Some(u64::MAX));
+}
+
+#[test]
+fn wide_slots_with_canonical_nans() {
+    interpreter_in_wide_slots(Config::new().deterministic(true), None);
 }
 
 /// On the tiers of the default settings: those that the build has.

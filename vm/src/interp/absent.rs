@@ -4,11 +4,16 @@ use super::state::State;
 use crate::records::config::LoopKind;
 
 /// There are no handlers.
-#[derive(Debug)]
-pub(super) enum Table {}
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TableRef {}
 
 /// Returns `None`: there are no handlers.
-pub(super) fn table_for(_kind: LoopKind) -> Option<&'static Table> {
+pub(super) fn table_for(_kind: LoopKind) -> Option<TableRef> {
+    None
+}
+
+/// Returns `None`: there are no handlers.
+pub(super) fn wide_table_for(_kind: LoopKind) -> Option<TableRef> {
     None
 }
 
@@ -16,6 +21,6 @@ pub(super) fn table_for(_kind: LoopKind) -> Option<&'static Table> {
 ///
 /// # Safety
 /// None.
-pub(super) unsafe fn advance(_state: State, table: &Table, _limit: *mut u64) -> State {
-    match *table {}
+pub(super) unsafe fn advance<const WORDS: usize>(_state: State, table: TableRef, _limit: *mut u64) -> State {
+    match table {}
 }

@@ -23,11 +23,11 @@ use weir_bytecode::semantics::{self, Slot};
 /// # Safety
 /// As for [`super::run()`](super::run::run); `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
 /// canonical NaNs are on, without `PROFILED` no function has counters. `table`, if there is one, is that of the engine's
-/// configuration, for slots of one word.
+/// configuration, for slots of `WORDS` words.
 pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(
     mut state: State,
     meter: Meter,
-    table: Option<&x64::Table>,
+    table: Option<x64::TableRef>,
 ) -> End {
     // SAFETY: all of the loop relies on validated code, as the head of `super` says, and on the invariants in the
     // comments on the fields of `state`. Each arm preserves them.
@@ -182,11 +182,11 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                     };
                 }
                 let mut opcode = *state.pc;
-                if WORDS == 1
-                    && let Some(table) = table
-                {
-                    state = x64::advance(state, table, (*stack).value_limit);
+                if let Some(table) = table {
+                    state = x64::advance::<WORDS>(state, table, (*stack).value_limit);
                     opcode = fusion::original(*state.pc);
+                    #[cfg(test)]
+                    super::left::record(state.pc);
                 }
                 let (callee, next) = 'call: {
                     'ret: {

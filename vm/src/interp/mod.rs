@@ -30,6 +30,8 @@ mod exit;
 mod failing;
 mod frame;
 mod lazy;
+#[cfg(test)]
+mod left;
 mod memory;
 mod numeric;
 mod run;

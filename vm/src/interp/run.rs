@@ -48,11 +48,12 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         let activation = Activation::new(stack);
         activation.link(stack);
         let engine = (*store).engine.record();
-        let table = |kind| if engine.config.has_assembly() { x64::table_for(kind) } else { None };
-        let exit = match engine.loop_kind {
-            kind @ LoopKind::Plain => alternate::<false, false>(state, Meter::UNUSED, table(kind)),
-            kind @ LoopKind::Profiling => alternate::<false, true>(state, Meter::UNUSED, table(kind)),
-            kind @ (LoopKind::Polling | LoopKind::Fuelled) => alternate::<true, true>(state, meter(store), table(kind)),
+        let kind = engine.loop_kind;
+        let assembly = engine.config.has_assembly().then_some(kind);
+        let exit = match kind {
+            LoopKind::Plain => alternate::<false, false>(state, Meter::UNUSED, assembly),
+            LoopKind::Profiling => alternate::<false, true>(state, Meter::UNUSED, assembly),
+            LoopKind::Polling | LoopKind::Fuelled => alternate::<true, true>(state, meter(store), assembly),
         };
         activation.unlink(stack);
         (*stack).value_sp = value_sp;
@@ -60,18 +61,19 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
     }
 }
 
-/// Runs an activation, alternating between the loops for the two widths of slots.
+/// Runs an activation, alternating between the loops for the two widths of slots. `assembly` is the form of the handlers in
+/// assembly, if they run.
 unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
     mut state: State,
     meter: Meter,
-    table: Option<&x64::Table>,
+    assembly: Option<LoopKind>,
 ) -> Exit {
     loop {
         // SAFETY: the caller's promise; the width is that of the function that runs next.
         let end = unsafe {
             match (*state.body).words() {
-                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, table),
-                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter, None),
+                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, assembly.and_then(x64::table_for)),
+                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter, assembly.and_then(x64::wide_table_for)),
             }
         };
         match end {

@@ -70,13 +70,27 @@ pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
 /// # Errors
 /// The text is not a script.
 pub fn run(engine: &Engine, fuel: Option<u64>, text: &str) -> Result<Report, wast::Error> {
+    run_changed(engine, fuel, text, |module| module)
+}
+
+/// The same with each module that the script loads replaced by what `change` makes of it, in the binary format. Modules that the
+/// script expects to be refused stay as they are.
+///
+/// # Errors
+/// The text is not a script.
+pub fn run_changed(
+    engine: &Engine,
+    fuel: Option<u64>,
+    text: &str,
+    change: fn(Vec<u8>) -> Vec<u8>,
+) -> Result<Report, wast::Error> {
     let in_text = |mut error: wast::Error| {
         error.set_text(text);
         error
     };
     let buffer = buffer(text).map_err(in_text)?;
     let script = parser::parse::<Wast<'_>>(&buffer).map_err(in_text)?;
-    let mut runner = match Runner::new(engine, fuel) {
+    let mut runner = match Runner::new(engine, fuel, change) {
         Ok(runner) => runner,
         Err(error) => {
             let message = format!("cannot begin: {error}");
@@ -133,10 +147,12 @@ struct Runner {
     modules: Vec<Module>,
     /// See [`Report::wordings`].
     wordings: BTreeSet<usize>,
+    /// Changes modules before they are loaded.
+    change: fn(Vec<u8>) -> Vec<u8>,
 }
 
 impl Runner {
-    fn new(engine: &Engine, fuel: Option<u64>) -> weir::Result<Runner> {
+    fn new(engine: &Engine, fuel: Option<u64>, change: fn(Vec<u8>) -> Vec<u8>) -> weir::Result<Runner> {
         let mut store = Store::try_new(engine, ())?;
         if let Some(fuel) = fuel {
             store.set_fuel(fuel)?;
@@ -155,6 +171,7 @@ impl Runner {
             missing: HashSet::new(),
             modules: Vec::new(),
             wordings: BTreeSet::new(),
+            change,
         })
     }
 
@@ -242,16 +259,16 @@ impl Runner {
 
     fn compile(&mut self, module: &mut QuoteWat<'_>) -> Outcome<Module> {
         let bytes = module.encode().map_err(|error| error.to_string())?;
-        self.load(&bytes)
+        self.load(bytes)
     }
 
     fn encoded(&mut self, module: &mut Wat<'_>) -> Outcome<Module> {
         let bytes = module.encode().map_err(|error| error.to_string())?;
-        self.load(&bytes)
+        self.load(bytes)
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Outcome<Module> {
-        let module = Module::from_binary(&self.engine, bytes).map_err(failed)?;
+    fn load(&mut self, bytes: Vec<u8>) -> Outcome<Module> {
+        let module = Module::from_binary(&self.engine, &(self.change)(bytes)).map_err(failed)?;
         self.modules.push(module.clone());
         Ok(module)
     }

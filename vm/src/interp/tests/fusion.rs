@@ -57,6 +57,23 @@ const SHAPES: &[(&str, &[&str])] = &[
     ("local.get 0 local.get 1 local.get 0 call $three", &[""]),
 ];
 
+/// The same for functions that also have the locals `$v v128 $w v128`, and therefore slots of two words.
+const WIDE_SHAPES: &[(&str, &[&str])] = &[
+    ("local.get $v local.get $w OP i64x2.extract_lane 1", &["i64x2.add", "v128.xor", "i8x16.sub", "i32x4.lt_s"]),
+    ("local.get $v i32.const 300 OP i64x2.extract_lane 1", &["i64x2.shl", "i32x4.shr_s", "i8x16.shr_u"]),
+    ("local.get $v local.get 0 OP i64x2.extract_lane 1", &["i32x4.replace_lane 3", "i16x8.shr_u", "i8x16.replace_lane 15"]),
+    ("local.get $v OP local.get $w i64x2.extract_lane 1", &["local.set $w", "local.tee $w drop", "nop local.set $w"]),
+    ("local.get $v local.get $w local.get 0 OP i64x2.extract_lane 1", &["select", "select (result v128)"]),
+    // The branch that is taken drops a vector and keeps one.
+    ("block (result v128) local.get $v local.get $w local.get 0 br_if 0 i64x2.sub end i64x2.extract_lane 1", &[""]),
+    ("block (result v128) local.get $v local.get $w local.get 0 local.get 1 OP br_if 0 drop end i64x2.extract_lane 1", COMPARISONS),
+    ("i64.const 7 local.get $v OP i64x2.extract_lane 1 i64.sub", &["call $same"]),
+    ("i64.const 7 local.get $v local.get 0 local.get $w OP i64x2.extract_lane 1 i64.sub", &["call $last"]),
+    ("local.get 0 OP i64x2.extract_lane 0", &["v128.load offset=3", "v128.load offset=65520", "v128.load8x8_u", "v128.load32_splat"]),
+    ("local.get 0 local.get $v OP local.get 0 i64.load offset=8", &["v128.store", "v128.store offset=200"]),
+    ("local.get $z f64x2.splat local.get $v OP i64x2.extract_lane 1", &["f64x2.mul", "f64x2.max", "f32x4.add", "f32x4.relaxed_min"]),
+];
+
 const BINARY: &[&str] = &[
     "i32.add",
     "i32.sub",
@@ -93,19 +110,7 @@ fn superinstructions_do_what_their_halves_do() {
         let (open, close) = ("block ".repeat(depth), "end ".repeat(depth));
         bodies.push(format!("{open} local.get 0 local.get 1 i32.lt_s br_if {} {close} i64.const {depth}", depth - 1));
     }
-    let mut wat = String::from(
-        "(module (memory 1) (data (i32.const 0) \"0123456789abcdefghijklmnopqrstuvwxyz\")
-            (func $three (param i32 i32 i32) (result i64)
-                (i64.extend_i32_s (i32.sub (i32.mul (local.get 0) (local.get 1)) (local.get 2))))",
-    );
-    for (i, body) in bodies.iter().enumerate() {
-        wat += &format!(
-            "(func (export \"{i}\") (param i32 i32) (result i64) (local $x i32) (local $y i64) (local $z f64)
-                (local.set $y (i64.mul (i64.extend_i32_s (local.get 0)) (i64.const 0x100000003)))
-                (local.set $z (f64.div (f64.convert_i32_s (local.get 1)) (f64.const 3))) {body})\n"
-        );
-    }
-    wat += ")";
+    let wat = module(&bodies, "", "");
 
     let bytes = wat::parse_str(&wat).unwrap();
     let fused = parse_with(bytes.into(), Options { fuse: true, ..Options::default() }).unwrap();
@@ -116,9 +121,38 @@ fn superinstructions_do_what_their_halves_do() {
     let found: BTreeSet<u8> = heads.filter(|&byte| fusion::original(byte) != byte).collect();
     assert_eq!(found, fusion::ALL.iter().map(|&(code, _)| code as u8).collect(), "every superinstruction is found");
 
-    agree(&[config(), config().profile(true).clone(), config().portable_interpreter(true).clone()], &wat, &bodies);
+    all_agree(&wat, &bodies);
+    let wide_bodies = WIDE_SHAPES.iter().flat_map(|(shape, ops)| ops.iter().map(|op| shape.replace("OP", op)));
+    bodies.extend(wide_bodies);
+    let begin = "(local.set $v (i32x4.replace_lane 3 (i64x2.splat (local.get $y)) (i32.const 0x5A5A)))
+        (local.set $w (i32x4.replace_lane 0 (i8x16.splat (local.get 1)) (local.get 0)))";
+    all_agree(&module(&bodies, "(local $v v128) (local $w v128)", begin), &bodies);
+}
+
+/// A module with functions of these bodies, which also have these locals and first do `begin`.
+fn module(bodies: &[String], locals: &str, begin: &str) -> String {
+    let mut wat = String::from(
+        "(module (memory 1) (data (i32.const 0) \"0123456789abcdefghijklmnopqrstuvwxyz\")
+            (func $same (param v128) (result v128) (local.get 0))
+            (func $last (param v128 i32 v128) (result v128) (local i64 v128) (i64x2.add (local.get 2) (local.get 4)))
+            (func $three (param i32 i32 i32) (result i64)
+                (i64.extend_i32_s (i32.sub (i32.mul (local.get 0) (local.get 1)) (local.get 2))))",
+    );
+    for (i, body) in bodies.iter().enumerate() {
+        wat += &format!(
+            "(func (export \"{i}\") (param i32 i32) (result i64) (local $x i32) (local $y i64) (local $z f64) {locals}
+                (local.set $y (i64.mul (i64.extend_i32_s (local.get 0)) (i64.const 0x100000003)))
+                (local.set $z (f64.div (f64.convert_i32_s (local.get 1)) (f64.const 3))) {begin} {body})\n"
+        );
+    }
+    wat + ")"
+}
+
+/// Checks that the functions do the same with and without the handlers in assembly, for each kind of metering.
+fn all_agree(wat: &str, bodies: &[String]) {
+    agree(&[config(), config().profile(true).clone(), config().portable_interpreter(true).clone()], wat, bodies);
     for meter in [config().consume_fuel(true), config().epoch_interruption(true), config().deterministic(true)] {
-        agree(&[meter.clone(), meter.portable_interpreter(true).clone()], &wat, &bodies);
+        agree(&[meter.clone(), meter.portable_interpreter(true).clone()], wat, bodies);
     }
 }
 

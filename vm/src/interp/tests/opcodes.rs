@@ -1,6 +1,7 @@
 //! Every opcode of TABLE 1 has an arm, and it is the right one.
 
 use super::{assert_none_refused, engines_of_every_instruction, instantiate};
+use crate::interp::left;
 use crate::{Config, Val, ValType};
 use std::collections::BTreeSet;
 use weir_bytecode::opcodes::{Immediates, Signature};
@@ -55,18 +56,29 @@ const GETS: [[&str; 3]; 3] = [
 fn numeric_instructions_do_what_semantics_says() {
     let numeric = |op: &&Opcode| eval(**op, &[6, 3]).is_some();
     let ops: Vec<Opcode> = Opcode::ALL.iter().filter(numeric).copied().collect();
+    let [narrow, wide] = ["", "(local v128)"].map(|locals| functions_of(&ops, locals));
+    for config in engines_of_every_instruction() {
+        left::take();
+        numeric_instructions_do_in(&config, &narrow, &ops);
+        let of_narrow = left::take();
+        numeric_instructions_do_in(&config, &wide, &ops);
+        assert_eq!(left::take(), of_narrow, "the handlers for slots of two words leave at the same instructions");
+    }
+}
+
+/// A module with functions of these instructions, which have also these locals.
+fn functions_of(ops: &[Opcode], locals: &str) -> String {
     let mut wat = String::from("(module");
-    for op in &ops {
+    for op in ops {
         let Signature { operands, result } = op.signature().unwrap();
         let params: Vec<String> = operands.iter().map(ValType::to_string).collect();
         let name = op.mnemonic();
         for (shape, gets) in GETS.iter().enumerate() {
             let (gets, params) = (gets[operands.len()], params.join(" "));
-            wat += &format!("(func (export \"{name}{shape}\") (param {params}) (result {result}) {gets} {name})\n");
+            wat += &format!("(func (export \"{name}{shape}\") (param {params}) (result {result}) {locals} {gets} {name})\n");
         }
     }
-    wat += ")";
-    engines_of_every_instruction().iter().for_each(|config| numeric_instructions_do_in(config, &wat, &ops));
+    wat + ")"
 }
 
 fn numeric_instructions_do_in(config: &Config, wat: &str, ops: &[Opcode]) {

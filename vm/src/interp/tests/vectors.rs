@@ -1,8 +1,11 @@
 //! Vector instructions, and calls between functions whose slots have different widths.
 
 use super::{assert_none_refused, call, config, engines_of_every_instruction, frames, instantiate, run, trap};
+use crate::interp::left;
 use crate::{Config, Engine, Error, Func, FuncType, Global, GlobalType, Instance, Module, Store, Trap, V128, Val, ValType};
+use std::collections::BTreeSet;
 use weir_bytecode::opcodes::Immediates;
+use weir_bytecode::semantics::nan;
 use weir_bytecode::semantics::vector::{Wide, eval, eval_lane};
 use weir_bytecode::{Opcode, for_each_lane_access, for_each_vector_load};
 
@@ -56,15 +59,21 @@ fn bits(op: Opcode, value: Val) -> u128 {
     }
 }
 
-#[test]
-fn instructions_do_what_semantics_says() {
-    const LANE: u8 = 1;
-    let expected = |op: Opcode, args: &[u128]| match op.immediates() {
+/// The lane of instructions on one.
+const LANE: u8 = 1;
+
+/// The result of an instruction without immediates, or with a lane as its only one; `None` for others.
+fn meaning(op: Opcode, args: &[u128]) -> Option<u128> {
+    match op.immediates() {
         Immediates::Lane => eval_lane(op, args, LANE),
         Immediates::None => eval(op, args),
         _ => None,
-    };
-    let ops: Vec<Opcode> = Opcode::ALL.iter().copied().filter(|&op| expected(op, &[0; 3]).is_some()).collect();
+    }
+}
+
+/// The instructions with a [`meaning`], and a module with a function of each.
+fn functions_with_meaning() -> (Vec<Opcode>, String) {
+    let ops: Vec<Opcode> = Opcode::ALL.iter().copied().filter(|&op| meaning(op, &[0; 3]).is_some()).collect();
     assert_eq!(ops.len(), 218 + 14);
     let mut wat = String::from("(module");
     for &op in &ops {
@@ -76,15 +85,106 @@ fn instructions_do_what_semantics_says() {
         wat += &format!("(func (export \"{name}\") (param {params}) (result {result}) {gets} {name} {lane})\n");
     }
     wat += ")";
+    (ops, wat)
+}
+
+#[test]
+fn instructions_do_what_semantics_says() {
+    let (ops, wat) = functions_with_meaning();
     for config in engines_of_every_instruction() {
         let (mut store, instance) = instantiate(&config, &wat);
-        ops.iter().for_each(|&op| agrees(&mut store, instance, op, |args| expected(op, args).unwrap()));
+        ops.iter().for_each(|&op| agrees(&mut store, instance, op));
         assert_none_refused(&config, &store, instance);
     }
 }
 
+/// The handlers in assembly, and Rust that they call, execute everything but instructions whose result is a NaN that they do not
+/// determine.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_portable_loop_executes_vector_instructions_with_nan_only() {
+    if !is_x86_feature_detected!("avx") {
+        return;
+    }
+    let (ops, wat) = functions_with_meaning();
+    let open: BTreeSet<Opcode> = ops.iter().copied().filter(|&op| nan::open(op).is_some()).collect();
+    let extrema: BTreeSet<Opcode> =
+        open.iter().copied().filter(|op| ["min", "max"].iter().any(|name| op.mnemonic().ends_with(name))).collect();
+    assert_eq!(extrema.len(), 8);
+    for (config, expected) in [
+        (config(), &extrema),
+        (config().profile(true).clone(), &extrema),
+        (config().deterministic(true).clone(), &open),
+        (config().consume_fuel(true).clone(), &open),
+    ] {
+        let (mut store, instance) = instantiate(&config, &wat);
+        let _ = store.set_fuel(u64::MAX);
+        left::take();
+        ops.iter().for_each(|&op| agrees(&mut store, instance, op));
+        let left: BTreeSet<Opcode> = left::take().into_iter().filter(|op| op.is_vector()).collect();
+        assert_eq!(left, *expected, "{config:?}");
+    }
+}
+
+/// An opcode with more bytes than it needs has another length than the one for which its handler is written.
+#[test]
+fn opcodes_may_be_longer_than_necessary() {
+    let wat = "(module (func (export \"f\") (param v128 v128) (result v128)
+        local.get 0 v128.not nop local.get 1 i32x4.add nop))";
+    let mut bytes = wat::parse_str(wat).unwrap();
+    // The last byte, a `nop`, becomes part of the opcode.
+    for (short, long) in [(&[0xFD, 0x4D, 0x01][..], &[0xFD, 0xCD, 0x00][..]), (&[0xFD, 0xAE, 0x01, 0x01], &[0xFD, 0xAE, 0x81, 0x00])] {
+        let at = bytes.windows(short.len()).position(|bytes| bytes == short).unwrap();
+        bytes[at..at + long.len()].copy_from_slice(long);
+    }
+    for config in engines_of_every_instruction() {
+        let engine = Engine::new(&config).unwrap();
+        let module = Module::new(&engine, &bytes).unwrap();
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let args = [[-2i32, 7, i32::MAX, 0], [1, 1, 5, 9]].map(|lanes| V128::from(lanes.into_wide()));
+        let found: V128 = call(&mut store, instance, "f", (args[0], args[1])).unwrap();
+        assert_eq!(found.as_u128(), [2i32, -7, i32::MIN + 5, 8].into_wide());
+    }
+}
+
+/// Accesses within bounds with immediates of one byte and, but for lanes, of more.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn accesses_within_bounds_stay_in_assembly() {
+    let access = |name: &str, offset: u32, lane: &str, result: bool| {
+        let vector = if result && lane.is_empty() { "" } else { "(local.get 0)" };
+        let text = format!("({name} offset={offset} {lane} (i32.const 16) {vector})");
+        if result { format!("(local.set 0 {text})\n") } else { text + "\n" }
+    };
+    let mut body = String::new();
+    macro_rules! loads {
+        ($($op:ident, $width:literal, $name:ident;)*) => {
+            $(for offset in [0, 127, 128, 40_000] {
+                body += &access(Opcode::$op.mnemonic(), offset, "", true);
+            })*
+        };
+    }
+    macro_rules! lanes {
+        ($($op:ident, $kind:ident, $width:literal, $name:ident;)*) => {
+            $(for offset in [0, 127] {
+                body += &access(Opcode::$op.mnemonic(), offset, "1", stringify!($kind) == "load");
+            })*
+        };
+    }
+    for_each_vector_load!(loads);
+    for_each_lane_access!(lanes);
+    body += &access("v128.store", 70, "", false);
+    body += &access("v128.store", 300, "", false);
+    body += "(local.set 0 (i8x16.shuffle 0 1 2 3 4 5 6 7 24 25 26 27 28 29 30 31 (local.get 0) (v128.const i64x2 3 4)))";
+    let (mut store, instance) = instantiate(&config(), &format!("(module (memory 1) (func (export \"f\") (local v128) {body}))"));
+    left::take();
+    call::<_, ()>(&mut store, instance, "f", ()).unwrap();
+    assert_eq!(left::take(), BTreeSet::from([Opcode::End]), "only the return from the base frame leaves");
+}
+
 /// Checks the function named after `op` on samples.
-fn agrees(store: &mut Store<()>, instance: Instance, op: Opcode, expected: impl Fn(&[u128]) -> u128) {
+fn agrees(store: &mut Store<()>, instance: Instance, op: Opcode) {
     let signature = op.signature().unwrap();
     let func = instance.get_func(&mut *store, op.mnemonic()).unwrap();
     let choices: Vec<Vec<u128>> = signature.operands.iter().map(|&ty| samples(ty)).collect();
@@ -101,7 +201,7 @@ fn agrees(store: &mut Store<()>, instance: Instance, op: Opcode, expected: impl 
         let vals: Vec<Val> = signature.operands.iter().zip(&args).map(|(&ty, &bits)| value(ty, bits)).collect();
         let mut found = [Val::I32(0)];
         func.call(&mut *store, &vals, &mut found).unwrap();
-        let wanted = value(signature.result, expected(&args));
+        let wanted = value(signature.result, meaning(op, &args).unwrap());
         assert_eq!(bits(op, found[0]), bits(op, wanted), "{} {args:x?}", op.mnemonic());
     }
 }

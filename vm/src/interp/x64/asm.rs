@@ -10,6 +10,63 @@ const _: () = assert!(offset_of!(Scope, store) == 8 && offset_of!(Scope, costs) 
 const _: () =
     assert!(offset_of!(StoreCtx, fuel) == 0 && offset_of!(StoreCtx, epoch) == 8 && offset_of!(StoreCtx, deadline) == 16);
 
+/// Lines for slots of one word.
+macro_rules! narrow {
+    ($($line:expr),+) => {
+        concat!(".if {slot} == 8\n", $($line, "\n",)+ ".endif\n")
+    };
+}
+
+/// Lines for slots of two words.
+macro_rules! wide {
+    ($($line:expr),+) => {
+        concat!(".if {slot} == 16\n", $($line, "\n",)+ ".endif\n")
+    };
+}
+
+/// Converts the number of slots in `$register`, less than 2³¹, to words.
+macro_rules! words {
+    ($register:literal) => {
+        wide!(concat!("add ", $register, ", ", $register))
+    };
+}
+
+/// Loads the slot at `$at`: its first word into `rax`, and a slot of two words into `xmm0`.
+macro_rules! load_slot {
+    ($at:literal) => {
+        concat!(wide!(concat!("movups xmm0, ", $at)), "mov rax, ", $at, "\n")
+    };
+}
+
+/// Loads the slot below `sp`, whose first word is in `rax`.
+macro_rules! load_top {
+    () => {
+        wide!("movups xmm0, [rdi - 16]")
+    };
+}
+
+/// Stores the slot that [`load_slot!`] or [`load_top!`] has loaded at `$at`.
+macro_rules! store_slot {
+    ($at:literal) => {
+        concat!(narrow!(concat!("mov ", $at, ", rax")), wide!(concat!("movups ", $at, ", xmm0")))
+    };
+}
+
+/// Stores the number in `rax` in the slot at `$at`. It writes a slot of two words whole, because loading the slot would otherwise
+/// wait until the store is complete: a load gets its bytes from one store at most.
+macro_rules! store_number {
+    ($at:literal) => {
+        concat!(narrow!(concat!("mov ", $at, ", rax")), wide!("movq xmm0, rax", concat!("movups ", $at, ", xmm0")))
+    };
+}
+
+/// Removes the operand below `sp`.
+macro_rules! pop {
+    () => {
+        "sub rdi, {slot}\nmov rax, [rdi - {slot}]\n"
+    };
+}
+
 /// Leaves if the deadline is reached. Overwrites `$scratch` and `r13`.
 macro_rules! poll {
     ($scratch:literal) => {
@@ -70,7 +127,7 @@ macro_rules! dispatch_pair {
 /// The target of every jump that leaves a handler.
 macro_rules! leave {
     () => {
-        "9:\njmp qword ptr [r15 + 2048]"
+        "9: # slots of {slot} bytes\njmp qword ptr [r15 + 2048]"
     };
 }
 
@@ -113,10 +170,40 @@ macro_rules! leb_byte {
     };
 }
 
+/// Loads the offset of an access into `rcx` and the address of the next instruction into `rdx`, given the displacements of the
+/// immediates and of the byte after them from `pc`. Leaves unless the alignment has one byte, which means memory 0 except in
+/// unusual encodings. `offset_long!` is the out-of-line half.
+macro_rules! offset {
+    ($at:literal, $after:literal) => {
+        concat!(
+            "movzx ecx, word ptr [rsi + ",
+            $at,
+            "]\ntest ecx, 0x80c0\njne 5f\nshr ecx, 8\nlea rdx, [rsi + ",
+            $after,
+            "]\n7:\n"
+        )
+    };
+}
+
+/// The out-of-line half of [`offset!`], with the displacements of the offset's second to fifth byte and of the byte after them.
+macro_rules! offset_long {
+    ($b:literal, $c:literal, $d:literal, $e:literal, $end:literal) => {
+        concat!("5:\ntest cl, 0xc0\njne 9f\nshr ecx, 8\n", leb_long!("rdx", $b, $c, $d, $e, $end))
+    };
+}
+
+/// Computes the end of an access in `r13`: the 32-bit address there, plus the offset in `rcx`, plus `$width`. The sum fits
+/// in 64 bits. Leaves if the end is out of bounds.
+macro_rules! check {
+    ($width:literal) => {
+        concat!("lea r13, [r13 + rcx + ", $width, "]\ncmp r13, r9\nja 9f\n")
+    };
+}
+
 /// The target of every jump that leaves a handler of a pair: pushes the pair and jumps to the opcode's other handler.
 macro_rules! push_pair {
     () => {
-        concat!("9:\nmov [rdi], rdx\nmov [rdi + 8], rax\nadd rdi, 16\n", dispatch!())
+        concat!("9:\nmov [rdi], rdx\nmov [rdi + {slot}], rax\nadd rdi, 2 * {slot}\n", dispatch!())
     };
 }
 
@@ -124,16 +211,16 @@ macro_rules! push_pair {
 /// that replace both by the result in `rax`, and the lines that pop both.
 macro_rules! on_stack {
     (i32) => {
-        "[rdi - 16]"
+        "[rdi - 2 * {slot}]"
     };
     (i64) => {
-        "[rdi - 16]"
+        "[rdi - 2 * {slot}]"
     };
     (result) => {
-        "mov [rdi - 16], rax\nsub rdi, 8\n"
+        concat!(store_number!("[rdi - 2 * {slot}]"), "sub rdi, {slot}\n")
     };
     (gone) => {
-        "sub rdi, 16\nmov rax, [rdi - 8]\n"
+        "sub rdi, 2 * {slot}\nmov rax, [rdi - {slot}]\n"
     };
 }
 
@@ -146,10 +233,10 @@ macro_rules! in_pair {
         "rdx"
     };
     (result) => {
-        "mov [rdi], rax\nadd rdi, 8\n"
+        concat!(store_number!("[rdi]"), "add rdi, {slot}\n")
     };
     (gone) => {
-        "mov rax, [rdi - 8]\n"
+        "mov rax, [rdi - {slot}]\n"
     };
 }
 
@@ -163,8 +250,8 @@ macro_rules! code_of {
     };
 }
 
-/// Defines handlers, each as `NAME = Opcode: lines of assembly`, and the list of them. The first words say whether the
-/// codes are opcodes or superinstructions, and how the handlers leave.
+/// Defines handlers, each as `NAME = Opcode: lines of assembly`, for slots of `WORDS` words, and the function that returns the
+/// list of them. The first words say whether the codes are opcodes or superinstructions, and how the handlers leave.
 macro_rules! handlers {
     ($list:ident; $($handlers:tt)*) => {
         handlers!(@opcode leave $list; $($handlers)*);
@@ -184,15 +271,24 @@ macro_rules! handlers {
     ) => {
         $(
             #[unsafe(naked)]
-            unsafe extern "sysv64" fn $name() {
-                std::arch::naked_asm!($($line,)+ $crate::interp::x64::asm::$leave!() $($(, $operand = const $offset)+)?)
+            unsafe extern "sysv64" fn $name<const WORDS: usize>() {
+                std::arch::naked_asm!(
+                    $($line,)+ $crate::interp::x64::asm::$leave!(), slot = const 8 * WORDS $($(, $operand = const $offset)+)?
+                )
             }
         )*
-        pub(in crate::interp) const $list: $crate::interp::x64::table::Handlers =
-            &[$(($crate::interp::x64::asm::code_of!($code $op), $name)),*];
+        pub(in crate::interp) const fn $list<const WORDS: usize>() -> $crate::interp::x64::table::Handlers {
+            const {
+                &[$((
+                    $crate::interp::x64::asm::code_of!($code $op),
+                    $name::<WORDS> as $crate::interp::x64::table::Handler,
+                )),*]
+            }
+        }
     };
 }
 
 pub(super) use {
-    code_of, cost, dispatch, dispatch_pair, free, handlers, in_pair, leave, leb, leb_byte, leb_long, on_stack, poll, push_pair,
+    check, code_of, cost, dispatch, dispatch_pair, free, handlers, in_pair, leave, leb, leb_byte, leb_long, load_slot, load_top,
+    narrow, offset, offset_long, on_stack, poll, pop, push_pair, store_number, store_slot, wide, words,
 };

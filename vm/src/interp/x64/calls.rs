@@ -4,7 +4,7 @@ use crate::records::header::Header;
 
 use crate::records::body::Body;
 
-use super::asm::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, poll};
+use super::asm::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, narrow, poll, wide, words};
 use crate::records::func_code::FuncCode;
 use crate::records::scope::Scope;
 use crate::records::table::TableRecord;
@@ -21,7 +21,7 @@ macro_rules! body {
 /// Loads the address of the frame of `rcx`, whose arguments are `$pop` bytes below `sp`, into `rax`.
 macro_rules! frame {
     ($pop:literal) => {
-        concat!("movzx eax, word ptr [rcx + {params}]\nneg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\n")
+        concat!("movzx eax, word ptr [rcx + {params}]\n", words!("eax"), "neg rax\nlea rax, [rdi + 8 * rax - ", $pop, "]\n")
     };
 }
 
@@ -59,10 +59,16 @@ macro_rules! enter {
             "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\njl 6f\n",
             $meter!(commit $pop),
             // Locals that are not parameters are 0.
-            "mov r13d, [rcx + {locals}]\nlea r13, [rax + 8 * r13]\nsub rdi, ",
+            "mov r13d, [rcx + {locals}]\n",
+            words!("r13d"),
+            "lea r13, [rax + 8 * r13]\nsub rdi, ",
             $pop,
-            "\ncmp rdi, r13\njae 4f\n3:\n",
-            "mov qword ptr [rdi], 0\nadd rdi, 8\ncmp rdi, r13\njb 3b\n4:\n",
+            "\ncmp rdi, r13\njae 4f\n",
+            wide!("xorps xmm0, xmm0"),
+            "3:\n",
+            narrow!("mov qword ptr [rdi], 0"),
+            wide!("movups [rdi], xmm0"),
+            "add rdi, {slot}\ncmp rdi, r13\njb 3b\n4:\n",
             "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, [r10 + {branches}]\nshr r14, 4\nmov [r13 + 12], r14d\n",
             "mov [r13 + 16], r10\nmov [r13 + 24], r11\nlea rdi, [r13 + 32]\nmov rbx, rax\nmov r10, rcx\n",
             "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n",
@@ -86,7 +92,7 @@ macro_rules! indirect {
             "mov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
             "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n",
             body!(),
-            enter!("8", $meter),
+            enter!("{slot}", $meter),
             leb_long!("rdx", "2", "3", "4", "5", "6")
         )
     };
@@ -98,7 +104,7 @@ macro_rules! handlers_of_calls {
     ($list:ident; $($name:ident = $op:ident: $line:expr, $($more:ident = $offset:expr),*;)*) => {
         handlers! { $list; $($name = $op: $line =>
             imported = offset_of!(Scope, imported_funcs), bodies = offset_of!(Scope, bodies),
-            params = offset_of!(Body, params), size = offset_of!(Body, sizes), code = offset_of!(Body, code),
+            params = offset_of!(Body, params), size = offset_of!(Body, sizes) + 4 * (WORDS - 1), code = offset_of!(Body, code),
             native = offset_of!(FuncCode, native), ticks = offset_of!(FuncCode, ticks), work = offset_of!(FuncCode, work), locals = offset_of!(Body, locals),
             branches = offset_of!(Body, branches), entry = offset_of!(Body, entry) $(, $more = $offset)*;)* }
     };
@@ -110,7 +116,7 @@ macro_rules! calls {
         pub(super) mod $module {
             use $crate::interp::x64::calls::*;
 
-            handlers_of_calls! { CALLS;
+            handlers_of_calls! { calls;
                 call = Call:
                     concat!(leb!("1", "2", "rdx"), "\n", body!(), enter!("0", $meter), leb_long!("rdx", "2", "3", "4", "5", "6")),;
                 call_indirect = CallIndirect: indirect!($meter),
@@ -121,7 +127,7 @@ macro_rules! calls {
                     index = offset_of!(FuncRef, index);
             }
 
-            handlers_of_calls! { COUNTING;
+            handlers_of_calls! { counting;
                 counting_call_indirect = CallIndirect:
                     // The portable loop counts the targets of calls.
                     concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!($meter)),

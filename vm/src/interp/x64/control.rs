@@ -2,7 +2,10 @@
 
 use crate::records::header::Header;
 
-use super::asm::{cost, dispatch, free, handlers, in_pair, leb, leb_byte, leb_long, on_stack, poll};
+use super::asm::{
+    cost, dispatch, free, handlers, in_pair, leb, leb_byte, leb_long, load_top, narrow, on_stack, poll, pop, store_slot, wide,
+    words,
+};
 use crate::records::body::Body;
 use crate::records::func_code::FuncCode;
 use crate::records::profile::Directions;
@@ -54,8 +57,13 @@ macro_rules! take {
             "\n5:\ncmp dword ptr [r14 + 8], 1\nja 9f\n",
             $charge,
             $commit,
-            "mov ecx, [r14 + 12]\nshl rcx, 3\nsub rdi, rcx\ncmp dword ptr [r14 + 8], 0\njne 6f\nmov rax, [rdi - 8]\njmp 4b\n",
-            "6:\nmov [rdi - 8], rax\njmp 4b\n"
+            "mov ecx, [r14 + 12]\n",
+            words!("ecx"),
+            "shl rcx, 3\ncmp dword ptr [r14 + 8], 0\njne 6f\nsub rdi, rcx\nmov rax, [rdi - {slot}]\njmp 4b\n6:\n",
+            load_top!(),
+            "sub rdi, rcx\n",
+            store_slot!("[rdi - {slot}]"),
+            "jmp 4b\n"
         )
     };
 }
@@ -64,12 +72,6 @@ macro_rules! take {
 macro_rules! pass {
     () => {
         concat!("add r14, 16\n3:\ninc rsi\ncmp byte ptr [rsi], 0\njl 3b\ninc rsi\n", dispatch!())
-    };
-}
-
-macro_rules! pop {
-    () => {
-        "sub rdi, 8\nmov rax, [rdi - 8]\n"
     };
 }
 
@@ -165,19 +167,24 @@ const _: () = assert!(offset_of!(Header, body) == 16 && offset_of!(Header, scope
 macro_rules! ret {
     ($charge:ident) => {
         concat!(
-            "mov ecx, [r10 + {locals}]\nlea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 9f\ncmp [rdx + 24], r11\n",
+            "mov ecx, [r10 + {locals}]\n",
+            words!("ecx"),
+            "lea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 9f\ncmp [rdx + 24], r11\n",
             "jne 9f\ncmp word ptr [r10 + {results}], 1\nja 9f\n",
             $charge!(return),
             "mov esi, [rdx + 8]\nmov r14d, [rdx + 12]\nmov r10, [rdx + 16]\n",
-            "jb 2f\nmov [rbx], rax\nlea rdi, [rbx + 8]\n3:\nmov rbx, rcx\nadd rsi, rbp\nmov r12, [r10 + {branches}]\n",
+            "jb 2f\n",
+            load_top!(),
+            store_slot!("[rbx]"),
+            "lea rdi, [rbx + {slot}]\n3:\nmov rbx, rcx\nadd rsi, rbp\nmov r12, [r10 + {branches}]\n",
             "shl r14, 4\nadd r14, r12\n",
             dispatch!(),
-            "\n2:\nmov rdi, rbx\nmov rax, [rdi - 8]\njmp 3b\n"
+            "\n2:\nmov rdi, rbx\nmov rax, [rdi - {slot}]\njmp 3b\n"
         )
     };
 }
 
-handlers! { HANDLERS;
+handlers! { handlers;
     block = Block: block_type!("");
 }
 
@@ -187,7 +194,7 @@ macro_rules! flow {
         pub(super) mod $module {
             use $crate::interp::x64::control::*;
 
-            handlers! { FLOW;
+            handlers! { flow;
                 loop_ = Loop:
                     block_type!(concat!(
                         $poll,
@@ -214,7 +221,7 @@ flow!(unmetered: free, "");
 flow!(polling: free, poll!("rcx"));
 flow!(fuelled: charged, poll!("rcx"));
 
-handlers! { fused BLOCKS;
+handlers! { fused blocks;
     blocks4 = Blocks4: "add rsi, 8", dispatch!();
     blocks16 = Blocks16: "add rsi, 32", dispatch!();
 }
@@ -253,6 +260,7 @@ macro_rules! get_br_if {
     ($charge:ident, $taken:expr, $passed:expr) => {
         concat!(
             "movzx ecx, byte ptr [rsi + 1]\n",
+            words!("ecx"),
             fused_br_if!("cmp dword ptr [rbx + 8 * rcx], 0", "ne", "", "4", $charge, $taken, $passed)
         )
     };
@@ -267,7 +275,7 @@ macro_rules! comparisons {
         pub(in crate::interp::x64) mod $module {
             use $crate::interp::x64::control::*;
 
-            handlers! { fused $($of_pairs)? FUSED;
+            handlers! { fused $($of_pairs)? fused;
                 eq_br_if = EqBrIf: br_on!($place, "e", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
                 ne_br_if = NeBrIf: br_on!($place, "ne", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
                 lt_s_br_if = LtSBrIf: br_on!($place, "l", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;
@@ -289,13 +297,13 @@ macro_rules! branches {
         pub(super) mod $module {
             use $crate::interp::x64::control::*;
 
-            handlers! { BRANCHES;
+            handlers! { branches;
                 if_ = If: if_!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
                 br_if = BrIf: br_if!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
                 br_table = BrTable: br_table!($charge, $taken) $(=> $($operand = $offset),+)?;
             }
 
-            handlers! { fused FUSED;
+            handlers! { fused fused;
                 get_br_if = GetBrIf: get_br_if!($charge, $taken, $passed) $(=> $($operand = $offset),+)?;
                 eqz_br_if = EqzBrIf:
                     fused_br_if!("test eax, eax", "e", pop!(), "3", $charge, $taken, $passed) $(=> $($operand = $offset),+)?;

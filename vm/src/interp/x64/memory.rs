@@ -1,44 +1,24 @@
 //! Loads and stores on memory 0, if its addresses have 32 bits.
 
-use super::asm::{dispatch, handlers, in_pair, leb_byte, leb_long, on_stack};
-
-/// Loads the offset into `rcx` and the address of the next instruction into `rdx`. Leaves unless the alignment has one
-/// byte, which means memory 0 except in unusual encodings.
-macro_rules! offset {
-    () => {
-        "movzx ecx, word ptr [rsi + 1]\ntest ecx, 0x80c0\njne 5f\nshr ecx, 8\nlea rdx, [rsi + 3]\n7:\n"
-    };
-}
-
-/// The out-of-line half of [`offset!`].
-macro_rules! offset_long {
-    () => {
-        concat!("5:\ntest cl, 0xc0\njne 9f\nshr ecx, 8\n", leb_long!("rdx", "3", "4", "5", "6", "7"))
-    };
-}
-
-/// Computes the end of an access in `r13`: the 32-bit address there, plus the offset in `rcx`, plus `$width`. The sum fits
-/// in 64 bits. Leaves if the end is out of bounds.
-macro_rules! check {
-    ($width:literal) => {
-        concat!("lea r13, [r13 + rcx + ", $width, "]\ncmp r13, r9\nja 9f\n")
-    };
-}
+use super::asm::{
+    check, dispatch, handlers, in_pair, leb_byte, leb_long, narrow, offset, offset_long, on_stack, store_number, wide, words,
+};
 
 /// A load to `rax` with `$op`.
 macro_rules! load {
     ($op:literal, $width:literal) => {
         concat!(
-            offset!(),
+            offset!("1", "3"),
             "mov r13d, eax\n",
             check!($width),
             $op,
             " ptr [r8 + r13 - ",
             $width,
-            "]\nmov rsi, rdx\nmov [rdi - 8], rax\n",
+            "]\nmov rsi, rdx\n",
+            store_number!("[rdi - {slot}]"),
             dispatch!(),
             "\n",
-            offset_long!()
+            offset_long!("3", "4", "5", "6", "7")
         )
     };
 }
@@ -47,13 +27,13 @@ macro_rules! load {
 macro_rules! store {
     (on_stack, $value:literal, $width:literal) => {
         concat!(
-            offset!(),
+            offset!("1", "3"),
             store!(@on_stack, $value, $width),
             "mov rsi, rdx\n",
             on_stack!(gone),
             dispatch!(),
             "\n",
-            offset_long!()
+            offset_long!("3", "4", "5", "6", "7")
         )
     };
     (in_pair, $value:literal, $width:literal) => {
@@ -70,7 +50,7 @@ macro_rules! store {
     };
 }
 
-handlers! { HANDLERS;
+handlers! { handlers;
     i32_load = I32Load: load!("mov eax, dword", "4");
     i64_load = I64Load: load!("mov rax, qword", "8");
     f32_load = F32Load: load!("mov eax, dword", "4");
@@ -92,7 +72,7 @@ macro_rules! stores {
         pub(super) mod $module {
             use $crate::interp::x64::memory::*;
 
-            handlers! { $($of_pairs)? STORES;
+            handlers! { $($of_pairs)? stores;
                 i32_store = I32Store: store!($place, "eax", "4");
                 i64_store = I64Store: store!($place, "rax", "8");
                 f32_store = F32Store: store!($place, "eax", "4");
@@ -114,18 +94,22 @@ stores!(pair: (in_pair) pairs);
 macro_rules! load_local {
     ($op:literal, $width:literal) => {
         concat!(
-            "movzx ecx, byte ptr [rsi + 1]\nmov r13d, [rbx + 8 * rcx]\nmovzx ecx, byte ptr [rsi + 4]\n",
+            "movzx ecx, byte ptr [rsi + 1]\n",
+            words!("ecx"),
+            "mov r13d, [rbx + 8 * rcx]\nmovzx ecx, byte ptr [rsi + 4]\n",
             check!($width),
             $op,
             " ptr [r8 + r13 - ",
             $width,
-            "]\nmov [rdi], rax\nadd rdi, 8\nadd rsi, 5\n",
+            "]\n",
+            store_number!("[rdi]"),
+            "add rdi, {slot}\nadd rsi, 5\n",
             dispatch!()
         )
     };
 }
 
-handlers! { fused FUSED;
+handlers! { fused fused;
     get_i32_load = GetI32Load: load_local!("mov eax, dword", "4");
     get_i32_load8_u = GetI32Load8U: load_local!("movzx eax, byte", "1");
     get_i64_load = GetI64Load: load_local!("mov rax, qword", "8");

@@ -1,5 +1,5 @@
-//! The interpreter's fast paths in assembly: threaded handlers for the most frequent instructions, for functions whose
-//! slots have one word.
+//! The interpreter's fast paths in assembly: threaded handlers for the most frequent instructions. Their text is written once
+//! and assembled for slots of one word and of two; `{slot}` is the width of a slot in bytes.
 //!
 //! A handler executes its instruction and jumps to the handler of the next one through a [`Table`]. A handler *leaves* in the cases
 //! that it does not implement (a trap, a call of native code or of the host, a rare value): before it has changed anything it jumps
@@ -18,11 +18,13 @@
 //! ```
 //!
 //! The slot below `sp` is in `rax` *and* in memory. Instructions find their right operand in a register, and leaving needs no store.
+//! In slots of two words `rax` is the first word, and undefined if the slot holds a vector, which instructions read from memory.
 //! An empty operand stack needs no special case: the frame's header is below it. When a handler leaves, the value of `rax` is undefined.
 //!
 //! Superinstructions ([`weir_bytecode::fusion`]) that produce two operands put them in `rdx` and `rax`, the *pair*,
 //! with `sp` below both, and dispatch through the table's other half, `pairs`. An opcode that has no handler for pairs
-//! uses [`push`], which pushes the pair.
+//! uses [`push`], which pushes the pair. Slots of two words are whole in `xmm0` and `xmm1` until then, because they may hold
+//! vectors.
 //!
 //! Metered engines have tables whose handlers of control flow poll and charge. They also leave before they have changed
 //! anything: at the deadline, without enough fuel, and if a result is NaN.
@@ -36,118 +38,174 @@ mod memory;
 mod numeric;
 mod operands;
 mod table;
+mod vectors;
 
-pub(super) use table::Table;
+pub(super) use table::TableRef;
 
 use super::code;
 use super::state::State;
 use crate::records::body::Body;
 use crate::records::config::LoopKind;
 use crate::records::scope::Scope;
-use asm::{dispatch, push_pair};
+use asm::{dispatch, narrow, wide};
 use std::arch::naked_asm;
 use std::mem::offset_of;
-use table::{Handler, Handlers, PREFIXED, with};
+use std::sync::OnceLock;
+use table::{Handler, PREFIXED, Table, VECTORS, with};
 use weir_bytecode::sidetable::BranchEntry;
 
-/// For engines whose interpreter only counts ticks.
-static PLAIN: Table = table(
-    &[
-        control::plain::BRANCHES,
-        control::plain::FUSED,
-        control::plain::stack::FUSED,
-        control::unmetered::FLOW,
-        calls::unmetered::CALLS,
-        numeric::any::FLOATS,
-    ],
-    &[control::plain::pair::FUSED, numeric::any::PAIRS],
-);
-/// For engines that profile warm functions.
-static PROFILING: Table = table(
-    &[
-        control::counting::BRANCHES,
-        control::counting::FUSED,
-        control::counting::stack::FUSED,
-        control::unmetered::FLOW,
-        calls::unmetered::CALLS,
-        calls::unmetered::COUNTING,
-        numeric::any::FLOATS,
-    ],
-    &[control::counting::pair::FUSED, numeric::any::PAIRS],
-);
-/// For engines that poll or canonicalise NaNs, with or without profiling. A store without a deadline has one that is
-/// never reached.
-static POLLING: Table = table(
-    &[
-        control::counting::BRANCHES,
-        control::counting::FUSED,
-        control::counting::stack::FUSED,
-        control::polling::FLOW,
-        calls::polling::CALLS,
-        calls::polling::COUNTING,
-        numeric::exact::FLOATS,
-    ],
-    &[control::counting::pair::FUSED, numeric::exact::PAIRS],
-);
-/// For engines that consume fuel, with or without the rest.
-static FUELLED: Table = table(
-    &[
-        control::charging::BRANCHES,
-        control::charging::FUSED,
-        control::charging::stack::FUSED,
-        control::fuelled::FLOW,
-        calls::fuelled::CALLS,
-        calls::fuelled::COUNTING,
-        numeric::exact::FLOATS,
-    ],
-    &[control::charging::pair::FUSED, numeric::exact::PAIRS],
-);
+/// For slots of one word, by [`LoopKind`].
+static NARROW: [Table; KINDS.len()] = [
+    table::<1, 0>(KINDS[0], exit),
+    table::<1, 0>(KINDS[1], exit),
+    table::<1, 0>(KINDS[2], exit),
+    table::<1, 0>(KINDS[3], exit),
+];
 
-/// The common handlers, and those in `lists` and, for pairs, in `of_pairs`.
-const fn table(lists: &[Handlers], of_pairs: &[Handlers]) -> Table {
-    let table = Table { opcodes: [exit; 256], exit, prefixed: [exit; PREFIXED], pairs: [push as Handler; 256] };
+/// The same for slots of two words. They are made at the first use, because most processes use none, and because the processor
+/// decides which handlers they have.
+static WIDE: [OnceLock<Table<VECTORS>>; KINDS.len()] = [const { OnceLock::new() }; KINDS.len()];
+
+const KINDS: [LoopKind; 4] = [LoopKind::Plain, LoopKind::Profiling, LoopKind::Polling, LoopKind::Fuelled];
+
+const _: () = {
+    let mut i = 0;
+    while i < KINDS.len() {
+        assert!(KINDS[i] as usize == i);
+        i += 1;
+    }
+};
+
+/// Returns the table for a form of the loop and slots of `WORDS` words, in which `vector` handles all vector instructions.
+const fn table<const WORDS: usize, const N: usize>(kind: LoopKind, vector: Handler) -> Table<N> {
+    let table = Table {
+        opcodes: [exit; 256],
+        exit,
+        prefixed: [exit; PREFIXED],
+        pairs: [push::<WORDS> as Handler; 256],
+        vectors: [vector; N],
+    };
     let opcodes = [
-        numeric::HANDLERS,
-        numeric::stack::BINARY,
-        memory::HANDLERS,
-        memory::stack::STORES,
-        operands::HANDLERS,
-        control::HANDLERS,
+        numeric::handlers::<WORDS>(),
+        numeric::stack::binary::<WORDS>(),
+        memory::handlers::<WORDS>(),
+        memory::stack::stores::<WORDS>(),
+        operands::handlers::<WORDS>(),
+        control::handlers::<WORDS>(),
+        operands::fused::<WORDS>(),
+        control::blocks::<WORDS>(),
+        memory::fused::<WORDS>(),
+        numeric::stack::fused::<WORDS>(),
     ];
-    let fused = [operands::FUSED, control::BLOCKS, memory::FUSED, numeric::stack::FUSED];
-    let mut table = with(with(with(table, &opcodes, false), &fused, false), lists, false);
-    table.opcodes[code::Prefix as usize] = numeric::prefix;
-    let pairs = [numeric::pair::BINARY, numeric::pair::FUSED, memory::pair::STORES];
-    with(with(table, &pairs, true), of_pairs, true)
+    let pairs = [numeric::pair::binary::<WORDS>(), numeric::pair::fused::<WORDS>(), memory::pair::stores::<WORDS>()];
+    let mut table = with(with(table, &opcodes, false), &pairs, true);
+    table.opcodes[code::Prefix as usize] = numeric::prefix::<WORDS>;
+    match kind {
+        LoopKind::Plain => plain::<WORDS, N>(table),
+        LoopKind::Profiling => profiling::<WORDS, N>(table),
+        LoopKind::Polling => polling::<WORDS, N>(table),
+        LoopKind::Fuelled => fuelled::<WORDS, N>(table),
+    }
 }
 
-/// Returns the table for a form of the loop.
+/// For engines whose interpreter only counts ticks.
+const fn plain<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N> {
+    let opcodes = [
+        control::plain::branches::<WORDS>(),
+        control::plain::fused::<WORDS>(),
+        control::plain::stack::fused::<WORDS>(),
+        control::unmetered::flow::<WORDS>(),
+        calls::unmetered::calls::<WORDS>(),
+        numeric::any::floats::<WORDS>(),
+    ];
+    let pairs = [control::plain::pair::fused::<WORDS>(), numeric::any::pairs::<WORDS>()];
+    with(with(table, &opcodes, false), &pairs, true)
+}
+
+/// For engines that profile warm functions.
+const fn profiling<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N> {
+    let opcodes = [
+        control::counting::branches::<WORDS>(),
+        control::counting::fused::<WORDS>(),
+        control::counting::stack::fused::<WORDS>(),
+        control::unmetered::flow::<WORDS>(),
+        calls::unmetered::calls::<WORDS>(),
+        calls::unmetered::counting::<WORDS>(),
+        numeric::any::floats::<WORDS>(),
+    ];
+    let pairs = [control::counting::pair::fused::<WORDS>(), numeric::any::pairs::<WORDS>()];
+    with(with(table, &opcodes, false), &pairs, true)
+}
+
+/// For engines that poll or canonicalise NaNs, with or without profiling. A store without a deadline has one that is
+/// never reached.
+const fn polling<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N> {
+    let opcodes = [
+        control::counting::branches::<WORDS>(),
+        control::counting::fused::<WORDS>(),
+        control::counting::stack::fused::<WORDS>(),
+        control::polling::flow::<WORDS>(),
+        calls::polling::calls::<WORDS>(),
+        calls::polling::counting::<WORDS>(),
+        numeric::exact::floats::<WORDS>(),
+    ];
+    let pairs = [control::counting::pair::fused::<WORDS>(), numeric::exact::pairs::<WORDS>()];
+    with(with(table, &opcodes, false), &pairs, true)
+}
+
+/// For engines that consume fuel, with or without the rest.
+const fn fuelled<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N> {
+    let opcodes = [
+        control::charging::branches::<WORDS>(),
+        control::charging::fused::<WORDS>(),
+        control::charging::stack::fused::<WORDS>(),
+        control::fuelled::flow::<WORDS>(),
+        calls::fuelled::calls::<WORDS>(),
+        calls::fuelled::counting::<WORDS>(),
+        numeric::exact::floats::<WORDS>(),
+    ];
+    let pairs = [control::charging::pair::fused::<WORDS>(), numeric::exact::pairs::<WORDS>()];
+    with(with(table, &opcodes, false), &pairs, true)
+}
+
+/// Returns the table for a form of the loop and slots of one word.
 #[inline(always)]
-pub(super) fn table_for(kind: LoopKind) -> Option<&'static Table> {
-    Some(match kind {
-        LoopKind::Plain => &PLAIN,
-        LoopKind::Profiling => &PROFILING,
-        LoopKind::Polling => &POLLING,
-        LoopKind::Fuelled => &FUELLED,
-    })
+pub(super) fn table_for(kind: LoopKind) -> Option<TableRef> {
+    Some(TableRef::new(&NARROW[kind as usize]))
+}
+
+/// Returns the table for a form of the loop and slots of two words.
+pub(super) fn wide_table_for(kind: LoopKind) -> Option<TableRef> {
+    Some(TableRef::new(WIDE[kind as usize].get_or_init(|| wide_table(kind, is_x86_feature_detected!("avx")))))
+}
+
+/// Makes the table for slots of two words. Without AVX no vector instruction has a handler of its own.
+fn wide_table(kind: LoopKind, avx: bool) -> Table<VECTORS> {
+    let exact = match kind {
+        LoopKind::Plain | LoopKind::Profiling => false,
+        LoopKind::Polling | LoopKind::Fuelled => true,
+    };
+    let mut table = table::<2, VECTORS>(kind, if exact { vectors::exact_vector } else { vectors::any_vector });
+    table.opcodes[code::VectorPrefix as usize] = vectors::prefix;
+    if avx { vectors::add(table, exact) } else { table }
 }
 
 /// Executes instructions until one needs the portable loop, and returns the state before it.
 ///
 /// # Safety
-/// As for [`super::dispatch::run`] with slots of one word; `table` is that of the engine's configuration, `limit` the end of the
-/// value stack.
+/// As for [`super::dispatch::run`] with slots of `WORDS` words; `table` is that of the engine's configuration and of this width,
+/// `limit` the end of the value stack.
 #[inline(always)]
-pub(super) unsafe fn advance(mut state: State, table: &Table, limit: *mut u64) -> State {
+pub(super) unsafe fn advance<const WORDS: usize>(mut state: State, table: TableRef, limit: *mut u64) -> State {
     // SAFETY: the caller's promise; `run` only writes the state, and the value stack, memory and globals that the
     // instructions write.
-    unsafe { run(&raw mut state, table, limit) };
+    unsafe { run::<WORDS>(&raw mut state, table.address(), limit) };
     state
 }
 
 /// Loads the registers and jumps to the first handler. [`exit`] returns to the caller.
 #[unsafe(naked)]
-unsafe extern "sysv64" fn run(state: *mut State, table: *const Table, limit: *mut u64) {
+unsafe extern "sysv64" fn run<const WORDS: usize>(state: *mut State, table: *const (), limit: *mut u64) {
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -172,7 +230,7 @@ unsafe extern "sysv64" fn run(state: *mut State, table: *const Table, limit: *mu
         "xor edx, edx",
         "cmp dword ptr [r11 + {address_mask} + 4], 0",
         "cmovne r9, rdx",
-        "mov rax, [rdi - 8]",
+        "mov rax, [rdi - {slot}]",
         dispatch!(),
         pc = const offset_of!(State, pc),
         sp = const offset_of!(State, sp),
@@ -185,6 +243,7 @@ unsafe extern "sysv64" fn run(state: *mut State, table: *const Table, limit: *mu
         bytes = const offset_of!(Scope, bytes),
         address_mask = const offset_of!(Scope, address_mask),
         branches = const offset_of!(Body, branches),
+        slot = const 8 * WORDS,
     )
 }
 
@@ -218,6 +277,12 @@ const _: () = assert!(size_of::<BranchEntry>() == 16 && size_of::<Body>() == 64)
 
 /// Pushes the pair for an instruction that expects its operands on the stack.
 #[unsafe(naked)]
-unsafe extern "sysv64" fn push() {
-    naked_asm!(push_pair!())
+unsafe extern "sysv64" fn push<const WORDS: usize>() {
+    naked_asm!(
+        narrow!("mov [rdi], rdx", "mov [rdi + 8], rax", "add rdi, 16"),
+        wide!("movups [rdi], xmm0", "movups [rdi + 16], xmm1", "add rdi, 32"),
+        dispatch!(),
+        "# slots of {slot} bytes",
+        slot = const 8 * WORDS,
+    )
 }

@@ -1,11 +1,11 @@
 //! Numeric instructions.
 
-use super::asm::{dispatch, handlers, in_pair, on_stack};
+use super::asm::{dispatch, handlers, in_pair, narrow, on_stack, store_number, wide, words};
 
 /// Replaces the operand below `sp` by `rax`.
 macro_rules! replace {
     () => {
-        concat!("mov [rdi - 8], rax\ninc rsi\n", dispatch!())
+        concat!(store_number!("[rdi - {slot}]"), "inc rsi\n", dispatch!())
     };
 }
 
@@ -65,7 +65,7 @@ macro_rules! divide {
             $plus,
             ", 1\njbe 9f\nmov ",
             $size,
-            ", [rdi - 16]\n",
+            ", [rdi - 2 * {slot}]\n",
             $extend,
             "\nidiv ",
             $divisor,
@@ -86,7 +86,7 @@ macro_rules! divide {
             $size,
             "\nmov ",
             $size,
-            ", [rdi - 16]\nxor edx, edx\ndiv ",
+            ", [rdi - 2 * {slot}]\nxor edx, edx\ndiv ",
             $divisor,
             "\n",
             $result,
@@ -113,7 +113,7 @@ macro_rules! no_nan {
 /// an f32 is 0, as after every load.
 macro_rules! float {
     ($nan:ident, $kind:literal, $op:literal) => {
-        concat!("mov", $kind, " xmm0, [rdi - 16]\n", $op, $kind, " xmm0, [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", fold!())
+        concat!("mov", $kind, " xmm0, [rdi - 2 * {slot}]\n", $op, $kind, " xmm0, [rdi - {slot}]\n", $nan!($kind), "movq rax, xmm0\n", fold!())
     };
 }
 
@@ -127,14 +127,14 @@ macro_rules! float_pair {
 /// The square root of the operand, moved to `rax` with `$move`, because the upper half of an f32's register is not 0.
 macro_rules! sqrt {
     ($nan:ident, $kind:literal, $move:literal) => {
-        concat!("sqrt", $kind, " xmm0, [rdi - 8]\n", $nan!($kind), $move, ", xmm0\n", replace!())
+        concat!("sqrt", $kind, " xmm0, [rdi - {slot}]\n", $nan!($kind), $move, ", xmm0\n", replace!())
     };
 }
 
 /// Converts the operand to the other width.
 macro_rules! resize {
     ($nan:ident, $kind:literal, $op:literal, $size:literal) => {
-        concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $size, " ptr [rdi - 8]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
+        concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $size, " ptr [rdi - {slot}]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
     };
 }
 
@@ -145,9 +145,9 @@ macro_rules! extremum {
         concat!(
             "mov",
             $kind,
-            " xmm0, [rdi - 16]\nmov",
+            " xmm0, [rdi - 2 * {slot}]\nmov",
             $kind,
-            " xmm1, [rdi - 8]\nucomi",
+            " xmm1, [rdi - {slot}]\nucomi",
             $kind,
             " xmm0, xmm1\njp 9f\njne 2f\n",
             $zero,
@@ -186,9 +186,9 @@ macro_rules! float_equal {
         concat!(
             "mov",
             $kind,
-            " xmm0, [rdi - 16]\nxor eax, eax\nxor ecx, ecx\nucomi",
+            " xmm0, [rdi - 2 * {slot}]\nxor eax, eax\nxor ecx, ecx\nucomi",
             $kind,
-            " xmm0, [rdi - 8]\nset",
+            " xmm0, [rdi - {slot}]\nset",
             $cond,
             " al\nset",
             $parity,
@@ -214,11 +214,13 @@ macro_rules! truncate {
         concat!(
             "cvtt",
             $kind,
-            "2si rcx, [rdi - 8]\n",
+            "2si rcx, [rdi - {slot}]\n",
             $check,
             "\n",
             $result,
-            "\nmov [rdi - 8], rax\nadd rsi, ",
+            "\n",
+            store_number!("[rdi - {slot}]"),
+            "add rsi, ",
             $length,
             "\n",
             dispatch!()
@@ -239,22 +241,22 @@ macro_rules! truncate {
     };
 }
 
-handlers! { HANDLERS;
+handlers! { handlers;
     i32_eqz = I32Eqz: "xor ecx, ecx", "test eax, eax", "sete cl", "mov eax, ecx", replace!();
     i64_eqz = I64Eqz: "xor ecx, ecx", "test rax, rax", "sete cl", "mov eax, ecx", replace!();
 
     f32_eq = F32Eq: float_equal!("ss", "e", "np", "and");
     f32_ne = F32Ne: float_equal!("ss", "ne", "p", "or");
-    f32_lt = F32Lt: float_order!("ss", "8", "16", "a");
-    f32_gt = F32Gt: float_order!("ss", "16", "8", "a");
-    f32_le = F32Le: float_order!("ss", "8", "16", "ae");
-    f32_ge = F32Ge: float_order!("ss", "16", "8", "ae");
+    f32_lt = F32Lt: float_order!("ss", "{slot}", "2 * {slot}", "a");
+    f32_gt = F32Gt: float_order!("ss", "2 * {slot}", "{slot}", "a");
+    f32_le = F32Le: float_order!("ss", "{slot}", "2 * {slot}", "ae");
+    f32_ge = F32Ge: float_order!("ss", "2 * {slot}", "{slot}", "ae");
     f64_eq = F64Eq: float_equal!("sd", "e", "np", "and");
     f64_ne = F64Ne: float_equal!("sd", "ne", "p", "or");
-    f64_lt = F64Lt: float_order!("sd", "8", "16", "a");
-    f64_gt = F64Gt: float_order!("sd", "16", "8", "a");
-    f64_le = F64Le: float_order!("sd", "8", "16", "ae");
-    f64_ge = F64Ge: float_order!("sd", "16", "8", "ae");
+    f64_lt = F64Lt: float_order!("sd", "{slot}", "2 * {slot}", "a");
+    f64_gt = F64Gt: float_order!("sd", "2 * {slot}", "{slot}", "a");
+    f64_le = F64Le: float_order!("sd", "{slot}", "2 * {slot}", "ae");
+    f64_ge = F64Ge: float_order!("sd", "2 * {slot}", "{slot}", "ae");
 
     // For an operand of 0 the results of `bsr` and `bsf` are undefined and only the zero flag is set.
     i32_clz = I32Clz: "mov ecx, 63", "bsr edx, eax", "cmovne ecx, edx", "xor ecx, 31", "mov eax, ecx", replace!();
@@ -276,13 +278,13 @@ handlers! { HANDLERS;
     f32_min = F32Min: extremum!("ss", "min", "orps");
     f32_max = F32Max: extremum!("ss", "max", "andps");
     f32_copysign = F32Copysign:
-        "and eax, 0x80000000", "mov ecx, [rdi - 16]", "and ecx, 0x7fffffff", "or eax, ecx", fold!();
+        "and eax, 0x80000000", "mov ecx, [rdi - 2 * {slot}]", "and ecx, 0x7fffffff", "or eax, ecx", fold!();
     f64_abs = F64Abs: "btr rax, 63", replace!();
     f64_neg = F64Neg: "btc rax, 63", replace!();
     f64_min = F64Min: extremum!("sd", "min", "orps");
     f64_max = F64Max: extremum!("sd", "max", "andps");
     f64_copysign = F64Copysign:
-        "shr rax, 63", "shl rax, 63", "mov rcx, [rdi - 16]", "btr rcx, 63", "or rax, rcx", fold!();
+        "shr rax, 63", "shl rax, 63", "mov rcx, [rdi - 2 * {slot}]", "btr rcx, 63", "or rax, rcx", fold!();
 
     i32_wrap_i64 = I32WrapI64: "mov eax, eax", replace!();
     i32_trunc_f32_s = I32TruncF32S: truncate!("ss", "i32_s", "1");
@@ -329,7 +331,7 @@ macro_rules! binary {
         pub(super) mod $module {
             use $crate::interp::x64::numeric::*;
 
-            handlers! { $($of_pairs)? BINARY;
+            handlers! { $($of_pairs)? binary;
                 i32_eq = I32Eq: compare!($place, i32, "eax", "e");
                 i32_ne = I32Ne: compare!($place, i32, "eax", "ne");
                 i32_lt_s = I32LtS: compare!($place, i32, "eax", "l");
@@ -374,12 +376,13 @@ macro_rules! binary {
                 i64_rotr = I64Rotr: shift!($place, i64, "rax", "ror");
             }
 
-            handlers! { fused $($of_pairs)? FUSED;
+            handlers! { fused $($of_pairs)? fused;
                 add_set = AddSet:
-                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax", $place!(gone),
+                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", words!("ecx"), store_number!("[rbx + 8 * rcx]"),
+                    $place!(gone),
                     "add rsi, 3", dispatch!();
                 add_tee = AddTee:
-                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", "mov [rbx + 8 * rcx], rax",
+                    concat!("add eax, ", $place!(i32)), "movzx ecx, byte ptr [rsi + 2]", words!("ecx"), store_number!("[rbx + 8 * rcx]"),
                     $place!(result), "add rsi, 3", dispatch!();
             }
         }
@@ -395,7 +398,7 @@ macro_rules! floats {
         pub(super) mod $module {
             use $crate::interp::x64::numeric::*;
 
-            handlers! { FLOATS;
+            handlers! { floats;
                 f32_sqrt = F32Sqrt: sqrt!($nan, "ss", "movd eax");
                 f32_add = F32Add: float!($nan, "ss", "add");
                 f32_sub = F32Sub: float!($nan, "ss", "sub");
@@ -410,7 +413,7 @@ macro_rules! floats {
                 f64_promote_f32 = F64PromoteF32: resize!($nan, "sd", "cvtss2sd", "dword");
             }
 
-            handlers! { pairs PAIRS;
+            handlers! { pairs pairs;
                 pair_f64_add = F64Add: float_pair!($nan, "addsd");
                 pair_f64_sub = F64Sub: float_pair!($nan, "subsd");
                 pair_f64_mul = F64Mul: float_pair!($nan, "mulsd");
@@ -425,7 +428,7 @@ floats!(exact: no_nan);
 
 /// Dispatches by the opcode after the prefix.
 #[unsafe(naked)]
-pub(super) unsafe extern "sysv64" fn prefix() {
+pub(super) unsafe extern "sysv64" fn prefix<const WORDS: usize>() {
     std::arch::naked_asm!(
         "movzx ecx, byte ptr [rsi + 1]",
         "cmp ecx, {prefixed}",
@@ -433,5 +436,6 @@ pub(super) unsafe extern "sysv64" fn prefix() {
         "jmp qword ptr [r15 + 8 * rcx + 2056]",
         super::asm::leave!(),
         prefixed = const super::table::PREFIXED,
+        slot = const 8 * WORDS,
     )
 }

@@ -1,13 +1,23 @@
 //! Constants, locals, globals, and instructions that move operands.
 
-use super::asm::{dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long};
+use super::asm::{
+    dispatch, dispatch_pair, handlers, leb, leb_byte, leb_long, load_slot, load_top, narrow, pop, store_number, store_slot, wide,
+    words,
+};
 use crate::records::scope::Scope;
 use std::mem::offset_of;
 
-/// Pushes `rax`.
+/// Pushes the number in `rax`.
 macro_rules! push {
     () => {
-        concat!("mov [rdi], rax\nadd rdi, 8\n", dispatch!())
+        concat!(store_number!("[rdi]"), "add rdi, {slot}\n", dispatch!())
+    };
+}
+
+/// Pushes the slot that `load_slot!` has loaded.
+macro_rules! push_slot {
+    () => {
+        concat!(store_slot!("[rdi]"), "add rdi, {slot}\n", dispatch!())
     };
 }
 
@@ -65,23 +75,29 @@ macro_rules! global {
     };
 }
 
-handlers! { HANDLERS;
+handlers! { handlers;
     i32_const = I32Const: constant!("1", "2", "3", "4", "5", "6", concat!("mov eax, eax\n", push!()));
     i64_const = I64Const: constant!("1", "2", "3", "4", "5", "6", push!());
     f32_const = F32Const: "mov eax, [rsi + 1]", "add rsi, 5", push!();
     f64_const = F64Const: "mov rax, [rsi + 1]", "add rsi, 9", push!();
 
-    local_get = LocalGet: index!("mov rax, [rbx + 8 * rcx]", push!());
-    local_set = LocalSet: index!("mov [rbx + 8 * rcx], rax", "sub rdi, 8", "mov rax, [rdi - 8]", dispatch!());
-    local_tee = LocalTee: index!("mov [rbx + 8 * rcx], rax", dispatch!());
-    global_get = GlobalGet: index!(global!(), "mov rax, [rdx]", push!()) =>
+    local_get = LocalGet: index!(words!("ecx"), load_slot!("[rbx + 8 * rcx]"), push_slot!());
+    local_set = LocalSet: index!(words!("ecx"), load_top!(), store_slot!("[rbx + 8 * rcx]"), pop!(), dispatch!());
+    local_tee = LocalTee: index!(words!("ecx"), load_top!(), store_slot!("[rbx + 8 * rcx]"), dispatch!());
+    global_get = GlobalGet: index!(global!(), load_slot!("[rdx]"), push_slot!()) =>
         globals = offset_of!(Scope, globals), imported = offset_of!(Scope, imported_globals);
-    global_set = GlobalSet: index!(global!(), "mov [rdx], rax", "sub rdi, 8", "mov rax, [rdi - 8]", dispatch!()) =>
+    global_set = GlobalSet: index!(global!(), load_top!(), store_slot!("[rdx]"), pop!(), dispatch!()) =>
         globals = offset_of!(Scope, globals), imported = offset_of!(Scope, imported_globals);
 
-    drop = Drop: "sub rdi, 8", "mov rax, [rdi - 8]", "inc rsi", dispatch!();
+    drop = Drop: pop!(), "inc rsi", dispatch!();
     select = Select:
-        "mov rcx, [rdi - 24]", "test eax, eax", "mov rax, [rdi - 16]", "cmovne rax, rcx", "sub rdi, 16", "mov [rdi - 8], rax",
+        narrow!(
+            "mov rcx, [rdi - 24]", "test eax, eax", "mov rax, [rdi - 16]", "cmovne rax, rcx", "sub rdi, 16", "mov [rdi - 8], rax"
+        ),
+        wide!(
+            "lea rcx, [rdi - 48]", "lea rdx, [rdi - 32]", "test eax, eax", "cmove rcx, rdx", "movups xmm0, [rcx]",
+            "mov rax, [rcx]", "sub rdi, 32", "movups [rdi - 16], xmm0"
+        ),
         "inc rsi", dispatch!();
     nop = Nop: "inc rsi", dispatch!();
 }
@@ -89,29 +105,47 @@ handlers! { HANDLERS;
 /// Makes the operand in `rax` the left one of a pair.
 macro_rules! left {
     () => {
-        "mov rdx, rax\nsub rdi, 8\n"
+        concat!("mov rdx, rax\nsub rdi, {slot}\n", wide!("movq xmm0, rdx"))
     };
 }
 
 /// Continues with a pair whose right operand is a constant of 32 bits.
 macro_rules! narrow_pair {
     () => {
-        concat!("mov eax, eax\n", dispatch_pair!())
+        concat!("mov eax, eax\n", wide!("movq xmm1, rax"), dispatch_pair!())
     };
 }
 
-handlers! { fused FUSED;
+/// Loads the local `rdx` as the left operand of a pair.
+macro_rules! left_local {
+    () => {
+        concat!(wide!("add edx, edx", "movups xmm0, [rbx + 8 * rdx]"), "mov rdx, [rbx + 8 * rdx]\n")
+    };
+}
+
+/// Loads the local `rax` as the right operand of a pair.
+macro_rules! right_local {
+    () => {
+        concat!(wide!("add eax, eax", "movups xmm1, [rbx + 8 * rax]"), "mov rax, [rbx + 8 * rax]\n")
+    };
+}
+
+handlers! { fused fused;
     get_get = GetGet:
-        "movzx edx, byte ptr [rsi + 1]", "movzx eax, byte ptr [rsi + 3]", "mov rdx, [rbx + 8 * rdx]", "mov rax, [rbx + 8 * rax]",
-        "add rsi, 4", dispatch_pair!();
+        "movzx edx, byte ptr [rsi + 1]", "movzx eax, byte ptr [rsi + 3]", left_local!(), right_local!(), "add rsi, 4",
+        dispatch_pair!();
     get_const = GetConst:
-        "movzx edx, byte ptr [rsi + 1]", "mov rdx, [rbx + 8 * rdx]", constant!("3", "4", "5", "6", "7", "8", narrow_pair!());
-    top_get = TopGet: "movzx ecx, byte ptr [rsi + 1]", left!(), "mov rax, [rbx + 8 * rcx]", "add rsi, 2", dispatch_pair!();
+        "movzx edx, byte ptr [rsi + 1]", left_local!(), constant!("3", "4", "5", "6", "7", "8", narrow_pair!());
+    top_get = TopGet:
+        "movzx ecx, byte ptr [rsi + 1]", left!(), words!("ecx"), "mov rax, [rbx + 8 * rcx]", wide!("movq xmm1, rax"), "add rsi, 2",
+        dispatch_pair!();
     top_const = TopConst: left!(), constant!("1", "2", "3", "4", "5", "6", narrow_pair!());
     get_set = GetSet:
-        "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]", "mov rcx, [rbx + 8 * rcx]", "mov [rbx + 8 * rdx], rcx",
+        "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]",
+        narrow!("mov rcx, [rbx + 8 * rcx]", "mov [rbx + 8 * rdx], rcx"),
+        wide!("add ecx, ecx", "add edx, edx", "movups xmm0, [rbx + 8 * rcx]", "movups [rbx + 8 * rdx], xmm0"),
         "add rsi, 4", dispatch!();
     get_tee = GetTee:
-        "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]", "mov rax, [rbx + 8 * rcx]", "mov [rbx + 8 * rdx], rax",
-        "add rsi, 4", push!();
+        "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]", words!("ecx"), words!("edx"),
+        load_slot!("[rbx + 8 * rcx]"), store_slot!("[rbx + 8 * rdx]"), "add rsi, 4", push_slot!();
 }

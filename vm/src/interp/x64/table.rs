@@ -3,34 +3,66 @@
 #[cfg(doc)]
 use crate::interp::code;
 use std::mem::offset_of;
+use std::ptr::NonNull;
+use weir_bytecode::Opcode;
 
 /// Code that is jumped to, not called, with registers as the head of [`super`] says.
 pub(super) type Handler = unsafe extern "sysv64" fn();
 
-/// The handlers by opcode.
+/// The handlers by opcode. A table for slots of one word has none for vectors.
 #[repr(C)]
 #[derive(Debug)]
-pub(in crate::interp) struct Table {
-    pub(super) opcodes: [Handler; 256],
+pub(super) struct Table<const VECTORS: usize = 0> {
+    pub opcodes: [Handler; 256],
     /// At the displacement in `leave!`.
-    pub(super) exit: Handler,
+    pub exit: Handler,
     /// By the opcode after [`code::Prefix`], at the displacement in the handler of the prefix.
-    pub(super) prefixed: [Handler; PREFIXED],
+    pub prefixed: [Handler; PREFIXED],
     /// By opcode, for operands that are a pair, at the displacement in `dispatch_pair!`.
-    pub(super) pairs: [Handler; 256],
+    pub pairs: [Handler; 256],
+    /// By the opcode after [`code::VectorPrefix`], at the displacement in the handler of the prefix.
+    pub vectors: [Handler; VECTORS],
 }
 
 /// Number of prefixed opcodes that have handlers: the saturating conversions.
 pub(super) const PREFIXED: usize = 8;
 
+/// Number of codes of vector instructions, from 0x200 on.
+pub(super) const VECTORS: usize = {
+    let (mut end, mut i) = (0x200, 0);
+    while i < Opcode::ALL.len() {
+        let code = Opcode::ALL[i] as usize;
+        end = if code < end { end } else { code + 1 };
+        i += 1;
+    }
+    end - 0x200
+};
+
 const _: () = assert!(offset_of!(Table, exit) == 2048 && offset_of!(Table, prefixed) == 2056);
 const _: () = assert!(offset_of!(Table, pairs) == 2120);
+const _: () = assert!(offset_of!(Table<VECTORS>, vectors) == 4168);
+
+/// A table with or without handlers for vectors.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::interp) struct TableRef(NonNull<()>);
+
+impl TableRef {
+    /// Returns a reference to `table`.
+    pub(super) fn new<const VECTORS: usize>(table: &'static Table<VECTORS>) -> TableRef {
+        TableRef(NonNull::from(table).cast())
+    }
+
+    /// Returns the table's address.
+    pub(super) fn address(self) -> *const () {
+        self.0.as_ptr()
+    }
+}
 
 /// Handlers, each with its code.
 pub(in crate::interp) type Handlers = &'static [(u16, Handler)];
 
 /// Adds the handlers of `lists` to `table`, or with `pairs` to its half for pairs.
-pub(super) const fn with(mut table: Table, lists: &[Handlers], pairs: bool) -> Table {
+pub(super) const fn with<const VECTORS: usize>(mut table: Table<VECTORS>, lists: &[Handlers], pairs: bool) -> Table<VECTORS> {
     let mut i = 0;
     while i < lists.len() {
         let mut j = 0;
@@ -39,7 +71,8 @@ pub(super) const fn with(mut table: Table, lists: &[Handlers], pairs: bool) -> T
             match code {
                 ..0x100 if pairs => table.pairs[code as usize] = handler,
                 ..0x100 => table.opcodes[code as usize] = handler,
-                _ => table.prefixed[code as usize - 0x100] = handler,
+                ..0x200 => table.prefixed[code as usize - 0x100] = handler,
+                _ => table.vectors[code as usize - 0x200] = handler,
             }
             j += 1;
         }

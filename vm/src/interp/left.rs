@@ -1,0 +1,32 @@
+//! For tests: the instructions at which the handlers in assembly have left, and which the portable loop then executed.
+
+use super::{code, decode};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use weir_bytecode::{Opcode, fusion};
+
+thread_local! {
+    static LEFT: RefCell<BTreeSet<Opcode>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Records the instruction at `pc`.
+///
+/// # Safety
+/// Validated code.
+pub(super) unsafe fn record(pc: *const u8) {
+    // SAFETY: the caller's promise: after a prefix comes the rest of the opcode.
+    let code = unsafe {
+        match u16::from(fusion::original(*pc)) {
+            code::Prefix => 0x100 + decode::u32(pc.add(1)).0 as u16,
+            code::VectorPrefix => 0x200 + decode::u32(pc.add(1)).0 as u16,
+            code => code,
+        }
+    };
+    let opcode = Opcode::from_code(code).expect("validated code has known opcodes");
+    LEFT.with_borrow_mut(|left| left.insert(opcode));
+}
+
+/// Returns the instructions that this thread has recorded since the last call.
+pub(super) fn take() -> BTreeSet<Opcode> {
+    LEFT.take()
+}
