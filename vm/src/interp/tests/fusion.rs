@@ -66,12 +66,21 @@ const WIDE_SHAPES: &[(&str, &[&str])] = &[
     ("local.get $v local.get $w local.get 0 OP i64x2.extract_lane 1", &["select", "select (result v128)"]),
     // The branch that is taken drops a vector and keeps one.
     ("block (result v128) local.get $v local.get $w local.get 0 br_if 0 i64x2.sub end i64x2.extract_lane 1", &[""]),
-    ("block (result v128) local.get $v local.get $w local.get 0 local.get 1 OP br_if 0 drop end i64x2.extract_lane 1", COMPARISONS),
+    (
+        "block (result v128) local.get $v local.get $w local.get 0 local.get 1 OP br_if 0 drop end i64x2.extract_lane 1",
+        COMPARISONS,
+    ),
     ("i64.const 7 local.get $v OP i64x2.extract_lane 1 i64.sub", &["call $same"]),
     ("i64.const 7 local.get $v local.get 0 local.get $w OP i64x2.extract_lane 1 i64.sub", &["call $last"]),
-    ("local.get 0 OP i64x2.extract_lane 0", &["v128.load offset=3", "v128.load offset=65520", "v128.load8x8_u", "v128.load32_splat"]),
+    (
+        "local.get 0 OP i64x2.extract_lane 0",
+        &["v128.load offset=3", "v128.load offset=65520", "v128.load8x8_u", "v128.load32_splat"],
+    ),
     ("local.get 0 local.get $v OP local.get 0 i64.load offset=8", &["v128.store", "v128.store offset=200"]),
-    ("local.get $z f64x2.splat local.get $v OP i64x2.extract_lane 1", &["f64x2.mul", "f64x2.max", "f32x4.add", "f32x4.relaxed_min"]),
+    (
+        "local.get $z f64x2.splat local.get $v OP i64x2.extract_lane 1",
+        &["f64x2.mul", "f64x2.max", "f32x4.add", "f32x4.relaxed_min"],
+    ),
 ];
 
 const BINARY: &[&str] = &[

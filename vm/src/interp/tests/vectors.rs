@@ -133,7 +133,9 @@ fn opcodes_may_be_longer_than_necessary() {
         local.get 0 v128.not nop local.get 1 i32x4.add nop))";
     let mut bytes = wat::parse_str(wat).unwrap();
     // The last byte, a `nop`, becomes part of the opcode.
-    for (short, long) in [(&[0xFD, 0x4D, 0x01][..], &[0xFD, 0xCD, 0x00][..]), (&[0xFD, 0xAE, 0x01, 0x01], &[0xFD, 0xAE, 0x81, 0x00])] {
+    for (short, long) in
+        [(&[0xFD, 0x4D, 0x01][..], &[0xFD, 0xCD, 0x00][..]), (&[0xFD, 0xAE, 0x01, 0x01], &[0xFD, 0xAE, 0x81, 0x00])]
+    {
         let at = bytes.windows(short.len()).position(|bytes| bytes == short).unwrap();
         bytes[at..at + long.len()].copy_from_slice(long);
     }

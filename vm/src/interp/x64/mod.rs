@@ -55,12 +55,8 @@ use table::{Handler, PREFIXED, Table, VECTORS, with};
 use weir_bytecode::sidetable::BranchEntry;
 
 /// For slots of one word, by [`LoopKind`].
-static NARROW: [Table; KINDS.len()] = [
-    table::<1, 0>(KINDS[0], exit),
-    table::<1, 0>(KINDS[1], exit),
-    table::<1, 0>(KINDS[2], exit),
-    table::<1, 0>(KINDS[3], exit),
-];
+static NARROW: [Table; KINDS.len()] =
+    [table::<1, 0>(KINDS[0], exit), table::<1, 0>(KINDS[1], exit), table::<1, 0>(KINDS[2], exit), table::<1, 0>(KINDS[3], exit)];
 
 /// The same for slots of two words. They are made at the first use, because most processes use none, and because the processor
 /// decides which handlers they have.

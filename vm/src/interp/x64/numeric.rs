@@ -113,7 +113,17 @@ macro_rules! no_nan {
 /// an f32 is 0, as after every load.
 macro_rules! float {
     ($nan:ident, $kind:literal, $op:literal) => {
-        concat!("mov", $kind, " xmm0, [rdi - 2 * {slot}]\n", $op, $kind, " xmm0, [rdi - {slot}]\n", $nan!($kind), "movq rax, xmm0\n", fold!())
+        concat!(
+            "mov",
+            $kind,
+            " xmm0, [rdi - 2 * {slot}]\n",
+            $op,
+            $kind,
+            " xmm0, [rdi - {slot}]\n",
+            $nan!($kind),
+            "movq rax, xmm0\n",
+            fold!()
+        )
     };
 }
 
@@ -134,7 +144,16 @@ macro_rules! sqrt {
 /// Converts the operand to the other width.
 macro_rules! resize {
     ($nan:ident, $kind:literal, $op:literal, $size:literal) => {
-        concat!("xorps xmm0, xmm0\n", $op, " xmm0, ", $size, " ptr [rdi - {slot}]\n", $nan!($kind), "movq rax, xmm0\n", replace!())
+        concat!(
+            "xorps xmm0, xmm0\n",
+            $op,
+            " xmm0, ",
+            $size,
+            " ptr [rdi - {slot}]\n",
+            $nan!($kind),
+            "movq rax, xmm0\n",
+            replace!()
+        )
     };
 }
 

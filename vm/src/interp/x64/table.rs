@@ -69,9 +69,9 @@ pub(super) const fn with<const VECTORS: usize>(mut table: Table<VECTORS>, lists:
         while j < lists[i].len() {
             let (code, handler) = lists[i][j];
             match code {
-                ..0x100 if pairs => table.pairs[code as usize] = handler,
-                ..0x100 => table.opcodes[code as usize] = handler,
-                ..0x200 => table.prefixed[code as usize - 0x100] = handler,
+                0..0x100 if pairs => table.pairs[code as usize] = handler,
+                0..0x100 => table.opcodes[code as usize] = handler,
+                0x100..0x200 => table.prefixed[code as usize - 0x100] = handler,
                 _ => table.vectors[code as usize - 0x200] = handler,
             }
             j += 1;
