@@ -182,7 +182,7 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "tests",
         places: &["tests/src/"],
-        uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli"],
+        uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli", "spec"],
     },
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
     Layer {
