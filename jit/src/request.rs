@@ -50,7 +50,7 @@ pub struct Options {
     pub peel_limit: u32,
     /// Whether baseline code counts ticks and is left for optimised code.
     pub ticks: bool,
-    /// Baseline code counts the directions of branches.
+    /// Whether baseline code counts the directions of branches and the targets of indirect calls.
     pub counts: bool,
     /// The padding. Only the native back end uses it.
     pub padding: Padding,

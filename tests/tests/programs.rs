@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{BranchProfile, Config, Linker, Module, Stats, Store, Tier};
+use weir::{Config, Linker, Module, Profile, Stats, Store, Tier};
 use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
@@ -31,8 +31,8 @@ struct Run {
     output: String,
     stats: Stats,
     fuel: Option<u64>,
-    /// By function, its branches as far as they were counted.
-    branches: Vec<Option<Box<[BranchProfile]>>>,
+    /// By function, its counts, if there are any.
+    counts: Vec<Option<Profile>>,
 }
 
 /// Runs the program with its small arguments.
@@ -53,10 +53,12 @@ fn run(folder: &Path, config: &Config) -> weir::Result<Run> {
     let output = String::from_utf8_lossy(&output.contents()).into_owned();
     let stats = module.stats();
     let imports = module.imports().len();
-    let branches =
-        (0..imports + stats.functions.total as usize).map(|func| Some(module.profile(func as u32)?.branches)).collect();
-    Ok(Run { output, stats, fuel: store.get_fuel().ok().map(|left| FUEL - left), branches })
+    let counts = (0..imports + stats.functions.total as usize).map(|func| module.profile(func as u32)).collect();
+    Ok(Run { output, stats, fuel: store.get_fuel().ok().map(|left| FUEL - left), counts })
 }
+
+/// Targets of indirect calls in the programs, at least.
+const TARGETS: usize = 50;
 
 /// More than any program needs.
 const FUEL: u64 = 1 << 40;
@@ -107,19 +109,22 @@ fn cranelift() {
     }
 }
 
-/// Baseline code counts the same directions of branches as the interpreter.
+/// Baseline code counts the same directions of branches and targets of indirect calls as the interpreter.
 #[test]
 fn baseline() {
     let run = |tier| all_programs_with(Config::new().tier(tier).profile(true));
-    let mut counted = 0;
+    let (mut counted, mut targets) = (0, 0);
     for ((name, run), (_, interpreted)) in run(Tier::Baseline).into_iter().zip(run(Tier::Interpreter)) {
         let functions = run.stats.functions;
         assert!(functions.baseline > 0 && functions.native == 0 && functions.interpreted == 0, "{name}: {functions:?}");
-        for (func, counts) in run.branches.iter().enumerate() {
-            assert_eq!(*counts, interpreted.branches[func], "{name}: defined function {func}");
-            counted += counts.iter().flatten().flat_map(|branch| &branch.ways).filter(|&&count| count > 0).count();
+        for (func, counts) in run.counts.iter().enumerate() {
+            assert_eq!(*counts, interpreted.counts[func], "{name}: function {func}");
+            let branches = counts.iter().flat_map(|counts| &counts.branches);
+            counted += branches.flat_map(|branch| &branch.ways).filter(|&&count| count > 0).count();
+            targets += counts.iter().flat_map(|counts| &counts.calls).map(|call| call.targets.len()).sum::<usize>();
         }
     }
+    assert!(targets > TARGETS, "{targets} targets were called");
     assert!(counted > 5000, "{counted} directions were taken");
 }
 

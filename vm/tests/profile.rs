@@ -1,4 +1,4 @@
-//! The interpreter's counts: directions of branches and targets of indirect calls.
+//! The counts of the interpreter and of baseline code: directions of branches and targets of indirect calls.
 
 mod common;
 
@@ -57,12 +57,13 @@ fn counts(module: &Module, func: u32) -> Option<Counts> {
 
 const RUN: u32 = 7;
 
-/// The counts are the same under lazy validation, and in the loop that meters.
+/// The counts are the same under lazy validation, in the loop that meters, and in baseline code.
 #[test]
-fn an_interpreter_that_profiles_counts_everything() {
-    for (lazy, fuel) in [(false, false), (true, false), (false, true)] {
+fn an_engine_that_profiles_counts_everything() {
+    let tiers = [Tier::Interpreter, Tier::Baseline].into_iter().filter(|&tier| is_built(tier));
+    for (tier, (lazy, fuel)) in tiers.flat_map(|tier| [(false, false), (true, false), (false, true)].map(|of| (tier, of))) {
         let mut config = Config::new();
-        config.tier(Tier::Interpreter).profile(true).lazy_validation(lazy).consume_fuel(fuel);
+        config.tier(tier).profile(true).lazy_validation(lazy).consume_fuel(fuel);
         let (mut store, instance, module) = linked(&Engine::new(&config).unwrap());
         if fuel {
             store.set_fuel(1 << 40).unwrap();

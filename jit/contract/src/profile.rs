@@ -1,5 +1,5 @@
 //! The profile of a function, as plain data: counts of branch directions and of the targets of indirect calls. It is a
-//! snapshot; the interpreter may continue to count.
+//! snapshot; counting may go on.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or call must be named by the compiler")]
 
@@ -42,6 +42,34 @@ impl Counted {
             Control::Unreachable | Control::Nop | Control::Block | Control::Loop => None,
             Control::Else | Control::End | Control::Br | Control::Return => None,
         }
+    }
+}
+
+/// The layout of the counters of an indirect call, which interpreter and baseline code increment: [`CallCounters::TARGETS`]
+/// targets of two 32-bit words, a function and the number of its calls, in the order of the first call, then the calls of
+/// others, then a word without meaning. They follow the counters of the branches, one for each instruction for which
+/// [`Counted::of`] returns [`Counted::Call`], in the order of the body, unreachable ones included.
+#[derive(Clone, Copy, Debug)]
+pub struct CallCounters;
+
+impl CallCounters {
+    /// Number of targets that are counted separately. Speculation would use no more.
+    pub const TARGETS: usize = 3;
+    /// Number of 32-bit words for each call.
+    pub const WORDS: usize = 8;
+    /// Bytes of a target.
+    pub const TARGET: u32 = 8;
+    /// Offset of the calls of others in bytes.
+    pub const OTHERS: u32 = CallCounters::TARGET * CallCounters::TARGETS as u32;
+    /// In the place of a function: one of another instance or of the host.
+    pub const OTHER_INSTANCE: u32 = u32::MAX;
+    /// In the place of a function: no function yet.
+    pub const UNUSED: u32 = u32::MAX - 1;
+
+    /// Returns the offset in bytes of the counters of the indirect call with this number, in a function with this number of
+    /// entries in its side table.
+    pub fn offset(entries: usize, call: usize) -> usize {
+        8 * entries + 4 * CallCounters::WORDS * call
     }
 }
 

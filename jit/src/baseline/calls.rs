@@ -1,6 +1,7 @@
 //! Calls, tail calls, and calls of the runtime's helpers.
 
 use super::compiler::Compiler;
+use super::counts;
 use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
 use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Class, Reg};
@@ -78,6 +79,7 @@ impl<'c> Compiler<'c> {
         let mut index = self.pop();
         let entry = self.table_entry(table, &mut index, Trap::UndefinedElement);
         self.check_signature(entry, self.request.sig_ids[ty as usize]);
+        self.count_target(counts::Callee::Entry, entry);
         (&self.module.types[ty as usize], Callee::Reference(entry))
     }
 
@@ -87,6 +89,7 @@ impl<'c> Compiler<'c> {
         let reg = self.writable(&mut popped);
         self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));
         self.trap_if(Cond::E, Trap::NullReference);
+        self.count_target(counts::Callee::Reference, reg);
         Callee::Reference(reg)
     }
 

@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
-use super::parts::{Case, Cold, Direction, Head};
+use super::parts::{Case, Cold, Head};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, TrapEntry};
 use crate::x64::abi;
@@ -22,11 +22,6 @@ pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
 /// The offset of the helper table's entry.
 fn helper_at(helper: Helper) -> i32 {
     8 * helper as i32
-}
-
-/// The offset of an entry's counters.
-fn counter_at(entry: u32) -> i32 {
-    8 * entry as i32
 }
 
 impl Compiler<'_> {
@@ -76,7 +71,8 @@ impl Compiler<'_> {
         }
     }
 
-    fn push_cold(&mut self, field: Field, case: Case) {
+    /// Records a jump to cold code, which returns here if it returns.
+    pub fn push_cold(&mut self, field: Field, case: Case) {
         let back = self.offset();
         self.cold.push(Cold { field, back, pc: self.pc, case });
     }
@@ -172,42 +168,6 @@ impl Compiler<'_> {
         self.emit(&Inst::new(Asm::Test, Width::Q).src(abi::RAX).reg(abi::RAX));
     }
 
-    /// Advances past the current instruction's entry in the side table, and returns its index.
-    pub fn take_entry(&mut self) -> u32 {
-        self.entry += 1;
-        self.entry - 1
-    }
-
-    /// Counts a direction of the branch with this entry in the side table. Flags and `r11` are destroyed.
-    pub fn count(&mut self, entry: u32, direction: Direction) {
-        if self.request.options.counts {
-            self.load_counters();
-            let counter = Mem::at(SCRATCH, counter_at(entry) + if direction == Direction::Taken { 0 } else { 4 });
-            self.emit(&Inst::new(Asm::SubTo, Width::D).mem(counter).imm(-1));
-        }
-    }
-
-    /// Counts a direction of a `br_table` with `count` entries from this one on, by the index in `index`. Flags and `r11` are destroyed.
-    pub fn count_table(&mut self, entry: u32, count: usize, index: Reg) {
-        if !self.request.options.counts {
-            return;
-        }
-        self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(count as i64 - 1));
-        let default = self.jump_if(Cond::AE);
-        self.load_counters();
-        self.emit(&Inst::new(Asm::SubTo, Width::D).mem(Mem::indexed(SCRATCH, index, 3, counter_at(entry))).imm(-1));
-        let counted = self.jump();
-        self.bind(default);
-        self.count(entry + count as u32 - 1, Direction::Taken);
-        self.bind(counted);
-    }
-
-    /// The address of the function's counters in `r11`.
-    fn load_counters(&mut self) {
-        let offset = self.out.load_through(SCRATCH) as u32;
-        self.relocs.push(Reloc { offset, target: RelocTarget::Counters, func: self.request.func, addend: -4 });
-    }
-
     /// Compares the epoch with the deadline.
     pub fn poll(&mut self) {
         if !self.request.options.poll {
@@ -283,6 +243,7 @@ impl Compiler<'_> {
                 Case::Poll => self.poll_host(back, pc),
                 Case::Tick(index) => self.leave_loop(index, back),
                 Case::Signature(entry) => self.refuse_signature(entry, pc),
+                Case::Target { func, site, foreign } => self.count_other_target(func, site, foreign, back),
                 Case::QuotientByMinusOne(width) => {
                     // The division overflows exactly when the negation does.
                     self.emit(&Inst::new(Asm::Neg, width).dst(abi::RAX).src(abi::RAX));
@@ -302,6 +263,7 @@ impl Compiler<'_> {
                 }
             }
         }
+        self.target_subroutine();
     }
 
     /// The helper preserves all registers except `rax`.

@@ -9,6 +9,7 @@ use crate::form::Compile;
 use crate::mir::pool::Pool;
 use crate::request::{Reloc, Request, TrapEntry};
 use crate::x64::encode::Bytes;
+use crate::x64::forms::Field;
 use crate::x64::insts::Inst;
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, Module};
@@ -29,6 +30,8 @@ pub struct Compiler<'c> {
     pub pc: u32,
     /// The next entry of the side table.
     pub entry: u32,
+    /// The number of indirect calls before the current instruction.
+    pub indirect_calls: usize,
     /// The next fuel segment.
     pub segment: usize,
     pub out: Bytes,
@@ -53,6 +56,8 @@ pub struct Compiler<'c> {
     /// Whether the next instruction can be reached.
     pub live: bool,
     pub cold: Vec<Cold>,
+    /// The calls of the subroutine that counts targets.
+    pub target_calls: Vec<Field>,
     pub relocs: Vec<Reloc>,
     pub traps: Vec<TrapEntry>,
     pub calls: Vec<(u32, u32)>,
@@ -79,6 +84,7 @@ impl<'c> Compiler<'c> {
             reader,
             pc: body.entry,
             entry: 0,
+            indirect_calls: 0,
             segment: 0,
             out: Bytes::with_capacity(5 * bytes + 256, 0),
             pool: Pool::default(),
@@ -95,6 +101,7 @@ impl<'c> Compiler<'c> {
             labels: Vec::with_capacity(16),
             live: true,
             cold: Vec::new(),
+            target_calls: Vec::new(),
             relocs: Vec::new(),
             traps: Vec::new(),
             calls: Vec::new(),

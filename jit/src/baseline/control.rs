@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use std::mem::offset_of;
 use weir_bytecode::instrs::BlockType;
 use weir_bytecode::{Instr, Opcode, ValType};
+use weir_contract::profile::Counted;
 use weir_contract::{InstanceCtx, StackCtx};
 
 impl<'c> Compiler<'c> {
@@ -119,10 +120,12 @@ impl<'c> Compiler<'c> {
         // Only live code has segments.
     }
 
-    /// Passes over the rest of an instruction, whose entries in the side table are passed too.
+    /// Passes over the rest of an instruction, with its entries in the side table and its counters.
     fn skip_instruction(&mut self, op: Opcode) {
         let imm = self.reader.immediates(op);
-        self.entry += Instr { pc: self.pc, op, imm }.branch_entries() as u32;
+        let instr = Instr { pc: self.pc, op, imm };
+        self.entry += instr.branch_entries() as u32;
+        self.indirect_calls += usize::from(Counted::of(&instr) == Some(Counted::Call));
     }
 
     /// Skips the unreachable rest of a block.

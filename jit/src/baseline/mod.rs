@@ -17,6 +17,7 @@ mod calls;
 mod cold;
 mod compiler;
 mod control;
+mod counts;
 mod dispatch;
 mod finish;
 mod frame;

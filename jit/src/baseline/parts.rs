@@ -28,6 +28,14 @@ pub enum Case {
     Tick(u32),
     /// Traps because of the table entry in this register.
     Signature(Reg),
+    /// Counts a call of the function in this register, which is not the first target of its call.
+    Target {
+        func: Reg,
+        /// The offset of the call's counters.
+        site: i32,
+        /// The jump that comes with a function of another instance.
+        foreign: Field,
+    },
     /// Divides `rax` by -1.
     QuotientByMinusOne(Width),
     /// The remainder by -1, in `rdx`.

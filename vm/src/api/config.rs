@@ -168,11 +168,10 @@ impl Config {
         self
     }
 
-    /// Counts, in interpreted functions, the directions of branches and the targets of indirect calls, and in baseline code the
-    /// directions of branches: see [`Module::profile`](crate::Module::profile). With [`Tier::Auto`] counting begins when the
-    /// function has executed a quarter of the bytecode after which it is compiled, or half of that after which it gets
-    /// baseline code; with [`Tier::Interpreter`] and [`Tier::Baseline`] at its first call. Default: on with [`Tier::Auto`],
-    /// else off.
+    /// Counts, in interpreted functions and in baseline code, the directions of branches and the targets of indirect calls:
+    /// see [`Module::profile`](crate::Module::profile). With [`Tier::Auto`] counting begins when the function has executed a
+    /// quarter of the bytecode after which it is compiled, or half of that after which it gets baseline code; with
+    /// [`Tier::Interpreter`] and [`Tier::Baseline`] at its first call. Default: on with [`Tier::Auto`], else off.
     pub fn profile(&mut self, enable: bool) -> &mut Config {
         self.profile = Some(enable);
         self

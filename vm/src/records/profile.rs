@@ -1,21 +1,20 @@
-//! The counters of a warm function, which the interpreter and, for branches, baseline code increment. A snapshot of them is a
+//! The counters of a warm function, which the interpreter and baseline code increment. A snapshot of them is a
 //! [`weir_contract::profile`].
 //!
 //! Branches are counted by the index of their entry in the side table, which the interpreter has in a register.
-//! Indirect calls have no entry and are found by pc; that search is cheap compared with a call through a table. The
-//! counters are separate from the side table, so that it stays immutable and cold functions need no memory for
-//! counters.
+//! Indirect calls have no entry. The interpreter finds them by pc; that search is cheap compared with a call through a
+//! table. Baseline code knows their numbers. The counters are separate from the side table, so that it stays immutable
+//! and cold functions need no memory for counters. Their layout is [`weir_contract::profile::CallCounters`]'s.
 //!
 //! Counts are not exact when threads share a module: an increment that races with another may be lost.
 
+use std::mem::offset_of;
 use std::ops::Range;
+use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
-use weir_contract::profile::{BranchProfile, CallProfile, Counted, Profile};
-
-/// Number of targets of an indirect call that are counted separately. Speculation would use no more.
-const TARGETS: usize = 3;
+use weir_contract::profile::{BranchProfile, CallCounters, CallProfile, Counted, Profile};
 
 /// A counter. The interpreter's increments saturate; those of baseline code wrap around.
 #[derive(Debug, Default)]
@@ -36,13 +35,16 @@ impl Count {
 /// The counters of a function.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// One for each entry of the side table. Those of `br`, `else` and `loop` stay zero.
-    branches: Box<[Directions]>,
+    /// The counters of [`Directions`] for each entry of the side table, of which those of `br`, `else` and `loop` stay zero,
+    /// then those of [`Site`] for each indirect call.
+    words: Box<[AtomicU32]>,
+    /// The number of entries of the side table.
+    entries: usize,
     /// The branches to which the counters belong, ascending by pc, so that a snapshot, which each compilation takes,
     /// decodes nothing.
     owners: Box<[Owner]>,
-    /// Indirect calls, ascending by pc.
-    calls: Box<[Site]>,
+    /// The pcs of the indirect calls, ascending.
+    calls: Box<[u32]>,
 }
 
 /// The number of times a branch was taken, and was not taken.
@@ -61,27 +63,35 @@ struct Owner {
     entries: Range<u32>,
 }
 
-/// An indirect call.
+/// A target of an indirect call.
 #[derive(Debug)]
-struct Site {
-    pc: u32,
-    /// Function index, [`OTHER_INSTANCE`] or [`UNUSED`], and the number of its calls, in the order of the first call.
-    targets: [(AtomicU32, Count); TARGETS],
-    others: Count,
+#[repr(C)]
+struct Target {
+    /// Function index, [`CallCounters::OTHER_INSTANCE`] or [`CallCounters::UNUSED`].
+    func: AtomicU32,
+    /// The number of its calls.
+    calls: Count,
 }
 
-/// In the place of an index: a function of another instance or of the host.
-const OTHER_INSTANCE: u32 = u32::MAX;
-/// In the place of an index: no function yet.
-const UNUSED: u32 = u32::MAX - 1;
+/// The counters of an indirect call.
+#[derive(Debug)]
+#[repr(C)]
+struct Site {
+    /// In the order of the first call.
+    targets: [Target; CallCounters::TARGETS],
+    others: Count,
+    unused: Count,
+}
+
+/// Words of the counters of an entry of the side table.
+const DIRECTIONS: usize = size_of::<Directions>() / size_of::<AtomicU32>();
+
+const _: () = assert!(size_of::<Site>() == 4 * CallCounters::WORDS && offset_of!(Site, others) == CallCounters::OTHERS as usize);
+const _: () = assert!(size_of::<Target>() == CallCounters::TARGET as usize && offset_of!(Target, calls) == 4);
 
 impl Counters {
     /// Creates the counters of a function of `module`, all 0.
     pub fn new(module: &Bytecode, body: &FuncBody) -> Counters {
-        let site = |pc| {
-            let targets = std::array::from_fn(|_| (UNUSED.into(), Count::default()));
-            Site { pc, targets, others: Count::default() }
-        };
         let (mut owners, mut calls, mut next) = (Vec::new(), Vec::new(), 0);
         for instr in Instrs::new(module, body.entry, body.end) {
             let Instr { pc, op, .. } = instr;
@@ -89,17 +99,35 @@ impl Counters {
             next = entries.end;
             match Counted::of(&instr) {
                 Some(Counted::Branch { .. }) => owners.push(Owner { pc, op, entries }),
-                Some(Counted::Call) => calls.push(site(pc)),
+                Some(Counted::Call) => calls.push(pc),
                 None => (),
             }
         }
-        let branches = body.branches.iter().map(|_| Directions::default()).collect();
-        Counters { branches, owners: owners.into(), calls: calls.into() }
+        let entries = body.branches.len();
+        let count = DIRECTIONS * entries + CallCounters::WORDS * calls.len();
+        let words = (0..count).map(|_| AtomicU32::new(0)).collect();
+        let counters = Counters { words, entries, owners: owners.into(), calls: calls.into() };
+        for target in (0..counters.calls.len()).flat_map(|i| &counters.site(i).targets) {
+            target.func.store(CallCounters::UNUSED, Ordering::Relaxed);
+        }
+        counters
     }
 
-    /// Returns the counters of entry 0, followed by those of the other entries.
+    /// Returns the counters of entry 0, followed by those of the other entries and of the indirect calls.
     pub fn directions(&self) -> *const Directions {
-        self.branches.as_ptr()
+        self.words.as_ptr().cast()
+    }
+
+    fn branches(&self) -> &[Directions] {
+        // SAFETY: the words of the entries come first, and a `Directions` consists of such words.
+        unsafe { slice::from_raw_parts(self.directions(), self.entries) }
+    }
+
+    fn site(&self, i: usize) -> &Site {
+        let at = DIRECTIONS * self.entries + CallCounters::WORDS * i;
+        let words = &self.words[at..at + CallCounters::WORDS];
+        // SAFETY: a `Site` consists of this number of such words.
+        unsafe { &*words.as_ptr().cast() }
     }
 
     /// Counts an execution of the branch that owns entry `entry`.
@@ -108,31 +136,33 @@ impl Counters {
     /// The function has that entry.
     #[inline(always)]
     pub unsafe fn branch(&self, entry: usize, taken: bool) {
-        debug_assert!(entry < self.branches.len());
+        debug_assert!(entry < self.entries);
         // SAFETY: the caller's promise.
-        let directions = unsafe { self.branches.get_unchecked(entry) };
+        let directions = unsafe { &*self.directions().add(entry) };
         if taken { directions.taken.bump() } else { directions.passed.bump() }
     }
 
     /// Counts a call at `pc` of a function of the same instance, or with `None` of any other function.
     pub fn call(&self, pc: u32, target: Option<u32>) {
-        let Ok(i) = self.calls.binary_search_by_key(&pc, |site| site.pc) else { return };
-        let called = target.unwrap_or(OTHER_INSTANCE);
-        for (target, count) in &self.calls[i].targets {
-            match target.load(Ordering::Relaxed) {
-                UNUSED => target.store(called, Ordering::Relaxed),
+        let Ok(i) = self.calls.binary_search(&pc) else { return };
+        let called = target.unwrap_or(CallCounters::OTHER_INSTANCE);
+        let site = self.site(i);
+        for Target { func, calls } in &site.targets {
+            match func.load(Ordering::Relaxed) {
+                CallCounters::UNUSED => func.store(called, Ordering::Relaxed),
                 target if target != called => continue,
                 _ => (),
             }
-            return count.bump();
+            return calls.bump();
         }
-        self.calls[i].others.bump();
+        site.others.bump();
     }
 
     /// Returns the counts so far.
     pub fn snapshot(&self) -> Profile {
+        let counts = self.branches();
         let branch = |owner: &Owner| {
-            let own = &self.branches[owner.entries.start as usize..owner.entries.end as usize];
+            let own = &counts[owner.entries.start as usize..owner.entries.end as usize];
             let ways = match (owner.op, own) {
                 (Opcode::If, [way]) => [way.passed.get(), way.taken.get()].into(),
                 (Opcode::BrTable, labels) => labels.iter().map(|label| label.taken.get()).collect(),
@@ -141,22 +171,22 @@ impl Counters {
             BranchProfile { pc: owner.pc, ways }
         };
         let branches = self.owners.iter().map(branch).collect();
-        let calls = self.calls.iter().filter_map(Site::snapshot).collect();
+        let calls = self.calls.iter().enumerate().filter_map(|(i, &pc)| self.site(i).snapshot(pc)).collect();
         Profile { branches, calls }
     }
 }
 
 impl Site {
-    fn snapshot(&self) -> Option<CallProfile> {
+    fn snapshot(&self, pc: u32) -> Option<CallProfile> {
         let mut targets = Vec::new();
-        for (target, count) in &self.targets {
-            match target.load(Ordering::Relaxed) {
-                UNUSED => break,
-                target => targets.push(((target != OTHER_INSTANCE).then_some(target), count.get())),
+        for Target { func, calls } in &self.targets {
+            match func.load(Ordering::Relaxed) {
+                CallCounters::UNUSED => break,
+                target => targets.push(((target != CallCounters::OTHER_INSTANCE).then_some(target), calls.get())),
             }
         }
         targets.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-        (!targets.is_empty()).then(|| CallProfile { pc: self.pc, targets: targets.into(), others: self.others.get() })
+        (!targets.is_empty()).then(|| CallProfile { pc, targets: targets.into(), others: self.others.get() })
     }
 }
 
